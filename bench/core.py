@@ -27,22 +27,22 @@ from svc_proto.wire.http2_settings import MAX_STREAMS
 __all__ = ["TARGET", "core_section"]
 
 TARGET = 1.0  # bare h11 cycles that an in-memory route may cost in total
-DOOR = 1.03  # permitted cost of a request with admission control, relative to one without
+ADMISSION_RATIO = 1.03  # permitted cost of a request with admission control, relative to one without
 BURSTS = 2  # of each of a pair, for each cycle of a round; short bursts exclude most disturbances
 BURST = 5  # requests; a round trip takes as long
 PAIRS = 8  # of new relays: memory placement alone makes one relay up to 1 % slower
 MOST = 0.25, 0.65  # permitted cost of a route and a bridge round trip, relative to the reference implementations
-GUEST = ChannelId(6)
+UNAUTHENTICATED = ChannelId(6)
 HOST = Headers(((b"host", b"x"),))
 ID_LENGTH = 36  # characters of a request id
 H11 = "bare h11, GET /health"
 ROUTE = "relay core, GET /health"
 ROUTE_KNOWN = "relay core, GET /health, by somebody who is known"
-ROUTE_LAW = "relay core by h11 alone, GET /health"
+ROUTE_REFERENCE = "relay core by h11 alone, GET /health"
 STREAMS = "relay core, HTTP/2, a request that is not finished, of 100 at once"
 SOCKETS = "relay core, HTTP/2, a WebSocket, of 100 at once"
 BRIDGE = "relay core, bridge round trip"
-BRIDGE_LAW = "relay core by h11 and wsproto alone, bridge"
+BRIDGE_REFERENCE = "relay core by h11 and wsproto alone, bridge"
 PARTS = "bare h11 + wsproto + json, same messages"
 
 COLUMNS = (
@@ -56,10 +56,10 @@ COLUMNS = (
 def core_section(scale: Scale, progress: Progress) -> list[Table]:
     """Measure request and response cycles in memory, and compare with the targets."""
     progress("core: cycles in memory")
-    relay, stranger = MemoryRelay(), MemoryRelay()
+    relay, unknown_host = MemoryRelay(), MemoryRelay()
     token = relay.pair()
     health = request("GET", "/health")
-    answer = stranger.sent(CALLER, health)
+    answer = unknown_host.sent(CALLER, health)
     relay.sent(CALLER, request("GET", "/sessions", token=token))  # authenticates the caller's connection
     bridge = _Bridge(relay, token)
     with without_fast_paths():
@@ -68,14 +68,14 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
     contestants: dict[str, Cycles] = {
         H11: _H11Cycle(health, answer).run,
         "Http1Connection, GET /health": _Http1Cycle(health, answer).run,
-        ROUTE: _Route(stranger, health, answer).run,
+        ROUTE: _Route(unknown_host, health, answer).run,
         ROUTE_KNOWN: _Route(relay, health, answer).run,
-        ROUTE_LAW: _Route(lawful, health, answer).run,
+        ROUTE_REFERENCE: _Route(lawful, health, answer).run,
         STREAMS: _Streams(websocket=False).run,
         SOCKETS: _Streams(websocket=True).run,
         PARTS: _Parts(bridge).run,
         BRIDGE: bridge.run,
-        BRIDGE_LAW: _Bridge(lawful, lawful_token).run,
+        BRIDGE_REFERENCE: _Bridge(lawful, lawful_token).run,
     }
     samples = race(contestants, cycles=scale.cycles, rounds=scale.rounds)
     rows = []
@@ -90,27 +90,27 @@ def core_section(scale: Scale, progress: Progress) -> list[Table]:
         rows.append(Row(name, values))
     cost = paired_ratio(samples[ROUTE], samples[H11])
     verdict = "PASS" if cost < TARGET else "MISS"
-    route = paired_ratio(samples[ROUTE], samples[ROUTE_LAW])
+    route = paired_ratio(samples[ROUTE], samples[ROUTE_REFERENCE])
     progress("core: what the door costs")
-    door = _door_cost(lambda relay: _Route(relay, health, answer).run, rounds=BURSTS * scale.cycles)
-    bridged = _door_cost(_round_trips, rounds=BURSTS * scale.cycles, burst=1)
-    seen = "PASS" if max(door, bridged) < DOOR else "MISS"
-    trip = paired_ratio(samples[BRIDGE], samples[BRIDGE_LAW])
+    admission = _admission_cost(lambda relay: _Route(relay, health, answer).run, rounds=BURSTS * scale.cycles)
+    bridged = _admission_cost(_round_trips, rounds=BURSTS * scale.cycles, burst=1)
+    seen = "PASS" if max(admission, bridged) < ADMISSION_RATIO else "MISS"
+    trip = paired_ratio(samples[BRIDGE], samples[BRIDGE_REFERENCE])
     kept = "PASS" if route < MOST[0] and trip < MOST[1] else "MISS"
     notes = [
         f"{verdict}: an in-memory route costs {cost:.2f} bare h11 cycles in all (target: less than {TARGET:g})",
         f"{kept}: by reference a route costs {route:.2f}, a round trip {trip:.2f} (target: {MOST[0]}, {MOST[1]})",
-        f"{seen}: with admission a route costs {door:.3f}, a round trip {bridged:.3f} (target: {DOOR})",
+        f"{seen}: with admission a route costs {admission:.3f}, a round trip {bridged:.3f} (target: {ADMISSION_RATIO})",
         "h11 cycles: the median of the ratios within each round, by CPU time of this process",
     ]
     return [Table("core", "The core, no socket", COLUMNS, rows, notes)]
 
 
-def _door_cost(serve: Callable[[MemoryRelay], Cycles], *, rounds: int, burst: int = BURST) -> float:
+def _admission_cost(serve: Callable[[MemoryRelay], Cycles], *, rounds: int, burst: int = BURST) -> float:
     """Return the cost with admission control relative to that without: the median of the pairs."""
     costs = []
     for pair in range(PAIRS):
-        relays = [MemoryRelay(door=door) for door in ((True, False) if pair % 2 else (False, True))]
+        relays = [MemoryRelay(admission=admission) for admission in ((True, False) if pair % 2 else (False, True))]
         asking, unasked = relays if pair % 2 else reversed(relays)
         costs.append(duel(serve(asking), serve(unasked), rounds=rounds, burst=burst))
     return median(costs)
@@ -196,7 +196,7 @@ class _Streams:
     """Unauthenticated HTTP/2 connections with up to 100 streams each; a cycle is one stream."""
 
     def __init__(self, *, websocket: bool) -> None:
-        self._relay = MemoryRelay(door=False)
+        self._relay = MemoryRelay(admission=False)
         client, server = (Http2Connection(role, entropy=bytes) for role in (Role.CLIENT, Role.SERVER))
         self._frames = [client.data_to_send()]
         server.receive_data(self._frames[0])
@@ -213,9 +213,9 @@ class _Streams:
 
     def _visit(self, streams: int) -> bytes:
         relay = self._relay
-        relay.tell(Accepted(GUEST, PEER, LOCAL))
-        told = relay.sent(GUEST, b"".join(self._frames[: streams + 1]))
-        relay.tell(Closed(GUEST, ""))
+        relay.tell(Accepted(UNAUTHENTICATED, PEER, LOCAL))
+        told = relay.sent(UNAUTHENTICATED, b"".join(self._frames[: streams + 1]))
+        relay.tell(Closed(UNAUTHENTICATED, ""))
         return told
 
     def run(self, cycles: int) -> None:

@@ -46,8 +46,8 @@ def now() -> Moment:
 class MemoryRelay:
     """A started relay with one open caller channel. Raises `BenchError` for an unexpected reply."""
 
-    def __init__(self, *, door: bool = True) -> None:
-        relay = (Relay if door else _Open)(RelayConfig(home="/nonexistent"))
+    def __init__(self, *, admission: bool = True) -> None:
+        relay = (Relay if admission else _Open)(RelayConfig(home="/nonexistent"))
         self.engine = Engine(relay, entropy=os.urandom, log_level=Level.ERROR)
         if not any(isinstance(command, Ready) for command in self.tell(Started())):
             raise BenchError("the relay in memory did not get ready")

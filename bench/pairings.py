@@ -55,7 +55,7 @@ class _Phone:
 
     def __init__(self, address: Address, number: int, load: Load, selector: selectors.BaseSelector) -> None:
         self._address, self._name, self._load, self._selector = address, f"bench-{number}", load, selector
-        self._desk = _Line(address, selector, self._take_code)
+        self._registrar = _Line(address, selector, self._take_code)
         self._line: _Line | None = None
         self._frames: FrameReader | None = None
         self._code = ""
@@ -63,10 +63,10 @@ class _Phone:
 
     def begin(self) -> None:
         self._begun = time.perf_counter()
-        self._desk.say(ASKED)
+        self._registrar.say(ASKED)
 
     def close(self) -> None:
-        self._desk.close()
+        self._registrar.close()
         if self._line is not None:
             self._line.close()
 

@@ -54,7 +54,7 @@ def terminal_section(scale: Scale, progress: Progress, *, relays: tuple[Contesta
             progress(f"terminal: starting {one.name}")
             server = stack.enter_context(running(evolve(one, variables=(*one.variables, *PLAIN))))
             wait_healthy(server.address)
-            client = _Desk(server, size)
+            client = _TerminalClient(server, size)
             stack.callback(client.close)
             contestants[one.name] = server, client.stream
         loop = _PtyLoop(size, stack)
@@ -76,7 +76,7 @@ def terminal_section(scale: Scale, progress: Progress, *, relays: tuple[Contesta
     return [Table("terminal", title, BYTES, byte_rows(runs), notes)]
 
 
-class _Desk(Phone):
+class _TerminalClient(Phone):
     """A client with one terminal, in which the talker waits."""
 
     def __init__(self, server: Server, size: int) -> None:

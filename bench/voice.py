@@ -30,7 +30,7 @@ __all__ = ["voice_section"]
 
 SENTENCE = "Turn off the lights in the living room."
 SPEECH = Contestant("vendor of speech", ("bench.peers_speech",))
-LOCAL, STUB, VENDOR = "local", "stub", "openai_tts"
+LOCAL, STUB, HTTP_PROVIDER = "local", "stub", "openai_tts"
 FLOOR = "espeak-ng alone"
 STRAIGHT = "the vendor, no relay between"
 ESPEAK = ("espeak-ng", "--stdin", "--stdout", "-v", "en-us", "-s", "160")
@@ -52,8 +52,8 @@ STREAMS = [
 
 def voice_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
     """Return two tables: the first samples of a text, and many texts at once in real time."""
-    with running(SPEECH, beside_load=True) as vendor:
-        url = f"http://127.0.0.1:{vendor.address[1]}/v1"
+    with running(SPEECH, beside_load=True) as endpoint:
+        url = f"http://127.0.0.1:{endpoint.address[1]}/v1"
         variables = (("OPENAI_API_KEY", "bench"), ("OPENAI_BASE_URL", url))
         firsts: list[Row] = []
         streams: list[Row] = []
@@ -73,7 +73,7 @@ def voice_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant,
                     streams.append(Row(one.name, values))
                 finally:
                     phone.close()
-        with _direct(vendor.address, scale.listeners) as readers:
+        with _direct(endpoint.address, scale.listeners) as readers:
             streams.append(Row(STRAIGHT, _stream(readers, scale)))
         if shutil.which(ESPEAK[0]) is not None:
             firsts.append(_row(FLOOR, [_espeak() for _ in range(_tries(scale))]))
@@ -178,7 +178,7 @@ def _clients(address: Address, token: str, count: int) -> Iterator[list[_Client]
     with ExitStack() as stack:
         clients = []
         for _ in range(count):
-            client = _Client(address, token, VENDOR)
+            client = _Client(address, token, HTTP_PROVIDER)
             stack.callback(client.sock.close)
             clients.append(client)
         yield clients
@@ -278,7 +278,7 @@ class _Client(_Stamps):
         self.sound = 0  # bytes
         self.over = False
         self.said_at = 0.0
-        self._stamped = provider == VENDOR
+        self._stamped = provider == HTTP_PROVIDER
         path = _Session.made(address, token, provider).path
         self.sock = socket.create_connection(address, timeout=PATIENCE)
         try:

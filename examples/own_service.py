@@ -70,7 +70,7 @@ class Notes:
     def bind(self, engine: Engine) -> None:
         """Store the engine: time, entropy, timers and commands come from it."""
         self.engine = engine
-        self._door = AdmissionControl(engine, self, DEFAULT_LIMITS)
+        self._admission = AdmissionControl(engine, self, DEFAULT_LIMITS)
 
     def on_started(self) -> None:
         """Start accepting: there is nothing to load."""
@@ -78,7 +78,7 @@ class Notes:
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
         """Serve a connection, or refuse it beyond the limit."""
-        return self._door.admit(fact)
+        return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
         """Do nothing: the engine closes WebSockets with 1001, and connections after their responses."""

@@ -1,7 +1,7 @@
 """`python -m fuzz.fast_path --scripts 100000`: fast paths against reference implementations on nearly plain traffic.
 
 Each script is a seed: requests, a response, or frames of a WebSocket, split anywhere. Most of them are plain or one
-change away from that, with our own events in between. The fuzz targets `lane`, `call` and `frames` compare the two
+change away from that, with our own events in between. The fuzz targets `fast_path`, `call` and `frames` compare the two
 implementations; this program adds inputs that only a grammar finds.
 """
 

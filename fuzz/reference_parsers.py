@@ -42,8 +42,8 @@ class ReferenceFrameReader:
     """WebSocket frame reader by wsproto."""
 
     def __init__(self, client: bool, guard: InflateGuard) -> None:
-        self._law = FrameProtocol(client, [guard])
-        self.receive_bytes = self._law.receive_bytes
+        self._reference = FrameProtocol(client, [guard])
+        self.receive_bytes = self._reference.receive_bytes
 
     def read_texts(self, data: bytes) -> tuple[list[str], bool]:
         """Return no texts: the caller continues frame by frame."""
@@ -52,32 +52,32 @@ class ReferenceFrameReader:
 
     def next_frame(self) -> Frame | None:
         """Return the next frame, or the received part of it."""
-        return next(self._law.received_frames(), None)
+        return next(self._reference.received_frames(), None)
 
     def close(self) -> None:
         """Release the received data."""
-        self._law._parse_more.close()
+        self._reference._parse_more.close()
 
 
 def disable_fast_paths() -> None:
     """Use reference implementations for all new connections and WebSockets of this process."""
-    for module, name, law in _LANES:
-        setattr(module, name, law)
+    for module, name, reference in _FAST_PATHS:
+        setattr(module, name, reference)
 
 
 @contextmanager
 def without_fast_paths() -> Iterator[None]:
     """Use reference implementations for connections that are made in this context."""
-    lanes = [vars(module)[name] for module, name, _ in _LANES]
+    fast_paths = [vars(module)[name] for module, name, _ in _FAST_PATHS]
     disable_fast_paths()
     try:
         yield
     finally:
-        for (module, name, _), lane in zip(_LANES, lanes, strict=True):
-            setattr(module, name, lane)
+        for (module, name, _), fast_path in zip(_FAST_PATHS, fast_paths, strict=True):
+            setattr(module, name, fast_path)
 
 
-_LANES: tuple[tuple[ModuleType, str, type], ...] = (
+_FAST_PATHS: tuple[tuple[ModuleType, str, type], ...] = (
     (server_channel, "FastPathServerConnection", ReferenceServerConnection),
     (client_channel, "FastPathClientConnection", ReferenceClientConnection),
     (websocket, "FrameReader", ReferenceFrameReader),

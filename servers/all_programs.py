@@ -115,8 +115,8 @@ def _open(
             return listener
 
         def keep_inside(listener: Listener) -> Listener | None:
-            door = open_inner_listener(listener)
-            return None if door is None else keep(door)
+            inner = open_inner_listener(listener)
+            return None if inner is None else keep(inner)
 
         home = private_home(relay.home)
         claims = dict[str, HomeClaim]()

@@ -139,9 +139,9 @@ def open_resources(
         if listener is None:
             listener = open_listener()
             inner = open_inner_listener(listener)
-        for door in (listener, inner):
-            if door is not None:
-                undo.callback(door.sock.close)
+        for opened in (listener, inner):
+            if opened is not None:
+                undo.callback(opened.sock.close)
         place = ServerResources(home, claimed, listener, inner, store or open_home_store(home))
         undo.pop_all()
     return place

@@ -134,8 +134,8 @@ def worker_programs(config: RelayConfig) -> list[Program]:
         raise CannotStartError(str(error), code=2) from error
     config = evolve(config, node_url=config.node_url or f"http://{format_authority('127.0.0.1', own.address.port)}")
     relay = relay_program(config, listener=listener, inner=inner, on_ready=lambda bound: print(READY_LINE, flush=True))
-    for door in relay.listeners:
-        if not attach_source_steering(door.sock, config.workers) and first:
+    for listener in relay.listeners:
+        if not attach_source_steering(listener.sock, config.workers) and first:
             relay.services.logger.warning("connections are spread over the workers at random: docs/howto/cluster.md")
     relay = evolve(relay, listeners=[*relay.listeners, own])
     return [relay, Program(core=Engine(ParentWatch(), entropy=os.urandom), stdio=True)]

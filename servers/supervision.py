@@ -36,8 +36,8 @@ def readiness_programs(
         return []
     from svc_proto.cli.readiness_watch import ReadinessWatch
 
-    plain = [[door for door in program.all_listeners if door.tls is None][-1:] for program in programs]
-    urls = [url_of(door) for doors in plain for door in doors]
+    plain = [[listener for listener in program.all_listeners if listener.tls is None][-1:] for program in programs]
+    urls = [url_of(listener) for listeners in plain for listener in listeners]
     period = int(every) / 2e6 if every.isdecimal() and int(every) and process in ("", str(os.getpid())) else None
     roles = [program.claim.role for program in programs if program.claim is not None]
     status = f"{', '.join(role for role in ROLES if role in roles)}: svc status".encode()

@@ -85,8 +85,10 @@ PROVIDER_ENDPOINTS = (
     MISTRAL_ENDPOINT,
     DEEPINFRA_ENDPOINT,
 )
-KEY_VARIABLES = tuple(dict.fromkeys(key for vendor in PROVIDER_ENDPOINTS for key in vendor.keys))
-URL_VARIABLES = tuple(vendor.url_variable for vendor in PROVIDER_ENDPOINTS)  # set by the operator, never by a caller
+KEY_VARIABLES = tuple(dict.fromkeys(key for endpoint in PROVIDER_ENDPOINTS for key in endpoint.keys))
+URL_VARIABLES = tuple(
+    endpoint.url_variable for endpoint in PROVIDER_ENDPOINTS
+)  # set by the operator, never by a caller
 
 
 def _below(name: str) -> Any:

@@ -6,7 +6,7 @@ walk, 20 worlds.
 test` leaves out. A test that takes `runtime` or `any_loop` runs once for each of its loops. `--loop` names other loops,
 with the names of the programs' `--runtime`, or `sim` (the simulator) or `nodes` (the simulator with three nodes for
 each server).
-`--law` turns the fast paths off in servers that run inside the test process (`fuzz.reference_parsers`).
+`--reference` turns the fast paths off in servers that run inside the test process (`fuzz.reference_parsers`).
 
 HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly.
 """
@@ -68,18 +68,18 @@ BARE = "threads"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--loop`, `--full`, `--rest` and `--law`."""
+    """Add `--loop`, `--full`, `--rest` and `--reference`."""
     parser.addoption(
         "--loop", action="append", metavar="NAME", help="Run on this loop (package.module:function); repeat."
     )
     parser.addoption("--full", action="store_true", help="Run all tests, each on every loop that the plan names.")
     parser.addoption("--rest", action="store_true", help="Run what --full runs and the suite without options does not.")
-    parser.addoption("--law", action="store_true", help="Turn the fast paths off: every result stays the same.")
+    parser.addoption("--reference", action="store_true", help="Turn the fast paths off: every result stays the same.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse unknown loops, and disable the fast paths with `--law`."""
-    if config.getoption("law"):
+    """Refuse unknown loops, and disable the fast paths with `--reference`."""
+    if config.getoption("reference"):
         from fuzz.reference_parsers import disable_fast_paths
 
         disable_fast_paths()
@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept, left_out = list[pytest.Item](), list[pytest.Item]()
     for item in items:
         wanted = full or config.getoption("loop") or rest != is_in_short_suite(item, named)
-        fits = not (config.getoption("law") and item.get_closest_marker("lane"))
+        fits = not (config.getoption("reference") and item.get_closest_marker("fast_path"))
         (kept if wanted and fits else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)

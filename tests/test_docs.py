@@ -79,16 +79,16 @@ def test_the_access_picture_equals_the_access_matrix() -> None:
         r"```mermaid\n(.*?)```", (ROOT / "docs/explanation/security-model.md").read_text(), re.DOTALL
     )
     drawn = {
-        (caller, door)
-        for who, doors in re.findall(r"^    (\w+) --> ([\w &]+)$", picture, re.MULTILINE)
+        (caller, listener)
+        for who, listeners in re.findall(r"^    (\w+) --> ([\w &]+)$", picture, re.MULTILINE)
         for caller in PICTURE.get(who, who).split()
-        for box in doors.split(" & ")
-        for door in PICTURE.get(box, box).split("; ")
+        for box in listeners.split(" & ")
+        for listener in PICTURE.get(box, box).split("; ")
         if caller in CLIENT_KINDS
     }
     told = {
-        (caller, door)
-        for door, (met, _) in (*RELAY_ACCESS.items(), *CHANNEL_ACCESS.items())
+        (caller, listener)
+        for listener, (met, _) in (*RELAY_ACCESS.items(), *CHANNEL_ACCESS.items())
         for caller, what in zip(CLIENT_KINDS, met.split(), strict=True)
         if what == IN
     }

@@ -1,9 +1,8 @@
-"""What is said in one place is not said in a second: how members that others wrote are read, what a name stands for."""
+"""One rule, one place: the members that a peer wrote are read by the readers of `svc_proto.schema` alone."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -121,33 +120,3 @@ def test_members_that_others_wrote_are_read_by_one_reader() -> None:
 @pytest.mark.parametrize("kind", ["def _f", "def f", "async def f"])
 def test_a_private_reader_is_seen(kind: str, body: str, *, seen: bool) -> None:
     assert bool(private_readers(ast.parse(f"{kind}(a: dict, *, value: object):\n {body}"))) is seen
-
-
-# --- names --------------------------------------------------------------------------------------------------------
-
-DOCUMENTS = ("openapi", "json_types")  # the types of documents are called what the documents call them
-SHARED = {
-    "the answer to an operation, and the end of a chat turn": "Done",
-}
-
-
-def doubled(trees: dict[str, ast.Module]) -> set[str]:
-    """The public names of classes that stand in more than one file."""
-    names = [
-        node.name
-        for path, tree in trees.items()
-        if not any(word in path for word in DOCUMENTS)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    ]
-    return {name for name, times in Counter(names).items() if times > 1}
-
-
-def test_a_name_stands_for_one_class() -> None:
-    assert doubled(TREES) == set(" ".join(SHARED.values()).split())
-
-
-def test_a_doubled_name_is_seen() -> None:
-    one, other = ast.parse("class A: ...\nclass _B: ..."), ast.parse("class A: ...\nclass _B: ...\nclass C: ...")
-    assert doubled({"one.py": one, "other.py": other}) == {"A"}
-    assert doubled({"one.py": one, "openapi/one.py": other}) == set()

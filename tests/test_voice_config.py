@@ -81,7 +81,7 @@ def test_bad_settings_are_named(variable: str, value: str) -> None:
 
 
 def test_provider_endpoints() -> None:
-    assert {vendor.url_variable: vendor.url for vendor in PROVIDER_ENDPOINTS} == {
+    assert {endpoint.url_variable: endpoint.url for endpoint in PROVIDER_ENDPOINTS} == {
         "OPENAI_BASE_URL": "https://api.openai.com/v1",
         "OPENAI_REALTIME_URL": "wss://api.openai.com/v1/realtime",
         "XAI_BASE_URL": "https://api.x.ai",

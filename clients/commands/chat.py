@@ -73,18 +73,18 @@ def main(
     if address is None and config.webapi_inside is None and not (config.api_host or config.api_port):
         address, api_key = _paired_api(api_key)
 
-    chore = ChatService(
+    service = ChatService(
         lambda engine: find_api_client(engine, config, address, api_key), order, watched=sys.stderr.isatty()
     )
     writer = _ChatWriter()
     # A server named by --api-url must be trusted by the system.
     trust = trust_for_api() if address is None and config.webapi_inside is None else None
     try:
-        end = run_service(chore, runtime, client_tls=trust, on_tell=writer.on_notify, stdio=asks)
+        end = run_service(service, runtime, client_tls=trust, on_tell=writer.on_notify, stdio=asks)
     except KeyboardInterrupt:
         writer.finish()
-        if chore.stopped is not None:
-            print("[stopped]" if chore.stopped else "[left; the agent may still be at work]", file=sys.stderr)
+        if service.stopped is not None:
+            print("[stopped]" if service.stopped else "[left; the agent may still be at work]", file=sys.stderr)
         raise
     finally:
         writer.finish()

@@ -116,7 +116,7 @@ def run_on_desktop(
 
 
 def run_desktop_service(
-    chore: OneShotService[T],
+    service: OneShotService[T],
     runtime: str,
     *,
     on_tell: Callable[[Notify], None] | None = None,
@@ -141,7 +141,7 @@ def run_desktop_service(
         **(compute or {}),
     }
     return run_service(
-        chore,
+        service,
         runtime,
         home=home,
         compute=works,

@@ -37,12 +37,12 @@ def run_flow(
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
     """Run a flow and return its result. Raises `CliError`, and `KeyboardInterrupt` after Ctrl-C."""
-    chore = OneShotService(plan, watched=sys.stderr.isatty())
-    return run_service(chore, runtime, home=home, compute=compute, client_tls=client_tls, on_tell=on_tell)
+    service = OneShotService(plan, watched=sys.stderr.isatty())
+    return run_service(service, runtime, home=home, compute=compute, client_tls=client_tls, on_tell=on_tell)
 
 
 def run_service(
-    chore: OneShotService[T],
+    service: OneShotService[T],
     runtime: str,
     *,
     home: Path | None = None,
@@ -68,7 +68,7 @@ def run_service(
         logger=setup_logging(int(Level.ERROR), name="svc.command"),
     )
     program = Program(
-        core=Engine(chore, entropy=os.urandom, log_level=Level.ERROR),
+        core=Engine(service, entropy=os.urandom, log_level=Level.ERROR),
         services=services,
         stdio=stdio,
         on_notify=progress.on_notify,
@@ -82,9 +82,9 @@ def run_service(
         raise progress.broken
     outcome = outcomes[0]
     if outcome.code == 0:
-        return chore.result
-    if chore.error is not None:
-        raise chore.error
+        return service.result
+    if service.error is not None:
+        raise service.error
     if outcome.code == INTERRUPTED:
         raise KeyboardInterrupt
     raise CliError(outcome.reason, code=outcome.code)

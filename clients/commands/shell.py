@@ -77,9 +77,9 @@ def main(
         person=person,
     )
     with TerminalGuard() as terminal:
-        chore = ShellService(order, watched=sys.stderr.isatty())
+        service = ShellService(order, watched=sys.stderr.isatty())
         end = run_desktop_service(
-            chore,
+            service,
             runtime,
             stdio=True,
             last_words=terminal.abandon,

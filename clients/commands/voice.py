@@ -181,9 +181,9 @@ def talk(
         recorder=recorder(RECORDER_RATE), player=None if mute else player(), profile=profile, session=session
     )
 
-    chore, writer = VoiceChatService(find, order, watched=sys.stderr.isatty()), _VoiceWriter()
+    service, writer = VoiceChatService(find, order, watched=sys.stderr.isatty()), _VoiceWriter()
     try:
-        run_desktop_service(chore, runtime, on_tell=writer.on_notify, stdio=True)
+        run_desktop_service(service, runtime, on_tell=writer.on_notify, stdio=True)
     finally:
         writer.finish()
 

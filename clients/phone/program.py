@@ -134,16 +134,16 @@ def phone_programs(
         print_token=print_token,
         sound=None if sound is None else Path(sound),
     )
-    handset = EmulatedPhone(name=name, build="googlePlay" if store_build else "sideload")
-    handset.device.permissions.accessibility = "accessibility" not in without
-    handset.device.permissions.screen_capture = "capture" not in without
-    handset.device.permissions.overlay = "overlay" not in without
-    return [phone_program(config, handset, safety, face, verbose=verbose)]
+    emulated = EmulatedPhone(name=name, build="googlePlay" if store_build else "sideload")
+    emulated.device.permissions.accessibility = "accessibility" not in without
+    emulated.device.permissions.screen_capture = "capture" not in without
+    emulated.device.permissions.overlay = "overlay" not in without
+    return [phone_program(config, emulated, safety, face, verbose=verbose)]
 
 
 def phone_program(
     config: PhoneConfig,
-    handset: EmulatedPhone,
+    emulated: EmulatedPhone,
     safety: SafetySettings,
     face: TerminalOptions,
     *,
@@ -151,7 +151,7 @@ def phone_program(
 ) -> Program:
     """Build the phone's program."""
     level = Level.DEBUG if verbose else Level.INFO
-    phone = Phone(config, handset, safety, watched=face.view)
+    phone = Phone(config, emulated, safety, watched=face.view)
     out, err = _streams(waiting=face.keyboard)
     pins = PinnedTrust()
     screen = PhoneDisplay(out, view=face.view, print_token=face.print_token, sound=face.sound)

@@ -52,8 +52,8 @@ class ClusterPhone:
         match envelope["channel"], envelope["type"]:
             case "system", "auth.ok":
                 self.token, self.in_at = payload["session_token"], self.world.sim.now
-                self.world.law.note_pairing(self)
-                for other in self.world.pockets:
+                self.world.invariants.note_pairing(self)
+                for other in self.world.phones:
                     if other is not self and other.token == self.token and other.left_at is None:
                         # the same phone; of two concurrent sign-ins either may be the last at its node
                         other.left_at = self.world.sim.now if other.in_at <= self.began else inf
@@ -63,7 +63,7 @@ class ClusterPhone:
             case "system", "auth.fail":
                 self.refused = payload["reason"]
             case "bridge", "bridge.command":
-                self.world.law.note_performed(self, payload)
+                self.world.invariants.note_performed(self, payload)
                 self.performed.append(payload["request_id"])
                 if not self.mute:
                     self.world.sim.after(self.delay, lambda: self.answer(talker, payload["request_id"]))

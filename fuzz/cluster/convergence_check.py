@@ -28,7 +28,7 @@ def check_convergence(world: ClusterDeployment, rng: Random) -> None:
 def asker(world: ClusterDeployment, among: list[ClusterPhone]) -> ClusterPhone | None:
     """Return a phone whose session every node accepts."""
     return next(
-        (pocket for pocket in among if pocket.is_authenticated and not world.law.held[pocket.token].shaky), None
+        (phone for phone in among if phone.is_authenticated and not world.invariants.held[phone.token].shaky), None
     )
 
 
@@ -37,7 +37,7 @@ def _nodes(world: ClusterDeployment) -> range:
 
 
 def _check_sessions(world: ClusterDeployment) -> None:
-    for token, held in world.law.held.items():
+    for token, held in world.invariants.held.items():
         for n in _nodes(world):
             status = world.request_and_wait(n, "GET", "/clipboard", token=token).status
             if (held.revoked_at is not None or held.cut) and status != 401:
@@ -51,20 +51,20 @@ def _check_sessions(world: ClusterDeployment) -> None:
 
 def _check_guesses(world: ClusterDeployment) -> None:
     """Check the shared block: five guesses at any node block an address, until an operator clears it."""
-    stranger = world.sim.host("stranger", "10.0.7.99")
+    unknown_host = world.sim.host("stranger", "10.0.7.99")
     count = len(world.nodes)
     for n in range(MAX_FAILURES + 2 * count + 1):
         if n == MAX_FAILURES + 2 * count:
             assert world.request_and_wait(n % count, "POST", "/pairing/register", body={"code": "STORM2"}).status == 200
             world.sim.run_for(SOON)
-        guess = world.try_wrong_code((n + 1) % count, stranger)
+        guess = world.try_wrong_code((n + 1) % count, unknown_host)
         world.run(lambda guess=guess: guess.over)  # type: ignore[misc]
         world.sim.run_for(SOON)
         if guess.refused != (n < MAX_FAILURES or n == MAX_FAILURES + 2 * count):
             what = "is heard" if guess.refused else "is shut out"
             raise ClusterViolation(f"who has guessed {n} times {what} at node {(n + 1) % count}")
         if n >= MAX_FAILURES + 2 * count - 1:
-            world.law.guesses.clear()
+            world.invariants.guesses.clear()
 
 
 def _views(world: ClusterDeployment, path: str) -> list[Any]:
@@ -72,9 +72,7 @@ def _views(world: ClusterDeployment, path: str) -> list[Any]:
 
 
 def _check_phones(world: ClusterDeployment, rng: Random) -> None:
-    live = {
-        pocket.name: pocket for pocket in world.pockets if pocket.is_authenticated and world.has_bridge_grant(pocket)
-    }
+    live = {phone.name: phone for phone in world.phones if phone.is_authenticated and world.has_bridge_grant(phone)}
     asks = asker(world, list(live.values()))
     views = [{device["device_id"] for device in view["devices"]} for view in _views(world, "/bridge/devices")]
     if any(view != views[0] for view in views):
@@ -102,17 +100,17 @@ def _check_news(world: ClusterDeployment, rng: Random) -> None:
     if any(each != records[0] for each in records):
         raise ClusterViolation(f"the nodes tell different commands: {records}")
     # Some phones have reconnected, with their old socket still open.
-    may_be = {pocket.token[:8] for pocket in world.pockets if pocket.token and not pocket.closed}
+    may_be = {phone.token[:8] for phone in world.phones if phone.token and not phone.closed}
     must_be = {
-        pocket.token[:8]
-        for pocket in world.pockets
-        if pocket.is_authenticated and not world.law.held[pocket.token].shaky
+        phone.token[:8]
+        for phone in world.phones
+        if phone.is_authenticated and not world.invariants.held[phone.token].shaky
     }
     for n, view in enumerate(_views(world, "/sessions")):
         online = {session["token_prefix"] for session in view["sessions"] if session["online"]}
         if not must_be <= online <= may_be:
             raise ClusterViolation(f"node {n} says that {online} are online, of {may_be} with {must_be}")
-    inside = [pocket for pocket in world.pockets if pocket.is_authenticated and pocket.talker is not None]
+    inside = [phone for phone in world.phones if phone.is_authenticated and phone.talker is not None]
     if inside:
         talker = rng.choice(inside).talker
         assert talker is not None
@@ -128,10 +126,10 @@ def _check_news(world: ClusterDeployment, rng: Random) -> None:
 def _check_tables(world: ClusterDeployment) -> None:
     """Check that each node's tables contain the present remote phones only, and that no request is pending."""
     for n, relay in enumerate(world.relays):
-        fellows = cast("ClusterCoordinator", relay.coordinator)
+        coordinator = cast("ClusterCoordinator", relay.coordinator)
         numbers = {phone.socket for phone in relay.phones.connected()}
         elsewhere = {number for number in numbers if number < 0}
-        known = {number for row in fellows._numbers.values() for number in row.values()}
-        tables = {*fellows._elsewhere}, known, {*fellows._since._since}
-        if tables != (elsewhere, elsewhere, numbers) or fellows.node._pending_requests:
+        known = {number for row in coordinator._numbers.values() for number in row.values()}
+        tables = {*coordinator._elsewhere}, known, {*coordinator._since._since}
+        if tables != (elsewhere, elsewhere, numbers) or coordinator.node._pending_requests:
             raise ClusterViolation(f"node {n} has left {tables} of {numbers}")

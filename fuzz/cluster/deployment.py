@@ -141,15 +141,15 @@ class ClusterDeployment:
             self.relays.append(None)  # type: ignore[arg-type]  # the factory sets it
             self.nodes.append(host.start(self._core_factory(n), [PORT], name=f"relay-{n}"))
         self.leaving: list[SimProcess] = []
-        self.pockets: list[ClusterPhone] = []
-        self.law = ClusterInvariants(self)
+        self.phones: list[ClusterPhone] = []
+        self.invariants = ClusterInvariants(self)
         self.troubled = self.sim.now  # when the network last had a fault
         self.parted = 0
         self.apart_since: dict[int, float] = {}  # by node, when it was partitioned from Redis
         self.shuffled = self.sim.now  # when a node last started or stopped, with its counts
         self.slow_until = 0.0  # when no request waits for the store any more
         self.lost_store = [0.0] * nodes  # until when the records of each node may be unstored
-        self.strangers = [self.sim.host(f"stranger-{n}", f"10.0.7.{n + 1}") for n in range(2)]
+        self.unknown_hosts = [self.sim.host(f"stranger-{n}", f"10.0.7.{n + 1}") for n in range(2)]
 
     # --- programs ---
 
@@ -354,19 +354,19 @@ class ClusterDeployment:
         self, name: str, n: int, *, code: str = "", token: str = "", surface: str = "android", quiet: bool = False
     ) -> ClusterPhone:
         """Connect a phone to a node; a `quiet` one keeps its last socket open."""
-        pocket = ClusterPhone(self, name, n, code, quiet=quiet, began=self.sim.now)
-        self.pockets.append(pocket)
+        phone = ClusterPhone(self, name, n, code, quiet=quiet, began=self.sim.now)
+        self.phones.append(phone)
         shown = {"pairing_code": code} if code else {"session_token": token}
-        device = {"device_name": name, "device_id": pocket.device, "client_surface": surface}
+        device = {"device_name": name, "device_id": phone.device, "client_surface": surface}
 
         def opened(talker: WebSocketClient) -> None:
             talker.send_envelope("system", "auth", {**shown, **device})
 
         def ended(talker: WebSocketClient) -> None:
-            pocket.closed, pocket.closed_at = True, self.sim.now
+            phone.closed, phone.closed_at = True, self.sim.now
 
-        pocket.talker = self.open_websocket(self.crowd, n, opened, pocket.on_message, ended)
-        return pocket
+        phone.talker = self.open_websocket(self.crowd, n, opened, phone.on_message, ended)
+        return phone
 
     def open_websocket(
         self,
@@ -412,7 +412,7 @@ class ClusterDeployment:
         def said(talker: WebSocketClient, envelope: dict[str, Any]) -> None:
             guess.refused = "invalid" in str(envelope["payload"].get("reason"))
             if guess.refused:
-                self.law.note_guess(source.address)
+                self.invariants.note_guess(source.address)
 
         def ended(talker: WebSocketClient) -> None:
             guess.over = True
@@ -422,28 +422,28 @@ class ClusterDeployment:
 
     def pair_phone(self, name: str, n: int, *, at: int | None = None) -> ClusterPhone:
         """Pair a phone, with a code of the same node or another."""
-        pocket = self.new_phone(name, n, code=self.create_pairing_code(n if at is None else at))
-        self.run(lambda: bool(pocket.token or pocket.refused))
-        assert pocket.token, pocket.refused
-        return pocket
+        phone = self.new_phone(name, n, code=self.create_pairing_code(n if at is None else at))
+        self.run(lambda: bool(phone.token or phone.refused))
+        assert phone.token, phone.refused
+        return phone
 
     def send_command(
         self, n: int, token: str, *, device: str = "", done: Callable[[RequestClient], None] | None = None
     ) -> RequestClient:
         """Send a bridge command to a node."""
-        errand = self.law.note_command_sent(n, token, device)
+        command = self.invariants.note_command_sent(n, token, device)
 
         def over(caller: RequestClient) -> None:
-            self.law.note_outcome(caller, errand)
+            self.invariants.note_outcome(caller, command)
             if done is not None:
                 done(caller)
 
-        path, body = f"/tap?device={device}" if device else "/tap", {"x": errand.number, "y": 0}
+        path, body = f"/tap?device={device}" if device else "/tap", {"x": command.number, "y": 0}
         return self.request(n, "POST", path, token=token, body=body, done=over)
 
     def revoke(self, n: int, token: str) -> RequestClient:
         """Revoke a session at a node, as its operator."""
-        held = self.law.held.setdefault(token, TokenModel())
+        held = self.invariants.held.setdefault(token, TokenModel())
         held.asked = True
 
         def over(caller: RequestClient) -> None:
@@ -458,7 +458,7 @@ class ClusterDeployment:
 
     def revoke_bridge_grant(self, n: int, token: str) -> RequestClient:
         """Revoke the bridge grant of a session at a node."""
-        held = self.law.held.setdefault(token, TokenModel())
+        held = self.invariants.held.setdefault(token, TokenModel())
         held.bereft = True
 
         def over(caller: RequestClient) -> None:
@@ -472,14 +472,14 @@ class ClusterDeployment:
         began = self.sim.now
 
         def over(caller: RequestClient) -> None:
-            self.law.note_probe(token, caller.status, began)
+            self.invariants.note_probe(token, caller.status, began)
 
         self.request(n, "GET", "/ping?device=nobody", token=token, done=over)
 
-    def has_bridge_grant(self, pocket: ClusterPhone) -> bool:
+    def has_bridge_grant(self, phone: ClusterPhone) -> bool:
         """Report whether no client has tried to revoke the bridge grant of a phone."""
-        return not self.law.held[pocket.token].bereft
+        return not self.invariants.held[phone.token].bereft
 
     def check_invariants(self) -> None:
         """Check logs and Redis."""
-        self.law.check_logs_and_redis()
+        self.invariants.check_logs_and_redis()

@@ -56,34 +56,36 @@ class ClusterInvariants:
         self.world = world
         self.held: dict[str, TokenModel] = {}  # by token
         self.guesses: dict[str, list[float]] = {}  # failed guesses, by address
-        self.errands: list[PendingCommand] = []  # by the number in each command
+        self.commands: list[PendingCommand] = []  # by the number in each command
         self._pairings: dict[str, list[ClusterPhone]] = {}  # by code
         self._outcomes: dict[str, int] = {}  # answers by request id
         self._done: dict[str, int] = {}  # performances by request id
 
     def note_command_sent(self, node: int, token: str, device: str) -> PendingCommand:
         """Record a command that is about to be sent to a node."""
-        errand = PendingCommand(len(self.errands), node, token, device, self.world.sim.now, self._isolation_count(node))
-        self.errands.append(errand)
-        return errand
+        command = PendingCommand(
+            len(self.commands), node, token, device, self.world.sim.now, self._isolation_count(node)
+        )
+        self.commands.append(command)
+        return command
 
     def _isolation_count(self, node: int) -> int:
         """Return the number of past connections to Redis while the node is isolated; 0 otherwise."""
-        fellows = getattr(self.world.relays[node].coordinator, "node", None)
-        return 0 if fellows is None or fellows.is_up else fellows.redis.connections
+        coordinator = getattr(self.world.relays[node].coordinator, "node", None)
+        return 0 if coordinator is None or coordinator.is_up else coordinator.redis.connections
 
     # --- observations of clients ---
 
-    def note_pairing(self, pocket: ClusterPhone) -> None:
+    def note_pairing(self, phone: ClusterPhone) -> None:
         """Check that a code pairs once."""
-        held = self.held.setdefault(pocket.token, TokenModel())
-        if pocket.code:
-            held.shaky = self.world.sim.now <= self.world.lost_store[pocket.node]
-            paired = self._pairings.setdefault(pocket.code, [])
-            paired.append(pocket)
+        held = self.held.setdefault(phone.token, TokenModel())
+        if phone.code:
+            held.shaky = self.world.sim.now <= self.world.lost_store[phone.node]
+            paired = self._pairings.setdefault(phone.code, [])
+            paired.append(phone)
             if len(paired) > 1:
-                raise ClusterViolation(f"the code {pocket.code} has paired {len(paired)} phones")
-        self._check_token(pocket.token, self.world.sim.now, "signed in")
+                raise ClusterViolation(f"the code {phone.code} has paired {len(paired)} phones")
+        self._check_token(phone.token, self.world.sim.now, "signed in")
 
     def note_guess(self, address: str) -> None:
         """Check that an address guesses at most five codes a minute at all nodes, once their counts are replicated."""
@@ -95,80 +97,80 @@ class ClusterInvariants:
             raise ClusterViolation(f"{address} has guessed {len(counted) + 1} times within a minute")
         before.append(now)
 
-    def note_performed(self, pocket: ClusterPhone, command: Mapping[str, Any]) -> None:
+    def note_performed(self, phone: ClusterPhone, command: Mapping[str, Any]) -> None:
         """Check that a command is executed at most once, in time, by the selected phone with a live session."""
         request_id, now = command["request_id"], self.world.sim.now
         self._done[request_id] = self._done.get(request_id, 0) + 1
         if self._done[request_id] > 1:
             raise ClusterViolation(f"the command {request_id} was performed {self._done[request_id]} times")
         if command["body"]:
-            self._check_performed(self.errands[command["body"]["x"]], pocket)
-        self._check_token(pocket.token, now, "was given a command")
-        self._check_revoked_grant(pocket.token, now, f"{pocket.name} was given a command")
-        if any(other.is_authenticated and other.token == pocket.token for other in self.world.pockets):
-            self._check_timing(pocket.left_at, f"{pocket.name} was given a command", now, "has come elsewhere")
+            self._check_performed(self.commands[command["body"]["x"]], phone)
+        self._check_token(phone.token, now, "was given a command")
+        self._check_revoked_grant(phone.token, now, f"{phone.name} was given a command")
+        if any(other.is_authenticated and other.token == phone.token for other in self.world.phones):
+            self._check_timing(phone.left_at, f"{phone.name} was given a command", now, "has come elsewhere")
 
-    def _check_performed(self, errand: PendingCommand, pocket: ClusterPhone) -> None:
-        errand.done += 1
-        if errand.done > 1:
-            raise ClusterViolation(f"the errand {errand.number} was performed {errand.done} times")
-        if errand.device not in ("", pocket.device):
-            raise ClusterViolation(f"what {errand.device} was to do {pocket.device} did")
+    def _check_performed(self, command: PendingCommand, phone: ClusterPhone) -> None:
+        command.done += 1
+        if command.done > 1:
+            raise ClusterViolation(f"the errand {command.number} was performed {command.done} times")
+        if command.device not in ("", phone.device):
+            raise ClusterViolation(f"what {command.device} was to do {phone.device} did")
         now = self.world.sim.now
-        late = 0.0 if errand.over_at is None else now - errand.over_at
+        late = 0.0 if command.over_at is None else now - command.over_at
         if late > UNDER_WAY:
-            raise ClusterViolation(f"what was told as {errand.told} is performed {late:.1f} s later")
-        if now - errand.began > UNDER_WAY and errand.began > self.world.slow_until:
-            raise ClusterViolation(f"a command is performed {now - errand.began:.1f} s after it was asked for")
+            raise ClusterViolation(f"what was told as {command.told} is performed {late:.1f} s later")
+        if now - command.began > UNDER_WAY and command.began > self.world.slow_until:
+            raise ClusterViolation(f"a command is performed {now - command.began:.1f} s after it was asked for")
 
-    def note_outcome(self, caller: RequestClient, errand: PendingCommand) -> None:
+    def note_outcome(self, caller: RequestClient, command: PendingCommand) -> None:
         """Check that a command has one outcome, its own, and that a revoked session has no access."""
-        status, code, token = caller.status, caller.answer.json.get("code", ""), errand.token
-        errand.over_at, errand.told = self.world.sim.now, f"{status} {code}"
+        status, code, token = caller.status, caller.answer.json.get("code", ""), command.token
+        command.over_at, command.told = self.world.sim.now, f"{status} {code}"
         if status == 200:
             request_id = caller.answer.json["id"]
             self._outcomes[request_id] = self._outcomes.get(request_id, 0) + 1
-            if self._outcomes[request_id] > 1 or self._done.get(request_id) != 1 or errand.done != 1:
+            if self._outcomes[request_id] > 1 or self._done.get(request_id) != 1 or command.done != 1:
                 raise ClusterViolation(f"the command {request_id} has {self._outcomes[request_id]} outcomes")
         # Each phone answers within 3 s, and the caller is informed sooner if its phone has disconnected.
         if status == 504:
             raise ClusterViolation("a command waited until its time was over")
-        if errand.apart and self._isolation_count(errand.node) == errand.apart:
-            self._check_isolated(errand, status, code)
-        held, since = self.held[token], errand.began - self.world.troubled
+        if command.apart and self._isolation_count(command.node) == command.apart:
+            self._check_isolated(command, status, code)
+        held, since = self.held[token], command.began - self.world.troubled
         if code == APART and self.world.is_fault_free and since > BACK:
             raise ClusterViolation(f"a node does not reach the others {since:.1f} s after all is whole")
         if status == 401 and self.world.is_fault_free and since > SOON and not (held.asked or held.shaky):
             raise ClusterViolation(f"{token[:8]} was told, and is not known to the node that was asked")
         if status not in (0, 401):
-            self._check_token(token, errand.began, f"asked and was told {status}")
+            self._check_token(token, command.began, f"asked and was told {status}")
         if status == 200:
-            self._check_revoked_grant(token, errand.began, f"{token[:8]} drove a phone")
+            self._check_revoked_grant(token, command.began, f"{token[:8]} drove a phone")
 
-    def _check_isolated(self, errand: PendingCommand, status: int, code: str) -> None:
+    def _check_isolated(self, command: PendingCommand, status: int, code: str) -> None:
         """Check the response of a node that was isolated during the whole request."""
-        own = {pocket.device for pocket in self.world.pockets if pocket.node == errand.node}
-        if (status in (404, 503) and code != APART) or (status == 502 and errand.device not in ("", *own)):
-            raise ClusterViolation(f"a node that reaches nobody says {code} of {errand.device or 'any phone'}")
+        own = {phone.device for phone in self.world.phones if phone.node == command.node}
+        if (status in (404, 503) and code != APART) or (status == 502 and command.device not in ("", *own)):
+            raise ClusterViolation(f"a node that reaches nobody says {code} of {command.device or 'any phone'}")
 
     def note_view(self, node: int, listed: Collection[str], began: float) -> None:
         """Check that connected phones are listed on all nodes soon, and disconnected phones are not."""
         world = self.world
         lost = [n for n, since in world.apart_since.items() if began - since > LOST]
-        elsewhere = {pocket.device for pocket in world.pockets if pocket.node not in lost and not pocket.closed}
-        ghosts = {pocket.device for pocket in world.pockets if pocket.node in lost}.intersection(listed) - elsewhere
+        elsewhere = {phone.device for phone in world.phones if phone.node not in lost and not phone.closed}
+        ghosts = {phone.device for phone in world.phones if phone.node in lost}.intersection(listed) - elsewhere
         if ghosts and node not in world.apart_since:
             raise ClusterViolation(f"node {node} lists {ghosts} of {lost}, which reach nobody")
         if not world.is_fault_free or began < max(
             world.troubled + BACK, world.slow_until + SOON, world.shuffled + SOON
         ):
             return
-        drives = [pocket for pocket in world.pockets if pocket.token and world.has_bridge_grant(pocket)]
-        there = {pocket.device for pocket in drives if pocket.is_authenticated}
-        settled = {pocket.device for pocket in drives if pocket.is_authenticated and began - pocket.in_at > SOON}
-        settled -= {pocket.device for pocket in drives if pocket.in_at > began - SOON or pocket.left_at is not None}
-        gone = {pocket.device for pocket in world.pockets if began - pocket.closed_at > SOON} - there
-        open_ = {pocket.device for pocket in world.pockets if not began - pocket.closed_at > SOON}
+        drives = [phone for phone in world.phones if phone.token and world.has_bridge_grant(phone)]
+        there = {phone.device for phone in drives if phone.is_authenticated}
+        settled = {phone.device for phone in drives if phone.is_authenticated and began - phone.in_at > SOON}
+        settled -= {phone.device for phone in drives if phone.in_at > began - SOON or phone.left_at is not None}
+        gone = {phone.device for phone in world.phones if began - phone.closed_at > SOON} - there
+        open_ = {phone.device for phone in world.phones if not began - phone.closed_at > SOON}
         if missing := settled - set(listed):
             raise ClusterViolation(f"node {node} does not list {missing}")
         if ghosts := gone.intersection(listed) - open_:

@@ -59,7 +59,7 @@ class ClusterMediaModel:
 
     # --- actions ---
 
-    def upload(self, node: int, pocket: ClusterPhone) -> None:
+    def upload(self, node: int, phone: ClusterPhone) -> None:
         """Upload a file of a phone to a node."""
         world, process, began = self._world, self._world.nodes[node], self._world.sim.now
         data = self._rng.randbytes(self._rng.choice((10, 400_000)))
@@ -76,9 +76,9 @@ class ClusterMediaModel:
                     process.kill()  # the token was reported, so the other nodes have the file
 
         body = {"content": b64encode(data).decode(), "content_type": "image/png", "file_name": "a.png"}
-        self._waits(world.request(node, "POST", "/media/upload", token=pocket.token, body=body, done=brought))
+        self._waits(world.request(node, "POST", "/media/upload", token=phone.token, body=body, done=brought))
 
-    def fetch(self, node: int, pocket: ClusterPhone) -> None:
+    def fetch(self, node: int, phone: ClusterPhone) -> None:
         """Fetch a file, or a part of it, from any node, which may be killed meanwhile."""
         if not self._all:
             return
@@ -95,7 +95,7 @@ class ClusterMediaModel:
                 raise ClusterViolation(f"node {node} has nothing at {file.path}, which was told")
 
         fields = {"range": f"bytes={first}-"} if first else {}
-        self._waits(world.request(node, "GET", file.path, token=pocket.token, fields=fields, done=fetched))
+        self._waits(world.request(node, "GET", file.path, token=phone.token, fields=fields, done=fetched))
 
     def break_bucket(self) -> None:
         """Stop the bucket, or let its responses fail."""
@@ -113,7 +113,7 @@ class ClusterMediaModel:
     def _check_faulty_bucket(self) -> None:
         """Fetch a file from each node while the bucket fails."""
         up = [n for n, process in enumerate(self._world.nodes) if process.alive and process.ready]
-        inside = [pocket for pocket in self._world.pockets if pocket.is_authenticated]
+        inside = [phone for phone in self._world.phones if phone.is_authenticated]
         for n in up if inside else ():
             self.fetch(n, inside[0])
 

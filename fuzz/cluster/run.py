@@ -58,7 +58,7 @@ class _ClusterScenario:
         self._waiting: dict[RequestClient, float] = {}
         self._rolling: list[list[int]] = []  # nodes that remain to be stopped, by rolling restart
         self._files = ClusterMediaModel(self.world, self.rng, self._waits, self._on_response)
-        self._deeds: list[tuple[Callable[[], None], int]] = [
+        self._actions: list[tuple[Callable[[], None], int]] = [
             (self.pair, 14),
             (self.drive, 60),
             (self.reconnect, 14),
@@ -91,7 +91,7 @@ class _ClusterScenario:
             (self.rolling_restart, 1),
             (self.try_wrong_code, 6),
         ]
-        self._fair = [(deed, weight) for deed, weight in self._deeds if deed.__name__ not in BREAKS]
+        self._fair = [(action, weight) for action, weight in self._actions if action.__name__ not in BREAKS]
 
     def run(self) -> dict[str, int]:
         world, rng = self.world, self.rng
@@ -102,10 +102,10 @@ class _ClusterScenario:
             before, fair = fair, (world.sim.now - began) % (ROUGH + FAIR) > ROUGH
             if fair and not before:
                 self.heal()
-            deeds, weights = zip(*(self._fair if fair else self._deeds), strict=True)
-            (deed,) = rng.choices(deeds, weights)
-            self.counts[deed.__name__] = self.counts.get(deed.__name__, 0) + 1
-            deed()
+            actions, weights = zip(*(self._fair if fair else self._actions), strict=True)
+            (action,) = rng.choices(actions, weights)
+            self.counts[action.__name__] = self.counts.get(action.__name__, 0) + 1
+            action()
             world.check_invariants()
             self._files.refresh()
         self.end()
@@ -121,14 +121,14 @@ class _ClusterScenario:
         return self.rng.choice(self.running_nodes) if self.running_nodes else None
 
     def _pick_phone(self, *, inside: bool) -> ClusterPhone | None:
-        found = [pocket for pocket in self.world.pockets if pocket.token and pocket.is_authenticated is inside]
+        found = [phone for phone in self.world.phones if phone.token and phone.is_authenticated is inside]
         return self.rng.choice(found) if found else None
 
     def _somewhere(self, do: Callable[[int, ClusterPhone], object], inside: float = 1.0) -> None:
         """Act at some node with a connected phone; with probability `inside` < 1, else with a disconnected one."""
-        node, pocket = self._node(), self._pick_phone(inside=inside == 1.0 or self.rng.random() < inside)
-        if node is not None and pocket is not None:
-            do(node, pocket)
+        node, phone = self._node(), self._pick_phone(inside=inside == 1.0 or self.rng.random() < inside)
+        if node is not None and phone is not None:
+            do(node, phone)
 
     def pair(self) -> None:
         """Create one code, and let up to three phones use it at once, at different nodes."""
@@ -142,16 +142,16 @@ class _ClusterScenario:
             for _ in range(rng.choice((1, 1, 2, 3))):
                 if (where := self._node()) is not None:
                     self._names += 1
-                    pocket = world.new_phone(f"P{self._names}", where, code=caller.answer.json["code"])
-                    pocket.delay = rng.choice((0.0, 0.01, 0.5, 3.0))
-                    pocket.arrived = partial(self._at_once, pocket)
+                    phone = world.new_phone(f"P{self._names}", where, code=caller.answer.json["code"])
+                    phone.delay = rng.choice((0.0, 0.01, 0.5, 3.0))
+                    phone.arrived = partial(self._at_once, phone)
 
         world.request(node, "POST", "/pairing", done=made)
 
-    def _at_once(self, pocket: ClusterPhone) -> None:
+    def _at_once(self, phone: ClusterPhone) -> None:
         """Check that a phone accepted at one node is accepted at all."""
         for node in self.running_nodes:
-            self._drive(node, pocket, pocket.device)
+            self._drive(node, phone, phone.device)
 
     def _drive(self, node: int, asks: ClusterPhone, device: str) -> None:
         self._waits(
@@ -179,25 +179,25 @@ class _ClusterScenario:
         """Reconnect a phone at another node, perhaps before the old node has noticed."""
         self._somewhere(self._reconnect, inside=0.3)
 
-    def _reconnect(self, node: int, pocket: ClusterPhone) -> None:
-        again = self.world.new_phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.3)
-        again.delay = pocket.delay
+    def _reconnect(self, node: int, phone: ClusterPhone) -> None:
+        again = self.world.new_phone(phone.name, node, token=phone.token, quiet=self.rng.random() < 0.3)
+        again.delay = phone.delay
 
     def disconnect(self) -> None:
-        if (pocket := self._pick_phone(inside=True)) is not None:
-            pocket.disconnect(reset=self.rng.random() < 0.5)
+        if (phone := self._pick_phone(inside=True)) is not None:
+            phone.disconnect(reset=self.rng.random() < 0.5)
 
     def revoke(self) -> None:
-        self._somewhere(lambda node, pocket: self.world.revoke(node, pocket.token), inside=0.8)
+        self._somewhere(lambda node, phone: self.world.revoke(node, phone.token), inside=0.8)
 
     def revoke_bridge_grant(self) -> None:
-        self._somewhere(lambda node, pocket: self.world.revoke_bridge_grant(node, pocket.token), inside=0.8)
+        self._somewhere(lambda node, phone: self.world.revoke_bridge_grant(node, phone.token), inside=0.8)
 
     def select(self) -> None:
         self._somewhere(self._select)
 
-    def _select(self, node: int, pocket: ClusterPhone) -> None:
-        self.world.request(node, "POST", "/bridge/select-active", body={"device": pocket.device})
+    def _select(self, node: int, phone: ClusterPhone) -> None:
+        self.world.request(node, "POST", "/bridge/select-active", body={"device": phone.device})
 
     def check_history(self) -> None:
         if (node := self._node()) is not None:
@@ -210,7 +210,7 @@ class _ClusterScenario:
         def listed(caller: RequestClient) -> None:
             if caller.status == 200:
                 devices = [device["device_id"] for device in caller.answer.json["devices"]]
-                world.law.note_view(node or 0, devices, began)
+                world.invariants.note_view(node or 0, devices, began)
 
         if node is not None:
             world.request(node, "GET", "/bridge/devices", done=listed)
@@ -226,11 +226,11 @@ class _ClusterScenario:
 
     def kill(self) -> None:
         if len(self.running_nodes) > 1:
-            world, pocket = self.world, self._pick_phone(inside=True)
+            world, phone = self.world, self._pick_phone(inside=True)
             world.kill(
                 self.rng.choice(self.running_nodes)
-                if pocket is None or pocket.node not in self.running_nodes
-                else pocket.node
+                if phone is None or phone.node not in self.running_nodes
+                else phone.node
             )
             for _ in range(3):
                 world.sim.after(1.2 * SOON, self.check_device_list)
@@ -257,18 +257,18 @@ class _ClusterScenario:
             world.sim.after(self.rng.uniform(*AWAY), partial(self._happen, at, away))
 
     def _happen(self, node: int, away: int) -> None:
-        world, pocket = self.world, self._pick_phone(inside=True)
-        there = [each for each in world.pockets if each.is_authenticated and each.node == away]
+        world, phone = self.world, self._pick_phone(inside=True)
+        there = [each for each in world.phones if each.is_authenticated and each.node == away]
         if there and world.nodes[node].alive and self.rng.random() < 0.5:
             world.new_phone(there[0].name, node, token=there[0].token, quiet=True)
             world.sim.after(0.2, world.heal)
-        elif pocket is not None and world.nodes[node].alive and self.rng.random() < 0.3:
-            self._select(node, pocket)
+        elif phone is not None and world.nodes[node].alive and self.rng.random() < 0.3:
+            self._select(node, phone)
             world.sim.after(0.5, world.heal)
-        elif pocket is not None and world.nodes[node].alive:
-            world.revoke_bridge_grant(node, pocket.token)
+        elif phone is not None and world.nodes[node].alive:
+            world.revoke_bridge_grant(node, phone.token)
             world.sim.after(0.5, world.heal)
-            world.sim.after(0.5 + 1.1 * SOON, partial(world.try_drive, away, pocket.token))
+            world.sim.after(0.5 + 1.1 * SOON, partial(world.try_drive, away, phone.token))
 
     def reuse_code_on_two_nodes(self) -> None:
         """Use a code at two nodes, of which one has lost Redis."""
@@ -292,8 +292,8 @@ class _ClusterScenario:
 
     def revoke_during_slow_load(self) -> None:
         """Revoke a session, with or without the store, while a node loads all sessions slowly."""
-        world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
-        if len(up) < 2 or pocket is None:
+        world, up, phone = self.world, self.running_nodes, self._pick_phone(inside=True)
+        if len(up) < 2 or phone is None:
             return
         away, at = self.rng.sample(up, 2)
         world.partition_from_redis(away)
@@ -302,41 +302,41 @@ class _ClusterScenario:
         if self.rng.random() < 0.6:
             take = self.rng.choice((world.revoke, world.revoke_bridge_grant))
             world.sim.after(gone, partial(world.slow_store, 4.0, [away]))
-            world.sim.after(gone + self.rng.uniform(2.2, 4.6), lambda: take(at, pocket.token))
+            world.sim.after(gone + self.rng.uniform(2.2, 4.6), lambda: take(at, phone.token))
         else:
             world.partition_from_store(at)
-            world.sim.after(gone - GIVE_UP - 0.3, partial(self._revoke, at, pocket))
+            world.sim.after(gone - GIVE_UP - 0.3, partial(self._revoke, at, phone))
         world.sim.after(gone + 6.0, world.heal)
         for more in (1.1, 2.5, 4.0):
-            world.sim.after(gone + 6.0 + more * SOON, partial(self._probe, away, pocket))
+            world.sim.after(gone + 6.0 + more * SOON, partial(self._probe, away, phone))
 
     def revoke_on_isolated_node(self) -> None:
         """Revoke at a node that has lost Redis, then kill this node; or revoke elsewhere, and kill the other nodes."""
-        world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
-        if len(up) < 2 or pocket is None:
+        world, up, phone = self.world, self.running_nodes, self._pick_phone(inside=True)
+        if len(up) < 2 or phone is None:
             return
         here, there = self.rng.sample(up, 2)
         alone = self.rng.random() < 0.6
         world.partition_from_redis(here)
         gone = self.rng.uniform(*AWAY)
         take = self.rng.choice((world.revoke, world.revoke_bridge_grant))
-        world.sim.after(gone, lambda: take(here if alone else there, pocket.token))
+        world.sim.after(gone, lambda: take(here if alone else there, phone.token))
         for n in (here,) if alone else [n for n in range(len(world.nodes)) if n != here]:
             world.sim.after(gone + 0.3, partial(self._restart, n))
         world.sim.after(gone + 0.4, world.heal)
-        world.sim.after(gone + 0.5 + 1.1 * SOON, partial(self._probe, there if alone else here, pocket))
+        world.sim.after(gone + 0.5 + 1.1 * SOON, partial(self._probe, there if alone else here, phone))
 
     def delay_change_message(self) -> None:
         """Let a node receive a change late, after it has made another one."""
-        world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
-        if len(up) < 2 or pocket is None or world.parted or world.sim.now < world.slow_until:
+        world, up, phone = self.world, self.running_nodes, self._pick_phone(inside=True)
+        if len(up) < 2 or phone is None or world.parted or world.sim.now < world.slow_until:
             return  # of two changes by isolated nodes one is lost
         here, there = self.rng.sample(up, 2)
         world.partition_from_redis(here)
-        world.request(there, "PATCH", f"/sessions/{pocket.token}", body={"ttl_seconds": 86_400})
-        world.sim.after(0.3, lambda: world.revoke_bridge_grant(here, pocket.token))
+        world.request(there, "PATCH", f"/sessions/{phone.token}", body={"ttl_seconds": 86_400})
+        world.sim.after(0.3, lambda: world.revoke_bridge_grant(here, phone.token))
         world.sim.after(1.2, world.heal)
-        world.sim.after(1.2 + 1.1 * SOON, partial(self._probe, here, pocket))
+        world.sim.after(1.2 + 1.1 * SOON, partial(self._probe, here, phone))
 
     def _restart(self, n: int) -> None:
         """Kill a node, and restart it after 3 s."""
@@ -344,26 +344,26 @@ class _ClusterScenario:
         process.kill()
         self.world.sim.after(3.0, lambda: self.world.restart(n) if self.world.nodes[n] is process else None)
 
-    def _revoke(self, node: int, pocket: ClusterPhone) -> None:
+    def _revoke(self, node: int, phone: ClusterPhone) -> None:
         if self.world.nodes[node].alive:
-            self.world.revoke(node, pocket.token)
+            self.world.revoke(node, phone.token)
 
-    def _probe(self, node: int, pocket: ClusterPhone) -> None:
+    def _probe(self, node: int, phone: ClusterPhone) -> None:
         if self.world.nodes[node].alive:
-            self.world.try_drive(node, pocket.token)
+            self.world.try_drive(node, phone.token)
 
     def move_phone_after_clock_change(self) -> None:
         """Set the clock of a phone's node, then move the phone to another node, and drive it from all."""
-        world, up, pocket = self.world, self.running_nodes, self._pick_phone(inside=True)
-        if pocket is None or not world.nodes[pocket.node].alive or len(up) < 2:
+        world, up, phone = self.world, self.running_nodes, self._pick_phone(inside=True)
+        if phone is None or not world.nodes[phone.node].alive or len(up) < 2:
             return
-        world.hosts[pocket.node].step_wall(self.rng.uniform(-20.0, 20.0))
-        world.sim.after(0.5, partial(self._move, pocket, self.rng.choice([n for n in up if n != pocket.node])))
+        world.hosts[phone.node].step_wall(self.rng.uniform(-20.0, 20.0))
+        world.sim.after(0.5, partial(self._move, phone, self.rng.choice([n for n in up if n != phone.node])))
 
-    def _move(self, pocket: ClusterPhone, node: int) -> None:
+    def _move(self, phone: ClusterPhone, node: int) -> None:
         world = self.world
-        if pocket.is_authenticated and world.nodes[node].alive:
-            again = world.new_phone(pocket.name, node, token=pocket.token, quiet=self.rng.random() < 0.7)
+        if phone.is_authenticated and world.nodes[node].alive:
+            again = world.new_phone(phone.name, node, token=phone.token, quiet=self.rng.random() < 0.7)
             again.arrived = lambda: world.sim.after(1.1 * SOON, partial(self._at_once, again))
 
     def heal(self) -> None:
@@ -427,7 +427,7 @@ class _ClusterScenario:
     def try_wrong_code(self) -> None:
         """Try a wrong code at any node, from an address of its own."""
         if (node := self._node()) is not None:
-            self.world.try_wrong_code(node, self.rng.choice(self.world.strangers))
+            self.world.try_wrong_code(node, self.rng.choice(self.world.unknown_hosts))
 
     # --- the end ---
 
@@ -447,7 +447,7 @@ class _ClusterScenario:
         sim.run_for(CALM)
         self._files.refresh()
         check_convergence(world, self.rng)
-        if (asks := asker(world, world.pockets)) is not None:
+        if (asks := asker(world, world.phones)) is not None:
             self._files.check(asks)
             self._files.check_end(asks)
         world.check_invariants()

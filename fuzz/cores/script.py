@@ -279,8 +279,8 @@ def run_core_script(data: bytes) -> CoreScriptRun:
     kinds = tuple(ServiceKind)
     play = CoreScriptRun(kinds[data[0] % len(kinds)] if data else ServiceKind.RELAY)
     for at in range(1, min(len(data) - 2, 3 * MAX_ACTIONS), 3):
-        deed, who, what = data[at : at + 3]
-        ACTIONS[deed % len(ACTIONS)](play, who, what)
+        action, who, what = data[at : at + 3]
+        ACTIONS[action % len(ACTIONS)](play, who, what)
     play.driver.finish()
     return play
 

@@ -66,7 +66,7 @@ LOUD = 2 + 3 * (3 + 4 * 6)  # `choice` of a realtime test at 24 kHz, for a clien
 SILENCED = 0.3  # share of voice users
 CROWDED = 0.25  # share of scripts with voice users
 HOLDS = (0, 24, 72)  # `choice` of texts that are read to a client that never connects, that reconnects, that stays
-DESKS = 4  # steps at most that use an agent gateway
+MAX_GATEWAY_STEPS = 4  # steps at most that use an agent gateway
 QUIETEST, LOUDEST = 2, 8  # steps of voice users, in a script with any
 SILENT = 0.3  # share of scripts without voice users
 MEDIA_ROUNDS = (0, 1, 2)  # rounds of frequent use of media
@@ -114,11 +114,11 @@ def _voices(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> lis
     steps: list[Step] = []
     for _ in range(rng.randint(QUIETEST, LOUDEST)):
         at = round(rng.choice(others).at + 1.0 + 3.0 * rng.random(), 3)
-        deed = rng.choices(list(kinds), list(kinds.values()))[0]
-        steps.append(deed.of(at, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
+        kind = rng.choices(list(kinds), list(kinds.values()))[0]
+        steps.append(kind.of(at, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
         if rng.random() < SILENCED:  # the session may lose the grant
             steps.append(RenewGrants.of(round(at + 1.0, 3), -1, 18 + rng.randrange(6)))
-        again = rng.choice((0, 0, 1, 2, 4)) if deed is not SaySomething else 0  # the voice user goes on
+        again = rng.choice((0, 0, 1, 2, 4)) if kind is not SaySomething else 0  # the voice user goes on
         pauses = [0.5 + rng.choice((1.0, 4.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
         steps += [SaySomething.of(round(at + pause, 3), -1) for pause in pauses]
     if rng.random() < CROWDED and mine.has(ReadAloud):  # some callers open more sessions than the limit
@@ -135,7 +135,7 @@ def _gateways(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> l
     """Return steps of gateway users, which continue their earlier sessions."""
     rng = Random(f"gateways {seed}")
     steps: list[Step] = []
-    for _ in range(rng.randint(0, DESKS)):
+    for _ in range(rng.randint(0, MAX_GATEWAY_STEPS)):
         at, who = rng.choice(others).at + rng.random(), rng.choice(mine.people)
         pauses = [0.0, *(rng.choice((0.1, 3.0, 40.0)) * rng.random() for _ in range(rng.randrange(3)))]
         steps += [UseGateway.of(round(at + pause, 3), who, rng.randrange(64)) for pause in pauses]
@@ -146,12 +146,12 @@ def _lives(seed: int, others: list[Step]) -> list[Step]:
     """Return steps that end sessions, reconnect phones, and set the clock near expiries."""
     rng = Random(f"lives {seed}")
     peaceful = not any(isinstance(step, Fault) for step in others)
-    weights = {deed: weight for deed, weight in LIFE_WEIGHTS.items() if not (peaceful and issubclass(deed, Fault))}
+    weights = {kind: weight for kind, weight in LIFE_WEIGHTS.items() if not (peaceful and issubclass(kind, Fault))}
     steps: list[Step] = []
     for _ in range(rng.randint(0, STORIES)):
         at = round(rng.choice(others).at + 2.0 + 3.0 * rng.random(), 3)
-        deed = rng.choices(list(weights), list(weights.values()))[0]
-        steps.append(deed.of(at, rng.randrange(64), rng.randrange(64), round(rng.random() ** 2 * 3.0, 3)))
+        kind = rng.choices(list(weights), list(weights.values()))[0]
+        steps.append(kind.of(at, rng.randrange(64), rng.randrange(64), round(rng.random() ** 2 * 3.0, 3)))
     if peaceful:
         return steps
     telling = [step for step in others if type(step) in TELLING]
@@ -183,12 +183,12 @@ def _media(seed: int, others: list[Step]) -> list[Step]:
             kinds += [FetchMedia, FetchMedia]
         if rng.random() < CHANGED:  # then fetched again
             kinds[few:few] = [ChangeFile, FetchMedia]
-        for place, deed in enumerate(kinds):
+        for place, kind in enumerate(kinds):
             last = place == len(kinds) - 1
             pause = rng.choice(LOOKS_AGAIN) if last and not more else 0.3 + rng.choice((0.5, 4.0)) * rng.random()
             at = round(at + pause, 3)
-            who = rng.randrange(64) if deed is ShareFile else -1  # -1 is the newest session
-            steps.append(deed.of(at, who, -favourite - (more if last else 0), 200.0))
+            who = rng.randrange(64) if kind is ShareFile else -1  # -1 is the newest session
+            steps.append(kind.of(at, who, -favourite - (more if last else 0), 200.0))
         if faulty and rng.random() < PULLED:
             steps.append(KillProgram.of(round(at + rng.random(), 3), 0, 0, 1.0))
     return steps
@@ -233,20 +233,20 @@ def _disks(seed: int, others: list[Step]) -> list[Step]:
         round(2.0 + 8.0 * rng.random(), 3),
     )
     steps: list[Step] = [DegradeDisk.of(at, 0, which, amount)]
-    deeds = (
+    handlers = (
         (SendChatMessage, StartRun),
         (ShareFile, UploadMedia, FetchMedia),
         (UploadMedia,),
         (UploadMedia, FetchMedia),
     )[which]
     for _ in range(rng.randint(4, 8)):
-        deed = rng.choice(deeds)
-        if deed is UploadMedia:  # perhaps begun before a disk stalls
+        kind = rng.choice(handlers)
+        if kind is UploadMedia:  # perhaps begun before a disk stalls
             when = at + rng.choice((-0.1, amount)) * rng.random()
-            steps.append(deed.of(round(max(PAIRED, when), 3), -1, FORM, LARGE))
+            steps.append(kind.of(round(max(PAIRED, when), 3), -1, FORM, LARGE))
             continue
         manner = rng.choice((0, 1, 2, 3, LOST, LOST))
-        steps.append(deed.of(round(at + amount * rng.random(), 3), rng.randrange(64), manner, 0.0))
+        steps.append(kind.of(round(at + amount * rng.random(), 3), rng.randrange(64), manner, 0.0))
     if rng.random() < 0.5:
         steps.append(KillProgram.of(round(at + amount, 3), rng.randrange(2), 0, 1.0))
     return steps

@@ -22,7 +22,7 @@ from fuzz.simulation.models.reference_model import AddressBlockModel, check_gran
 from fuzz.simulation.resource_accounting import ResourceAccounting
 from fuzz.simulation.script import Script
 from fuzz.simulation.servers.model_server import MODEL_PORT, SimModelServer
-from fuzz.simulation.servers.speech_server import PROVIDER_PORT, VENDOR_PORT, SimSpeechServer
+from fuzz.simulation.servers.speech_server import PROVIDER_PORT, SPEECH_PORT, SimSpeechServer
 from fuzz.steps import AskPhoneUser
 from runtimes.sim.connection import SimConnection, SimEnd
 from runtimes.sim.cost import HandleCost
@@ -156,7 +156,7 @@ class Deployment:
         self._down: dict[str, float] = {}  # by name, when a program stopped
         self._rest: dict[str, float] = {}  # when a program is started again
         kept = Random(f"shelf {script.seed}")
-        self.shelf = MediaModel(kept.choice(TIMES_TO_LIVE), kept.choice(CAPS))
+        self.media_model = MediaModel(kept.choice(TIMES_TO_LIVE), kept.choice(CAPS))
         self.relay = self._start_relay()
         self._registered = (self.relay, 0, self.sim.now)  # log records searched for registrations, and when
         self.api = self._start_api()
@@ -184,13 +184,13 @@ class Deployment:
             max_session_ttl=self.policy.max_ttl,
             session_policy=SessionPolicy.REDUCE_ONLY if self.policy.reduce_only else SessionPolicy.OPEN,
             media_max_size_mb=MAX_MEDIA // 1024**2,
-            media_ttl_seconds=int(self.shelf.ttl),
-            media_lru_cap=self.shelf.cap,
+            media_ttl_seconds=int(self.media_model.ttl),
+            media_lru_cap=self.media_model.cap,
         )
         variables = {
             "OPENAI_API_KEY": PROVIDER_KEY,
             "OPENAI_REALTIME_URL": f"ws://10.0.0.5:{PROVIDER_PORT}/v1/realtime",
-            "OPENAI_BASE_URL": f"http://10.0.0.5:{VENDOR_PORT}/v1",
+            "OPENAI_BASE_URL": f"http://10.0.0.5:{SPEECH_PORT}/v1",
         }
         config = evolve(config, voice=evolve(config.voice, variables=variables))
         self.home.rooms = config.voice.folders
@@ -271,7 +271,7 @@ class Deployment:
         if name == "relay":
             self.addresses.cleared.remove((began, float("inf")))
             self.addresses.forget(began, self.sim.now)
-            self.shelf.outages[-1] = (began, self.sim.now)
+            self.media_model.outages[-1] = (began, self.sim.now)
 
     def _on_program_ended(self, name: str, rest: float) -> None:
         self.outages += 1
@@ -279,7 +279,7 @@ class Deployment:
         self._rest[name] = self.sim.now + rest
         if name == "relay":
             self.addresses.forget(self.sim.now, float("inf"))
-            self.shelf.outages.append((self.sim.now, float("inf")))
+            self.media_model.outages.append((self.sim.now, float("inf")))
             for gone in self.on_relay_gone:
                 gone()
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from attrs import evolve
 
-from fuzz.simulation.actors.actor_context import Deeds
+from fuzz.simulation.actors.actor_context import StepHandler
 from fuzz.simulation.deployment import DEVICES, SETTLE_AFTER_FAULT, Deployment
 from fuzz.simulation.servers.model_server import ModelBehavior
 from fuzz.steps import (
@@ -43,7 +43,7 @@ class FaultInjector:
     def __init__(self, world: Deployment) -> None:
         self.world = world
         self.sim = world.sim
-        felt: dict[type[Step], Deeds] = {
+        felt: dict[type[Step], StepHandler] = {
             CutConnection: self._cut,
             HangConnection: self._hang,
             PartitionHost: self._part,
@@ -57,11 +57,11 @@ class FaultInjector:
             RefuseChatRecords: lambda step: world.fail_row_writes(step.seconds),
             DegradeDisk: self._spoil_disk,
         }
-        self.deeds: dict[type[Step], Deeds] = {deed: partial(self._strike, how) for deed, how in felt.items()}
-        self.deeds[LeaveEarly] = lambda step: world.impatient.append((step.seconds, step.ending % 2 == 1))
-        self.deeds[DropAnswer] = self._reset_connection  # affects one client, which must handle it
+        self.handlers: dict[type[Step], StepHandler] = {kind: partial(self._strike, how) for kind, how in felt.items()}
+        self.handlers[LeaveEarly] = lambda step: world.impatient.append((step.seconds, step.ending % 2 == 1))
+        self.handlers[DropAnswer] = self._reset_connection  # affects one client, which must handle it
 
-    def _strike(self, how: Deeds, step: Step) -> None:
+    def _strike(self, how: StepHandler, step: Step) -> None:
         endless = isinstance(step, SetNoise) and step.level > 0
         self.world.faulted = max(
             self.world.faulted, self.sim.now + (ENDLESS if endless else step.value(AMOUNT) + SETTLE_AFTER_FAULT)

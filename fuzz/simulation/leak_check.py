@@ -14,7 +14,7 @@ from fuzz.simulation.resource_accounting import table_sizes, uploads_kept
 from svc_proto.engine.core import Engine
 
 _LIVE = "sessions last longer than anybody's visit"
-_SHELF = "media live for their time"
+_MEDIA = "media live for their time"
 _SHOWN = "for those who look at what has been"
 _OFFER = "what somebody may call by MCP is kept ready for the next time"
 _COUNTED = "for a monitor: one for each route at the most"
@@ -39,12 +39,12 @@ KEPT: Mapping[str, str] = {
     "AuthRateLimiter._blocked": "those who guessed five minutes ago",
     "_AddressRecord.failures": "the same",
     "LogThrottle._said": "who was mentioned in the log a minute ago",
-    "UploadRegistry._owned": _SHELF,
-    "UploadRegistry._used": _SHELF,
-    "MediaEntry.owned": _SHELF,
-    "MediaRegistry._entries": _SHELF,
+    "UploadRegistry._owned": _MEDIA,
+    "UploadRegistry._used": _MEDIA,
+    "MediaEntry.owned": _MEDIA,
+    "MediaRegistry._entries": _MEDIA,
     "MediaService._expired": _SHOWN,
-    "MediaEntry.sensitive": _SHELF,
+    "MediaEntry.sensitive": _MEDIA,
     "BridgeCommands._ring": _SHOWN,
     "EngineMetrics.answers": _COUNTED,
     "EngineMetrics.waits": _COUNTED,

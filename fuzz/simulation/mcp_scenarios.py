@@ -45,13 +45,13 @@ def _watched(seed: int, others: list[Step]) -> list[Step]:
         return []
     at, who = max(PAIRED + 1.0, rng.choice(others).at) + rng.random(), 3 * rng.randrange(16) + 1
     ways = [11, *rng.choices((12, 13), (1, 2), k=rng.randint(1, 4))]
-    deeds = [(DrivePhone, who, 16 * (3 * rng.randrange(16) + 1) + way, 4.0 * rng.random()) for way in ways]
+    actions = [(DrivePhone, who, 16 * (3 * rng.randrange(16) + 1) + way, 4.0 * rng.random()) for way in ways]
     lost = [
         (AuthorizeAgent, who, REFUSED, 0.5),
         (UseToolServers, who, CRASH, 0.5),
         (UseToolServers, who, CRASH + 9, 0.5),
     ]
-    return [*_begun(rng, at, 0), *_row(rng, at + 8.0, deeds, 12.0), *_row(rng, at + 50.0, lost, 6.0)]
+    return [*_begun(rng, at, 0), *_row(rng, at + 8.0, actions, 12.0), *_row(rng, at + 50.0, lost, 6.0)]
 
 
 def _row(rng: Random, at: float, actions: Sequence[tuple[type[Step], int, int, float]], longest: float) -> list[Step]:
@@ -71,47 +71,47 @@ def _let_in(rng: Random, at: float) -> list[Step]:
     return _row(rng, at, few, 2.5)
 
 
-def _begun(rng: Random, at: float, guest: int) -> list[Step]:
+def _begun(rng: Random, at: float, app: int) -> list[Step]:
     """Return steps that pair a phone, and authorize two agents."""
-    deeds = [
+    actions = [
         (RegisterCode, 0, 0),
         (PairDevice, 3 * rng.randrange(16), -1),
-        (AuthorizeAgent, rng.randrange(64), guest),
+        (AuthorizeAgent, rng.randrange(64), app),
         (AuthorizeAgent, rng.randrange(64), 16 * rng.randrange(64)),
     ]
     return [
-        deed.of(round(at + 0.3 * place, 3), who, other, 0.1 if deed is AuthorizeAgent else 0.0)
-        for place, (deed, who, other) in enumerate(deeds)
+        kind.of(round(at + 0.3 * place, 3), who, other, 0.1 if kind is AuthorizeAgent else 0.0)
+        for place, (kind, who, other) in enumerate(actions)
     ]
 
 
 def _driven(rng: Random, at: float) -> list[Step]:
     """Return steps of a phone that agents drive, until one of the grants may end."""
-    guest, who = 16 * rng.randrange(64), 3 * rng.randrange(16) + 1
-    steps = _begun(rng, at, guest)
+    app, who = 16 * rng.randrange(64), 3 * rng.randrange(16) + 1
+    steps = _begun(rng, at, app)
     drivers = (who, who, who + 1, rng.randrange(64))
-    deeds = [
+    actions = [
         (DrivePhone, rng.choice(drivers), rng.randrange(ROOM), 6.0 * rng.random() ** 2)
         for _ in range(rng.randint(2, 5))
     ]
     if rng.random() < OVER:
-        deeds.append((DrivePhone, who, 16 * rng.randrange(64) + rng.randint(4, 6), 6.0 * rng.random()))
-    return [*steps, *_row(rng, at + 3.0, deeds, rng.choice((0.5, 3.0, 8.0)))]
+        actions.append((DrivePhone, who, 16 * rng.randrange(64) + rng.randint(4, 6), 6.0 * rng.random()))
+    return [*steps, *_row(rng, at + 3.0, actions, rng.choice((0.5, 3.0, 8.0)))]
 
 
 def _inquired(rng: Random, at: float) -> list[Step]:
     """Return calls of the API's agent by MCP clients."""
     chat = rng.randrange(64)
-    deeds = [(AskAgentByMcp, chat, rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))]
-    return _row(rng, at, deeds, 4.0)
+    actions = [(AskAgentByMcp, chat, rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))]
+    return _row(rng, at, actions, 4.0)
 
 
 def _used(rng: Random, at: float) -> list[Step]:
     """Return calls of MCP tools by the agent."""
-    deeds = [
+    actions = [
         (UseToolServers, rng.randrange(64), rng.randrange(ROOM), 3.0 * rng.random()) for _ in range(rng.randint(2, 5))
     ]
-    return _row(rng, at, deeds, rng.choice((1.0, 8.0)))
+    return _row(rng, at, actions, rng.choice((1.0, 8.0)))
 
 
 MCP_SCENARIOS: tuple[Callable[[Random, float], list[Step]], ...] = (_let_in, _driven, _driven, _inquired, _used)

@@ -106,8 +106,8 @@ def _downloaded(rng: Random, at: float) -> list[Step]:
 
 def _told_by_mcp(rng: Random, at: float) -> list[Step]:
     few = rng.sample(range(64), 2)
-    deeds = [(UseMcp, rng.choice(few), rng.randrange(64), 8.0 * rng.random() ** 2) for _ in range(rng.randint(3, 8))]
-    return _row(rng, at, deeds)
+    handlers = [(UseMcp, rng.choice(few), rng.randrange(64), 8.0 * rng.random() ** 2) for _ in range(rng.randint(3, 8))]
+    return _row(rng, at, handlers)
 
 
 def _buried(rng: Random, at: float) -> list[Step]:

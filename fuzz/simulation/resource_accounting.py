@@ -143,15 +143,15 @@ class ClosingSockets:
         """Check all sockets of an engine."""
         since, self._since = self._since, {}
         for channel in engine._channels.values():
-            lanes = channel.lanes.values() if isinstance(channel, Http2Channel) else (channel,)
-            for lane in lanes:
-                socket = lane.socket if isinstance(lane, HttpChannel) else None
+            stream_channels = channel.stream_channels.values() if isinstance(channel, Http2Channel) else (channel,)
+            for fast_path in stream_channels:
+                socket = fast_path.socket if isinstance(fast_path, HttpChannel) else None
                 if socket is None or socket.state is not WebSocketConnectionState.CLOSING:
                     continue
                 if has_processes_of(socket._handler):
                     violated(Invariant.AFTER_END, "a shell, or a gateway, runs for a socket that is over")
                 self._since[socket] = begun = since.get(socket, now)
-                if now > begun + lane.limits.close_timeout + LATE:
+                if now > begun + fast_path.limits.close_timeout + LATE:
                     _wrong(f"a socket is being closed for {now - begun:.0f} s")
 
 

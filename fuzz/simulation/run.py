@@ -33,7 +33,7 @@ EXAMPLES = """
 Examples:
   python -m fuzz.simulation.run --seeds 1000
   python -m fuzz.simulation.run --seeds 1000 --rows
-  python -m fuzz.simulation.run --seeds 1000 --law
+  python -m fuzz.simulation.run --seeds 1000 --reference
   python -m fuzz.simulation.run --seeds 100 --room codes --room crowds
   python -m fuzz.simulation.run --seed 7 --trace
   python -m fuzz.simulation.run --script fuzz/crashes/simulation-7.txt
@@ -88,19 +88,19 @@ def replay_command(script: Script) -> str:
 
 @contextmanager
 def outcomes(
-    seeds: Iterable[int], jobs: int, *, rows: bool = False, law: bool = False, rooms: Sequence[str] = ()
+    seeds: Iterable[int], jobs: int, *, rows: bool = False, reference: bool = False, rooms: Sequence[str] = ()
 ) -> Iterator[Iterator[ScenarioReport | ScenarioFailure]]:
     """Run the simulations of some seeds in several processes; outcomes are in order, and independent of their number.
 
-    With `rows` each process counts the used rows of transition tables. With `law` no process uses fast paths
+    With `rows` each process counts the used rows of transition tables. With `reference` no process uses fast paths
     (`fuzz.reference_parsers`). With `rooms` these checks run at the end of each simulation.
     """
     playing = partial(_play_seed, tuple(rooms))
     if jobs == 1:
-        _prepare(rows, law)
+        _prepare(rows, reference)
         yield map(playing, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(jobs, _prepare, (rows, law)) as pool:
+    with multiprocessing.get_context("spawn").Pool(jobs, _prepare, (rows, reference)) as pool:
         yield pool.imap(playing, seeds, chunksize=BATCH_SIZE)
 
 
@@ -117,7 +117,7 @@ def _play_seed(rooms: tuple[str, ...], seed: int) -> ScenarioReport | ScenarioFa
 @click.option("--crashes", type=click.Path(path_type=Path), default=CRASHES, help="Where failures are saved.")
 @click.option("--tries", type=click.IntRange(min=0), default=200, show_default=True, help="To make a failure smaller.")
 @click.option("--rows", is_flag=True, help="Say which rows of the state tables were never walked.")
-@click.option("--law", is_flag=True, help="Without the plain lanes: the digest has to be the same.")
+@click.option("--reference", is_flag=True, help="Without the plain lanes: the digest has to be the same.")
 @click.option(
     "--room",
     "rooms",
@@ -136,14 +136,14 @@ def main(
     crashes: Path,
     tries: int,
     rows: bool,
-    law: bool,
+    reference: bool,
     rooms: tuple[str, ...],
     trace: bool,
 ) -> None:
     """Run simulations and check the invariants. Exit code 1 when one does not hold."""
     began = time.monotonic()
     if path is not None or seed is not None:
-        _prepare(rows, law)
+        _prepare(rows, reference)
         script = (
             evolve(generate_script(seed or 0), checks=rooms) if path is None else Script.from_json(path.read_text())
         )
@@ -153,7 +153,7 @@ def main(
         total, failures = _watch(iter([outcome]), 1)
     else:
         processes = min(jobs or multiprocessing.cpu_count(), seeds)
-        with outcomes(range(first, first + seeds), processes, rows=rows, law=law, rooms=rooms) as coming:
+        with outcomes(range(first, first + seeds), processes, rows=rows, reference=reference, rooms=rooms) as coming:
             total, failures = _watch(coming, seeds)
     print(total.text(time.monotonic() - began, len(failures)))
     if rows:
@@ -163,8 +163,8 @@ def main(
         sys.exit(1)
 
 
-def _prepare(rows: bool, law: bool) -> None:
-    if law:
+def _prepare(rows: bool, reference: bool) -> None:
+    if reference:
         disable_fast_paths()
     if rows:
         start_counting()

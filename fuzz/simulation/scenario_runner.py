@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from attrs import field, frozen
 
-from fuzz.simulation.actors.actor_context import END_TIMEOUT, LATE, RECHECK, ActorContext, Deeds
+from fuzz.simulation.actors.actor_context import END_TIMEOUT, LATE, RECHECK, ActorContext, StepHandler
 from fuzz.simulation.actors.approval_users import ApprovalUsers
 from fuzz.simulation.actors.attackers import Attackers
 from fuzz.simulation.actors.chat_clients import ChatClients
@@ -131,28 +131,30 @@ class _ScenarioRunner:
         media = MediaUsers(self.crowd)
         self.reports = StatusReporters(self.crowd, self.control, media)
         self.agents = McpPingers(self.crowd, self.control)
-        self.mcp = McpActors(self.crowd, self.control, owners, self.chats, self.reports.deeds[PostNotification])
-        desks = {**TerminalUsers(self.crowd).deeds, **TuiUsers(self.crowd).deeds}
-        self.lives = SessionLifecycles(self.crowd, self.pairing, owners, self.control, desks, self.voices.lines)
-        self.deeds: dict[type[Step], Deeds] = {
-            **FaultInjector(self.world).deeds,
-            **self.pairing.deeds,
-            **self.control.deeds,
-            **self.chats.deeds,
-            **RunWatchers(self.chats).deeds,
-            **CompletionClients(self.chats).deeds,
-            **ApprovalUsers(self.chats).deeds,
-            **ChatForkers(self.chats).deeds,
-            **self.agents.deeds,
-            **self.mcp.deeds,
-            **self.voices.deeds,
-            **owners.deeds,
-            **media.deeds,
-            **self.reports.deeds,
-            **Attackers(self.crowd, self.pairing).deeds,
-            **desks,
-            **self.lives.deeds,
-            **PhoneUser(self.crowd).deeds,
+        self.mcp = McpActors(self.crowd, self.control, owners, self.chats, self.reports.handlers[PostNotification])
+        terminal_users = {**TerminalUsers(self.crowd).handlers, **TuiUsers(self.crowd).handlers}
+        self.lives = SessionLifecycles(
+            self.crowd, self.pairing, owners, self.control, terminal_users, self.voices.lines
+        )
+        self.handlers: dict[type[Step], StepHandler] = {
+            **FaultInjector(self.world).handlers,
+            **self.pairing.handlers,
+            **self.control.handlers,
+            **self.chats.handlers,
+            **RunWatchers(self.chats).handlers,
+            **CompletionClients(self.chats).handlers,
+            **ApprovalUsers(self.chats).handlers,
+            **ChatForkers(self.chats).handlers,
+            **self.agents.handlers,
+            **self.mcp.handlers,
+            **self.voices.handlers,
+            **owners.handlers,
+            **media.handlers,
+            **self.reports.handlers,
+            **Attackers(self.crowd, self.pairing).handlers,
+            **terminal_users,
+            **self.lives.handlers,
+            **PhoneUser(self.crowd).handlers,
         }
         self._start = self.world.sim.now
 
@@ -164,7 +166,7 @@ class _ScenarioRunner:
         for number, step in enumerate(self.script.steps, start=1):
             self.pass_until(self._start + step.at)
             self._told.append((self.world.sim.now, f"{number}. {describe_step(step)}"))
-            self.deeds[type(step)](step)
+            self.handlers[type(step)](step)
             self.world.check_invariants()
         self.pass_until(self.world.sim.now + 5.0)
         self.recover()

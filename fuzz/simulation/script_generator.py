@@ -185,17 +185,17 @@ def generate_script(seed: int) -> Script:
         at = round(at + rng.random() * pause, 3)
         faulty = not peaceful and rng.random() < pace.faulty
         kinds = bad if faulty else good
-        deed = rng.choices(list(kinds), list(kinds.values()))[0]
-        who, variety, amount = rng.choice(mine.people), rng.choice(mine.varieties), _amount(deed, rng)
-        step = deed.of(at, who, variety, amount)
+        kind = rng.choices(list(kinds), list(kinds.values()))[0]
+        who, variety, amount = rng.choice(mine.people), rng.choice(mine.varieties), _amount(kind, rng)
+        step = kind.of(at, who, variety, amount)
         if faulty and rng.random() < SUDDEN:  # the fault affects the last step
             when = max(PAIRED, round(steps[-1].at + rng.choice(MOMENTS) * rng.random(), 3))
-            step = deed.of(when, -1 if deed in NEWEST else who, variety, amount)
+            step = kind.of(when, -1 if kind in NEWEST else who, variety, amount)
         steps.append(step)
-        if deed in STOPPED and rng.random() < STOPPED_SOON:
+        if kind in STOPPED and rng.random() < STOPPED_SOON:
             when = round(at + rng.choice(MOMENTS) * rng.random(), 3)
             steps += [StopRun.of(when)] * rng.choice((1, 1, 2))
-        if deed is RegisterCode:  # a registered code is used
+        if kind is RegisterCode:  # a registered code is used
             soon = rng.choice((0.2, 0.2, 1.0, 1.0, 1.0, TOO_LATE if pace.rests else 1.0))
             code = -1 if soon < TOO_LATE and rng.random() < 0.5 else codes
             steps.append(PairDevice.of(round(at + soon, 3), rng.choice(mine.people), code))
@@ -205,23 +205,23 @@ def generate_script(seed: int) -> Script:
     return Script(seed, tuple(sorted((step for step in steps if mine.has(type(step))), key=lambda step: step.at)))
 
 
-def _amount(deed: type[Step], rng: Random) -> float:
-    if deed in (RegisterCode, ExtendSession):
+def _amount(kind: type[Step], rng: Random) -> float:
+    if kind in (RegisterCode, ExtendSession):
         return rng.choice(LIFETIMES)
-    if deed is UploadMedia:
+    if kind is UploadMedia:
         return float(rng.choice((1, 200, 5_000, 30_000)))
-    if deed is SendChatMessage:
+    if kind is SendChatMessage:
         return round(rng.choice((0.0, 0.0, 0.5, 3.0)) * rng.random(), 3)
-    if deed is RequestCompletion:
+    if kind is RequestCompletion:
         return round(3.0 * rng.random() ** 2, 3)
-    if deed is StartRun:
+    if kind is StartRun:
         return round(rng.choice((2.0, 15.0, 40.0, 280.0)) * rng.random(), 3)
-    if deed is SetNoise:
+    if kind is SetNoise:
         return round(rng.choice((0.0, 0.5, 2.0, 5.0)), 3)
-    if deed is SetWallClock:
+    if kind is SetWallClock:
         return round(rng.choice((-1.0, 1.0)) * rng.choice((2.0, 40.0, 3600.0)) * rng.random(), 3)
-    if deed in (StopReading, ReadChatSlowly):
+    if kind in (StopReading, ReadChatSlowly):
         return round(rng.choice((2.0, 15.0, 40.0, 200.0, 200.0)) * rng.random(), 3)
-    if deed in (StopProgram, KillProgram):
+    if kind in (StopProgram, KillProgram):
         return round(rng.uniform(0.1, 8.0), 3)
     return round(rng.choice((2.0, 15.0, 40.0)) * rng.random(), 3)

@@ -23,7 +23,7 @@ TARGETS: dict[str, Target] = {
     "http1": http1,
     "answer": answer,
     "chunks": chunks,
-    "lane": http1_server_fast_path,
+    "fast_path": http1_server_fast_path,
     "call": http1_client_fast_path,
     "http2": http2,
     "answer2": answer2,

@@ -13,22 +13,22 @@ from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 from svc_proto.wire.connection import Connection
 from svc_proto.wire.events import Event, StreamId
 
-Law = TypeVar("Law", bound=Connection)
-Lane = TypeVar("Lane", bound=Connection)
+Reference = TypeVar("Reference", bound=Connection)
+FastPath = TypeVar("FastPath", bound=Connection)
 
 
 class LocalMisuseError(Exception):
     """Our side has sent an event that h11 does not allow; no program continues after that."""
 
 
-class DifferentialPair(Generic[Law, Lane]):
+class DifferentialPair(Generic[Reference, FastPath]):
     """A reference implementation and its fast path."""
 
     properties: ClassVar[tuple[str, ...]] = ("must_close", "paused", "idle", "buffered_bytes", "has_partial_head")
 
-    def __init__(self, law: Law, lane: Lane, stream: int = 1) -> None:
-        self.law = law
-        self.lane = lane
+    def __init__(self, reference: Reference, fast_path: FastPath, stream: int = 1) -> None:
+        self.reference = reference
+        self.fast_path = fast_path
         self.stream = stream  # the current stream
 
     def feed(self, data: bytes) -> None:
@@ -69,16 +69,16 @@ class DifferentialPair(Generic[Law, Lane]):
 
     def compare(self, what: Callable[[Connection], object]) -> object:
         """Call both, and return the common result."""
-        law, lane = _outcome(what, self.law), _outcome(what, self.lane)
-        assert lane == law, f"the lane: {lane!r}, the law: {law!r}"
+        reference, fast_path = _outcome(what, self.reference), _outcome(what, self.fast_path)
+        assert fast_path == reference, f"the lane: {fast_path!r}, the law: {reference!r}"
         self.check()
-        return law
+        return reference
 
     def check(self) -> None:
         """Check that their properties are equal."""
         for name in self.properties:
-            law, lane = getattr(self.law, name), getattr(self.lane, name)
-            assert lane == law, f"{name}: the lane: {lane!r}, the law: {law!r}"
+            reference, fast_path = getattr(self.reference, name), getattr(self.fast_path, name)
+            assert fast_path == reference, f"{name}: the lane: {fast_path!r}, the law: {reference!r}"
 
 
 def send_events(end: Connection, events: Sequence[Event]) -> str | None:

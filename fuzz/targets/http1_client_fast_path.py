@@ -69,7 +69,7 @@ def compare_calls(data: bytes, rng: Random) -> int:
     both = ClientPair()
     with suppress(LocalMisuseError):
         _play(both, data, rng)
-    return both.lane._law is None
+    return both.fast_path._reference is None
 
 
 def _play(both: ClientPair, data: bytes, rng: Random) -> None:
@@ -132,5 +132,5 @@ class ClientPair(DifferentialPair[Http1Connection, FastPathClientConnection]):
     """h11 and the fast path of one client connection."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
-        law = Http1Connection(Role.CLIENT, limits=limits, entropy=bytes)
-        super().__init__(law, FastPathClientConnection(limits=limits, entropy=bytes))
+        reference = Http1Connection(Role.CLIENT, limits=limits, entropy=bytes)
+        super().__init__(reference, FastPathClientConnection(limits=limits, entropy=bytes))

@@ -163,8 +163,8 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
     """h11 and the fast path of one server connection."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
-        law = Http1Connection(Role.SERVER, limits=limits, entropy=bytes)
-        super().__init__(law, FastPathServerConnection(limits=limits, entropy=bytes), stream=0)
+        reference = Http1Connection(Role.SERVER, limits=limits, entropy=bytes)
+        super().__init__(reference, FastPathServerConnection(limits=limits, entropy=bytes), stream=0)
         self.alone = 0  # messages that the fast path received and answered alone
 
     def on_event(self, event: Event) -> None:
@@ -174,18 +174,18 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
 
     def hear_request(self, data: bytes, *, begin_only: bool = False) -> bool:
         """Receive bytes by the fast path; return whether the fast path parsed them as one whole request."""
-        taken = self.lane.receive_simple_request(data)
+        taken = self.fast_path.receive_simple_request(data)
         if taken is None:
             self.feed(data)
             return False
         head, body = taken
         self.on_event(head)
-        self.law.receive_data(data)
-        assert self.law.next_event() == head, "the lane reads another head"
+        self.reference.receive_data(data)
+        assert self.reference.next_event() == head, "the lane reads another head"
         if begin_only:
-            self.lane.replay_as_events()
+            self.fast_path.replay_as_events()
         else:
-            rest = list(iter(self.law.next_event, None))
+            rest = list(iter(self.reference.next_event, None))
             told = b"".join(getattr(event, "data", b"") for event in rest)
             assert told == body, "the lane reads another body"
             assert rest[-1] == RequestEnd(head.stream), "the lane reads another end"
@@ -200,11 +200,11 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
         if body and not bodiless:
             events.append(ResponseData(stream, body))
         events.append(ResponseEnd(stream))
-        at_once = self.lane.send_simple_response(stream, status, DATE, fields, body)
+        at_once = self.fast_path.send_simple_response(stream, status, DATE, fields, body)
         if not at_once:
             self.send_events(*events)
             return False
         self.alone += 1
-        assert send_events(self.law, events) is None, "the law does not allow what the lane has said"
+        assert send_events(self.reference, events) is None, "the law does not allow what the lane has said"
         self.flush()
         return True

@@ -18,7 +18,7 @@ from svc_proto.wire.websocket import WebSocket
 
 LIMITS = Limits(max_message=64 * 1024 + 10)
 STREAM = StreamId(1)
-STRANGER = 300  # bytes of a message on an unauthenticated connection
+UNAUTHENTICATED = 300  # bytes of a message on an unauthenticated connection
 UNKNOWN = 16  # a bit of the first byte, beside those of `websocket`
 
 
@@ -74,19 +74,19 @@ class WebSocketPair(DifferentialPair[WebSocket, WebSocket]):
     properties = ("buffered_bytes", "state")
 
     def __init__(self, bits: int) -> None:
-        unknown = STRANGER if bits & UNKNOWN else None
-        law, lane = (make_socket(bits, limits=LIMITS, max_message=unknown) for _ in range(2))
-        super().__init__(law, lane, STREAM)
-        setattr(law, "_reader", ReferenceFrameReader(bool(bits & CLIENT), law._guard))  # noqa: B010 - a stand-in
+        unknown = UNAUTHENTICATED if bits & UNKNOWN else None
+        reference, fast_path = (make_socket(bits, limits=LIMITS, max_message=unknown) for _ in range(2))
+        super().__init__(reference, fast_path, STREAM)
+        setattr(reference, "_reader", ReferenceFrameReader(bool(bits & CLIENT), reference._guard))  # noqa: B010 - a stand-in
         self.messages = 0
 
     def hear_texts(self, data: bytes) -> None:
         """Receive bytes by the fast path for texts, whose results must be the next events of wsproto."""
-        texts, more = self.lane.receive_texts(data)
-        self.law.receive_data(data)
-        heard = [self.law.next_event() for _ in texts]
+        texts, more = self.fast_path.receive_texts(data)
+        self.reference.receive_data(data)
+        heard = [self.reference.next_event() for _ in texts]
         assert heard == [TextMessage(STREAM, text) for text in texts]
-        assert more or self.law.next_event() is None, "the lane has kept something back"
+        assert more or self.reference.next_event() is None, "the lane has kept something back"
         self.compare(lambda socket: socket.must_close)
         self.messages += len(texts)
 

@@ -118,7 +118,7 @@ class Host:
         self._spawners = ThreadPool("spawner", SPAWNERS, post)
         self._reaper = Reaper(loop, post)
         self._store_workers: dict[int, StoreWorker] = {}
-        self._tenants = [_HostedProgram(self, program) for program in programs]
+        self._hosted = [_HostedProgram(self, program) for program in programs]
 
     # --- for the adapter -----------------------------------------------------------------------------------------
 
@@ -129,22 +129,22 @@ class Host:
         self.loop.watch_read(self._waker)
         if self._signals:
             self._waker.watch_signals()
-        for tenant in self._tenants:
-            tenant.pump.feed(Started())
+        for hosted in self._hosted:
+            hosted.pump.feed(Started())
         self._finish_if_done()
 
     def on_timer(self) -> None:
         """Call the pumps, because the time set with `set_wake_time` has been reached."""
         self.armed = math.inf
         mono = self.clock().mono
-        for tenant in self._tenants:
-            tenant.pump.tick(mono)
+        for hosted in self._hosted:
+            hosted.pump.tick(mono)
 
     def close(self) -> None:
         """End threads and close open channels. The loop watches nothing afterwards."""
         self._waker.unwatch_signals()
-        for tenant in self._tenants:
-            tenant.abandon()
+        for hosted in self._hosted:
+            hosted.abandon()
         self._writer.close(SHUTDOWN_TIMEOUT)
         for worker in self._store_workers.values():
             worker.close(SHUTDOWN_TIMEOUT)
@@ -160,7 +160,7 @@ class Host:
     @property
     def exit_codes(self) -> tuple[Exit, ...]:
         """The `Exit` of each core, in the order of the programs."""
-        return tuple(tenant.pump.outcome or Exit(1, "the loop ended first") for tenant in self._tenants)
+        return tuple(hosted.pump.outcome or Exit(1, "the loop ended first") for hosted in self._hosted)
 
     # --- for pumps -----------------------------------------------------------------------------------------------
 
@@ -173,28 +173,28 @@ class Host:
 
     def ready(self, pump: Pump) -> None:
         """Start accepting for a core that has loaded its state."""
-        for tenant in self._tenants:
-            if tenant.pump is pump:
-                tenant.ready()
+        for hosted in self._hosted:
+            if hosted.pump is pump:
+                hosted.ready()
 
     def exited(self, pump: Pump) -> None:
         """Close an exited core. If it failed, stop the others: a part of a service must not look like the whole."""
-        for tenant in self._tenants:
-            if tenant.pump is pump:
-                tenant.exited()
+        for hosted in self._hosted:
+            if hosted.pump is pump:
+                hosted.exited()
         if pump.outcome is not None and pump.outcome.code:
             self._waker.post(self.stop)
         self._waker.post(self._finish_if_done)
 
     def stop(self, grace: float | None = None) -> None:
         """Stop accepting and give `Stopping` to every core."""
-        for tenant in self._tenants:
-            tenant.stop(self._grace if grace is None else grace)
+        for hosted in self._hosted:
+            hosted.stop(self._grace if grace is None else grace)
 
     def reload(self) -> None:
         """Give `Reloading` to every core: certificates and other reloadable files are read again."""
-        for tenant in self._tenants:
-            tenant.pump.feed(Reloading())
+        for hosted in self._hosted:
+            hosted.pump.feed(Reloading())
 
     def workers(self) -> tuple[ThreadPool, ThreadPool, ThreadPool, ThreadPool]:
         """Return the pools of readers, writer, resolvers and computers."""
@@ -213,7 +213,7 @@ class Host:
         return self._store_workers.setdefault(id(store), StoreWorker(self._waker.post))
 
     def _finish_if_done(self) -> None:
-        if all(tenant.pump.outcome is not None for tenant in self._tenants):
+        if all(hosted.pump.outcome is not None for hosted in self._hosted):
             self.loop.finish()
 
 
@@ -234,9 +234,9 @@ class _HostedProgram:
         host.children(pump)
         ConnectService(pump, resolvers, tls=services.client_tls, resolver=services.resolver)
         pump.serve({SendFile: self._send_file, Notify: program.on_notify})
-        doors = [Acceptor(pump, listener) for listener in program.listeners]
-        TlsReloadService(pump, readers, doors)
-        self._acceptors: list[Acceptor | StdioListener] = [*doors]
+        acceptors = [Acceptor(pump, listener) for listener in program.listeners]
+        TlsReloadService(pump, readers, acceptors)
+        self._acceptors: list[Acceptor | StdioListener] = [*acceptors]
         if program.stdio:
             self._acceptors.append(host.stdio(pump))
         self._stopping = False

@@ -94,7 +94,7 @@ class Pump:
         self.log = log
         self.channels: dict[ChannelId, OpenChannel] = {}
         self.operations: dict[OperationId, Callable[[], None]] = {}  # cancels each operation
-        self.chores = Timers()  # timers of the runtime: TLS handshakes, the pause after descriptors ran out
+        self.own_timers = Timers()  # timers of the runtime: TLS handshakes, the pause after descriptors ran out
         self.outcome: Exit | None = None
         self.mono = 0.0  # when the core last received a fact, monotonic s
         self._facts: deque[Fact | None] = deque()
@@ -151,12 +151,12 @@ class Pump:
         """Return when `tick` is due (monotonic s): the core's deadline or an earlier chore; None after the exit."""
         if self.outcome is not None:
             return None
-        when, chore = self.core.next_deadline(), self.chores.first
-        return when if chore == inf or (when is not None and when <= chore) else chore
+        when, own = self.core.next_deadline(), self.own_timers.first
+        return when if own == inf or (when is not None and when <= own) else own
 
     def tick(self, mono: float) -> None:
         """Run the chores that are due, and call the core if its deadline has passed."""
-        while (timer := self.chores.pop_due(mono)) is not None:
+        while (timer := self.own_timers.pop_due(mono)) is not None:
             timer.fire()
         if self.outcome is not None:
             return
@@ -167,11 +167,11 @@ class Pump:
         if when is not None:
             self.owner.arm(when)
 
-    def chore_added(self) -> None:
+    def timer_added(self) -> None:
         """Arm the loop for a chore that was set outside of `feed`."""
-        chore = self.chores.next()
-        if chore is not None:
-            self.owner.arm(chore)
+        own = self.own_timers.next()
+        if own is not None:
+            self.owner.arm(own)
 
     def sent(self, channel: OpenChannel, n: int) -> None:
         """Count `n` bytes that the kernel accepted, and report them: once per drain, or later if low priority."""

@@ -93,7 +93,7 @@ class _Connecting:
         self._addresses: deque[tuple[Any, ...]] = deque()
         self._attempts: list[_Attempt] = []
         self._last: Failure = Failure(FailureKind.UNREACHABLE, "name not resolved")
-        self._timer = pump.chores.timer(self._next)
+        self._timer = pump.own_timers.timer(self._next)
         self._shaking: TlsChannel | None = None
         self._over = False
 
@@ -125,7 +125,7 @@ class _Connecting:
             self._attempts.append(attempt)
             if self._addresses:
                 self._timer.set(self._pump.owner.clock().mono + ATTEMPT_DELAY)
-                self._pump.chore_added()
+                self._pump.timer_added()
             attempt.begin(self._pump, address)
             return
         if not self._attempts and not self._over:

@@ -141,7 +141,7 @@ class Acceptor(Source):
         self.tls = listener.tls  # for connections accepted from now on
         self._closed = False
         self._openings: deque[_Handshake] = deque()
-        self._rest = pump.chores.timer(self.start)
+        self._rest = pump.own_timers.timer(self.start)
         self._warn_at = 0.0  # earliest time of the next warning, monotonic s
 
     def start(self) -> None:
@@ -218,7 +218,7 @@ class Acceptor(Source):
             self._warn_at = mono + LOG_INTERVAL
             pump.log.log(logging.WARNING, "accept.exhausted", why=short_reason(error))
         self._rest.set(mono + RETRY_DELAY)
-        pump.chore_added()
+        pump.timer_added()
 
 
 class _Handshake:
@@ -236,9 +236,9 @@ class _Handshake:
         self._pump = pump
         self._addresses = addresses
         self.channel = TlsChannel(pump, sock, ChannelId(0), tls, opening=self)
-        self.timer = pump.chores.timer(self.time_out)
+        self.timer = pump.own_timers.timer(self.time_out)
         self.timer.set(pump.owner.clock().mono + HANDSHAKE_TIMEOUT)
-        pump.chore_added()
+        pump.timer_added()
 
     def time_out(self) -> None:
         self._finish("not done in time")

@@ -87,7 +87,7 @@ class SimOperations:
         self._pending: dict[OperationId, _Pending] = {}
         self._durable: list[_Pending] = []  # including cancelled ones that continue
         self._give_up: dict[OperationId, Callable[[], None]] = {}  # cancellation of network operations
-        self._lanes: dict[object, float] = {}  # when the last operation of each ordered sequence is done
+        self._queues: dict[object, float] = {}  # when the last operation of each ordered sequence is done
         self._files: dict[int, Node] = {}
         self._blobs: dict[int, _SimBlob] = {}
         self._finished: dict[int, _SimBlob] = {}  # uploads that have ended
@@ -180,10 +180,10 @@ class SimOperations:
 
     def _reload_tls(self, command: ReloadTls) -> None:
         def effect() -> TlsReloaded:
-            doors, pin = self._process.require_tls, self._host.certificate
-            if doors and pin is None:
+            tls_ports, pin = self._process.require_tls, self._host.certificate
+            if tls_ports and pin is None:
                 raise HostError(FailureKind.TLS, "cannot use the certificate with the key")
-            return TlsReloaded((pin or "",) * doors)
+            return TlsReloaded((pin or "",) * tls_ports)
 
         self._begin(command, effect)
 
@@ -257,7 +257,7 @@ class SimOperations:
         self._begin(
             command,
             lambda: self._host.disk.append(_still(blob).file, command.data, spare=_still(blob).spare),
-            lane=("blob", command.handle),
+            queue=("blob", command.handle),
         )
 
     def _finish_blob(self, command: FinishBlob) -> None:
@@ -265,7 +265,7 @@ class SimOperations:
             blob = self._finished[command.handle] = _still(self._blobs.pop(command.handle, None))
             return blob.path
 
-        self._begin(command, effect, lane=("blob", command.handle))
+        self._begin(command, effect, queue=("blob", command.handle))
 
     def _discard_blob(self, command: DiscardBlob) -> None:
         """Delete an upload, even one that has just ended and whose `Done` is not delivered yet."""
@@ -292,13 +292,13 @@ class SimOperations:
             except UnicodeDecodeError:
                 raise HostError(FailureKind.INVALID, "not UTF-8") from None
 
-        self._begin(command, effect, lane=("state", command.name))
+        self._begin(command, effect, queue=("state", command.name))
 
     def _write_config(self, command: WriteConfig) -> None:
         def effect() -> None:
             self._host.disk.replace(self._in_state(command.name), command.text.encode("utf-8"))
 
-        self._begin(command, effect, lane=("state", command.name), durable=True)
+        self._begin(command, effect, queue=("state", command.name), durable=True)
 
     def _write_file(self, command: WriteFile) -> None:
         def effect() -> str:
@@ -307,7 +307,7 @@ class SimOperations:
             return path
 
         folder = command.name.rpartition("/")[0]
-        self._begin(command, effect, lane=("state", folder or command.name), durable=True)
+        self._begin(command, effect, queue=("state", folder or command.name), durable=True)
 
     def _append_file(self, command: AppendFile) -> None:
         def effect() -> int:
@@ -317,7 +317,7 @@ class SimOperations:
             file.data[: len(command.head)] = command.head
             return size
 
-        self._begin(command, effect, lane=("state", command.name), durable=True)
+        self._begin(command, effect, queue=("state", command.name), durable=True)
 
     def _sweep_folder(self, command: SweepFolder) -> None:
         def effect() -> int:
@@ -328,7 +328,7 @@ class SimOperations:
                 disk.remove(f"{folder}/{name}")
             return len(old)
 
-        self._begin(command, effect, lane=("state", command.name), durable=True)
+        self._begin(command, effect, queue=("state", command.name), durable=True)
 
     def _ensure_secret(self, command: EnsureSecret) -> None:
         def effect() -> bytes:
@@ -338,7 +338,7 @@ class SimOperations:
             self._host.disk.replace(path, command.default)
             return command.default
 
-        self._begin(command, effect, lane=("state", command.name), durable=True)
+        self._begin(command, effect, queue=("state", command.name), durable=True)
 
     def _in_state(self, name: str) -> str:
         root = self._host.state
@@ -359,7 +359,7 @@ class SimOperations:
         self._begin(
             command,
             lambda: self._host.store.apply(command.request),
-            lane="store",
+            queue="store",
             durable=True,
             seconds=self._host.store.seconds,
             fault=faults.store,
@@ -410,12 +410,12 @@ class SimOperations:
         command: Operation[Any],
         effect: Callable[[], object],
         *,
-        lane: object = None,
+        queue: object = None,
         durable: bool = False,
         seconds: float = FILE_TIME,
         fault: float | None = None,
     ) -> None:
-        """Perform `effect` after about `seconds` and earlier operations of its `lane`; answer with its result."""
+        """Perform `effect` after about `seconds` and earlier operations of its `queue`; answer with its result."""
         world = self._world
         if world.draw(world.faults.file if fault is None else fault):
             effect, durable = _broken, False
@@ -424,8 +424,8 @@ class SimOperations:
             when += world.rng.uniform(*SLOW)
         if fault is None:
             when = max(when, self._host.disk.busy_until)
-        if lane is not None:
-            when = self._lanes[lane] = max(when, self._lanes.get(lane, 0.0))
+        if queue is not None:
+            when = self._queues[queue] = max(when, self._queues.get(queue, 0.0))
         pending = self._pending[command.op] = _Pending(command.op, effect, when, durable)
         if durable:
             self._durable.append(pending)

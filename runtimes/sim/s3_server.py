@@ -76,7 +76,7 @@ class S3Service:
     def bind(self, engine: Engine) -> None:
         """Implement `Service.bind`."""
         self.engine = engine
-        self._door = AdmissionControl(engine, self, DEFAULT_LIMITS)
+        self._admission = AdmissionControl(engine, self, DEFAULT_LIMITS)
 
     def on_started(self) -> None:
         """Implement `Service.on_started`: there is nothing to load."""
@@ -84,7 +84,7 @@ class S3Service:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Implement `Service.on_accepted`: every client is admitted, and each request needs a signature."""
-        return self._door.admit(fact)
+        return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
         """Implement `Service.on_stopping`: `objects` stay for the tests."""

@@ -66,7 +66,7 @@ class CompletionAssembler:
         self._reasoning_size = 0
         self._argument_size = 0
         self._places: dict[int, int] = {}  # call by index; the latest one
-        self._mould = _ChunkTemplate()
+        self._template = _ChunkTemplate()
 
     @property
     def text(self) -> str:
@@ -90,7 +90,7 @@ class CompletionAssembler:
 
     def feed(self, data: str) -> Iterable[Delta]:
         """Parse one event's data. Consume the result before the next call; both may raise `ModelResponseError`."""
-        text = self._mould.words(data)
+        text = self._template.words(data)
         size = self._text_size + len(text)
         if text and size < MAX_TEXT:
             self._text_size = size
@@ -107,7 +107,7 @@ class CompletionAssembler:
         size = self._text_size + len(text)
         if not text or size >= MAX_TEXT:
             return self._add_chunk(chunk)
-        self._mould.learn(data, text)
+        self._template.learn(data, text)
         self._text_size = size
         self._text.append(text)
         return (TextDelta(text),)

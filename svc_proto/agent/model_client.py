@@ -133,14 +133,14 @@ def _attempt(
     )
     if isinstance(opened, Failure):
         return _no_connection(opened, again=engine.now.mono - begun < limits.answer)
-    tale = _AttemptProgress(host, before_text)
+    progress = _AttemptProgress(host, before_text)
     try:
         if isinstance(opened, HttpResult):
-            return (yield from _whole(opened, tale, route))
-        return (yield from _stream(engine, opened, tale, limits))
+            return (yield from _whole(opened, progress, route))
+        return (yield from _stream(engine, opened, progress, limits))
     except ModelResponseError as problem:
         text = f"the model's server failed: {safe_excerpt(str(problem), route.api_key)}"
-        return ModelCallFailure(text=text, reason="the model's server failed", retryable=not tale.assembly.begun)
+        return ModelCallFailure(text=text, reason="the model's server failed", retryable=not progress.assembly.begun)
     finally:
         if isinstance(opened, EventReader):
             opened.abandon()
@@ -167,9 +167,9 @@ class _AttemptProgress:
 
 
 def _stream(
-    engine: Engine, reader: EventReader, tale: _AttemptProgress, limits: ModelCallLimits
+    engine: Engine, reader: EventReader, progress: _AttemptProgress, limits: ModelCallLimits
 ) -> Flow[CompletionAssembler | ModelCallFailure]:
-    assembly, latest = tale.assembly, engine.now.mono + limits.whole
+    assembly, latest = progress.assembly, engine.now.mono + limits.whole
     while not assembly.is_finished:
         if engine.now.mono >= latest:
             return ModelCallFailure(
@@ -179,8 +179,8 @@ def _stream(
         if isinstance(batch, tuple):
             for event in batch:
                 if not assembly.is_finished:
-                    tale.feed(event.data)
-            yield from tale.yield_to_loop()
+                    progress.feed(event.data)
+            yield from progress.yield_to_loop()
             continue
         if assembly.finish:
             break  # the answer is complete, only the usage may be missing
@@ -193,7 +193,7 @@ def _stream(
 
 
 def _whole(
-    answer: HttpResult, tale: _AttemptProgress, route: ModelEndpoint
+    answer: HttpResult, progress: _AttemptProgress, route: ModelEndpoint
 ) -> Flow[CompletionAssembler | ModelCallFailure]:
     """Handle a response that is no event stream: an error, or a completion in one piece."""
     body = answer.body.decode("utf-8", "replace")
@@ -201,11 +201,11 @@ def _whole(
         return _refusal(answer, body, route)
     if not body.lstrip().startswith("{"):
         return ModelCallFailure(text="the model's server sent neither an event stream nor JSON; is the base URL right?")
-    tale.feed(body)
-    if not tale.assembly.done:
+    progress.feed(body)
+    if not progress.assembly.done:
         return ModelCallFailure(text="the model's server sent JSON without an answer; is the base URL right?")
-    yield from tale.yield_to_loop()
-    return tale.assembly
+    yield from progress.yield_to_loop()
+    return progress.assembly
 
 
 def _refusal(answer: HttpResult, body: str, route: ModelEndpoint) -> ModelCallFailure:

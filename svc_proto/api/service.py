@@ -103,8 +103,8 @@ class Api:
     def bind(self, engine: Engine) -> None:
         """Implement `Service.bind`: store the engine and create the parts."""
         self.engine, config = engine, self.config
-        self._door = AdmissionControl(engine, self, self.limits)
-        self._monitor.bind(engine, self._door, lambda: [*api_metrics(self.runs), *self.ownership.metrics()])
+        self._admission = AdmissionControl(engine, self, self.limits)
+        self._monitor.bind(engine, self._admission, lambda: [*api_metrics(self.runs), *self.ownership.metrics()])
         self.parts = build_agent(
             engine,
             AgentConfig(
@@ -138,7 +138,7 @@ class Api:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Serve a connection, or reject it at the connection limit."""
-        return self._door.admit(fact)
+        return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
         """Interrupt the runs, whose texts are stored, and stop the parts."""

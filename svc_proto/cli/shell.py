@@ -376,35 +376,35 @@ class ShellService(OneShotService[ShellResult]):
 class _LocalTerminalChannel(Channel):
     """Standard input and output."""
 
-    __slots__ = ("_chore",)
+    __slots__ = ("_service",)
 
-    def __init__(self, chore: ShellService, fact: Accepted) -> None:
-        super().__init__(chore.engine, fact.ch, NO_WRITE_TIMEOUT)
-        self._chore = chore
+    def __init__(self, service: ShellService, fact: Accepted) -> None:
+        super().__init__(service.engine, fact.ch, NO_WRITE_TIMEOUT)
+        self._service = service
 
     def received(self, data: bytes) -> None:
-        self._chore.typed(data)
+        self._service.typed(data)
 
     def read_closed(self) -> None:
-        self._chore.typed_all()
+        self._service.typed_all()
 
     def write(self, data: bytes) -> None:
         super().write(data)
         if self.credit.blocked:
-            self._chore.screen_writable(False)
+            self._service.screen_writable(False)
 
     def reads_while_unsent(self) -> bool:
         return True
 
     def writable(self) -> None:
-        self._chore.screen_writable(True)
+        self._service.screen_writable(True)
 
     def all_sent(self) -> None:
-        self._chore.screen_empty()
+        self._service.screen_empty()
 
     def closed(self, why: str) -> None:
         super().closed(why)
-        self._chore.screen_gone()
+        self._service.screen_gone()
 
     def stop(self) -> None:
         self.abort()

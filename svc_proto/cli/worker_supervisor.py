@@ -131,7 +131,7 @@ class WorkerSupervisor:
 class _Worker:
     """A job, with its current process, if any."""
 
-    def __init__(self, engine: Engine, crew: WorkerSupervisor, job: WorkerSpec) -> None:
+    def __init__(self, engine: Engine, supervisor: WorkerSupervisor, job: WorkerSpec) -> None:
         self.job = job
         self.child: ChildProcess | None = None
         self.was_ready = False
@@ -140,7 +140,7 @@ class _Worker:
         self._status: int | None = None  # of the last one that ended
         self._last = ""  # line of its output
         self._engine = engine
-        self._crew = crew
+        self._supervisor = supervisor
 
     def start(self) -> None:
         """Start the process, now and whenever it has ended."""
@@ -176,7 +176,7 @@ class _Worker:
             began = engine.now.mono
             why = yield from self._run(env)
             if not self.was_ready:
-                self._crew.failed(self._status, f"{job.name} {why}")
+                self._supervisor.failed(self._status, f"{job.name} {why}")
                 return
             env = job.env
             if engine.now.mono - began >= STABLE_AFTER:

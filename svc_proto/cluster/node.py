@@ -121,7 +121,7 @@ class Node(RedisHandler):
         self,
         engine: Engine,
         where: RedisAddress,
-        fellow: NodeHandler,
+        handler: NodeHandler,
         kind: str = "",
         *,
         url: str = "",
@@ -133,7 +133,7 @@ class Node(RedisHandler):
         `Heartbeat`.
         """
         self._engine = engine
-        self._fellow = fellow
+        self._handler = handler
         self._url = url
         self._load = load
         self._since = 0.0  # epoch s, set by `start`
@@ -224,7 +224,7 @@ class Node(RedisHandler):
         self.redis.send("TIME", take=self._timed)
         self._publish(self._all, "hello", {})
         self._timer.set(self._engine.now.mono + HEARTBEAT_INTERVAL)
-        self._fellow.on_messages_missed()
+        self._handler.on_messages_missed()
 
     def on_down(self) -> None:
         """Report all nodes as lost."""
@@ -279,7 +279,7 @@ class Node(RedisHandler):
 
     def _ask_state(self, node: str) -> None:
         self.send_to(node, "which", {})
-        self._fellow.on_messages_missed()
+        self._handler.on_messages_missed()
 
     def _dispatch(self, node: str, word: str, body: JsonObject) -> None:
         match word:
@@ -288,18 +288,18 @@ class Node(RedisHandler):
                 if member is not None and since is not None and load is not None:
                     member.pulse = Heartbeat(name=body.text("name") or node, since=since, load=load)
             case "hello" | "which":
-                self.send_to(node, "state", self._fellow.export_state())
+                self.send_to(node, "state", self._handler.export_state())
             case "state":
-                self._fellow.apply_state(node, body)
+                self._handler.apply_state(node, body)
             case "asks":
-                answer = self._fellow.on_request(node, body.text("word"), JsonObject.of(body.get("body")))
+                answer = self._handler.on_request(node, body.text("word"), JsonObject.of(body.get("body")))
                 self.send_to(node, "says", {"ticket": body.get("ticket"), "body": answer})
             case "says":
                 ticket = body.integer("ticket")
                 if ticket is not None and self._pending_requests.get(OperationId(ticket)) == node:
                     self._engine.resume(OperationId(ticket), JsonObject.of(body.get("body")))
             case _:
-                self._fellow.on_message(node, word, body)
+                self._handler.on_message(node, word, body)
 
     # --- liveness ---
 
@@ -340,4 +340,4 @@ class Node(RedisHandler):
         for ticket, target in list(self._pending_requests.items()):
             if target == node:
                 self._engine.resume(ticket, _GONE)
-        self._fellow.on_node_lost(node)
+        self._handler.on_node_lost(node)

@@ -46,10 +46,10 @@ PAGE_FIELDS = (
 
 def routes(dashboard: Dashboard, relay: Upstream) -> list[Route]:
     """Return the routes that show and answer a request."""
-    desk = _ConsentPage(dashboard, relay)
+    page = _ConsentPage(dashboard, relay)
     return [
-        Route(method="GET", pattern=PATH, access=DashboardAccess.OWNER, handler=desk.show),
-        Route(method="POST", pattern=PATH, access=DashboardAccess.OWNER, handler=desk.answer, body_limit=LARGEST),
+        Route(method="GET", pattern=PATH, access=DashboardAccess.OWNER, handler=page.show),
+        Route(method="POST", pattern=PATH, access=DashboardAccess.OWNER, handler=page.answer, body_limit=LARGEST),
     ]
 
 

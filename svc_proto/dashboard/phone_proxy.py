@@ -50,12 +50,12 @@ def _passing(dashboard: Dashboard, method: str, path: str) -> Handler:
     def handler(request: Request) -> Flow[Response]:
         engine, patience = dashboard.engine, dashboard.config.patience
         until = engine.now.mono + patience
-        door = yield from find_phone_screen(engine)
-        if door is None:
+        endpoint = yield from find_phone_screen(engine)
+        if endpoint is None:
             raise Refused(404, "no_phone", NO_PHONE)
         seen = request.query.get("seen", "")[:MAX_TAG] if method == "GET" else ""
         target = f"{path}?seen={encode_segment(seen)}" if seen else path
-        phone = Upstream(ServiceClient("phone", door.url, door.secret, patience))
+        phone = Upstream(ServiceClient("phone", endpoint.url, endpoint.secret, patience))
         return (yield from phone.call(engine, method, target, request.body, until=until))
 
     return handler

@@ -72,8 +72,8 @@ class Dashboard:
     def bind(self, engine: Engine) -> None:
         """Implement `Service.bind`: store the engine and bind the parts."""
         self.engine = engine
-        self._door = AdmissionControl(engine, self, self.limits)
-        self._monitor.bind(engine, self._door)
+        self._admission = AdmissionControl(engine, self, self.limits)
+        self._monitor.bind(engine, self._admission)
         self._watch.bind(engine)
 
     def on_started(self) -> None:
@@ -92,7 +92,7 @@ class Dashboard:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Serve a connection, or reject it at the connection limit."""
-        return self._door.admit(fact)
+        return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
         """Stop sampling; calls under way need no cleanup."""

@@ -86,7 +86,7 @@ class AdmissionControl:
             self.log_rejection("too many connections of one address", limit=self.limits.unauthenticated_connections)
             return None
         channel.set_admission(visit)
-        self._crowd = max(self._crowd, self.budget.guests)
+        self._crowd = max(self._crowd, self.budget.peers)
         return channel
 
     def log_rejection(self, event: str, **fields: object) -> None:
@@ -113,7 +113,7 @@ class AdmissionControl:
         self.budget.remove(visit)
         self.read_scheduler.remove(visit)
         if self._timer.when is None and (
-            self._most - self.budget.held >= MIN_RELEASE_BYTES or self._crowd - self.budget.guests >= BUSY_CONNECTIONS
+            self._most - self.budget.held >= MIN_RELEASE_BYTES or self._crowd - self.budget.peers >= BUSY_CONNECTIONS
         ):
             self._timer.set(self.engine.now.mono + RELEASE_DELAY)
 
@@ -125,7 +125,7 @@ class AdmissionControl:
         self.schedule_reads()
 
     def _release_memory(self) -> None:
-        self._most, self._crowd = self.budget.held, self.budget.guests
+        self._most, self._crowd = self.budget.held, self.budget.peers
         self.engine.timers.sweep()
         self.engine.coarse_timers.sweep()
         self.engine.spawn(run_operation(self.engine, Compute(self.engine.new_op(), "memory.give_back")))
@@ -134,22 +134,22 @@ class AdmissionControl:
 class UnauthenticatedConnection(BudgetedConnection):
     """A connection whose peer has shown no valid credential yet."""
 
-    __slots__ = ("_timer", "channel", "door", "ended", "late")
+    __slots__ = ("_timer", "admission", "channel", "ended", "late")
 
-    def __init__(self, door: AdmissionControl, channel: HttpChannel) -> None:
+    def __init__(self, admission: AdmissionControl, channel: HttpChannel) -> None:
         super().__init__()
         self.channel = channel
-        self.door = door
+        self.admission = admission
         self.late = b""  # received bytes that the scheduler has not admitted yet
         self.ended = False  # the peer's FIN came after those bytes
         self._timer: Timer | None = None
 
     def admit_bytes(self, data: bytes) -> bytes:
         """Return the part of `data` to parse now; the rest is kept until the scheduler admits this connection."""
-        taken = self.door.read_scheduler.allowance_for(self, len(data), self.door.engine.now.mono)
+        taken = self.admission.read_scheduler.allowance_for(self, len(data), self.admission.engine.now.mono)
         if taken < len(data):
             data, self.late = data[:taken], self.late + data[taken:]
-            self.door.schedule_reads()
+            self.admission.schedule_reads()
             self.channel.set_read_paused(self.channel.is_over_budget)
         return data
 
@@ -173,19 +173,19 @@ class UnauthenticatedConnection(BudgetedConnection):
 
         With `more`, further requests wait in the channel and the connection is scheduled again.
         """
-        door = self.door
-        each = BUSY_HEAD_COST if door.budget.guests > BUSY_CONNECTIONS else HTTP2_HEAD_COST
-        self.door.read_scheduler.charge(heads * each, door.engine.now.mono)
+        admission = self.admission
+        each = BUSY_HEAD_COST if admission.budget.peers > BUSY_CONNECTIONS else HTTP2_HEAD_COST
+        self.admission.read_scheduler.charge(heads * each, admission.engine.now.mono)
         if more:
-            self.door.read_scheduler.enqueue(self)
-            door.schedule_reads()
+            self.admission.read_scheduler.enqueue(self)
+            admission.schedule_reads()
 
     def defer_end(self) -> bool:
         """Return whether the peer's FIN has to wait for kept bytes.
 
         The timeout starts, since most senders of a FIN are gone.
         """
-        if self in self.door.read_scheduler:
+        if self in self.admission.read_scheduler:
             self._be_patient()
         self.ended = bool(self.late)
         return self.ended
@@ -199,7 +199,7 @@ class UnauthenticatedConnection(BudgetedConnection):
     def update_usage(self, size: int) -> bool:
         """Record that `size` bytes are held; return True if no more may be read. The channel may have been cut."""
         size += len(self.late)
-        if size != self.held and not self.door.update_usage(self, size):
+        if size != self.held and not self.admission.update_usage(self, size):
             self._on_memory_timeout()
             return True
         if self.state is BudgetState.READING:
@@ -218,10 +218,12 @@ class UnauthenticatedConnection(BudgetedConnection):
 
         Raises `Refused` (429) over the limit of that address.
         """
-        door = self.door
-        assert door.address_behind_proxy is not None
-        if not door.budget.change_address(self, door.address_behind_proxy(request)):
-            door.log_rejection("too many connections of one address", limit=door.limits.unauthenticated_connections)
+        admission = self.admission
+        assert admission.address_behind_proxy is not None
+        if not admission.budget.change_address(self, admission.address_behind_proxy(request)):
+            admission.log_rejection(
+                "too many connections of one address", limit=admission.limits.unauthenticated_connections
+            )
             raise Refused(429, "too_many_connections", "too many connections of this address are open")
 
     def authenticated(self) -> None:
@@ -237,13 +239,13 @@ class UnauthenticatedConnection(BudgetedConnection):
     def end(self) -> None:
         """Take the connection out of the budget: its peer is authenticated or gone."""
         self._calm()
-        self.door.remove(self)
+        self.admission.remove(self)
 
     def _be_patient(self) -> None:
         if self._timer is None:
-            engine = self.door.engine
+            engine = self.admission.engine
             self._timer = engine.coarse_timers.timer(self._on_memory_timeout)
-            self._timer.set(engine.now.mono + self.door.limits.unauthenticated_timeout)
+            self._timer.set(engine.now.mono + self.admission.limits.unauthenticated_timeout)
 
     def _calm(self) -> None:
         if self._timer is not None:
@@ -252,7 +254,7 @@ class UnauthenticatedConnection(BudgetedConnection):
 
     def _on_memory_timeout(self) -> None:
         if not (self.ended or self.channel.eof):
-            self.door.log_rejection("no memory left for strangers", held=self.door.budget.held)
+            self.admission.log_rejection("no memory left for strangers", held=self.admission.budget.held)
         self.channel.abort()
 
 

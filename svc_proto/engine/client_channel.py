@@ -93,7 +93,7 @@ class ClientChannel(HttpChannel):
         "_reader",
         "_waiting",
         "_window_due",
-        "lane",
+        "fast_reader",
         "outcome",
         "ticket",
     )
@@ -118,7 +118,7 @@ class ClientChannel(HttpChannel):
         self._into = into
         self._reader: ResponseReader | None = None  # receives the body in pieces
         # a fast-path handler that may accept a piece of the body first
-        self.lane: Callable[[bytes], bool] | None = None
+        self.fast_reader: Callable[[bytes], bool] | None = None
         # of the flow that waits for the response, or for room for more of a body
         self.ticket: OperationId = engine.new_op()
         self.outcome: object = None  # result of the request, once there is one
@@ -155,9 +155,9 @@ class ClientChannel(HttpChannel):
         """Parse received bytes; a piece of the body may go to the fast-path handler."""
         if self._http2 is not None:
             self._http2.set_time(self.engine.now.mono)
-        elif self.lane is not None and not (self._holding or self.closing):
+        elif self.fast_reader is not None and not (self._holding or self.closing):
             body = cast("FastPathClientConnection", self.conn).try_whole_body(data)
-            if body is not None and self.lane(body):
+            if body is not None and self.fast_reader(body):
                 return
         super().received(data)
 

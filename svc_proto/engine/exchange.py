@@ -267,9 +267,11 @@ class Exchange:
 
     def _open_socket(self, handler: WebSocketHandler) -> None:
         channel = self.channel
-        stranger = self._request.principal is ANONYMOUS
+        unauthenticated = self._request.principal is ANONYMOUS
         channel.send_event(
-            AcceptWebSocket(self.stream, max_message=channel.limits.unauthenticated_message if stranger else None)
+            AcceptWebSocket(
+                self.stream, max_message=channel.limits.unauthenticated_message if unauthenticated else None
+            )
         )
         begun, route = self.begun, path_of_label(self.label)
         channel.log_request("request", begun, method=self.head.method, route=route, status=101)

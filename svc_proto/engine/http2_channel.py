@@ -48,7 +48,7 @@ class Http2Channel(HttpChannel):
     """An accepted connection that uses HTTP/2."""
 
     waits_for_peer = True
-    __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "lanes")
+    __slots__ = ("_heads", "_over", "accepted", "app", "bodies", "stream_channels")
 
     conn: Http2Connection
 
@@ -57,7 +57,7 @@ class Http2Channel(HttpChannel):
         super().__init__(engine, accepted.ch, limits, http2)
         self.app = app
         self.accepted = accepted
-        self.lanes: dict[StreamId, Http2StreamChannel] = {}
+        self.stream_channels: dict[StreamId, Http2StreamChannel] = {}
         self.bodies = 0  # bytes that its streams buffer, and cost themselves, for an unauthenticated peer
         self._heads = 0  # begun in this read
         self._over: list[Http2StreamChannel] = []  # ended streams, notified at the end of this `handle`
@@ -69,9 +69,9 @@ class Http2Channel(HttpChannel):
         """Parse received bytes and handle the events."""
         self._heads = 0
         self.conn.set_time(self.engine.now.mono)
-        for lane in self.lanes.values():
-            if lane.socket is not None:
-                lane.socket.deliver_texts()
+        for stream_channel in self.stream_channels.values():
+            if stream_channel.socket is not None:
+                stream_channel.socket.deliver_texts()
         super().parse(data)
         if self._heads and self.admission is not None:
             self.admission.charge_requests(self._heads, more=self.has_unread)
@@ -79,18 +79,18 @@ class Http2Channel(HttpChannel):
     def closed(self, why: str) -> None:
         """Close all streams of this connection."""
         super().closed(why)
-        for lane in [*self._over, *self.lanes.values()]:
-            lane.closed(why)
+        for stream_channel in [*self._over, *self.stream_channels.values()]:
+            stream_channel.closed(why)
         self._over.clear()
-        self.lanes.clear()
+        self.stream_channels.clear()
 
     def stop(self) -> None:
         """Finish the requests that have begun; close WebSockets with 1001."""
         if self.closing:
             return
         self.conn.go_away()
-        for lane in list(self.lanes.values()):
-            lane.stop()
+        for stream_channel in list(self.stream_channels.values()):
+            stream_channel.stop()
         self.process_events()
 
     def writable(self) -> None:
@@ -111,28 +111,28 @@ class Http2Channel(HttpChannel):
 
     def reads_while_unsent(self) -> bool:
         """Report whether reading continues while bytes are unsent: with a WebSocket always."""
-        return any(lane.socket is not None for lane in self.lanes.values())
+        return any(stream_channel.socket is not None for stream_channel in self.stream_channels.values())
 
     def handle_event(self, event: Event) -> None:
         """Pass an event to its stream."""
         stream = event.stream
         if isinstance(event, RequestHead | BadRequest):
             self._heads += 1
-            self.lanes[stream] = Http2StreamChannel(self, stream)
-        lane = self.lanes.get(stream)
-        if lane is None:
+            self.stream_channels[stream] = Http2StreamChannel(self, stream)
+        stream_channel = self.stream_channels.get(stream)
+        if stream_channel is None:
             return
         if isinstance(event, StreamReset):
-            self.end_stream(lane)
+            self.end_stream(stream_channel)
         else:
-            lane.receive_event(event)
+            stream_channel.receive_event(event)
 
     def protocol_error(self, error: RemoteProtocolError) -> None:
         """Close the connection and its streams; the connection has sent GOAWAY."""
         peer = self.accepted.peer.host
         self.engine.log(Level.DEBUG, "bad request", peer=peer, status=error.status, problem=str(error))
-        for lane in list(self.lanes.values()):
-            self.end_stream(lane)
+        for stream_channel in list(self.stream_channels.values()):
+            self.end_stream(stream_channel)
         self.close_gracefully()
 
     # --- for streams ---
@@ -142,13 +142,13 @@ class Http2Channel(HttpChannel):
         """Bytes buffered for the peer. A first stream is free, as HTTP/1.1 connections are."""
         return super().buffered_bytes + max(0, self.bodies - MAX_STREAM_READ)
 
-    def end_stream(self, lane: Http2StreamChannel) -> None:
+    def end_stream(self, stream_channel: Http2StreamChannel) -> None:
         """End a stream: it sends no more, and is closed at the end of this `handle`."""
-        if not lane.gone:
-            lane.gone = True
-            self.bodies -= lane.counted
-            del self.lanes[lane.stream]
-            self._over.append(lane)
+        if not stream_channel.gone:
+            stream_channel.gone = True
+            self.bodies -= stream_channel.counted
+            del self.stream_channels[stream_channel.stream]
+            self._over.append(stream_channel)
             self.mark_dirty()
 
     # --- between events ---
@@ -160,14 +160,14 @@ class Http2Channel(HttpChannel):
         self.set_read_paused(self.is_over_budget)
         if self.gone:
             return
-        if not (self.lanes or self.has_unread) and (self.conn.must_close or self.engine.stopping or self.eof):
+        if not (self.stream_channels or self.has_unread) and (self.conn.must_close or self.engine.stopping or self.eof):
             self.close_gracefully()
             return
         phase = (
             ConnectionPhase.HEAD
             if self.conn.has_partial_head
             else ConnectionPhase.WORKING
-            if self.lanes
+            if self.stream_channels
             else ConnectionPhase.IDLE
         )
         if phase is not self.phase:
@@ -179,8 +179,8 @@ class Http2Channel(HttpChannel):
             self.abort()
             return
         self.conn.go_away()
-        for lane in list(self.lanes.values()):
-            self.end_stream(lane)
+        for stream_channel in list(self.stream_channels.values()):
+            self.end_stream(stream_channel)
         self.close_gracefully()
 
     def flush(self) -> None:
@@ -188,8 +188,8 @@ class Http2Channel(HttpChannel):
         if self.gone:
             return
         over, self._over = self._over, []
-        for lane in over:
-            lane.closed("the stream is over")
+        for stream_channel in over:
+            stream_channel.closed("the stream is over")
         if over:
             self.after_events()
         if self.drop_if_overrun():
@@ -201,8 +201,8 @@ class Http2Channel(HttpChannel):
         data = self.conn.data_to_send(max(0, self.limits.high_water + 1 - self.credit.unsent))
         if data:
             self.write(data)
-        for lane in list(self.lanes.values()):
-            lane.report_usage()
+        for stream_channel in list(self.stream_channels.values()):
+            stream_channel.report_usage()
 
 
 class Http2StreamChannel(ServerChannel):
@@ -219,7 +219,9 @@ class Http2StreamChannel(ServerChannel):
         self._window_debt = 0  # bytes of received body for which the peer's window is not opened again yet
         self.counted = 0  # part of `Http2Channel.bodies`
         self.stream = stream
-        super().__init__(engine, under.accepted, under.app, under.limits, lane=(engine.new_channel(), under.conn))
+        super().__init__(
+            engine, under.accepted, under.app, under.limits, stream_channel=(engine.new_channel(), under.conn)
+        )
         self.proxy_admission = under.proxy_admission  # a stream has the origin of its connection
 
     def receive_event(self, event: Event) -> None:

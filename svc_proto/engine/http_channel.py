@@ -79,7 +79,9 @@ class HttpChannel(Channel):
         """
         self.admission = admission
         # The peer may be a proxy.
-        self.proxy_admission = None if admission is None or admission.door.address_behind_proxy is None else admission
+        self.proxy_admission = (
+            None if admission is None or admission.admission.address_behind_proxy is None else admission
+        )
 
     # --- facts ---
 
@@ -92,7 +94,7 @@ class HttpChannel(Channel):
         """Parse received bytes, or keep them until the scheduler admits an unauthenticated peer."""
         admission = self.admission
         if admission is not None:
-            scheduler = admission.door.read_scheduler
+            scheduler = admission.admission.read_scheduler
             credit_left = scheduler.fast_credit - len(data)
             if credit_left >= 0:
                 scheduler.fast_credit = credit_left

@@ -50,10 +50,10 @@ CODES = {
 class AnonymousType(Enum):
     """Type of `ANONYMOUS`: the principal of a caller that a policy admitted without a credential."""
 
-    STRANGER = "stranger"
+    ANONYMOUS = "anonymous"
 
 
-ANONYMOUS = AnonymousType.STRANGER
+ANONYMOUS = AnonymousType.ANONYMOUS
 """Principal of an unidentified caller: the result of a policy that admits all callers."""
 
 

@@ -147,7 +147,7 @@ class BodyReader(PacedReader[bytes, bytes]):
 
     def observe(self, listener: Callable[[bytes], bool]) -> None:
         """Offer each piece that arrives alone to `listener` before it is queued; True means that it was consumed."""
-        self._tap, self._channel.lane = listener, self._show
+        self._tap, self._channel.fast_reader = listener, self._show
 
     def _show(self, data: bytes) -> bool:
         self._last_data_at = self._channel.engine.now.mono
@@ -170,7 +170,7 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
 
     def observe(self, listener: Callable[[str, str], bool]) -> None:
         """Offer each event that arrives alone to `listener`, by type and data; True means that it was consumed."""
-        self._tap, self._channel.lane = listener, self._show
+        self._tap, self._channel.fast_reader = listener, self._show
 
     def _show(self, data: bytes) -> bool:
         self._last_data_at = self._channel.engine.now.mono

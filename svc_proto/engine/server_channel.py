@@ -97,16 +97,16 @@ class ServerChannel(HttpChannel):
         limits: Limits,
         *,
         http2: Callable[[Engine, Accepted, HttpApp, Limits], HttpChannel] | None = None,
-        lane: tuple[ChannelId, Connection] | None = None,
+        stream_channel: tuple[ChannelId, Connection] | None = None,
     ) -> None:
-        """`http2` makes the channel that takes over for an HTTP/2 peer; `lane` is a shared connection."""
+        """`http2` makes the channel that takes over for an HTTP/2 peer; `stream_channel` is a shared connection."""
         self.own_connection: ServerConnection | None = None  # the connection, unless it is shared
-        if lane is None:
+        if stream_channel is None:
             self.own_connection = FastPathServerConnection(limits=limits, entropy=engine.entropy)
             super().__init__(engine, accepted.ch, limits, self.own_connection)
             self.enter(ConnectionPhase.HEAD)  # a fresh connection has to send a request at once
         else:
-            super().__init__(engine, lane[0], limits, lane[1])
+            super().__init__(engine, stream_channel[0], limits, stream_channel[1])
         self._http2 = http2
         self._fresh = accepted if http2 is not None else None  # until the HTTP version is determined
         self._first = b""  # the first bytes, while they may be an HTTP/2 preface

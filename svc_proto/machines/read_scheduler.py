@@ -35,13 +35,13 @@ class ReadScheduler(Generic[T]):
         self._at = 0.0
         self._line: dict[T, None] = {}
 
-    def __contains__(self, guest: T) -> bool:
-        return guest in self._line
+    def __contains__(self, peer: T) -> bool:
+        return peer in self._line
 
     def __len__(self) -> int:
         return len(self._line)
 
-    def allowance_for(self, guest: T, size: int, now: float) -> int:
+    def allowance_for(self, peer: T, size: int, now: float) -> int:
         """Return how many of `size` bytes to read now; if not all, the connection is queued."""
         taken = 0
         if not self._line:
@@ -50,31 +50,31 @@ class ReadScheduler(Generic[T]):
                 taken = min(size, max(SLICE_SIZE, int(left)))
             self._split_credit(left - taken)
         if taken < size:
-            self._line[guest] = None
+            self._line[peer] = None
         return taken
 
     def next(self, now: float) -> T | None:
         """Dequeue the connection that may read a slice now; None if the bucket or the queue is empty."""
         if not self._line or self._fill(now) <= 0:
             return None
-        guest = next(iter(self._line))
-        del self._line[guest]
+        peer = next(iter(self._line))
+        del self._line[peer]
         self._left -= SLICE_SIZE
-        return guest
+        return peer
 
     def charge(self, size: int, now: float) -> None:
         """Charge the bucket for a read that costs as much as `size` bytes more."""
         self._split_credit(self._fill(now) + self.fast_credit - size)
 
-    def enqueue(self, guest: T) -> None:
+    def enqueue(self, peer: T) -> None:
         """Queue a connection that has more input."""
         self._left += self.fast_credit
         self.fast_credit = 0
-        self._line[guest] = None
+        self._line[peer] = None
 
-    def remove(self, guest: T) -> None:
+    def remove(self, peer: T) -> None:
         """Remove a connection from the queue, if it is queued."""
-        self._line.pop(guest, None)
+        self._line.pop(peer, None)
 
     @property
     def next_due(self) -> float | None:

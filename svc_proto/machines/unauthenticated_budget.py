@@ -60,7 +60,7 @@ BUDGET_TABLE: Table[BudgetState, BudgetTrigger] = {
 class _AddressUsage:
     key: str | None  # None: this host, or not determined yet
     held: int = 0
-    guests: int = 0
+    peers: int = 0
     waiting: dict[BudgetedConnection, None] = field(factory=dict)  # the longest wait first
 
 
@@ -89,7 +89,7 @@ class UnauthenticatedBudget:
 
     def __init__(self, *, budget: int, share: int, most: int) -> None:
         self.held = 0
-        self.guests = 0
+        self.peers = 0
         self._budget = budget
         self._share = share
         self._most = most
@@ -97,49 +97,49 @@ class UnauthenticatedBudget:
         self._addresses: dict[str, _AddressUsage] = {}
         self._ready: dict[_AddressUsage, None] = {}  # addresses within their share that have a waiting connection
 
-    def admit(self, guest: BudgetedConnection, host: str | None) -> bool:
+    def admit(self, peer: BudgetedConnection, host: str | None) -> bool:
         """Admit a connection; return False at the limit of its address. A host of None has no share of its own."""
         address = self._address_of(host)
         if self._is_full(address):
             return False
-        self._enter(guest, address)
+        self._enter(peer, address)
         return True
 
-    def change_address(self, guest: BudgetedConnection, host: str) -> bool:
+    def change_address(self, peer: BudgetedConnection, host: str) -> bool:
         """Change the address to the one that a proxy has forwarded; return False at its limit: close the connection."""
         address = self._address_of(host)
-        if guest.state is BudgetState.GONE or address is guest.address:
+        if peer.state is BudgetState.GONE or address is peer.address:
             return True
         if self._is_full(address):
             return False
-        self._exit(guest)
-        self._enter(guest, address)
+        self._exit(peer)
+        self._enter(peer, address)
         self._make_room()
         return True
 
-    def update_usage(self, guest: BudgetedConnection, size: int) -> bool:
+    def update_usage(self, peer: BudgetedConnection, size: int) -> bool:
         """Set the bytes that a connection holds, and pause it if necessary; return False if it must be closed."""
-        change = size - guest.held
-        if not change or guest.state is BudgetState.GONE:
+        change = size - peer.held
+        if not change or peer.state is BudgetState.GONE:
             return True
-        address = guest.address
-        guest.held = size
+        address = peer.address
+        peer.held = size
         self.held += change
         address.held += change
         if change > 0 and (self.held > self._budget or not self._fits(address)):
-            guest.state = step(BUDGET_TABLE, guest.state, BudgetTrigger.BUDGET_EXCEEDED)
-            address.waiting[guest] = None
+            peer.state = step(BUDGET_TABLE, peer.state, BudgetTrigger.BUDGET_EXCEEDED)
+            address.waiting[peer] = None
         if address.waiting:
             self._sort(address)
-        if change < 0 or guest.waiting:
+        if change < 0 or peer.waiting:
             self._make_room()
         return change < 0 or self.held <= self._budget + self._budget // 4
 
-    def remove(self, guest: BudgetedConnection) -> None:
+    def remove(self, peer: BudgetedConnection) -> None:
         """Remove a connection that is closed or authenticated."""
-        if guest.state is not BudgetState.GONE:
-            self._exit(guest)
-            guest.state = step(BUDGET_TABLE, guest.state, BudgetTrigger.LEAVE)
+        if peer.state is not BudgetState.GONE:
+            self._exit(peer)
+            peer.state = step(BUDGET_TABLE, peer.state, BudgetTrigger.LEAVE)
             self._make_room()
 
     # --- helpers ---
@@ -151,34 +151,34 @@ class UnauthenticatedBudget:
         return self._addresses.get(key) or _AddressUsage(key)
 
     def _is_full(self, address: _AddressUsage) -> bool:
-        return address is not self._local_usage and address.guests >= self._most
+        return address is not self._local_usage and address.peers >= self._most
 
     def _fits(self, address: _AddressUsage) -> bool:
         return address is self._local_usage or address.held <= self._share
 
-    def _enter(self, guest: BudgetedConnection, address: _AddressUsage) -> None:
-        guest.address = address
+    def _enter(self, peer: BudgetedConnection, address: _AddressUsage) -> None:
+        peer.address = address
         if address.key is not None:
             self._addresses[address.key] = address
-        address.guests += 1
-        self.guests += 1
-        address.held += guest.held
-        self.held += guest.held
-        if guest.waiting:
-            address.waiting[guest] = None
+        address.peers += 1
+        self.peers += 1
+        address.held += peer.held
+        self.held += peer.held
+        if peer.waiting:
+            address.waiting[peer] = None
         if address.waiting:
             self._sort(address)
 
-    def _exit(self, guest: BudgetedConnection) -> None:
-        address = guest.address
-        address.guests -= 1
-        self.guests -= 1
-        address.held -= guest.held
-        self.held -= guest.held
+    def _exit(self, peer: BudgetedConnection) -> None:
+        address = peer.address
+        address.peers -= 1
+        self.peers -= 1
+        address.held -= peer.held
+        self.held -= peer.held
         if address.waiting:
-            address.waiting.pop(guest, None)
+            address.waiting.pop(peer, None)
             self._sort(address)
-        if address.key is not None and not address.guests:
+        if address.key is not None and not address.peers:
             del self._addresses[address.key]
 
     def _sort(self, address: _AddressUsage) -> None:
@@ -192,9 +192,9 @@ class UnauthenticatedBudget:
         while room >= 0 and self._ready:
             address = next(iter(self._ready))
             del self._ready[address]
-            guest = next(iter(address.waiting))
-            del address.waiting[guest]
+            peer = next(iter(address.waiting))
+            del address.waiting[peer]
             self._sort(address)  # behind the other addresses, if another connection waits there
-            guest.state = step(BUDGET_TABLE, guest.state, BudgetTrigger.BUDGET_AVAILABLE)
+            peer.state = step(BUDGET_TABLE, peer.state, BudgetTrigger.BUDGET_AVAILABLE)
             room -= READ_SIZE
-            guest.resume()
+            peer.resume()

@@ -70,10 +70,12 @@ class MonitoringRoutes:
         self._asked_at = -KNOWN_TTL
         self._reasons: list[str] = []
 
-    def bind(self, engine: Engine, door: AdmissionControl, more: Callable[[], Iterable[MetricFamily]] = tuple) -> None:
+    def bind(
+        self, engine: Engine, admission: AdmissionControl, more: Callable[[], Iterable[MetricFamily]] = tuple
+    ) -> None:
         """Connect to the engine; `more` returns the service's own metrics."""
         self._engine = engine
-        self._door = door
+        self._admission = admission
         self._more = more
 
     def routes(self, metrics: Enum, public_access: Enum) -> list[Route]:
@@ -131,19 +133,23 @@ class MonitoringRoutes:
     # --- present values ---
 
     def _gauges(self) -> list[MetricFamily]:
-        engine, door = self._engine, self._door
-        strangers = door.budget
+        engine, admission = self._engine, self._admission
+        budget = admission.budget
         return [
             gauge("svc_build", "The version that runs; always 1.", {VERSION: 1.0}, "version"),
             gauge("svc_connections", "Open channels: peers, calls of ours, children.", engine.channel_count),
             gauge("svc_flows", "Pieces of work that wait for an answer or for somebody.", engine.flow_count),
-            gauge("svc_strangers", "Connections whose peer nobody knows.", strangers.guests),
-            gauge("svc_strangers_held_bytes", "Memory that is held for them.", strangers.held),
+            gauge("svc_strangers", "Connections whose peer nobody knows.", budget.peers),
+            gauge("svc_strangers_held_bytes", "Memory that is held for them.", budget.held),
             gauge(
-                "svc_strangers_budget_bytes", "Memory that may be held for them.", door.limits.unauthenticated_budget
+                "svc_strangers_budget_bytes",
+                "Memory that may be held for them.",
+                admission.limits.unauthenticated_budget,
             ),
             gauge(
-                "svc_strangers_in_line", "Those of them whose turn to be read has not come.", len(door.read_scheduler)
+                "svc_strangers_in_line",
+                "Those of them whose turn to be read has not come.",
+                len(admission.read_scheduler),
             ),
             counter(
                 "svc_limiter_blocks",

@@ -96,13 +96,13 @@ class _DocumentBuilder:
     refusals: dict[str, object] = field(factory=dict)
 
     def operation(self, route: Route, says: OperationDoc) -> dict[str, object]:
-        door = self.manual.access_docs[route.access]
-        words = f"{says.details}\n\n{door.words}" if says.details else door.words
+        access = self.manual.access_docs[route.access]
+        words = f"{says.details}\n\n{access.words}" if says.details else access.words
         found: dict[str, object] = {
             "operationId": _identity(route),
             "summary": says.summary,
             "description": words,
-            "security": [{scheme: []} if scheme else {} for scheme in door.schemes],
+            "security": [{scheme: []} if scheme else {} for scheme in access.schemes],
         }
         parameters = [*self._places(route), *self._members(says.query, "query"), *self._members(says.headers, "header")]
         if parameters:

@@ -79,11 +79,11 @@ class PhoneScreenServer:
 
     engine: Engine
 
-    def __init__(self, config: PhoneConfig, handset: SystemBackend, safety: SafetySettings, *, url: str) -> None:
-        self.phone = Phone(config, handset, safety, on_notify=self._on_notify, watched=True)
-        self._handset = handset
+    def __init__(self, config: PhoneConfig, backend: SystemBackend, safety: SafetySettings, *, url: str) -> None:
+        self.phone = Phone(config, backend, safety, on_notify=self._on_notify, watched=True)
+        self._backend = backend
         self._url = url
-        self._door: PhoneScreenEndpoint | None = None
+        self._endpoint: PhoneScreenEndpoint | None = None
         self._stopping = False
         self._talk = PhoneTranscript()
         rows = (
@@ -126,7 +126,7 @@ class PhoneScreenServer:
 
     def authorize(self, access: Enum, request: Request) -> None:
         """Admit a program of this host that shows the secret; raise `Refused` 403 otherwise."""
-        shown = () if self._door is None else bearer_header(self._door.secret)
+        shown = () if self._endpoint is None else bearer_header(self._endpoint.secret)
         if not is_local(request) or not shown or not has_secret(request.headers, shown[0][1], b"authorization"):
             raise Refused(403, "not_yours", "this screen is for the dashboard of its own host")
 
@@ -150,7 +150,7 @@ class PhoneScreenServer:
     def _state(self) -> dict[str, object]:
         now = self.engine.now
         view, status = self.phone.gate.view(now), self.phone.gate.status(now)
-        screen = self._handset.execute(PhoneCommand("GET", "/screen", {}), now)
+        screen = self._backend.execute(PhoneCommand("GET", "/screen", {}), now)
         latest = view.activity[0].to_json() if view.activity else None
         state: dict[str, object] = {
             "name": self.phone.config.device_name,
@@ -179,7 +179,7 @@ class PhoneScreenServer:
         if not str(node["className"]).endswith(SWITCHES):
             return node
         asked = PhoneCommand("POST", "/describe_node", {"nodeId": node["nodeId"]})
-        told = self._handset.execute(asked, self.engine.now)
+        told = self._backend.execute(asked, self.engine.now)
         return {**node, "checked": told.result.get("checked")} if isinstance(told, CommandReply) else node
 
     # --- the user ---
@@ -189,9 +189,9 @@ class PhoneScreenServer:
         kind, now = body.text("kind"), self.engine.now
         body.pop("kind", None)
         if kind == "wake":
-            self._handset.wake(now)
+            self._backend.wake(now)
         elif kind in TOUCHES:
-            done = self._handset.execute(PhoneCommand("POST", TOUCHES[kind], body), now)
+            done = self._backend.execute(PhoneCommand("POST", TOUCHES[kind], body), now)
             if isinstance(done, CommandReply) and done.status >= 400:
                 raise Refused(done.status, "not_done", str(done.result.get("error", "the phone did not do it")))
         else:
@@ -233,7 +233,7 @@ class PhoneScreenServer:
     # --- the phone ---
 
     def _begin(self) -> Flow[None]:
-        self._door, problem = yield from publish_phone_screen(self.engine, self._url)
+        self._endpoint, problem = yield from publish_phone_screen(self.engine, self._url)
         if problem is not None:
             self.engine.log(Level.ERROR, "no dashboard will find the screen", problem=problem.kind.value)
         self.phone.on_started()

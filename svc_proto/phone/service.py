@@ -165,7 +165,7 @@ class Phone:
     def __init__(
         self,
         config: PhoneConfig,
-        handset: SystemBackend,
+        backend: SystemBackend,
         safety: SafetySettings = DEFAULT_SAFETY,
         *,
         on_notify: Callable[[Notify], None] | None = None,
@@ -173,13 +173,13 @@ class Phone:
     ) -> None:
         self.config = config
         self.gate = SafetyGate(
-            handset,
-            flavor=handset.build,
+            backend,
+            flavor=backend.build,
             blocklist=Blocklist(safety.blocklist),
             idle_minutes=safety.idle_minutes,
             confirmation_timeout=safety.confirmation_timeout,
-            wake=handset.wake,
-            consents=handset.consents,
+            wake=backend.wake,
+            consents=backend.consents,
         )
         self.state = PhoneState.CONNECTING
         self.token = config.token

@@ -68,7 +68,7 @@ GRANTS = {
 
 
 def authorize(
-    access: RelayAccess, request: Request, sessions: PairedSessionRegistry, door: LocalAuthorizer, now: Moment
+    access: RelayAccess, request: Request, sessions: PairedSessionRegistry, local: LocalAuthorizer, now: Moment
 ) -> PairedSession | AnonymousType | None:
     """Apply a policy and return the caller's session, which becomes the request's credential, if the policy needs one.
 
@@ -85,16 +85,16 @@ def authorize(
                 raise Refused(403, "origin_not_allowed", "web pages may not open this WebSocket")
             return ANONYMOUS
         case RelayAccess.LOOPBACK:
-            door.check(request)
+            local.check(request)
             return None
         case RelayAccess.BEARER:
             return _bearer(request, sessions, now)
         case RelayAccess.LOOPBACK_OR_BEARER:
-            if request.headers.get(b"authorization") is None and door.is_allowed(request):
+            if request.headers.get(b"authorization") is None and local.is_allowed(request):
                 return None
             return _bearer(request, sessions, now)
         case RelayAccess.LOCAL_OR_BEARER:
-            return None if door.is_allowed(request) else _bearer(request, sessions, now)
+            return None if local.is_allowed(request) else _bearer(request, sessions, now)
         case RelayAccess.AGENT:
             if is_browser_request(request) and (is_foreign_page(request) or _is_rebound(request)):
                 raise Refused(403, "origin_not_allowed", "web pages may not call this")

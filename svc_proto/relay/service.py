@@ -84,13 +84,16 @@ class Relay:
         self.sessions = PairedSessionRegistry() if keys is None else keys.sessions
         if config.cluster is not None:
             self.sessions.cap = MAX_CLUSTER_SESSIONS
-        self.coordinator = _commons(self)
+        self.coordinator = _new_coordinator(self)
         self.limiter = self.coordinator.limiter
         self._mentions = LogThrottle()
         self.proxies = TrustedProxies(config.trusted_proxies)
-        self.local_door = LocalAuthorizer(config)
+        self.local_authorizer = LocalAuthorizer(config)
         self._monitor = MonitoringRoutes(
-            config.metrics_token, self.limiter, local=self.local_door.is_allowed, address=self.proxies.client_address
+            config.metrics_token,
+            self.limiter,
+            local=self.local_authorizer.is_allowed,
+            address=self.proxies.client_address,
         )
         self.bridge = BridgeCommands(hide_text=config.hide_typed_text)
         self.phones = PhoneRegistry()
@@ -131,10 +134,10 @@ class Relay:
         """Store the engine and create the parts that need it."""
         self.engine = engine
         self.command_ids = uuid_stream(engine.entropy)
-        self._door = AdmissionControl(
+        self._admission = AdmissionControl(
             engine, self, self.limits, behind=self.proxies.client_address if self.config.trusted_proxies else None
         )
-        self._monitor.bind(engine, self._door, lambda: relay_metrics(self))
+        self._monitor.bind(engine, self._admission, lambda: relay_metrics(self))
         self._records = SessionRecords(engine, self.sessions, shared=self.config.shares_home)
         self.shells = ShellLauncher(engine, self.config)
         self.media = MediaService(engine, self.config, self.coordinator.broadcast)
@@ -149,7 +152,7 @@ class Relay:
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         """Serve a connection; refuse it at the limits."""
-        return self._door.admit(fact)
+        return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
         """Fail pending commands and stop all parts."""
@@ -181,7 +184,7 @@ class Relay:
         if access in GRANTS:
             return self.voice_side.gate.authorize(access, request)
         try:
-            return authorize(access, request, self.sessions, self.local_door, self.engine.now)
+            return authorize(access, request, self.sessions, self.local_authorizer, self.engine.now)
         except Refused as refused:
             seeking = self.coordinator.lookup_session(bearer_token(request)) if refused.status == 401 else None
             if seeking is not None:
@@ -498,7 +501,7 @@ class Relay:
         """Authorize again after the lookup of a session that another node may have created."""
         yield from seeking
         try:
-            return authorize(access, request, self.sessions, self.local_door, self.engine.now)
+            return authorize(access, request, self.sessions, self.local_authorizer, self.engine.now)
         except Refused as refused:
             raise self._explain_refusal(refused, access, request) from None
 
@@ -522,7 +525,7 @@ class Relay:
             engine.exit(1, f"the session store cannot be read: {failure.detail or failure.kind.value}")
             return
         self.profiles = yield from self._load_profiles()
-        yield from self.local_door.prepare(engine)
+        yield from self.local_authorizer.prepare(engine)
         yield from self.shells.prepare()
         yield from self.media.prepare()
         yield from self.coordinator.start()
@@ -568,7 +571,7 @@ class Relay:
         self.watch_commands()
 
 
-def _commons(relay: Relay) -> LocalCoordinator:
+def _new_coordinator(relay: Relay) -> LocalCoordinator:
     if relay.config.cluster is None:
         return LocalCoordinator(relay)
     from svc_proto.relay.cluster.coordinator import ClusterCoordinator  # noqa: PLC0415, RUF100 - a single node does not load it

@@ -28,7 +28,7 @@ _CARRIABLE = re.compile(r"[!-~]+")  # RFC 9110 section 5.5, without blanks
 class ProviderCredentials:
     """Address and key of a vendor."""
 
-    vendor: str
+    endpoint: str
     url: str
     key: str = field(repr=False)
 
@@ -49,14 +49,14 @@ class ProviderKeys:
         values = (self.environment.get(name) or self._file.get(name) for name in names)
         return next(filter(None, values), None)
 
-    def credentials_for(self, vendor: ProviderEndpoint) -> ProviderCredentials:
+    def credentials_for(self, endpoint: ProviderEndpoint) -> ProviderCredentials:
         """Return the operator's credentials for a vendor; `ProviderError` names a missing variable."""
-        key = self.get(*vendor.keys)
+        key = self.get(*endpoint.keys)
         if not key:
-            raise ProviderError(f"{vendor.suggested_variable} not set", variable=vendor.suggested_variable)
+            raise ProviderError(f"{endpoint.suggested_variable} not set", variable=endpoint.suggested_variable)
         if not _CARRIABLE.fullmatch(key):
-            raise ProviderError(f"the key of {vendor.name} has characters that no header can carry")
-        return ProviderCredentials(vendor.name, (self.get(vendor.url_variable) or vendor.url).rstrip("/"), key)
+            raise ProviderError(f"the key of {endpoint.name} has characters that no header can carry")
+        return ProviderCredentials(endpoint.name, (self.get(endpoint.url_variable) or endpoint.url).rstrip("/"), key)
 
     def present_variables(self, *names: str) -> list[str]:
         """Return which of these variables are set."""

@@ -98,10 +98,10 @@ def canonical_id(name: str, kind: str) -> str:
     `kind` is `tts` or `realtime`: the meaning of a vendor's bare name.
     """
     plain = name.strip().lower().replace("-", "_")
-    vendor = {"grok": "xai"}.get(plain, plain)
-    if vendor == "elevenlabs":
+    endpoint = {"grok": "xai"}.get(plain, plain)
+    if endpoint == "elevenlabs":
         return "elevenlabs_tts"
-    return f"{vendor}_{kind}" if vendor in ("xai", "openai") else plain
+    return f"{endpoint}_{kind}" if endpoint in ("xai", "openai") else plain
 
 
 def is_renderer(info: ProviderInfo) -> bool:

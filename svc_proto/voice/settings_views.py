@@ -57,7 +57,7 @@ class VoiceModeView:
     protocol: str  # behind the brand's name
     family: type[VoiceSessionManager]
     rules: Rules  # of the settings that a request can change
-    vendors: tuple[ProviderEndpoint, ...]  # the vendors whose keys are shown
+    endpoints: tuple[ProviderEndpoint, ...]  # the vendors whose keys are shown
 
     def allowed(self) -> list[ProviderInfo]:
         """Return the providers that the mode can use."""
@@ -116,9 +116,11 @@ def config_response(
         **settings.scope.fields(),
     }
     if view is AGENT_VIEW and isinstance(settings, RealtimeSettings):
-        vendors = [vendor for vendor in view.vendors if settings.provider == f"{vendor.name.lower()}_realtime"]
+        endpoints = [
+            endpoint for endpoint in view.endpoints if settings.provider == f"{endpoint.name.lower()}_realtime"
+        ]
         answer |= {
-            "available": settings.enabled and all(keys.present_variables(*vendor.keys) for vendor in vendors),
+            "available": settings.enabled and all(keys.present_variables(*endpoint.keys) for endpoint in endpoints),
             "experimental": True,
             "mode": view.mode,
             "stable_engine": f"{brand.name}_voice_output",
@@ -187,8 +189,8 @@ def _defaults(settings: AnySettings) -> dict[str, object]:
 def _auth(view: VoiceModeView, keys: ProviderKeys) -> dict[str, object]:
     """Return the names of the variables that are set, never their values; there is no OAuth store."""
     auth: dict[str, object] = {}
-    for vendor in view.vendors:
-        name, present = vendor.name.lower(), keys.present_variables(*vendor.keys)
+    for endpoint in view.endpoints:
+        name, present = endpoint.name.lower(), keys.present_variables(*endpoint.keys)
         auth |= {f"{name}_env": bool(present), f"{name}_env_names": present}
         if name == "xai":
             auth |= {"xai_oauth": False, "xai_oauth_source": None, **OAUTH.get(view, {})}

@@ -179,9 +179,9 @@ class _StreamCounter:
 class _CountingStateMachine(H2StreamStateMachine):
     """State machine of a stream in h2, with each change counted."""
 
-    def __init__(self, stream_id: int, census: _StreamCounter) -> None:
+    def __init__(self, stream_id: int, counter: _StreamCounter) -> None:
         super().__init__(stream_id)
-        self._census = census
+        self._counter = counter
 
     def process_input(self, input_: StreamInputs) -> list[Event]:
         before = self.state
@@ -190,9 +190,9 @@ class _CountingStateMachine(H2StreamStateMachine):
         finally:
             after = self.state
             if after is not before:
-                self._census.open[self.stream_id % 2] += STREAM_OPEN[after] - STREAM_OPEN[before]
+                self._counter.open[self.stream_id % 2] += STREAM_OPEN[after] - STREAM_OPEN[before]
                 if after is StreamState.CLOSED:
-                    self._census.closed.append(self.stream_id)
+                    self._counter.closed.append(self.stream_id)
 
 
 class OptimizedH2Connection(H2Connection):
@@ -207,7 +207,7 @@ class OptimizedH2Connection(H2Connection):
     def __init__(self, config: H2Configuration) -> None:
         super().__init__(config)
         self.encoder = HeaderBlockEncoder()
-        self._census = _StreamCounter()
+        self._counter = _StreamCounter()
         self.incoming_buffer = _FastFrameBuffer(server=not config.client_side)
         self._frame_dispatch_table[_FastDataFrame] = self._receive_data_frame
         self._frame_dispatch_table[_FastHeadersFrame] = self._receive_headers_frame
@@ -250,16 +250,16 @@ class OptimizedH2Connection(H2Connection):
 
     def _begin_new_stream(self, stream_id: int, allowed_ids: AllowedStreamIDs) -> H2Stream:
         stream = super()._begin_new_stream(stream_id, allowed_ids)
-        stream.state_machine = _CountingStateMachine(stream_id, self._census)
+        stream.state_machine = _CountingStateMachine(stream_id, self._counter)
         return stream
 
     def _open_streams(self, remainder: int) -> int:
-        census = self._census
-        if census.closed:
-            for stream_id in sorted(census.closed):  # the order of h2's iteration
+        counter = self._counter
+        if counter.closed:
+            for stream_id in sorted(counter.closed):  # the order of h2's iteration
                 self._closed_streams[stream_id] = self.streams.pop(stream_id).closed_by
-            census.closed.clear()
-        return census.open[remainder]
+            counter.closed.clear()
+        return counter.open[remainder]
 
 
 def _is_plain(fields: list[tuple[bytes, bytes]]) -> bool:

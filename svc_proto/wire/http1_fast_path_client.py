@@ -56,11 +56,11 @@ class FastPathClientConnection(Connection):
         "_entropy",
         "_events_returned",
         "_found",
-        "_law",
         "_limits",
         "_out",
         "_over",
         "_raw",
+        "_reference",
         "_request",
         "_request_complete",
     )
@@ -71,7 +71,7 @@ class FastPathClientConnection(Connection):
     def __init__(self, *, limits: Limits = DEFAULT_LIMITS, entropy: Entropy) -> None:
         self._limits = limits
         self._entropy = entropy
-        self._law: Http1Connection | None = None  # the reference implementation, in charge once it exists
+        self._reference: Http1Connection | None = None  # the reference implementation, in charge once it exists
         self._body_sent = -1  # bytes of the request's body; negative before a request
         self._body_left = -1  # bytes of it that are to follow
         self._request_complete = False  # the request is complete
@@ -86,23 +86,23 @@ class FastPathClientConnection(Connection):
     @property
     def must_close(self) -> bool:
         """Implement `Connection.must_close`."""
-        return self._over if self._law is None else self._law.must_close
+        return self._over if self._reference is None else self._reference.must_close
 
     @property
     def paused(self) -> bool:
         """Implement `Connection.paused`: False without a WebSocket."""
-        return self._law is not None and self._law.paused
+        return self._reference is not None and self._reference.paused
 
     @property
     def idle(self) -> bool:
         """Implement `Connection.idle`."""
-        return self._body_sent < 0 if self._law is None else self._law.idle
+        return self._body_sent < 0 if self._reference is None else self._reference.idle
 
     @property
     def buffered_bytes(self) -> int:
         """Implement `Connection.buffered_bytes`."""
-        if self._law is not None:
-            return self._law.buffered_bytes
+        if self._reference is not None:
+            return self._reference.buffered_bytes
         if self._chunks is not None:
             return len(self._chunks.trailing_data)
         if not self._events_returned:
@@ -112,13 +112,17 @@ class FastPathClientConnection(Connection):
     @property
     def has_partial_head(self) -> bool:
         """Implement `Connection.has_partial_head`."""
-        return bool(self._raw) and not self._events_returned if self._law is None else self._law.has_partial_head
+        return (
+            bool(self._raw) and not self._events_returned
+            if self._reference is None
+            else self._reference.has_partial_head
+        )
 
     # --- bytes ---
 
     def receive_data(self, data: bytes) -> None:
         """Implement `Connection.receive_data`; bytes after the end are dropped."""
-        if self._law is None:
+        if self._reference is None:
             if self._over or not data:
                 return
             if self._chunks is not None:
@@ -136,38 +140,38 @@ class FastPathClientConnection(Connection):
 
         The bytes are not consumed: a caller that does not use the piece passes them to `receive_data`.
         """
-        if self._law is not None:
-            return self._law.try_whole_body(data)
+        if self._reference is not None:
+            return self._reference.try_whole_body(data)
         return None if self._chunks is None else self._chunks.whole(data)
 
     def receive_eof(self) -> None:
         """Implement `Connection.receive_eof`."""
-        if not self._over or self._law is not None:
+        if not self._over or self._reference is not None:
             self._obey().receive_eof()
 
     def lift_limits(self, stream: StreamId) -> None:
         """Implement `Connection.lift_limits`."""
-        if self._law is not None:
-            self._law.lift_limits(stream)
+        if self._reference is not None:
+            self._reference.lift_limits(stream)
 
     def release(self) -> None:
         """Implement `Connection.release`."""
-        if self._law is not None:
-            self._law.release()
+        if self._reference is not None:
+            self._reference.release()
 
     def data_to_send(self) -> bytes:
         """Implement `Connection.data_to_send`."""
         out, self._out = self._out, []
-        if self._law is not None:
-            out.append(self._law.data_to_send())
+        if self._reference is not None:
+            out.append(self._reference.data_to_send())
         return b"".join(out)
 
     # --- events ---
 
     def next_event(self) -> Event | None:
         """Implement `Connection.next_event`."""
-        if self._law is not None:
-            return self._law.next_event()
+        if self._reference is not None:
+            return self._reference.next_event()
         if self._chunks is not None:
             return self._next_chunks(self._chunks)
         raw = self._raw
@@ -188,7 +192,7 @@ class FastPathClientConnection(Connection):
 
     def send(self, event: Event) -> None:
         """Implement `Connection.send`."""
-        if self._law is None:
+        if self._reference is None:
             if self._over:
                 raise LocalProtocolError(f"{type(event).__name__}: the connection is over")
             if event.stream == ONLY and self._send_fast(event):
@@ -260,23 +264,23 @@ class FastPathClientConnection(Connection):
 
     def _obey(self) -> Http1Connection:
         """Return the reference implementation, in the state that it would have now."""
-        law = self._law
-        if law is None:
-            law = self._law = Http1Connection(Role.CLIENT, limits=self._limits, entropy=self._entropy)
+        reference = self._reference
+        if reference is None:
+            reference = self._reference = Http1Connection(Role.CLIENT, limits=self._limits, entropy=self._entropy)
             if self._body_sent >= 0:
-                law.send(self._request)
+                reference.send(self._request)
                 if self._body_sent > self._body_left:
-                    law.send(RequestData(ONLY, bytes(self._body_sent - self._body_left)))
+                    reference.send(RequestData(ONLY, bytes(self._body_sent - self._body_left)))
                 if self._request_complete:
-                    law.send(RequestEnd(ONLY))
-                law.data_to_send()  # it was sent already
-            law.receive_data(self._raw)
+                    reference.send(RequestEnd(ONLY))
+                reference.data_to_send()  # it was sent already
+            reference.receive_data(self._raw)
             for _ in range(self._events_returned):
-                law.next_event()
+                reference.next_event()
             if self._chunks is not None:
-                law.resume_body(self._chunks)
+                reference.resume_body(self._chunks)
             self._end()
-        return law
+        return reference
 
     def _end(self) -> None:
         self._over = True

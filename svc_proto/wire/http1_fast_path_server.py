@@ -10,7 +10,7 @@ Rules
   the fast path was. So its state is what it would have been from the beginning. It is dropped when the message is over.
 - The fast path refuses nothing. All other input is left to the reference, and so are every end of input and every byte
   after a message that was not answered.
-- The two differ only in time: `tests/wire/test_http1_fast_path_server.py` and the fuzz target `lane` compare their
+- The two differ only in time: `tests/wire/test_http1_fast_path_server.py` and the fuzz target `fast_path` compare their
   events, bytes and properties.
 
 A request is plain if all of this holds (section numbers of RFC 9112):
@@ -84,10 +84,10 @@ class FastPathServerConnection(ServerConnection):
         "_events_returned",
         "_head",
         "_known",
-        "_law",
         "_limits",
         "_out",
         "_raw",
+        "_reference",
         "_sent_head",
         "_stream",
     )
@@ -99,7 +99,7 @@ class FastPathServerConnection(ServerConnection):
         self._limits = limits
         self._entropy = entropy
         self._deflate = deflate
-        self._law: Http1Connection | None = None  # the reference implementation, in charge while it exists
+        self._reference: Http1Connection | None = None  # the reference implementation, in charge while it exists
         self._stream = StreamId(0)  # of the last request
         self._raw = b""  # the message in progress, if the fast path handles it
         # the fields of the last request, which clients mostly repeat
@@ -112,7 +112,7 @@ class FastPathServerConnection(ServerConnection):
 
     def receive_simple_request(self, data: bytes) -> tuple[RequestHead, bytes] | None:
         """Parse a plain request with its body and all of its events; return None, without effect, for anything else."""
-        if self._law is not None or self._raw:
+        if self._reference is not None or self._raw:
             return None
         line = _line(data)
         if line is None:
@@ -162,23 +162,23 @@ class FastPathServerConnection(ServerConnection):
     @property
     def must_close(self) -> bool:
         """Implement `Connection.must_close`."""
-        return self._law is not None and self._law.must_close
+        return self._reference is not None and self._reference.must_close
 
     @property
     def paused(self) -> bool:
         """Implement `Connection.paused`."""
-        return self._law is not None and self._law.paused
+        return self._reference is not None and self._reference.paused
 
     @property
     def idle(self) -> bool:
         """Implement `Connection.idle`."""
-        return not self._raw if self._law is None else self._law.idle
+        return not self._raw if self._reference is None else self._reference.idle
 
     @property
     def buffered_bytes(self) -> int:
         """Implement `Connection.buffered_bytes`."""
-        if self._law is not None:
-            return self._law.buffered_bytes
+        if self._reference is not None:
+            return self._reference.buffered_bytes
         if self._raw and self._events_returned < BODY_RETURNED:
             return len(self._raw if self._events_returned == PENDING else self._body)
         return 0
@@ -186,14 +186,18 @@ class FastPathServerConnection(ServerConnection):
     @property
     def has_partial_head(self) -> bool:
         """Implement `Connection.has_partial_head`."""
-        return bool(self._raw) and self._events_returned == PENDING if self._law is None else self._law.has_partial_head
+        return (
+            bool(self._raw) and self._events_returned == PENDING
+            if self._reference is None
+            else self._reference.has_partial_head
+        )
 
     # --- bytes ---
 
     def receive_data(self, data: bytes) -> None:
         """Implement `Connection.receive_data`; bytes after the end are dropped."""
-        if self._law is not None:
-            self._law.receive_data(data)
+        if self._reference is not None:
+            self._reference.receive_data(data)
         elif self.receive_simple_request(data) is not None:
             self._events_returned = PENDING
         elif data:
@@ -205,8 +209,8 @@ class FastPathServerConnection(ServerConnection):
 
     def lift_limits(self, stream: StreamId) -> None:
         """Implement `Connection.lift_limits`."""
-        if self._law is not None:
-            self._law.lift_limits(stream)
+        if self._reference is not None:
+            self._reference.lift_limits(stream)
 
     def detach_websocket(self) -> WebSocket | None:
         """Return the WebSocket that this connection has become; pending output stays here."""
@@ -214,14 +218,14 @@ class FastPathServerConnection(ServerConnection):
 
     def release(self) -> None:
         """Implement `Connection.release`."""
-        if self._law is not None:
-            self._law.release()
+        if self._reference is not None:
+            self._reference.release()
 
     def data_to_send(self) -> bytes:
         """Implement `Connection.data_to_send`."""
         out = self._out
-        if self._law is not None:
-            out.append(self._law.data_to_send())
+        if self._reference is not None:
+            out.append(self._reference.data_to_send())
         elif not out:
             return b""
         self._out = []
@@ -231,13 +235,13 @@ class FastPathServerConnection(ServerConnection):
 
     def next_event(self) -> Event | None:
         """Implement `Connection.next_event`."""
-        law = self._law
-        if law is not None:
-            event = law.next_event()
+        reference = self._reference
+        if reference is not None:
+            event = reference.next_event()
             if type(event) is RequestHead:
                 self._stream = event.stream
             elif type(event) is RequestEnd:
-                self._dismiss(law)
+                self._dismiss(reference)
             return event
         returned = self._events_returned
         if not self._raw or returned == RETURNED:
@@ -254,10 +258,10 @@ class FastPathServerConnection(ServerConnection):
         """Implement `Connection.send`."""
         if self._raw and self._events_returned == RETURNED and event.stream == self._stream and self._send_fast(event):
             return
-        law = self._obey()
-        law.send(event)
+        reference = self._obey()
+        reference.send(event)
         if type(event) is ResponseEnd:
-            self._dismiss(law)
+            self._dismiss(reference)
 
     def _send_fast(self, event: Event) -> bool:
         """Send a part of a chunked response; return False, with nothing sent, if the reference has to."""
@@ -303,27 +307,27 @@ class FastPathServerConnection(ServerConnection):
 
     def _obey(self) -> Http1Connection:
         """Return the reference implementation, in the state that it would have now."""
-        law = self._law
-        if law is None:
+        reference = self._reference
+        if reference is None:
             begun = StreamId(self._stream - 1) if self._raw else self._stream
-            law = self._law = Http1Connection(
+            reference = self._reference = Http1Connection(
                 Role.SERVER, limits=self._limits, entropy=self._entropy, deflate=self._deflate, after=begun
             )
             if self._raw:
-                law.receive_data(self._raw)
+                reference.receive_data(self._raw)
                 for _ in range(self._events_returned):
-                    law.next_event()
+                    reference.next_event()
                 if self._sent_head is not None:
-                    law.send(self._sent_head)
-                    law.data_to_send()  # it was sent already
+                    reference.send(self._sent_head)
+                    reference.data_to_send()  # it was sent already
                 self._forget()
-        return law
+        return reference
 
-    def _dismiss(self, law: Http1Connection) -> None:
+    def _dismiss(self, reference: Http1Connection) -> None:
         """Drop the reference implementation once a message is over, unless input of the next one has arrived."""
-        if law.idle:
-            self._out.append(law.data_to_send())
-            self._law = None
+        if reference.idle:
+            self._out.append(reference.data_to_send())
+            self._reference = None
 
     def _forget(self) -> None:
         self._raw = self._body = b""

@@ -75,7 +75,7 @@ from svc_proto.wire.websocket_handshake import parse_acceptance
 __all__ = ["Http2Connection"]
 
 RESETS, RESETS_RATE = 100, 20  # at once, and for each second
-CHORES, CHORES_RATE = 1000, 100
+CONTROL_FRAMES, CONTROL_FRAMES_RATE = 1000, 100
 KILOBYTE = 1024  # bytes of our data for which one control frame of the peer is free
 UNBOUNDED = 2**31 - 1
 PROTOCOL_ERROR = ErrorCodes.PROTOCOL_ERROR
@@ -89,7 +89,7 @@ class Http2Connection(Http2Sender):
     permessage-deflate; `secure` decides the scheme of a client's requests. `set_time` refills the token buckets.
     """
 
-    __slots__ = ("_chores", "_cutter", "_events", "_out", "_parted", "_resets")
+    __slots__ = ("_control_frames", "_cutter", "_events", "_out", "_parted", "_resets")
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Http2Connection(Http2Sender):
         self._parted = False  # we have sent GOAWAY
         self._out = b""  # our last frames, which bypass h2
         self._resets = TokenBucket(RESETS, RESETS_RATE)
-        self._chores = TokenBucket(CHORES, CHORES_RATE)
+        self._control_frames = TokenBucket(CONTROL_FRAMES, CONTROL_FRAMES_RATE)
 
     # --- properties ---
 
@@ -140,7 +140,7 @@ class Http2Connection(Http2Sender):
     def set_time(self, mono: float) -> None:
         """Set the time to `mono` (monotonic seconds); call it before `receive_data`."""
         self._resets.refill(mono)
-        self._chores.refill(mono)
+        self._control_frames.refill(mono)
 
     def receive_data(self, data: bytes) -> None:
         """Implement `Connection.receive_data`; bytes after the end are dropped."""
@@ -163,7 +163,7 @@ class Http2Connection(Http2Sender):
         """Return all that can be written now, with about `most` bytes of bodies at most; empty if there is nothing."""
         if not self._over:
             written, ended = self._outgoing.write(most)
-            self._chores.refund(written / KILOBYTE)
+            self._control_frames.refund(written / KILOBYTE)
             for entry in ended:
                 if entry.malformed:
                     self._reset(entry, PROTOCOL_ERROR)
@@ -209,7 +209,7 @@ class Http2Connection(Http2Sender):
     def _handle_frame(self, frame: Http2Frame) -> None:
         self._charge(frame)
         if frame.type == FrameType.GOAWAY:
-            self._farewell(frame)
+            self._on_goaway(frame)
             return
         shrink_table(self._h2.encoder, frame)
         for event in self._h2.receive_data(frame.raw):
@@ -220,7 +220,7 @@ class Http2Connection(Http2Sender):
         if kind not in (FrameType.HEADERS, FrameType.CONTINUATION) and (
             kind != FrameType.DATA or frame.stream not in self._streams
         ):
-            self._spend(self._chores, "too many frames that ask for nothing")
+            self._spend(self._control_frames, "too many frames that ask for nothing")
 
     def _spend(self, allowance: TokenBucket, what: str) -> None:
         if not allowance.consume():
@@ -282,7 +282,7 @@ class Http2Connection(Http2Sender):
         try:
             status, headers = parse_response(event.headers or (), self._limits)
             if isinstance(event, InformationalResponseReceived):
-                self._spend(self._chores, "too many interim responses")
+                self._spend(self._control_frames, "too many interim responses")
                 self._events.append(Informational(entry.id, status, headers))
                 return
             entry.received_head = True
@@ -319,7 +319,7 @@ class Http2Connection(Http2Sender):
                 return
         if not data:
             if event.stream_ended is None:
-                self._spend(self._chores, "too much empty data")
+                self._spend(self._control_frames, "too much empty data")
         elif entry.head.websocket and not (self._client and entry.received_head):
             self._break(entry, "data before the WebSocket is open")
         else:
@@ -369,7 +369,7 @@ class Http2Connection(Http2Sender):
         except LocalProtocolError as error:  # the `send` call has returned long ago
             self._events.append(StreamReset(head.stream, str(error)))
 
-    def _farewell(self, frame: Http2Frame) -> None:
+    def _on_goaway(self, frame: Http2Frame) -> None:
         last, _ = parse_goaway(frame)
         self._goaway_received = True
         if self._client:

@@ -244,8 +244,8 @@ def _authority(authority: bytes | None, fields: Fields) -> bytes:
 
 def _joined(fields: Fields) -> Fields:
     """Return the fields without `host`, and with the crumbs of a cookie joined."""
-    crumbs = [value for name, value in fields if name == b"cookie"]
-    if len(crumbs) < 2:
+    cookie_fields = [value for name, value in fields if name == b"cookie"]
+    if len(cookie_fields) < 2:
         return [field for field in fields if field[0] != b"host"]
     rest = [field for field in fields if field[0] not in (b"host", b"cookie")]
-    return [*rest, (b"cookie", b"; ".join(crumbs))]
+    return [*rest, (b"cookie", b"; ".join(cookie_fields))]

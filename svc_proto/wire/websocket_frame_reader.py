@@ -42,28 +42,28 @@ class FrameParser(IntEnum):
     WSPROTO = auto()
 
 
-_LANE = FrameParser.FAST_PATH  # alias, as in `wire.websocket`
+_FAST_PATH = FrameParser.FAST_PATH  # alias, as in `wire.websocket`
 
 
 class FrameReader:
     """Reader of a WebSocket's frames, in wsproto's form. `guard` checks and inflates the input of wsproto."""
 
-    __slots__ = ("_buffer", "_client", "_frame_bytes_left", "_guard", "_law", "_parser", "_position")
+    __slots__ = ("_buffer", "_client", "_frame_bytes_left", "_guard", "_parser", "_position", "_reference")
 
     def __init__(self, client: bool, guard: InflateGuard) -> None:
         self._client = client
         self._guard = guard
-        self._law: FrameProtocol | None = None  # wsproto, from the first frame on that is not plain
-        self._parser = _LANE
+        self._reference: FrameProtocol | None = None  # wsproto, from the first frame on that is not plain
+        self._parser = _FAST_PATH
         self._buffer = b""  # input that is unread from `_position` on
         self._position = 0
         self._frame_bytes_left = 0  # bytes to come of the frame that wsproto reads
 
     def receive_bytes(self, data: bytes) -> None:
         """Receive bytes from the peer."""
-        if self._law is not None and self._parser is not _LANE:
+        if self._reference is not None and self._parser is not _FAST_PATH:
             consumed = data if self._parser is FrameParser.WSPROTO else data[: self._frame_bytes_left]
-            self._law.receive_bytes(consumed)
+            self._reference.receive_bytes(consumed)
             if self._parser is FrameParser.WSPROTO:
                 return
             self._frame_bytes_left -= len(consumed)
@@ -77,7 +77,7 @@ class FrameReader:
         The second value is whether input is left that `next_frame` may return.
         """
         texts: list[str] = []
-        if self._buffer or self._parser is not _LANE:
+        if self._buffer or self._parser is not _FAST_PATH:
             self.receive_bytes(data)
             return texts, True
         at, here, most = 0, len(data), self._guard.max_message
@@ -104,21 +104,21 @@ class FrameReader:
 
     def next_frame(self) -> Frame | None:
         """Return the next frame, or a part of it; None when more bytes are needed. Raises `ParseFailed`."""
-        if self._parser is _LANE:
+        if self._parser is _FAST_PATH:
             frame = self._cut()
-            if frame is not None or self._parser is _LANE:
+            if frame is not None or self._parser is _FAST_PATH:
                 return frame
-        assert self._law is not None
-        frame = next(self._law.received_frames(), None)
+        assert self._reference is not None
+        frame = next(self._reference.received_frames(), None)
         if self._parser is FrameParser.WSPROTO_ONCE and frame is not None and frame.message_finished:
-            self._parser = _LANE
+            self._parser = _FAST_PATH
         return frame
 
     def close(self) -> None:
         """Drop all received data at once, without waiting for the cycle collector."""
         self._buffer = b""
-        if self._law is not None:
-            self._law._parse_more.close()  # a generator in a reference cycle with the reader
+        if self._reference is not None:
+            self._reference._parse_more.close()  # a generator in a reference cycle with the reader
 
     def _cut(self) -> Frame | None:
         """Return a plain frame; None when more bytes are needed, or when wsproto has to read."""
@@ -188,9 +188,9 @@ class FrameReader:
         return None
 
     def _made(self) -> FrameProtocol:
-        if self._law is None:
-            self._law = FrameProtocol(self._client, [self._guard])
-        return self._law
+        if self._reference is None:
+            self._reference = FrameProtocol(self._client, [self._guard])
+        return self._reference
 
 
 def _unmasked(key: bytes, payload: bytes) -> bytes:

@@ -161,7 +161,7 @@ class AgentHarness:
         model: Iterable[ModelAnswer] = (),
         relay: bool = False,
         phone: bool = False,
-        handset: EmulatedPhone | None = None,
+        backend: EmulatedPhone | None = None,
         **config: Any,
     ) -> None:
         self.sim = Simulation(trace=False)
@@ -176,7 +176,7 @@ class AgentHarness:
         if relay or phone:
             self.start_relay()
         if phone:
-            self.start_phone(handset or EmulatedPhone())
+            self.start_phone(backend or EmulatedPhone())
 
     # --- set-up ---
 
@@ -185,12 +185,12 @@ class AgentHarness:
         self.relay = Relay(settings)
         self.serve(self.relay, 8767)
 
-    def start_phone(self, handset: EmulatedPhone, safety: SafetySettings = TRUSTING) -> None:
-        self.handset = handset
+    def start_phone(self, backend: EmulatedPhone, safety: SafetySettings = TRUSTING) -> None:
+        self.backend = backend
         host = self.sim.host("phone", "10.0.1.1")
         code = "Q7M2ZK"
         self.run(lambda parts, engine: _register(engine, code))
-        phone = Phone(PhoneConfig(remote="ws://10.0.0.1:8767", code=code), handset, safety)
+        phone = Phone(PhoneConfig(remote="ws://10.0.0.1:8767", code=code), backend, safety)
         host.start(lambda entropy: NotificationTap(Engine(phone, entropy=entropy), self.news))
         self.sim.run_for(5.0)
 

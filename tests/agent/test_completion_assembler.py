@@ -263,7 +263,7 @@ def same_as_parsed(chunks: list[str]) -> list[object]:
     told = []
     for lessons in (8, 0):
         assembly, found = CompletionAssembler(), list[object]()
-        assembly._mould._lessons = lessons
+        assembly._template._lessons = lessons
         try:
             for chunk in chunks:
                 found += assembly.feed(chunk)
@@ -307,4 +307,4 @@ def test_dissimilar_chunks_disable_the_fast_path() -> None:
     for number in range(20):
         list(assembly.feed(f'{{"n":{number},{AROUND[0][1:]}a{AROUND[1]}'))
     assert assembly.text == "a" * 20
-    assert assembly._mould._lessons == 0
+    assert assembly._template._lessons == 0

@@ -60,11 +60,11 @@ class ApiClusterHarness(TurnHarness):
 
     def _new(self, node_url: str) -> tuple[HarnessNode, Api]:
         self._lives += 1
-        puppet = ScriptedAgent()
-        puppet.hands = self.puppet.hands
-        api = Api(evolve(self.config, node_url=node_url), agent=puppet)
+        scripted = ScriptedAgent()
+        scripted.hands = self.scripted.hands
+        api = Api(evolve(self.config, node_url=node_url), agent=scripted)
         node = self._node(api, _entropy(self._lives), Level.DEBUG)
-        puppet.node = node
+        scripted.node = node
         self.servers[int(node_url.rpartition(":")[2].partition("/")[0])] = node
         return node, api
 

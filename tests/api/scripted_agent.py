@@ -127,19 +127,19 @@ class TurnHarness(ApiHarness):
     """API harness with a scripted agent."""
 
     def __init__(self, config: ApiConfig | None = None, **options: Any) -> None:
-        self.puppet = ScriptedAgent()
-        super().__init__(config or ApiConfig(key=KEY), agent=self.puppet, **options)
-        self.puppet.node = self.node
+        self.scripted = ScriptedAgent()
+        super().__init__(config or ApiConfig(key=KEY), agent=self.scripted, **options)
+        self.scripted.node = self.node
 
     @property
     def hand(self) -> ScriptedTurn:
         """Return the turn that began last."""
-        return self.puppet.hands[-1]
+        return self.scripted.hands[-1]
 
     @property
     def turns(self) -> int:
         """Return the number of turns that have begun."""
-        return len(self.puppet.hands)
+        return len(self.scripted.hands)
 
     def chat(self, session: str | None = None, body: object = None, **options: Any) -> ApiCall:
         """Post a message to a session's stream; the default is a new session."""

@@ -53,9 +53,9 @@ class Storm:
 
     def run(self) -> None:
         troubles = [self.stop, self.kill, self.cut, self.flush, self.mend]
-        deeds = [self.chat] * 4 + [self.answer] * 4 + [self.wait] * 3 + troubles
+        handlers = [self.chat] * 4 + [self.answer] * 4 + [self.wait] * 3 + troubles
         for _ in range(STEPS):
-            self.rng.choice([*deeds, *([self.guess] * 6 + [self.chat] * 4 if self.crowded else [])])()
+            self.rng.choice([*handlers, *([self.guess] * 6 + [self.chat] * 4 if self.crowded else [])])()
             self.check_owners()
             self.check_sums()
         self.heal()
@@ -67,7 +67,7 @@ class Storm:
         return [n for n in range(3) if n not in self.dead]
 
     def _hands(self) -> list[ScriptedTurn]:
-        hands = self.book.puppet.hands
+        hands = self.book.scripted.hands
         return [hand for hand in hands if not hand.cancelled and not hand.outcome and hand.node.alive]
 
     def chat(self) -> None:
@@ -238,7 +238,7 @@ def wrong_keys_are_counted_by_each_node_alone(patch: pytest.MonkeyPatch) -> None
     patch.setattr(ReplicatedAuthRateLimiter, "failure", AuthRateLimiter.failure)
 
 
-PLANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, str | None]] = [  # bug, seed, failure
+SEEDED_BUGS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, str | None]] = [  # bug, seed, failure
     (a_place_is_taken_unasked, 0, "turns run"),
     (places_are_not_kept, 0, "turns run"),
     (places_are_not_given_back, 0, None),
@@ -247,11 +247,13 @@ PLANTS: list[tuple[Callable[[pytest.MonkeyPatch], None], int, str | None]] = [  
 ]
 
 
-@pytest.mark.parametrize(("plant", "seed", "said"), PLANTS, ids=[plant.__name__ for plant, _, _ in PLANTS])
+@pytest.mark.parametrize(
+    ("seed_bug", "seed", "said"), SEEDED_BUGS, ids=[seed_bug.__name__ for seed_bug, _, _ in SEEDED_BUGS]
+)
 def test_storm_finds_the_seeded_bug(
-    plant: Callable[[pytest.MonkeyPatch], None], seed: int, said: str | None, monkeypatch: pytest.MonkeyPatch
+    seed_bug: Callable[[pytest.MonkeyPatch], None], seed: int, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_slots, "MAX_QUEUED", LINE)
-    plant(monkeypatch)
+    seed_bug(monkeypatch)
     with pytest.raises(AssertionError, match=said):
         Storm(seed, crowded=True).run()

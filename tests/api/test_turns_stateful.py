@@ -23,7 +23,7 @@ class Turns(RuleBasedStateMachine):
 
     @property
     def working(self) -> list[ScriptedTurn]:
-        return [hand for hand in self.book.puppet.hands if hand.outcome is None and not hand.cancelled]
+        return [hand for hand in self.book.scripted.hands if hand.outcome is None and not hand.cancelled]
 
     @rule(session=st.integers(0, 2))
     def post(self, session: int) -> None:

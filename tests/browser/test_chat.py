@@ -28,15 +28,15 @@ def say(page: Page, words: str) -> None:
 
 def test_a_tool_call_that_moves_the_phone(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
-    handset = EmulatedPhone(name="Pixel")
-    site.world.phone(handset=handset)
+    backend = EmulatedPhone(name="Pixel")
+    site.world.phone(backend=backend)
     page = start(site, visit)
     say(page, "/phone open_app com.example.mail")
     card = page.locator(".tool")
     expect(card).to_have_attribute("data-state", "done")
     expect(card).to_contain_text("phone_open_app")
     expect(page.locator(".prose")).to_contain_text("answered:")
-    assert handset.foreground == "com.example.mail"
+    assert backend.foreground == "com.example.mail"
     card.locator("summary").click()
     expect(card.locator("pre").last).to_contain_text('"ok":true')
     say(page, "/screenshot")

@@ -29,7 +29,7 @@ def test_the_screen_shows_touches_and_confirmations(site: Site, visit: PageOpene
     expect(glass).to_contain_text("Inbox")  # the agent moved it, and the page needs no reload
     glass.get_by_role("button", name="Compose").click()
     expect(glass.get_by_role("button", name="To", exact=True)).to_be_visible()
-    assert seen.handset.gestures[-1].kind == "tap"
+    assert seen.backend.gestures[-1].kind == "tap"
     subject = glass.get_by_role("button", name="Subject").element_handle()
     glass.get_by_role("button", name="To", exact=True).press("Enter")  # the keyboard works like a finger
     page.get_by_label("Text for the phone").fill("ada@example.com")
@@ -46,7 +46,7 @@ def test_the_screen_shows_touches_and_confirmations(site: Site, visit: PageOpene
     page.mouse.down()
     page.mouse.move(box["x"] + 100, box["y"] + 300, steps=3)
     page.mouse.up()
-    world.eventually(lambda: seen.handset.gestures[-1].kind == "swipe")
+    world.eventually(lambda: seen.backend.gestures[-1].kind == "swipe")
     expect(glass).to_contain_text("No notifications")
     page.get_by_role("button", name="Back").click()
     expect(glass).not_to_contain_text("No notifications")  # the key has arrived: a screen opened now stays open
@@ -63,7 +63,7 @@ def test_the_screen_shows_touches_and_confirmations(site: Site, visit: PageOpene
             question.get_by_role("button", name=answer, exact=True).click()
             assert sent.result().status == status
             expect(question).to_have_count(0)
-    assert len(seen.handset.outbox) == 1
+    assert len(seen.backend.outbox) == 1
 
     talk = page.get_by_role("log", name="Talk with the agent")
     expect(talk).to_contain_text("Ask the agent something")

@@ -130,11 +130,11 @@ def furnish(site: Site) -> PhoneScreen:
     """Pair a phone with a screen and a desktop, and send a few commands."""
     world = site.world
     world.start_relay(media_ttl_seconds=900)
-    desk = world.pair("Workbench", ttl_seconds=86_400)
+    device = world.pair("Workbench", ttl_seconds=86_400)
     phone = PhoneScreen(world, name="Pixel 9", safety=TRUSTING)
     for method, path, body in COMMANDS:
         data = b"" if body is None else json.dumps(body).encode()
-        world.http(method, path, headers=bearer(desk.token), body=data)
+        world.http(method, path, headers=bearer(device.token), body=data)
     site.open(api=world.api(key=KEY), api_key=KEY)
     return phone
 

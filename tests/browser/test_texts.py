@@ -15,7 +15,7 @@ from tests.browser.test_layout import Scripted, record, start
 DAY = 86_400
 CHANNELS = ("chat", "bridge", "terminal", "tui", "voice:config", "voice:stt", "voice:tts", "voice:realtime")
 AGENT = "Agent on this host"
-DEEDS: tuple[tuple[str, dict[str, Any], str], ...] = (
+ACTIVITIES: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("/open_app", {"package": "com.example.mail"}, "Opened Mail on Pixel 8, asked by the agent"),
     ("/open_app", {"package": "com.chase.sig.android"}, "Opened Chase on Pixel 8, asked by the agent"),
     ("/open_app", {}, "Opened an app on Pixel 8, asked by the agent"),
@@ -40,7 +40,9 @@ def unisolated(words: str) -> str:
 
 
 def test_commands_are_sentences_with_details_on_click(site: Site, visit: PageOpener) -> None:
-    known = [record(9, path=path, params=params, device_name="Pixel 8", asked_by=AGENT) for path, params, _ in DEEDS]
+    known = [
+        record(9, path=path, params=params, device_name="Pixel 8", asked_by=AGENT) for path, params, _ in ACTIVITIES
+    ]
     mail = {
         "path": "/open_app",
         "params": {"package": "com.example.mail"},
@@ -54,7 +56,7 @@ def test_commands_are_sentences_with_details_on_click(site: Site, visit: PageOpe
         "(records) => import('/page/sentences.js').then(({ deed }) => records.map(deed))", [*known, *ends, *routes]
     )
     said = list(map(unisolated, said))
-    assert said[: len(known)] == [words for _, _, words in DEEDS]
+    assert said[: len(known)] == [words for _, _, words in ACTIVITIES]
     assert said[len(known) : len(known) + len(ends)] == list(ENDS.values())
     # every command has a sentence
     assert [words for words in said[len(known) + len(ends) :] if words.startswith("Did ")] == []

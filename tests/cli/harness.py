@@ -56,8 +56,8 @@ class OneShotHarness(HttpHarness, Generic[T]):
         stdio: bool = False,
         script: Iterable[tuple[float, Callable[[OneShotHarness[T]], None]]] = (),  # actions by seconds since the start
     ) -> None:
-        self.chore = plan if isinstance(plan, OneShotService) else OneShotService(plan)
-        super().__init__(self.chore, files=files, log_level=Level.INFO)
+        self.service = plan if isinstance(plan, OneShotService) else OneShotService(plan)
+        super().__init__(self.service, files=files, log_level=Level.INFO)
         self.http = http if callable(http) else lambda asked: http
         self.dial = dial
         self.socket = socket
@@ -74,9 +74,9 @@ class OneShotHarness(HttpHarness, Generic[T]):
 
     def run(self, *, until: float = 1000.0) -> T:
         """Return the result of the flow; AssertionError with the exit when it ended otherwise."""
-        chore = self.advance(until=until)
+        service = self.advance(until=until)
         assert self.exit == Exit(0), self.exit
-        return chore.result
+        return service.result
 
     def fails(self) -> Exit:
         """Return the exit of a flow that must fail."""
@@ -101,7 +101,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
             self.wake(due)
         (self.exit,) = self.exits
         self.told = [command for command in self.commands if isinstance(command, Notify)]
-        return self.chore
+        return self.service
 
     # --- for scripts ---
 

@@ -204,8 +204,8 @@ def interrupted(
 
 
 def stopped(there: OneShotHarness[ChatResult]) -> bool | None:
-    assert isinstance(there.chore, ChatService)
-    return there.chore.stopped
+    assert isinstance(there.service, ChatService)
+    return there.service.stopped
 
 
 @pytest.mark.parametrize(

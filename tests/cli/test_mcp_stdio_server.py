@@ -13,32 +13,32 @@ from tests.support.playbook import CH, LOCAL, PEER, Playbook, counting_entropy
 
 
 def test_blank_lines_and_a_line_without_end() -> None:
-    desk = McpStdioHarness(ToyMcpServer().offer())
-    assert desk.bytes(b"\n \r\n") == []
-    desk.bytes(b'{"jsonrpc":"2.0","id":1,"met')
-    (answer,) = desk.bytes(b'hod":"ping"}\n')
+    peer = McpStdioHarness(ToyMcpServer().offer())
+    assert peer.bytes(b"\n \r\n") == []
+    peer.bytes(b'{"jsonrpc":"2.0","id":1,"met')
+    (answer,) = peer.bytes(b'hod":"ping"}\n')
     assert answer == {"jsonrpc": "2.0", "id": 1, "result": {}}
-    assert desk.end() == []
-    assert desk.is_closed
+    assert peer.end() == []
+    assert peer.is_closed
 
 
 def test_too_long_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_service, "LineBuffer", lambda: LineBuffer(100))
-    desk = McpStdioHarness(ToyMcpServer().offer())
-    (problem,) = desk.bytes(b"x" * 101)
+    peer = McpStdioHarness(ToyMcpServer().offer())
+    (problem,) = peer.bytes(b"x" * 101)
     assert problem["error"] == {"code": -32700, "message": "a line has more than 100 bytes"}
-    assert desk.is_closed
+    assert peer.is_closed
 
 
 def test_pending_calls_are_answered_before_the_end() -> None:
-    desk = McpStdioHarness(ToyMcpServer().offer())
-    desk.open()
-    desk.send(id=1, method="tools/call", params={"name": "wait"})
-    assert desk.end() == []
-    assert not desk.is_closed
-    (answer,) = desk.after(1e9)
+    peer = McpStdioHarness(ToyMcpServer().offer())
+    peer.open()
+    peer.send(id=1, method="tools/call", params={"name": "wait"})
+    assert peer.end() == []
+    assert not peer.is_closed
+    (answer,) = peer.after(1e9)
     assert answer["id"] == 1
-    assert desk.is_closed
+    assert peer.is_closed
 
 
 def test_one_client_only() -> None:

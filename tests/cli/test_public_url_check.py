@@ -89,8 +89,8 @@ def test_all_checks_pass() -> None:
 
 
 def test_checked_routes_are_local() -> None:
-    door = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_BEARER)
-    local = {(each.method, each.pattern) for each in Relay(RelayConfig()).router.routes if each.access in door}
+    listener = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_BEARER)
+    local = {(each.method, each.pattern) for each in Relay(RelayConfig()).router.routes if each.access in listener}
     assert set(LOCAL_ROUTES) <= local
 
 

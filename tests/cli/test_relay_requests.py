@@ -161,7 +161,7 @@ def test_no_media(text: str) -> None:
     assert caught.value.code == 2
 
 
-class Shelf:
+class MediaServer:
     """Server of one file by ranges."""
 
     def __init__(self, data: bytes, name: str = 'inline; filename="../a.png"') -> None:
@@ -181,8 +181,8 @@ class Shelf:
         return Response(206, Headers([named, placed]), self.data[first : last + 1])
 
 
-def fetching(shelf: Shelf) -> OneShotHarness[FetchedMedia]:
-    return OneShotHarness(lambda engine: save_media(engine, RELAY, "/media/x"), http=shelf.http)
+def fetching(server: MediaServer) -> OneShotHarness[FetchedMedia]:
+    return OneShotHarness(lambda engine: save_media(engine, RELAY, "/media/x"), http=server.http)
 
 
 def pieces(world: OneShotHarness[FetchedMedia]) -> bytes:
@@ -190,7 +190,7 @@ def pieces(world: OneShotHarness[FetchedMedia]) -> bytes:
 
 
 def test_a_file_in_pieces() -> None:
-    there = fetching(Shelf(bytes(range(256)) * 40_000))
+    there = fetching(MediaServer(bytes(range(256)) * 40_000))
     assert there.run() == FetchedMedia("a.png", "application/json", 10_240_000)
     assert pieces(there) == bytes(range(256)) * 40_000
     assert len(there.asked) == 3
@@ -200,19 +200,19 @@ def test_a_file_in_pieces() -> None:
     ("disposition", "name"), [("inline", ""), ('inline; filename=".."', ""), ('x; filename="c:\\b"', "b")]
 )
 def test_names_stay_in_the_folder(disposition: str, name: str) -> None:
-    assert fetching(Shelf(b"x", disposition)).run().name == name
+    assert fetching(MediaServer(b"x", disposition)).run().name == name
 
 
 def test_an_empty_file() -> None:
-    there = fetching(Shelf(b""))
+    there = fetching(MediaServer(b""))
     assert there.run() == FetchedMedia("a.png", "application/octet-stream", 0)
     assert pieces(there) == b""
 
 
 def test_a_server_without_ranges() -> None:
-    shelf = Shelf(b"all of it")
-    shelf.ranges = False
-    there = fetching(shelf)
+    server = MediaServer(b"all of it")
+    server.ranges = False
+    there = fetching(server)
     assert there.run().size == 9
     assert len(there.asked) == 1
 

@@ -235,8 +235,8 @@ def test_ctrl_c_before_anything() -> None:
 
 
 def test_one_terminal_only() -> None:
-    chore = ShellService(ORDER)
-    book = Playbook(Engine(chore, entropy=counting_entropy()))
+    service = ShellService(ORDER)
+    book = Playbook(Engine(service, entropy=counting_entropy()))
     book >> accepted()
     book.drain_commands()
     book >> accepted(4) << [Abort(ChannelId(4))]

@@ -69,8 +69,8 @@ class Yard:
         host = self.world.host("home", "10.0.0.1")
         for name in ("/bin/redis", "/bin/worker"):
             host.programs[name] = lambda child: Program(child, self)
-        crew = WorkerSupervisor(needed, [worker(n + 1) for n in range(workers)])
-        self.process: SimProcess = host.start(lambda entropy: Engine(crew, entropy=entropy), name="crew")
+        supervisor = WorkerSupervisor(needed, [worker(n + 1) for n in range(workers)])
+        self.process: SimProcess = host.start(lambda entropy: Engine(supervisor, entropy=entropy), name="crew")
         self.world.run_for(SOON)
 
     def take(self) -> list[str]:
@@ -254,19 +254,19 @@ def test_worker_output_is_passed_on_line_by_line() -> None:
     assert told == ["one", "two", f"a line has more than {LONGEST} bytes", "\ufffd"]
 
 
-def leash() -> Playbook:
+def lifeline() -> Playbook:
     book = Playbook(Engine(ParentWatch(), entropy=counting_entropy()))
     book >> Started() << [Ready()]
     book >> Accepted(CH, STDIO, STDIO) << []
     return book
 
 
-def test_end_of_input_ends_the_leash() -> None:
-    book = leash()
+def test_end_of_input_ends_the_lifeline() -> None:
+    book = lifeline()
     book >> Received(CH, b"so\n") << []
     book >> ReadClosed(CH) << [Exit(1)]
 
 
-def test_leash_exits_at_once_at_the_stop() -> None:
-    book = leash()
+def test_lifeline_exits_at_once_at_the_stop() -> None:
+    book = lifeline()
     book >> Stopping(10.0) << [Exit(0)]

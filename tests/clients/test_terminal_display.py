@@ -108,8 +108,8 @@ class Watched:
     def __init__(self, build: str = "sideload") -> None:
         self.out = io.StringIO()
         self.screen = PhoneDisplay(self.out, view=True, print_token=False)
-        self.handset = EmulatedPhone(build=build)
-        self.gate = SafetyGate(self.handset, flavor=build, consents=self.handset.consents)
+        self.backend = EmulatedPhone(build=build)
+        self.gate = SafetyGate(self.backend, flavor=build, consents=self.backend.consents)
 
     def look(self) -> list[str]:
         self.screen.on_notify(Notify("safety", {"view": self.gate.view(NOW)}))

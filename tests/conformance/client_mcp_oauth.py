@@ -81,29 +81,29 @@ async def run_all_steps(url: str) -> dict[str, object]:
         about = shared.OAuthClientMetadata(client_name="Conformance", redirect_uris=[REDIRECT])
         return auth.OAuthClientProvider(f"{url}/mcp", about, storage, person.follow, person.come_back)
 
-    async def call(door: Any, *tools: str) -> list[bool]:
+    async def call(listener: Any, *tools: str) -> list[bool]:
         async with (
-            http.AsyncClient(auth=door, timeout=30.0) as client,
+            http.AsyncClient(auth=listener, timeout=30.0) as client,
             mcp.Client(transport.streamable_http_client(f"{url}/mcp", http_client=client)) as phone,
         ):
             given = {"phone_tap": {"x": 1, "y": 1}}
             return [bool((await phone.call_tool(tool, given.get(tool, {}))).is_error) for tool in tools]
 
-    async def failure(door: Any) -> str:
+    async def failure(listener: Any) -> str:
         try:
-            await call(door, "phone_ping")
+            await call(listener, "phone_ping")
         except BaseException as error:
             return type(_innermost(error)).__name__
         return ""
 
     seen: dict[str, object] = {}
     person, storage = Person(http, auth, url, "bridge"), Storage()
-    door = provider(person, storage)
-    seen["comes in"] = await call(door, "phone_ping", "phone_tap")
+    listener = provider(person, storage)
+    seen["comes in"] = await call(listener, "phone_ping", "phone_tap")
     first = storage.tokens
     seen["token"] = [first.token_type, first.expires_in, first.scope]
-    door.context.token_expiry_time = 1.0
-    seen["refreshes"] = await call(door, "phone_ping")
+    listener.context.token_expiry_time = 1.0
+    seen["refreshes"] = await call(listener, "phone_ping")
     seen["another token"] = storage.tokens.access_token != first.access_token
     again = Storage()
     again.tokens, again.client = storage.tokens, storage.client
@@ -129,11 +129,11 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def main(folder: str, errand: str) -> None:
+def main(folder: str, client_flow: str) -> None:
     """Authorize, call, refresh, and lose the authorization."""
     site.addsitedir(folder)
     sys.path.insert(0, folder)  # before packages of the same names in this venv
-    url = json.loads(errand)["url"].removesuffix("/mcp")
+    url = json.loads(client_flow)["url"].removesuffix("/mcp")
     sys.stdout.write(json.dumps(asyncio.run(run_all_steps(url))))
 
 

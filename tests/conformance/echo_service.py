@@ -84,8 +84,12 @@ class EchoService(ScriptedService):
 
     def cookies(self, request: Request) -> Response:
         """Answer `/cookie`. HTTP/2 may send each cookie in a field of its own (RFC 9113 section 8.2.3)."""
-        crumbs = b";".join(request.headers.all(b"cookie")).split(b";")
-        return Response(200, Headers([TEXT]), b"".join(crumb.strip() + b"\n" for crumb in crumbs if crumb.strip()))
+        cookie_fields = b";".join(request.headers.all(b"cookie")).split(b";")
+        return Response(
+            200,
+            Headers([TEXT]),
+            b"".join(cookie_field.strip() + b"\n" for cookie_field in cookie_fields if cookie_field.strip()),
+        )
 
     def big(self, request: Request) -> StreamedResponse:
         """Answer `/big` at the client's pace, since many clients may request much and read nothing."""
@@ -200,8 +204,8 @@ class EchoHttp2Channel(Http2Channel):
     def handle_event(self, event: Event) -> None:
         """Serve each stream with an echo channel."""
         if isinstance(event, RequestHead):
-            lane = self.lanes[event.stream] = EchoStreamChannel(self, event.stream)
-            lane.receive_event(event)
+            stream_channel = self.stream_channels[event.stream] = EchoStreamChannel(self, event.stream)
+            stream_channel.receive_event(event)
         else:
             super().handle_event(event)
 

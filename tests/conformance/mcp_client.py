@@ -49,9 +49,9 @@ def main(runtime: str, target: Sequence[str]) -> int:
         yield from sleep(engine, 1.0)  # so that the session can be closed
         return told
 
-    chore = OneShotService(plan)
-    code = run(Program(core=Engine(chore, entropy=os.urandom)), runtime)
-    sys.stdout.write(json.dumps(chore.result) + "\n")
+    service = OneShotService(plan)
+    code = run(Program(core=Engine(service, entropy=os.urandom)), runtime)
+    sys.stdout.write(json.dumps(service.result) + "\n")
     return code
 
 

@@ -99,11 +99,11 @@ class McpPhoneEnvironment:
         grants = {"grants": {"bridge": 0.001}}
         assert call(port, "PATCH", f"/sessions/{self.ungranted[:8]}", grants, token=self.ungranted).status == 200
         self.cutter = CuttableProxy(port)
-        deeds = {"/cut": self.cutter.cut, "/notify": self._notify, "/revoke": self._revoke}
+        handlers = {"/cut": self.cutter.cut, "/notify": self._notify, "/revoke": self._revoke}
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                deeds[self.path]()
+                handlers[self.path]()
                 self.send_response(204)
                 self.end_headers()
 
@@ -114,7 +114,7 @@ class McpPhoneEnvironment:
         threading.Thread(target=self._control.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     @property
-    def errand(self) -> ClientInstructions:
+    def client_flow(self) -> ClientInstructions:
         """Return the instructions for a client."""
         return {
             "url": f"http://127.0.0.1:{self.cutter.port}/mcp",
@@ -232,5 +232,5 @@ def in_a_world(runtime: str) -> Iterator[McpPhoneEnvironment]:
 def carried_out(runtime: str, command: Sequence[str], env: dict[str, str] | None = None) -> dict[str, Any]:
     """Run a client with this command and return its observations."""
     with in_a_world(runtime) as world:
-        seen = run_json((*command, json.dumps(world.errand)), within=WITHIN, env=env)
+        seen = run_json((*command, json.dumps(world.client_flow)), within=WITHIN, env=env)
         return {**seen, "came back": world.cutter.came_back, "performed": world.performed}

@@ -44,7 +44,7 @@ def some(size: int) -> bytes:
 
 
 def channel_count(book: ToyPlaybook) -> int:
-    return book.toy.door.budget.held
+    return book.toy.admission.budget.held
 
 
 def connect(book: ToyPlaybook, ch: ChannelId, host: str = "192.0.2.7") -> None:

@@ -235,7 +235,7 @@ def test_requests_cost_more_with_many_unauthenticated_connections(others: int, a
     assert len(answers(book.feed(book.book.drain_commands()))) == MAX_HEADS_PER_READ - 1
     assert [len(answers(book.after(0.016))) for _ in range(6)] == answered
     book.book >> Closed(ChannelId(4)) << []
-    assert book.book.toy.door.budget.guests == others
+    assert book.book.toy.admission.budget.peers == others
 
 
 def test_waiting_requests_are_answered_after_a_fin() -> None:

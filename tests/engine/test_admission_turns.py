@@ -123,7 +123,7 @@ def test_authentication_within_queued_input_reads_all_of_it() -> None:
     book >> Received(CH, get(b"/hello", b"X: " + b"x" * 3000) + get(b"/hello") * 2) << []
     book.after(1.0)
     assert wire_bytes(book.drain_commands(), 2).count(b"hello") == 3
-    assert not book.toy.door.budget.held
+    assert not book.toy.admission.budget.held
 
 
 def test_authentication_within_queued_http2_input_reads_all_of_it() -> None:
@@ -163,7 +163,7 @@ def test_a_half_closed_connection_does_not_wait_for_long() -> None:
         book >> accepted(ch, Address(f"192.0.2.{ch}", 5)) << []
         book >> Received(ch, get(b"/open", b"X: " + b"x" * 3000)) << []
         book >> ReadClosed(ch) << []
-    book.toy.door.read_scheduler.charge(30_000 * KIB, book.now.mono)  # read for other connections
+    book.toy.admission.read_scheduler.charge(30_000 * KIB, book.now.mono)  # read for other connections
     book.after(TURNS.unauthenticated_timeout) << [Abort(FOUR), Abort(SIX)]
     assert not book.logs
     for ch in (FOUR, SIX):

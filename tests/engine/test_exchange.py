@@ -49,7 +49,7 @@ def test_a_request_is_logged_only_on_demand() -> None:
     assert book.logs[-1].fields == {"method": "GET", "route": "none", "status": 404, **who}
 
 
-@pytest.mark.lane
+@pytest.mark.fast_path
 def test_no_request_record_is_made_above_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ServerChannel, "log_request", None)
     open_book().get(b"/item/1") << [SendMatcher(CH, startswith=b"HTTP/1.1 200")]

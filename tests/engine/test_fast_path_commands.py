@@ -23,10 +23,10 @@ from tests.support.playbook import CH, wire_bytes
 Story = Callable[[ToyPlaybook], None]
 
 
-def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, law: bool, limits: Limits) -> list[object]:
+def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, reference: bool, limits: Limits) -> list[object]:
     """Return every command of a story, its logs, and its deadlines."""
     monkeypatch.setattr(
-        server_channel, "FastPathServerConnection", ReferenceServerConnection if law else FastPathServerConnection
+        server_channel, "FastPathServerConnection", ReferenceServerConnection if reference else FastPathServerConnection
     )
     book = open_book(limits, log_level=Level.DEBUG)
     book.logs.bugs = True
@@ -46,8 +46,10 @@ def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, law: bool, limits: Li
 def same(story: Story, monkeypatch: pytest.MonkeyPatch, limits: Limits | None = None) -> None:
     """Check that fast path and reference implementation give the same story."""
     limits = limits or Limits()
-    lane, law = (told(story, monkeypatch, law=law, limits=limits) for law in (False, True))
-    assert lane == law
+    stream_channel, reference = (
+        told(story, monkeypatch, reference=reference, limits=limits) for reference in (False, True)
+    )
+    assert stream_channel == reference
 
 
 REQUESTS = [

@@ -254,7 +254,7 @@ def tapped() -> tuple[Playbook, Slow, list[tuple[str, str]]]:
     return book, slow, taken
 
 
-@pytest.mark.lane
+@pytest.mark.fast_path
 def test_a_single_event_is_observed_before_it_is_buffered() -> None:
     book, slow, taken = tapped()
     book.act(slow.read) << []
@@ -284,7 +284,7 @@ def test_events_read_together_are_buffered_in_order(reads: list[bytes], batch: l
     assert (taken, slow.kept[1:]) == ([], [batch])
 
 
-@pytest.mark.lane
+@pytest.mark.fast_path
 def test_the_longest_observed_event() -> None:
     book, _, taken = tapped()
     text = "x" * (MAX_OBSERVED_EVENT - len("event: a\ndata: \n\n"))
@@ -292,7 +292,7 @@ def test_the_longest_observed_event() -> None:
     assert taken == [("a", text)]
 
 
-@pytest.mark.lane
+@pytest.mark.fast_path
 def test_consumed_events_reset_the_timeout() -> None:
     book, slow, _ = tapped()
     book.act(slow.read) << []
@@ -311,7 +311,7 @@ def test_split_chunks_and_chunks_after_a_pause() -> None:
     assert (taken, slow.kept[1:]) == ([], [["1"]])
 
 
-@pytest.mark.lane
+@pytest.mark.fast_path
 def test_a_single_body_piece_is_observed_first() -> None:
     shown: list[bytes] = []
     read: list[object] = []

@@ -85,7 +85,7 @@ class ToyService:
     """Test service. `on` has replacements for its callbacks; `seen` records what handlers received."""
 
     engine: Engine
-    door: AdmissionControl
+    admission: AdmissionControl
 
     def __init__(self, limits: Limits = PATIENT, behind: Callable[[Request], str] | None = None) -> None:
         self.limits = limits
@@ -139,14 +139,14 @@ class ToyService:
 
     def bind(self, engine: Engine) -> None:
         self.engine = engine
-        self.door = AdmissionControl(engine, self, self.limits, behind=self.behind)
+        self.admission = AdmissionControl(engine, self, self.limits, behind=self.behind)
 
     def on_started(self) -> None:
         self.on.get("started", _nothing)()
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         self.on.get("accepted", _nothing)()
-        self.channel = None if fact.alpn == "unwanted" else self.door.admit(fact)
+        self.channel = None if fact.alpn == "unwanted" else self.admission.admit(fact)
         return self.channel
 
     def on_stopping(self) -> None:

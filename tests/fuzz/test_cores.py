@@ -90,12 +90,12 @@ def test_any_bytes_are_a_script() -> None:
 
 
 def test_corpus_has_every_action() -> None:
-    deeds = {
+    handlers = {
         data[at] % len(ACTIONS)
         for data in (path.read_bytes() for path in corpus("core").iterdir())
         for at in range(1, len(data) - 2, 3)
     }
-    assert deeds == set(range(len(ACTIONS)))
+    assert handlers == set(range(len(ACTIONS)))
 
 
 # --- seeded bugs --------------------------------------------------------------------------------------------------

@@ -16,14 +16,14 @@ from svc_proto.wire import websocket
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in (0, *range(2, 20)))])
-def test_worlds_are_the_same_without_the_lanes(seed: int) -> None:
+def test_worlds_are_the_same_without_the_fast_paths(seed: int) -> None:
     before = vars(server_channel)["FastPathServerConnection"], vars(websocket)["FrameReader"]
-    lanes = run_seed(seed)
+    fast_paths = run_seed(seed)
     with without_fast_paths():
         assert vars(server_channel)["FastPathServerConnection"] is ReferenceServerConnection
         assert vars(client_channel)["FastPathClientConnection"] is ReferenceClientConnection
         assert vars(websocket)["FrameReader"] is ReferenceFrameReader
-        laws = run_seed(seed)
-    assert isinstance(lanes, ScenarioReport)
-    assert lanes == laws
+        references = run_seed(seed)
+    assert isinstance(fast_paths, ScenarioReport)
+    assert fast_paths == references
     assert (vars(server_channel)["FastPathServerConnection"], vars(websocket)["FrameReader"]) == before

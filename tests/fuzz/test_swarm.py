@@ -39,10 +39,10 @@ def test_every_world_begins_with_two_devices_that_pair() -> None:
 
 
 def test_each_kind_is_left_out_of_some_worlds_and_happens_in_more() -> None:
-    worlds = Counter(deed for seed in SEEDS for deed in {type(step) for step in draw(seed).steps})
-    for deed in KINDS:
-        assert worlds[deed] >= len(SEEDS) // 10, deed
-        assert worlds[deed] < len(SEEDS) or deed in ALWAYS, deed
+    worlds = Counter(kind for seed in SEEDS for kind in {type(step) for step in draw(seed).steps})
+    for kind in KINDS:
+        assert worlds[kind] >= len(SEEDS) // 10, kind
+        assert worlds[kind] < len(SEEDS) or kind in ALWAYS, kind
 
 
 def test_left_out_kinds_do_not_occur() -> None:

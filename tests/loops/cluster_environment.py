@@ -93,6 +93,6 @@ class NodeGroup(ServerGroup):
         """Pass the connection to the next node, or to the one that had the last connection of this address."""
         self._next = (self._next + 1) % NODES
         place = self._places.setdefault(end.peer.host, self._next) if self._world.kept else self._next
-        door = self._network.listener(self._host, self.port + STRIDE + place)
-        assert door is not None
-        door.accepted(end)
+        listener = self._network.listener(self._host, self.port + STRIDE + place)
+        assert listener is not None
+        listener.accepted(end)

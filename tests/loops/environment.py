@@ -426,7 +426,7 @@ class Environment(ABC):
         *,
         code: str | None = None,
         token: str | None = None,
-        handset: EmulatedPhone | None = None,
+        backend: EmulatedPhone | None = None,
         safety: SafetySettings = TRUSTING,
         make: MakePhone | None = None,
         name: str = "Reference phone",
@@ -442,7 +442,7 @@ class Environment(ABC):
         config = PhoneConfig(
             remote=self.phone_url(tls=tls), code=code, token=token, device_name=name, device_id=f"id of {name}"
         )
-        device = handset or EmulatedPhone(name=name)
+        device = backend or EmulatedPhone(name=name)
         phone = self.start_phone(config, make or (lambda config: Phone(config, device, safety)))
         if wait:
             self.wait_until(lambda: bool(phone.count("paired") + phone.count("online")))

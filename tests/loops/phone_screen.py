@@ -21,13 +21,13 @@ class PhoneScreen(ServedProgram):
     def __init__(
         self, world: Environment, *, name: str = "Reference phone", safety: SafetySettings = ARMED, **meta: Any
     ) -> None:
-        self.handset = EmulatedPhone(name=name)
+        self.backend = EmulatedPhone(name=name)
         self.service: PhoneScreenServer
         relay = f"ws://127.0.0.1:{world.relay.port}"
         config = PhoneConfig(remote=relay, code=world.register(**meta), device_name=name)
 
         def make(port: int, home: str) -> PhoneScreenServer:
-            self.service = PhoneScreenServer(config, self.handset, safety, url=f"http://127.0.0.1:{port}")
+            self.service = PhoneScreenServer(config, self.backend, safety, url=f"http://127.0.0.1:{port}")
             return self.service
 
         super().__init__(world, world.start_service("phone", make, port=PORT))
@@ -41,9 +41,9 @@ class PhoneScreen(ServedProgram):
     @property
     def headers(self) -> dict[str, str]:
         """Return the credential that a dashboard shows."""
-        door = self.service._door
-        assert door is not None
-        return {"authorization": f"Bearer {door.secret}"}
+        listener = self.service._endpoint
+        assert listener is not None
+        return {"authorization": f"Bearer {listener.secret}"}
 
     def screen(self) -> Any:
         """Return the present screen."""

@@ -229,14 +229,14 @@ class SimulatedEnvironment(Environment):
         """Start the service as one process at this port, and at others without TLS."""
         host = self._peer_host if service.apart else self.relay_host
         host.rooms = service.rooms or host.rooms
-        doors = [SimPort(port, tls=service.tls, alpn="h2" if service.tls else None), *map(SimPort, others)]
+        listeners = [SimPort(port, tls=service.tls, alpn="h2" if service.tls else None), *map(SimPort, others)]
 
         def make(entropy: Entropy) -> Core:
             if service.name == "relay" and not service.durable:
                 host.store.sessions.clear()
             return Engine(service.make(port, host.state), entropy=entropy)
 
-        started = VirtualRelay(self, host.start(make, doors, name=service.name), port)
+        started = VirtualRelay(self, host.start(make, listeners, name=service.name), port)
         self._relays.append(started)
         return started
 

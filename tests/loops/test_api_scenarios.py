@@ -33,8 +33,8 @@ def turn_of(world: Environment, api: ApiHandle, session: str, message: str) -> C
 
 
 def test_a_model_drives_the_phone(relayed: Environment) -> None:
-    handset = EmulatedPhone(name="Pixel")
-    relayed.phone(handset=handset, name="Pixel")
+    backend = EmulatedPhone(name="Pixel")
+    relayed.phone(backend=backend, name="Pixel")
     model = ScriptedModel(
         [
             calls(("phone_open_app", {"package": MAIL}), ("phone_tap_text", {"text": "Compose"}), text="I open it."),
@@ -61,8 +61,8 @@ def test_a_model_drives_the_phone(relayed: Environment) -> None:
 
 
 def test_a_picture_that_a_second_client_fetches(relayed: Environment) -> None:
-    handset = EmulatedPhone(name="Pixel")
-    relayed.phone(handset=handset, name="Pixel")
+    backend = EmulatedPhone(name="Pixel")
+    relayed.phone(backend=backend, name="Pixel")
     viewer = relayed.pair("Laptop", peer=REMOTE)
     model = ScriptedModel(
         [
@@ -79,7 +79,7 @@ def test_a_picture_that_a_second_client_fetches(relayed: Environment) -> None:
     path = f"/media/{marker.rpartition('/')[2]}"
     fetched = relayed.http("GET", path, headers=bearer(viewer.token), peer=REMOTE)
     assert (fetched.status, fetched.headers.get(b"content-type")) == (200, b"image/png")
-    assert fetched.body == draw(handset.device.windows(), screen_on=handset.device.screen_on)
+    assert fetched.body == draw(backend.device.windows(), screen_on=backend.device.screen_on)
     assert relayed.http("GET", path, headers=bearer("no such token"), peer=REMOTE).status == 401
 
 

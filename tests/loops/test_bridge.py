@@ -142,7 +142,7 @@ def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: Environ
 
 def test_both_sides_send_much_at_once(relayed: Environment) -> None:
     """Large commands and large answers pass each other on one socket without a deadlock."""
-    phone = relayed.phone(handset=Verbose())
+    phone = relayed.phone(backend=Verbose())
     body = {"text": NOISE}
     calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(2)]
     assert [calling.finish().status for calling in calls] == [200] * 2

@@ -52,7 +52,7 @@ def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 # --- clients that vanish --------------------------------------------------------------------------------------------
 
 
-def census() -> Counter[str]:
+def counter() -> Counter[str]:
     """Count the living objects that make up a connection, in this process, where the relay has a thread."""
     gc.collect()
     kinds = {kind for kind in set(map(type, gc.get_objects())) if is_part(kind)}
@@ -116,7 +116,7 @@ def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_pa
     normal = live.client()
     assert normal.request("GET", "/ping", headers=ping).status == 200
     live.eventually(lambda: live.http("GET", "/health").json["clients"] == 2)
-    before = census()
+    before = counter()
 
     for begun in range(0, CLIENTS, BATCH):
         crowd = []
@@ -136,7 +136,7 @@ def test_2000_clients_that_vanish_leave_nothing_behind(live: Environment, tmp_pa
 
     live.eventually(lambda: live.http("GET", "/health").json["clients"] == 2)
     deadline = live.clock() + PATIENCE
-    while left := census() - before:
+    while left := counter() - before:
         assert live.clock() < deadline, left
         # on the same connection, since a new one could be counted still
         assert normal.request("GET", "/ping", headers=ping).status == 200

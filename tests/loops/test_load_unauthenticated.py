@@ -30,7 +30,7 @@ from tests.loops.raw_http import CONTINUATION, TEXT, RawSocket, frame, read_resp
 from tests.loops.test_load_descriptors import Scarce, healthy
 
 FIGURES = logging.getLogger(__name__)  # shown with `--log-cli-level INFO`
-STRANGERS, FEWER = 1000, 100
+UNAUTHENTICATED, FEWER = 1000, 100
 GROWTH, LEFT, AGAIN = 96, 28, 8  # MiB: with the connections, after them, and of that by a second crowd
 GONE = 10.0  # s after the disconnection, at which LEFT applies
 ROUND_TRIP = 0.25  # s of processor time of the relay, from a request to its answer
@@ -146,19 +146,19 @@ def crowd(relay: Scarce, said: bytes, size: int) -> Iterator[socket.socket]:
     """Connect unauthenticated clients from a few addresses that are not loopback to the relay's policies."""
     for number in range(size):
         source = f"127.1.{number // 200}.1"
-        stranger = socket.create_connection(("127.0.0.1", relay.port), PATIENCE, (source, 0))
-        stranger.setblocking(False)
+        unknown_host = socket.create_connection(("127.0.0.1", relay.port), PATIENCE, (source, 0))
+        unknown_host.setblocking(False)
         with suppress(BlockingIOError, ConnectionError):
-            stranger.send(said)
-        yield stranger
+            unknown_host.send(said)
+        yield unknown_host
 
 
 def visited(relay: Scarce, household: Household, said: bytes, size: int) -> int:
     """Connect and disconnect a crowd; return the greatest memory in use meanwhile."""
     peak = 0
     with ExitStack() as stack:
-        for stranger in crowd(relay, said, size):
-            stack.callback(stranger.close)
+        for unknown_host in crowd(relay, said, size):
+            stack.callback(unknown_host.close)
             household.act()
             peak = max(peak, memory(relay))
         household.act()
@@ -183,7 +183,7 @@ def left(relay: Scarce, household: Household, before: int, *, full: bool) -> flo
 )
 def test_costly_input_of_unauthenticated_connections(runtime: str, tmp_path: Path, full: bool, worst: str) -> None:
     relay = Scarce(runtime, tmp_path, few=False)
-    size = STRANGERS if full else FEWER
+    size = UNAUTHENTICATED if full else FEWER
     try:
         with ExitStack() as stack:
             household = Household(relay, stack)

@@ -62,9 +62,9 @@ def play(runtime: str, talk: Callable[[McpClient, Engine], Flow[Any]]) -> Any:
         finally:
             client.close()
 
-    chore = OneShotService(plan)
-    assert run(Program(core=Engine(chore, entropy=os.urandom)), runtime) == 0
-    return chore.result
+    service = OneShotService(plan)
+    assert run(Program(core=Engine(service, entropy=os.urandom)), runtime) == 0
+    return service.result
 
 
 def asked(client: McpClient, name: str, within: float = 20.0) -> Flow[Any]:

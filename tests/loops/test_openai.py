@@ -179,16 +179,18 @@ def test_the_stream_helper_gives_the_same_completion(live: Live, client: openai.
 def test_wrong_keys_are_refused(live: Live) -> None:
     url = f"{base_url(live[1])}/v1"
     for key in ("wrong", f"{KEY}x"):  # a sixth wrong one within a minute would be refused with 429
-        with openai.OpenAI(base_url=url, api_key=key, max_retries=0) as stranger:
+        with openai.OpenAI(base_url=url, api_key=key, max_retries=0) as unknown_host:
             with pytest.raises(openai.AuthenticationError) as refused:
-                stranger.models.list()
+                unknown_host.models.list()
             assert refused.value.code == "invalid_api_key"
             assert key not in str(refused.value)
             assert isinstance(refused.value.body, dict)
             assert refused.value.body["message"] in str(refused.value)
             assert "API_SERVER_KEY" in refused.value.body["message"] or "key" in refused.value.body["message"].lower()
             with pytest.raises(openai.AuthenticationError):
-                stranger.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}], stream=True)
+                unknown_host.chat.completions.create(
+                    model="m", messages=[{"role": "user", "content": "Hi"}], stream=True
+                )
 
 
 def test_the_client_maps_our_errors(live: Live, client: openai.OpenAI) -> None:

@@ -21,8 +21,8 @@ def driven(
     """Start one relay and one phone for several tests."""
     with open_world(any_loop, tmp_path_factory.mktemp("driven"), request) as world:
         world.start_relay()
-        handset = EmulatedPhone()
-        yield world, world.phone(handset=handset), handset
+        backend = EmulatedPhone()
+        yield world, world.phone(backend=backend), backend
 
 
 def test_a_screenshot_is_uploaded_and_can_be_fetched(driven: tuple[Environment, PhoneHandle, EmulatedPhone]) -> None:

@@ -45,7 +45,7 @@ def either(request: pytest.FixtureRequest, loop: Environment) -> Environment:
     return loop
 
 
-def desk(world: Environment, name: str = "Desk") -> TerminalClient:
+def terminal_client(world: Environment, name: str = "Desk") -> TerminalClient:
     return TerminalClient(world.pair(name))
 
 
@@ -53,7 +53,7 @@ def desk(world: Environment, name: str = "Desk") -> TerminalClient:
 
 
 def test_a_shell(either: Environment) -> None:
-    client = desk(either)
+    client = terminal_client(either)
     attached = client.attach(cols=80, rows=24)
     assert attached["reattach"] is False
     assert runs(attached["pid"])
@@ -66,7 +66,7 @@ def test_a_shell(either: Environment) -> None:
 
 
 def test_the_shell_gets_the_terminal_size(either: Environment) -> None:
-    client = desk(either)
+    client = terminal_client(either)
     client.attach(cols=97, rows=31)
     assert "31 97" in client.run("stty size")
     client.send("resize", session_name="main", cols=121, rows=43)
@@ -81,7 +81,7 @@ def test_the_shell_gets_the_terminal_size(either: Environment) -> None:
 
 
 def test_control_c_interrupts_a_command(either: Environment) -> None:
-    client = desk(either)
+    client = terminal_client(either)
     client.attach()
     client.type("sh -c 'echo star''\"\"ted; exec sleep 1000'; echo \"r\"c=$?\r")
     client.until("started")
@@ -91,7 +91,7 @@ def test_control_c_interrupts_a_command(either: Environment) -> None:
 
 
 def test_input_right_after_an_attach(either: Environment) -> None:
-    client = desk(either)
+    client = terminal_client(either)
     client.screens["main"] = ""
     client.send("attach", session_name="main", shell="/bin/sh")
     for letter in "echo ear''ly\r":
@@ -101,7 +101,7 @@ def test_input_right_after_an_attach(either: Environment) -> None:
 
 
 def test_two_clients_get_separate_output(either: Environment) -> None:
-    first, second = desk(either, "First"), desk(either, "Second")
+    first, second = terminal_client(either, "First"), terminal_client(either, "Second")
     first.attach("one")
     second.attach("two")
     for number in range(20):
@@ -115,7 +115,7 @@ def test_two_clients_get_separate_output(either: Environment) -> None:
 
 
 def test_the_relay_stops(either: Environment) -> None:
-    client = desk(either)
+    client = terminal_client(either)
     pid = client.attach()["pid"]
     client.run("true")
     either.relay.begin_stop()
@@ -130,7 +130,7 @@ def test_the_relay_stops(either: Environment) -> None:
 
 
 def test_20000_lines_arrive_complete_and_in_order(plain: Environment) -> None:
-    client = desk(plain)
+    client = terminal_client(plain)
     client.attach()
     client.run("stty -echo")
     shown = client.run("seq 1 20000")
@@ -139,7 +139,7 @@ def test_20000_lines_arrive_complete_and_in_order(plain: Environment) -> None:
 
 def test_500_kilobytes_without_a_broken_character(either: Environment) -> None:
     """A bare shell's output arrives unchanged; tmux sends what fits, and no half character either."""
-    client = desk(either)
+    client = terminal_client(either)
     tmux = client.attach()["tmux_available"]
     client.run("stty -echo")
     text = "aé€😀" * 50_000
@@ -160,7 +160,7 @@ print("all there")
 
 
 def test_a_megabyte_pasted(plain: Environment) -> None:
-    client = desk(plain)
+    client = terminal_client(plain)
     client.attach()
     Path(os.environ["HOME"], "count.py").write_text(COUNT)
     client.type(f"stty raw -echo; {sys.executable} ~/count.py; stty sane\r")
@@ -170,7 +170,7 @@ def test_a_megabyte_pasted(plain: Environment) -> None:
 
 
 def test_a_shell_that_does_not_read_its_input(plain: Environment) -> None:
-    client = desk(plain)
+    client = terminal_client(plain)
     client.attach()
     client.type("stty raw -echo; echo sle''eping; exec sleep 1000\r")
     client.until("sleeping")
@@ -202,7 +202,7 @@ def test_abrupt_disconnects_leave_no_process(either: Environment, full: bool) ->
 
 
 def test_a_flood_does_not_delay_others(either: Environment) -> None:
-    phone, noisy = either.fake_phone(), desk(either, "Noisy")
+    phone, noisy = either.fake_phone(), terminal_client(either, "Noisy")
     noisy.attach()
     noisy.type("yes\r")
     noisy.until("y\r*\ny\r*\n")
@@ -270,7 +270,7 @@ if TMUX is not None:
         return loop
 
     def test_detach_and_re_attach_keep_the_shell(tmux: Environment) -> None:
-        client = desk(tmux)
+        client = terminal_client(tmux)
         attached = client.attach()
         assert (attached["tmux_available"], attached["reattach"]) == (True, False)
         client.run("KEPT=val''ue")
@@ -283,7 +283,7 @@ if TMUX is not None:
         client.until("it is value")
 
     def test_a_session_detached_at_once_exists(tmux: Environment) -> None:
-        client = desk(tmux)
+        client = terminal_client(tmux)
         for number in range(5):
             name = f"brief{number}"
             assert client.attach(name)["reattach"] is False
@@ -297,7 +297,7 @@ if TMUX is not None:
 
     def test_a_session_killed_at_once_is_not_recreated(tmux: Environment) -> None:
         """A tmux client that starts after the kill must not recreate the session."""
-        client = desk(tmux)
+        client = terminal_client(tmux)
         for number in range(5):
             client.attach(f"brief{number}")
             client.send("kill", session_name=f"brief{number}")
@@ -309,25 +309,25 @@ if TMUX is not None:
         assert [row["name"] for row in rows if row["name"].startswith("brief")] == []
 
     def test_each_shell_has_its_session_name(tmux: Environment) -> None:
-        client = desk(tmux)
+        client = terminal_client(tmux)
         for name in ("first", "second"):
             client.attach(name)
             client.type('echo "this: $SVC_RELAY_TERMINAL $COLORTERM."\r', name)
             client.until(f"this: {name} truecolor\\.", name)
 
     def test_a_session_outlives_its_client(tmux: Environment) -> None:
-        client = desk(tmux)
+        client = terminal_client(tmux)
         pid = client.attach()["pid"]
         client.run("KEPT=value")
         client.ws.wire.abort()
         tmux.eventually(lambda: not runs(pid))
-        other = desk(tmux, "Other")
+        other = terminal_client(tmux, "Other")
         assert other.attach()["reattach"] is True
         other.type('echo "it is $KEPT"\r')
         other.until("it is value")
 
     def test_one_session_with_two_clients(tmux: Environment) -> None:
-        first, second = desk(tmux, "First"), desk(tmux, "Second")
+        first, second = terminal_client(tmux, "First"), terminal_client(tmux, "Second")
         first.attach()
         second.attach()
         first.type("echo mir''ror\r")
@@ -335,7 +335,7 @@ if TMUX is not None:
         second.until("mirror")
 
     def test_the_list_and_kill_by_exact_name(tmux: Environment) -> None:
-        client = desk(tmux)
+        client = terminal_client(tmux)
         for name in ("work", "work2"):
             client.attach(name)
             client.run("true", name)  # the session exists as soon as tmux has started

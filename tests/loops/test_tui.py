@@ -199,7 +199,7 @@ def test_a_flood_from_a_gateway_does_not_delay_others(loop: Environment) -> None
 # --- the program, as people start it ----------------------------------------------------------------------------------
 
 
-def stranger(port: int) -> RawSocket:
+def unknown_host(port: int) -> RawSocket:
     """Return a paired client of a relay that is a process of its own."""
     wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
     raw = RawSocket(wire)
@@ -216,7 +216,7 @@ def test_svc_tui_command_selects_the_gateway(runtime: str, tmp_path: Path) -> No
     )
     env = {"SVC_TUI_COMMAND": f"{sys.executable} '{script}' --mode 'two words'"}
     with running_relay(tmp_path, "--webapi-url", "http://agent.example:1", env=env, runtime=runtime) as (relay, port):
-        raw = stranger(port)
+        raw = unknown_host(port)
         raw.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
         attached = raw.receive_message()
         assert attached["type"] == "tui.attached"
@@ -232,7 +232,7 @@ def test_the_default_gateway_talks_to_the_api_server(runtime: str, tmp_path: Pat
     with ExitStack() as stack:
         env = {"RELAY_WEBAPI_URL": stack.enter_context(running_service(api, runtime)), "API_SERVER_KEY": "k3y"}
         relay, port = stack.enter_context(running_relay(tmp_path, env=env, runtime=runtime))
-        raw = stranger(port)
+        raw = unknown_host(port)
         raw.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
         assert raw.receive_message()["type"] == "tui.attached"
         assert raw.receive_message()["payload"]["params"]["type"] == "gateway.ready"

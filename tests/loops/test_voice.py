@@ -87,7 +87,7 @@ def test_a_sentence_is_spoken_and_understood_offline(host: Environment, tmp_path
 # --- with a vendor --------------------------------------------------------------------------------------------------
 
 
-def test_a_vendor_speaks(world: Environment, tmp_path: Path) -> None:
+def test_a_provider_speaks(world: Environment, tmp_path: Path) -> None:
     url = world.peer(OpenAiRealtimeServer([Sound(b"ID3 sound")]))
     world.set_variables(OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{url}/v1")
     world.write_home("config.yaml", "tts: {provider: openai, openai: {voice: nova}}\nstt: {provider: elevenlabs}\n")

@@ -29,7 +29,7 @@ QUESTION = AuthorizationRequest(
 YES = GrantedConsent("bridge", 60.0)
 
 
-class Desk:
+class ConsentHarness:
     def __init__(self) -> None:
         self.consents = ConsentRegistry()
         self.entropy = counting_entropy()
@@ -42,8 +42,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def consents() -> ConsentHarness:
+    return ConsentHarness()
 
 
 def test_every_state_can_end() -> None:
@@ -52,62 +52,62 @@ def test_every_state_can_end() -> None:
     assert not [row for row in CONSENT_TABLE if row[0] is ConsentState.ENDED]
 
 
-def test_code_in_any_spelling(desk: Desk) -> None:
-    consent = desk.ask()
-    assert desk.consents.find_by_code(f" {consent.code.lower()} ", at(599)) is consent
-    assert desk.consents.find_by_code("", at(599)) is None
-    assert desk.consents.find_by_code(consent.code, at(600)) is None
+def test_code_in_any_spelling(consents: ConsentHarness) -> None:
+    consent = consents.ask()
+    assert consents.consents.find_by_code(f" {consent.code.lower()} ", at(599)) is consent
+    assert consents.consents.find_by_code("", at(599)) is None
+    assert consents.consents.find_by_code(consent.code, at(600)) is None
     assert consent.state is ConsentState.ENDED
 
 
-def test_allowed_consent_lasts_as_long_again(desk: Desk) -> None:
-    consent = desk.ask()
-    desk.consents.answer(consent, YES, at(599))
-    assert desk.consents.find_by_ticket(consent.ticket, at(1198)) is consent
-    assert desk.consents.find_by_ticket(consent.ticket, at(1199)) is None
-    assert desk.consents.next_expiry() == 1199
+def test_allowed_consent_lasts_as_long_again(consents: ConsentHarness) -> None:
+    consent = consents.ask()
+    consents.consents.answer(consent, YES, at(599))
+    assert consents.consents.find_by_ticket(consent.ticket, at(1198)) is consent
+    assert consents.consents.find_by_ticket(consent.ticket, at(1199)) is None
+    assert consents.consents.next_expiry() == 1199
     with pytest.raises(LocalProtocolError):
-        desk.consents.answer(consent, None, at(600))
+        consents.consents.answer(consent, None, at(600))
 
 
-def test_code_lasts_a_minute_and_is_remembered_for_ten(desk: Desk) -> None:
-    consent = desk.ask()
-    desk.consents.answer(consent, YES, at(1))
-    code = desk.consents.issue_code(consent, at(2), desk.entropy)
-    assert desk.trade("", 3) == (None, False)
-    assert desk.trade(code, 61.9) == (consent, True)
-    assert desk.consents.next_expiry() == 661.9
-    assert desk.trade(code, 600) == (consent, False)
-    assert desk.trade(code, 600) == (None, False)
-    assert len(desk.consents) == 0
+def test_code_lasts_a_minute_and_is_remembered_for_ten(consents: ConsentHarness) -> None:
+    consent = consents.ask()
+    consents.consents.answer(consent, YES, at(1))
+    code = consents.consents.issue_code(consent, at(2), consents.entropy)
+    assert consents.trade("", 3) == (None, False)
+    assert consents.trade(code, 61.9) == (consent, True)
+    assert consents.consents.next_expiry() == 661.9
+    assert consents.trade(code, 600) == (consent, False)
+    assert consents.trade(code, 600) == (None, False)
+    assert len(consents.consents) == 0
 
 
-def test_eight_consents_of_one_network_may_wait(desk: Desk) -> None:
-    mine = [desk.ask(address=f"2001:db8::{number}") for number in range(8)]
+def test_eight_consents_of_one_network_may_wait(consents: ConsentHarness) -> None:
+    mine = [consents.ask(address=f"2001:db8::{number}") for number in range(8)]
     with pytest.raises(Refused) as caught:
-        desk.ask(address="2001:db8::9")
+        consents.ask(address="2001:db8::9")
     assert caught.value.status == 429
-    desk.ask(address="2001:db8:1::1")
-    desk.consents.answer(mine[0], None, at(0))
-    desk.ask(address="2001:db8::9")
+    consents.ask(address="2001:db8:1::1")
+    consents.consents.answer(mine[0], None, at(0))
+    consents.ask(address="2001:db8::9")
 
 
-def test_256_in_all(desk: Desk) -> None:
-    first = desk.ask()
+def test_256_in_all(consents: ConsentHarness) -> None:
+    first = consents.ask()
     for number in range(256):
-        desk.ask(address=f"198.51.{number}.1")
-    assert len(desk.consents) == 256
-    assert desk.consents.find_by_ticket(first.ticket, at(0)) is None
+        consents.ask(address=f"198.51.{number}.1")
+    assert len(consents.consents) == 256
+    assert consents.consents.find_by_ticket(first.ticket, at(0)) is None
 
 
-def test_consent_is_moved_to_another_node(desk: Desk) -> None:
-    other = Desk()
+def test_consent_is_moved_to_another_node(consents: ConsentHarness) -> None:
+    other = ConsentHarness()
 
     def move(consent: AuthorizationConsent, *by: tuple[str, str]) -> AuthorizationConsent:
         """Move a consent to another node, whose clock is an hour ahead, and find it there by each selector."""
         record = JsonObject.load(strict_json.dumps_bytes(consent.to_record(at(10))))
-        desk.consents.release_to_node(consent)
-        assert len(desk.consents) == 0
+        consents.consents.release_to_node(consent)
+        assert len(consents.consents) == 0
         taken = parse_consent(record, at(3610))
         assert taken is not None
         other.consents.adopt_from_node(taken)
@@ -115,26 +115,26 @@ def test_consent_is_moved_to_another_node(desk: Desk) -> None:
         assert (taken.question, taken.until - 3600, taken.state) == (consent.question, consent.until, consent.state)
         return taken
 
-    consent = desk.ask()
+    consent = consents.ask()
     asked = move(consent, ("ticket", consent.ticket), ("code", consent.code))
     assert asked.form_token == consent.form_token
     other.consents.answer(asked, None, at(3611))
-    allowed = desk.ask()
-    desk.consents.answer(allowed, YES, at(1))
+    allowed = consents.ask()
+    consents.consents.answer(allowed, YES, at(1))
     assert move(allowed, ("ticket", allowed.ticket)).allowed == YES
-    issued = desk.ask()
-    desk.consents.answer(issued, YES, at(1))
-    code = desk.consents.issue_code(issued, at(2), desk.entropy)
+    issued = consents.ask()
+    consents.consents.answer(issued, YES, at(1))
+    code = consents.consents.issue_code(issued, at(2), consents.entropy)
     moved = move(issued, ("secret", sha256_hex(code)))
     assert other.trade(code, 3612) == (moved, True)
-    desk.consents.adopt_from_node(moved)
-    desk.consents.mark_code_reused(moved)
-    assert (moved.state, len(desk.consents)) == (ConsentState.ENDED, 0)
+    consents.consents.adopt_from_node(moved)
+    consents.consents.mark_code_reused(moved)
+    assert (moved.state, len(consents.consents)) == (ConsentState.ENDED, 0)
     assert [other.consents.find(by, "", at(3613)) for by in ("ticket", "code", "secret", "else")] == [None] * 4
 
 
 @pytest.mark.parametrize("lack", ["client", "stage", "ticket"])
-def test_invalid_records(desk: Desk, lack: str) -> None:
-    record = desk.ask().to_record(at(0))
+def test_invalid_records(consents: ConsentHarness, lack: str) -> None:
+    record = consents.ask().to_record(at(0))
     assert parse_consent(JsonObject(record), at(0)) is not None
     assert parse_consent(JsonObject({**record, lack: "?" if lack != "ticket" else ""}), at(0)) is None

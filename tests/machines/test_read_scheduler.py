@@ -57,8 +57,8 @@ def test_fast_credit_is_spent_and_refilled() -> None:
 def test_fast_credit_returns_to_the_bucket_for_waiting_connections() -> None:
     turns = new()
     assert turns.fast_credit == HANDFUL
-    for guest in "abcde":
-        turns.enqueue(guest)
+    for peer in "abcde":
+        turns.enqueue(peer)
     assert turns.fast_credit == 0
     assert [turns.next(0.0) for _ in range(5)] == [*"abcd", None]  # `AT_ONCE` in slices
 
@@ -126,13 +126,13 @@ def test_no_reader_continues_before_its_due_time() -> None:
 @given(st.lists(st.tuples(st.integers(1, 5 * AT_ONCE), st.floats(0, 0.01)), max_size=30))
 def test_every_reader_finishes_within_the_rate(arrivals: list[tuple[int, float]]) -> None:
     turns, left, now, read = ReadScheduler[int](at_once=AT_ONCE, rate=RATE), dict[int, int](), 0.0, 0
-    for guest, (size, later) in enumerate(arrivals):
+    for peer, (size, later) in enumerate(arrivals):
         now += later
-        taken = turns.allowance_for(guest, size, now)
+        taken = turns.allowance_for(peer, size, now)
         read += taken
         if taken < size:
-            left[guest] = size - taken
-        assert (guest in turns) is (guest in left)
+            left[peer] = size - taken
+        assert (peer in turns) is (peer in left)
     while left:
         due = turns.next_due
         assert due is not None

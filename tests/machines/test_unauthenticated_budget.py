@@ -34,17 +34,17 @@ class House:
     """Budget with the connections that it resumed."""
 
     def __init__(self) -> None:
-        self.strangers = UnauthenticatedBudget(budget=BUDGET, share=SHARE, most=MOST)
+        self.unknown_hosts = UnauthenticatedBudget(budget=BUDGET, share=SHARE, most=MOST)
         self.woken: list[BudgetedConnection] = []
 
     def admit(self, host: str | None) -> BudgetedConnection:
-        guest = self.try_to_admit(host)
-        assert guest is not None
-        return guest
+        peer = self.try_to_admit(host)
+        assert peer is not None
+        return peer
 
     def try_to_admit(self, host: str | None) -> BudgetedConnection | None:
-        guest = Caller(self.woken)
-        return guest if self.strangers.admit(guest, host) else None
+        peer = Caller(self.woken)
+        return peer if self.unknown_hosts.admit(peer, host) else None
 
 
 def test_resume_without_an_effect() -> None:
@@ -66,23 +66,23 @@ def test_state_table() -> None:
 def test_connection_without_bytes_never_waits() -> None:
     house = House()
     for host in (A, A, B, B):
-        assert house.strangers.update_usage(house.admit(host), 250_000)
-    assert house.strangers.held == BUDGET
+        assert house.unknown_hosts.update_usage(house.admit(host), 250_000)
+    assert house.unknown_hosts.held == BUDGET
     phone = house.admit(C)
-    assert house.strangers.update_usage(phone, 0)
+    assert house.unknown_hosts.update_usage(phone, 0)
     assert not phone.waiting
-    assert house.strangers.update_usage(phone, 1)
+    assert house.unknown_hosts.update_usage(phone, 1)
     assert phone.waiting
 
 
 def test_newest_connection_waits_for_room() -> None:
     house = House()
     first, second, third = house.admit(A), house.admit(B), house.admit(C)
-    for guest in (first, second):
-        house.strangers.update_usage(guest, SHARE)
-    house.strangers.update_usage(third, 200_001)
-    assert [guest.waiting for guest in (first, second, third)] == [False, False, True]
-    house.strangers.update_usage(first, SHARE - 1)
+    for peer in (first, second):
+        house.unknown_hosts.update_usage(peer, SHARE)
+    house.unknown_hosts.update_usage(third, 200_001)
+    assert [peer.waiting for peer in (first, second, third)] == [False, False, True]
+    house.unknown_hosts.update_usage(first, SHARE - 1)
     assert house.woken == [third]
     assert not third.waiting
 
@@ -90,13 +90,13 @@ def test_newest_connection_waits_for_room() -> None:
 def test_share_per_address() -> None:
     house = House()
     first, second, other = house.admit(A), house.admit("::ffff:" + A), house.admit(B)
-    house.strangers.update_usage(first, SHARE)
-    house.strangers.update_usage(second, 1)
-    house.strangers.update_usage(other, SHARE)
+    house.unknown_hosts.update_usage(first, SHARE)
+    house.unknown_hosts.update_usage(second, 1)
+    house.unknown_hosts.update_usage(other, SHARE)
     assert (first.waiting, second.waiting, other.waiting) == (False, True, False)
-    house.strangers.remove(other)
+    house.unknown_hosts.remove(other)
     assert house.woken == []  # the budget has room; its own address is full
-    house.strangers.remove(first)
+    house.unknown_hosts.remove(first)
     assert house.woken == [second]
 
 
@@ -108,51 +108,51 @@ def test_ipv6_64_is_one_address_and_loopback_is_exempt() -> None:
     house.admit("2001:db8:0:1::1")
     for host in (*LOOPBACK, None):
         for _ in range(MOST + 1):
-            assert house.strangers.update_usage(house.admit(host), 50_000)
-    assert house.strangers.held == 800_000  # twice a share
+            assert house.unknown_hosts.update_usage(house.admit(host), 50_000)
+    assert house.unknown_hosts.held == 800_000  # twice a share
 
 
 def test_last_waiting_connection_is_dropped_when_full() -> None:
     house = House()
     many = [house.admit(None) for _ in range(5)]
-    for guest in many[:4]:
-        assert house.strangers.update_usage(guest, 312_500)
-    assert [guest.waiting for guest in many] == [False, False, False, True, False]
-    assert not house.strangers.update_usage(many[4], 1)
-    assert house.strangers.update_usage(many[0], 312_499)  # another connection holds more and is dropped first
-    house.strangers.remove(many[4])
-    assert house.strangers.update_usage(many[0], 312_500)
-    assert house.strangers.update_usage(many[3], 312_500)  # unchanged
+    for peer in many[:4]:
+        assert house.unknown_hosts.update_usage(peer, 312_500)
+    assert [peer.waiting for peer in many] == [False, False, False, True, False]
+    assert not house.unknown_hosts.update_usage(many[4], 1)
+    assert house.unknown_hosts.update_usage(many[0], 312_499)  # another connection holds more and is dropped first
+    house.unknown_hosts.remove(many[4])
+    assert house.unknown_hosts.update_usage(many[0], 312_500)
+    assert house.unknown_hosts.update_usage(many[3], 312_500)  # unchanged
 
 
 def test_room_is_assigned_to_addresses_in_turn() -> None:
     house = House()
     big = [house.admit(None) for _ in range(2)]
-    for guest in big:
-        house.strangers.update_usage(guest, 500_000)
+    for peer in big:
+        house.unknown_hosts.update_usage(peer, 500_000)
     crowd = [house.admit(host) for host in (A, A, A, B)]
-    for guest in crowd:
-        house.strangers.update_usage(guest, 1)
-    house.strangers.update_usage(big[0], 500_000 - READ_SIZE - 4)
+    for peer in crowd:
+        house.unknown_hosts.update_usage(peer, 1)
+    house.unknown_hosts.update_usage(big[0], 500_000 - READ_SIZE - 4)
     assert house.woken == [crowd[0], crowd[3]]
-    house.strangers.remove(big[1])
+    house.unknown_hosts.remove(big[1])
     assert house.woken == [crowd[0], crowd[3], crowd[1], crowd[2]]
 
 
 def test_connection_waiting_for_its_share_does_not_block_others() -> None:
     house = House()
     hog, first, second = house.admit(None), house.admit(A), house.admit(B)
-    house.strangers.update_usage(hog, BUDGET)
-    house.strangers.update_usage(first, 1)
-    house.strangers.update_usage(second, 1)
-    house.strangers.update_usage(hog, BUDGET - SHARE - 10)
+    house.unknown_hosts.update_usage(hog, BUDGET)
+    house.unknown_hosts.update_usage(first, 1)
+    house.unknown_hosts.update_usage(second, 1)
+    house.unknown_hosts.update_usage(hog, BUDGET - SHARE - 10)
     assert house.woken == [first, second]
-    house.strangers.update_usage(second, 11)
+    house.unknown_hosts.update_usage(second, 11)
     assert not second.waiting
-    house.strangers.update_usage(first, SHARE + 1)  # more than its share, and the budget is exceeded
-    house.strangers.update_usage(second, 12)
+    house.unknown_hosts.update_usage(first, SHARE + 1)  # more than its share, and the budget is exceeded
+    house.unknown_hosts.update_usage(second, 12)
     assert (first.waiting, second.waiting) == (True, True)
-    house.strangers.update_usage(hog, 0)
+    house.unknown_hosts.update_usage(hog, 0)
     assert house.woken == [first, second, second]
     assert first.waiting
 
@@ -160,44 +160,44 @@ def test_connection_waiting_for_its_share_does_not_block_others() -> None:
 def test_connection_over_its_share_leaves_room_for_others() -> None:
     house = House()
     hog, first, second = house.admit(None), house.admit(A), house.admit(B)
-    house.strangers.update_usage(hog, BUDGET)
-    house.strangers.update_usage(first, SHARE)
-    house.strangers.update_usage(second, 1)
-    house.strangers.update_usage(hog, BUDGET - SHARE - READ_SIZE + 1)
+    house.unknown_hosts.update_usage(hog, BUDGET)
+    house.unknown_hosts.update_usage(first, SHARE)
+    house.unknown_hosts.update_usage(second, 1)
+    house.unknown_hosts.update_usage(hog, BUDGET - SHARE - READ_SIZE + 1)
     assert house.woken == [first]
-    house.strangers.update_usage(first, SHARE + 1)
+    house.unknown_hosts.update_usage(first, SHARE + 1)
     assert first.waiting
     assert house.woken == [first, second]
 
 
 def test_a_proxy_names_an_address() -> None:
     house = House()
-    guests = [house.admit(None) for _ in range(MOST + 1)]
-    for guest in guests[:MOST]:
-        assert house.strangers.change_address(guest, A)
-        assert house.strangers.change_address(guest, A)
-    assert not house.strangers.change_address(guests[MOST], A)
-    assert house.strangers.change_address(guests[MOST], B)
-    house.strangers.update_usage(guests[0], SHARE)
-    house.strangers.update_usage(guests[1], 1)
-    assert guests[1].waiting
-    assert house.strangers.change_address(guests[1], B)
-    assert house.woken == [guests[1]]
-    house.strangers.update_usage(guests[2], 1)
-    house.strangers.update_usage(guests[0], SHARE + 1)
-    assert house.strangers.change_address(guests[0], C)  # its bytes move with it, and it still waits
-    assert guests[0].waiting
-    assert house.woken == [guests[1], guests[2]]
+    peers = [house.admit(None) for _ in range(MOST + 1)]
+    for peer in peers[:MOST]:
+        assert house.unknown_hosts.change_address(peer, A)
+        assert house.unknown_hosts.change_address(peer, A)
+    assert not house.unknown_hosts.change_address(peers[MOST], A)
+    assert house.unknown_hosts.change_address(peers[MOST], B)
+    house.unknown_hosts.update_usage(peers[0], SHARE)
+    house.unknown_hosts.update_usage(peers[1], 1)
+    assert peers[1].waiting
+    assert house.unknown_hosts.change_address(peers[1], B)
+    assert house.woken == [peers[1]]
+    house.unknown_hosts.update_usage(peers[2], 1)
+    house.unknown_hosts.update_usage(peers[0], SHARE + 1)
+    assert house.unknown_hosts.change_address(peers[0], C)  # its bytes move with it, and it still waits
+    assert peers[0].waiting
+    assert house.woken == [peers[1], peers[2]]
 
 
 @pytest.mark.parametrize("host", [A, None])
 def test_removed_connection_has_no_effect(host: str | None) -> None:
     house = House()
-    guest = house.admit(host)
-    house.strangers.update_usage(guest, 5)
-    house.strangers.remove(guest)
-    house.strangers.remove(guest)
-    assert house.strangers.update_usage(guest, 7)
-    assert house.strangers.change_address(guest, B)
-    assert house.strangers.held == 0
+    peer = house.admit(host)
+    house.unknown_hosts.update_usage(peer, 5)
+    house.unknown_hosts.remove(peer)
+    house.unknown_hosts.remove(peer)
+    assert house.unknown_hosts.update_usage(peer, 7)
+    assert house.unknown_hosts.change_address(peer, B)
+    assert house.unknown_hosts.held == 0
     assert all(house.try_to_admit(B) for _ in range(MOST))

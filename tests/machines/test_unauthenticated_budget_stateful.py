@@ -16,85 +16,85 @@ SIZES = st.sampled_from([0, 1, READ_SIZE - 1, READ_SIZE, READ_SIZE + 1, 2 * READ
 class Caller(BudgetedConnection):
     """Connection that must be present and reading when it is resumed."""
 
-    def __init__(self, guests: dict[BudgetedConnection, str | None]) -> None:
+    def __init__(self, peers: dict[BudgetedConnection, str | None]) -> None:
         super().__init__()
-        self.guests = guests
+        self.peers = peers
 
     def resume(self) -> None:
         assert self.state is BudgetState.READING
-        assert self in self.guests
+        assert self in self.peers
 
 
 class Crowd(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.strangers = UnauthenticatedBudget(budget=BUDGET, share=SHARE, most=MOST)
-        self.guests: dict[BudgetedConnection, str | None] = {}
+        self.unknown_hosts = UnauthenticatedBudget(budget=BUDGET, share=SHARE, most=MOST)
+        self.peers: dict[BudgetedConnection, str | None] = {}
 
     def _pick(self, number: int) -> BudgetedConnection:
-        return list(self.guests)[number % len(self.guests)]
+        return list(self.peers)[number % len(self.peers)]
 
     def _there(self, host: str | None) -> list[BudgetedConnection]:
-        return [guest for guest, from_where in self.guests.items() if from_where == host]
+        return [peer for peer, from_where in self.peers.items() if from_where == host]
 
     @rule(host=st.sampled_from(HOSTS))
     def admit(self, host: str | None) -> None:
         key = KEYS.get(host or "", host)
-        guest = Caller(self.guests)
-        admitted = self.strangers.admit(guest, host)
+        peer = Caller(self.peers)
+        admitted = self.unknown_hosts.admit(peer, host)
         assert admitted is (key is None or len(self._there(key)) < MOST)
         if admitted:
-            self.guests[guest] = key
+            self.peers[peer] = key
 
-    @precondition(lambda self: self.guests)
+    @precondition(lambda self: self.peers)
     @rule(number=st.integers(0, 50), size=SIZES)
     def weigh(self, number: int, size: int) -> None:
-        guest = self._pick(number)
-        if guest.waiting:
-            size = min(size, guest.held)  # a waiting connection is not read
-        if not self.strangers.update_usage(guest, size):
-            assert self.strangers.held > BUDGET * 5 // 4
-            self._leave(guest)
+        peer = self._pick(number)
+        if peer.waiting:
+            size = min(size, peer.held)  # a waiting connection is not read
+        if not self.unknown_hosts.update_usage(peer, size):
+            assert self.unknown_hosts.held > BUDGET * 5 // 4
+            self._leave(peer)
 
-    @precondition(lambda self: self.guests)
+    @precondition(lambda self: self.peers)
     @rule(number=st.integers(0, 50), host=st.sampled_from(HOSTS))
     def move(self, number: int, host: str | None) -> None:
-        guest = self._pick(number)
+        peer = self._pick(number)
         key = KEYS.get(host or "", host)
         if host is None:
             return
-        full = key is not None and len(self._there(key)) >= MOST and self.guests[guest] != key
-        assert self.strangers.change_address(guest, host) is not full
+        full = key is not None and len(self._there(key)) >= MOST and self.peers[peer] != key
+        assert self.unknown_hosts.change_address(peer, host) is not full
         if not full:
-            self.guests[guest] = key
+            self.peers[peer] = key
 
-    @precondition(lambda self: self.guests)
+    @precondition(lambda self: self.peers)
     @rule(number=st.integers(0, 50))
     def leave(self, number: int) -> None:
         self._leave(self._pick(number))
 
-    def _leave(self, guest: BudgetedConnection) -> None:
-        del self.guests[guest]
-        self.strangers.remove(guest)
+    def _leave(self, peer: BudgetedConnection) -> None:
+        del self.peers[peer]
+        self.unknown_hosts.remove(peer)
 
     @invariant()
     def sums_are_right(self) -> None:
-        assert self.strangers.held == sum(guest.held for guest in self.guests)
-        assert self.strangers.held <= BUDGET * 5 // 4
+        assert self.unknown_hosts.held == sum(peer.held for peer in self.peers)
+        assert self.unknown_hosts.held <= BUDGET * 5 // 4
 
     @invariant()
     def nobody_waits_for_nothing(self) -> None:
-        if self.strangers.held > BUDGET or any(guest.state is BudgetState.READING for guest in self.guests):
+        if self.unknown_hosts.held > BUDGET or any(peer.state is BudgetState.READING for peer in self.peers):
             return
-        for guest, host in self.guests.items():
+        for peer, host in self.peers.items():
             assert host is not None
-            assert sum(other.held for other in self._there(host)) > SHARE, guest
+            assert sum(other.held for other in self._there(host)) > SHARE, peer
 
     def teardown(self) -> None:
-        for guest in list(self.guests):
-            self._leave(guest)
-        assert self.strangers.held == 0
-        assert self.strangers.admit(BudgetedConnection(), "192.0.2.1")
+        for peer in list(self.peers):
+            self._leave(peer)
+        assert self.unknown_hosts.held == 0
+        assert self.unknown_hosts.admit(BudgetedConnection(), "192.0.2.1")
 
 
 TestCrowd = Crowd.TestCase

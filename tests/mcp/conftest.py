@@ -14,7 +14,7 @@ def shop() -> ToyMcpServer:
 
 
 @pytest.fixture
-def desk(shop: ToyMcpServer) -> McpStdioHarness:
+def peer(shop: ToyMcpServer) -> McpStdioHarness:
     return McpStdioHarness(shop.offer())
 
 

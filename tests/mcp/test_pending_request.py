@@ -14,20 +14,20 @@ from tests.mcp.http_harness import McpHttpHarness, stream_messages
 from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer, modern
 
 
-def test_non_json_result_is_a_bug(desk: McpStdioHarness) -> None:
-    handlers = cast("dict[str, Any]", desk.server._conversation._answers.handlers)
+def test_non_json_result_is_a_bug(peer: McpStdioHarness) -> None:
+    handlers = cast("dict[str, Any]", peer.server._conversation._answers.handlers)
     handlers["odd"] = lambda params, call: {"weight": nan}
-    desk.book.logs.bugs = True
-    assert desk.request("odd", **modern())["code"] == -32603
-    assert desk.request("tools/list", **modern())["resultType"] == "complete"
+    peer.book.logs.bugs = True
+    assert peer.request("odd", **modern())["code"] == -32603
+    assert peer.request("tools/list", **modern())["resultType"] == "complete"
 
 
 @pytest.mark.parametrize(("name", "done"), [("echo", [{"word": "x"}]), ("wait", ["x", "end of x"]), ("ring", ["x"])])
-def test_tool_that_closes_its_client(desk: McpStdioHarness, shop: ToyMcpServer, name: str, done: list[object]) -> None:
-    desk.open()
-    conversation = desk.server._conversation
+def test_tool_that_closes_its_client(peer: McpStdioHarness, shop: ToyMcpServer, name: str, done: list[object]) -> None:
+    peer.open()
+    conversation = peer.server._conversation
     shop.on_begin = conversation.close
-    assert desk.send(id="a", method="tools/call", params={"name": name, "arguments": {"word": "x"}}) == []
+    assert peer.send(id="a", method="tools/call", params={"name": name, "arguments": {"word": "x"}}) == []
     assert (shop.done, conversation.busy) == (done, False)
     assert [tell("in") for tell in shop.ringing] == [False] * len(shop.ringing)
 

@@ -11,8 +11,8 @@ from svc_proto.mcp.polling import POLL_INTERVAL, watch_by_polling
 from tests.mcp.stdio_harness import McpStdioHarness
 
 
-def test_change_is_reported_once(desk: McpStdioHarness) -> None:
-    engine: Engine = desk.engine
+def test_change_is_reported_once(peer: McpStdioHarness) -> None:
+    engine: Engine = peer.engine
     words = iter(["a", "a", "b", None, "b", "c", "c"])
     told: list[float] = []
 
@@ -28,10 +28,10 @@ def test_change_is_reported_once(desk: McpStdioHarness) -> None:
 
     stops: list[Callable[[], None]] = []
     begun = engine.now.mono
-    desk.act(lambda: stops.append(watch_by_polling(engine, read, tell)))
+    peer.act(lambda: stops.append(watch_by_polling(engine, read, tell)))
     for _ in range(5):
-        desk.after(POLL_INTERVAL)
+        peer.after(POLL_INTERVAL)
     assert told == [round(2 * POLL_INTERVAL), round(5 * POLL_INTERVAL)]
-    desk.act(stops[0])
-    desk.after(10 * POLL_INTERVAL)
+    peer.act(stops[0])
+    peer.after(10 * POLL_INTERVAL)
     assert next(words) == "c"  # polling has stopped

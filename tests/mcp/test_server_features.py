@@ -10,128 +10,128 @@ from svc_proto.basics.errors import ToolError
 from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
 
 
-def test_tools(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
-    desk.open()
-    listed = {tool["name"]: tool for tool in desk.request("tools/list")["tools"]}
+def test_tools(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
+    peer.open()
+    listed = {tool["name"]: tool for tool in peer.request("tools/list")["tools"]}
     assert listed["echo"]["inputSchema"]["properties"] == {"word": {"type": "string"}}
     hints = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False, "openWorldHint": True}
     assert listed["echo"]["annotations"] == {"title": "Echo", **hints}
-    assert desk.request("tools/list", cursor="x")["code"] == -32602
-    assert desk.request("tools/call", name="echo")["content"] == [{"type": "text", "text": "None"}]
-    failed = desk.request("tools/call", name="fail", arguments={})
+    assert peer.request("tools/list", cursor="x")["code"] == -32602
+    assert peer.request("tools/call", name="echo")["content"] == [{"type": "text", "text": "None"}]
+    failed = peer.request("tools/call", name="fail", arguments={})
     assert failed == {"content": [{"type": "text", "text": "no bread"}], "isError": True}
-    wrong = desk.request("tools/call", name="echo", arguments={"word": []})
+    wrong = peer.request("tools/call", name="echo", arguments={"word": []})
     assert wrong == {"content": [{"type": "text", "text": "the argument word must be a string"}], "isError": True}
-    assert desk.request("tools/call", name="nope")["code"] == -32602
-    assert desk.request("tools/call", name=5)["code"] == -32602
-    assert desk.request("tools/call", name="echo", arguments=[])["code"] == -32602
-    assert desk.request("nope")["code"] == -32601
+    assert peer.request("tools/call", name="nope")["code"] == -32602
+    assert peer.request("tools/call", name=5)["code"] == -32602
+    assert peer.request("tools/call", name="echo", arguments=[])["code"] == -32602
+    assert peer.request("nope")["code"] == -32601
 
 
-def test_object_result_has_text_and_structured_content(desk: McpStdioHarness) -> None:
-    desk.open()
-    assert desk.request("tools/call", name="weigh", arguments={"word": "flour"}) == {
+def test_object_result_has_text_and_structured_content(peer: McpStdioHarness) -> None:
+    peer.open()
+    assert peer.request("tools/call", name="weigh", arguments={"word": "flour"}) == {
         "content": [{"type": "text", "text": '{"grams":7,"of":"flour"}'}],
         "structuredContent": {"grams": 7, "of": "flour"},
         "isError": False,
     }
 
 
-def test_deferred_tool(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
-    desk.open()
-    assert desk.send(id="a", method="tools/call", params={"name": "ring", "arguments": {"word": "Ann"}}) == []
-    assert desk.send(id="b", method="tools/call", params={"name": "ring", "arguments": {"word": "Bob"}}) == []
-    told = [*desk.act(partial(shop.ringing[1], "out")), *desk.act(partial(shop.ringing[0], "in"))]
+def test_deferred_tool(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
+    peer.open()
+    assert peer.send(id="a", method="tools/call", params={"name": "ring", "arguments": {"word": "Ann"}}) == []
+    assert peer.send(id="b", method="tools/call", params={"name": "ring", "arguments": {"word": "Bob"}}) == []
+    told = [*peer.act(partial(shop.ringing[1], "out")), *peer.act(partial(shop.ringing[0], "in"))]
     assert [(each["id"], each["result"]["content"][0]["text"]) for each in told] == [
         ("b", "Bob: out"),
         ("a", "Ann: in"),
     ]
     assert shop.ringing[0]("again") is False
-    desk.send(id="c", method="tools/call", params={"name": "ring", "_meta": {"progressToken": "p"}})
-    (answer,) = desk.act(partial(shop.ringing[2], "in"))
-    assert (answer["id"], desk.after(60.0), desk.engine.next_deadline()) == ("c", [], None)  # no further progress
+    peer.send(id="c", method="tools/call", params={"name": "ring", "_meta": {"progressToken": "p"}})
+    (answer,) = peer.act(partial(shop.ringing[2], "in"))
+    assert (answer["id"], peer.after(60.0), peer.engine.next_deadline()) == ("c", [], None)  # no further progress
     assert (
-        desk.request("tools/call", name="ring", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
+        peer.request("tools/call", name="ring", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
     )
     for name in ("ring", "knock"):
-        shut = desk.request("tools/call", name=name, arguments={"word": "shut"})
+        shut = peer.request("tools/call", name=name, arguments={"word": "shut"})
         assert shut == {"content": [{"type": "text", "text": "it is shut"}], "isError": True}
 
 
-def test_deferred_tool_errors(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
-    desk.open()
+def test_deferred_tool_errors(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
+    peer.open()
     for number in range(2):
-        assert desk.send(id=f"n{number}", method="tools/call", params={"name": "ring"}) == []
-    (failed,) = desk.act(partial(shop.ringing[0], ToolError("no key")))
-    (broken,) = desk.act(partial(shop.ringing[1], ZeroDivisionError()))
+        assert peer.send(id=f"n{number}", method="tools/call", params={"name": "ring"}) == []
+    (failed,) = peer.act(partial(shop.ringing[0], ToolError("no key")))
+    (broken,) = peer.act(partial(shop.ringing[1], ZeroDivisionError()))
     assert failed["result"] == {"content": [{"type": "text", "text": "no key"}], "isError": True}
-    assert (broken["error"]["code"], desk.request("ping")) == (-32603, {})
+    assert (broken["error"]["code"], peer.request("ping")) == (-32603, {})
 
 
-def test_deferred_tools_in_order(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
-    desk.open()
+def test_deferred_tools_in_order(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
+    peer.open()
     for number, word in enumerate("abcd"):
         params = {"name": "turn" if word == "c" else "knock", "arguments": {"word": word}}
-        assert desk.send(id=f"n{number}", method="tools/call", params=params) == []
+        assert peer.send(id=f"n{number}", method="tools/call", params=params) == []
     assert shop.done == ["a"]
-    (first,) = desk.act(partial(shop.ringing[0], "in"))
+    (first,) = peer.act(partial(shop.ringing[0], "in"))
     assert (first["id"], shop.done) == ("n0", ["a", "b"])
-    (second,) = desk.act(partial(shop.ringing[1], "in"))
+    (second,) = peer.act(partial(shop.ringing[1], "in"))
     assert (second["id"], shop.done) == ("n1", ["a", "b", "c"])
-    assert desk.send(method="notifications/cancelled", params={"requestId": "n2"}) == []
+    assert peer.send(method="notifications/cancelled", params={"requestId": "n2"}) == []
     assert shop.done[2:] == ["c", "end of c", "d"]
-    assert desk.send(method="notifications/cancelled", params={"requestId": "n3"}) == []
-    assert desk.send(id="e", method="tools/call", params={"name": "knock", "arguments": {"word": "e"}}) == []
-    assert desk.send(method="notifications/cancelled", params={"requestId": "e"}) == []
+    assert peer.send(method="notifications/cancelled", params={"requestId": "n3"}) == []
+    assert peer.send(id="e", method="tools/call", params={"name": "knock", "arguments": {"word": "e"}}) == []
+    assert peer.send(method="notifications/cancelled", params={"requestId": "e"}) == []
     assert [tell("in") for tell in shop.ringing[2:]] == [False, False]
     assert (
-        desk.request("tools/call", name="knock", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
+        peer.request("tools/call", name="knock", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
     )
 
 
-def test_deferred_tool_with_elicitation(desk: McpStdioHarness, shop: ToyMcpServer) -> None:
-    desk.open()
-    assert desk.request("tools/call", name="call", arguments={"word": "Ann"})["isError"] is True
+def test_deferred_tool_with_elicitation(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
+    peer.open()
+    assert peer.request("tools/call", name="call", arguments={"word": "Ann"})["isError"] is True
     shop.asks_there = True
-    assert desk.send(id="a", method="tools/call", params={"name": "call", "arguments": {"word": "Ann"}}) == []
-    assert desk.act(partial(shop.ringing[0], "in"))[0]["result"]["isError"] is False
-    said = desk.request("tools/call", name="call", arguments={"word": "nobody"})["content"]
+    assert peer.send(id="a", method="tools/call", params={"name": "call", "arguments": {"word": "Ann"}}) == []
+    assert peer.act(partial(shop.ringing[0], "in"))[0]["result"]["isError"] is False
+    said = peer.request("tools/call", name="call", arguments={"word": "nobody"})["content"]
     assert said == [{"type": "text", "text": "nobody: nobody"}]
 
 
 def test_read_only_client_has_reading_tools_only(shop: ToyMcpServer) -> None:
-    desk = McpStdioHarness(evolve(shop.offer(), may_act=lambda: False))
-    desk.open()
-    assert desk.request("tools/list")["tools"] == []
-    assert "may only look" in desk.request("tools/call", name="echo")["content"][0]["text"]
+    peer = McpStdioHarness(evolve(shop.offer(), may_act=lambda: False))
+    peer.open()
+    assert peer.request("tools/list")["tools"] == []
+    assert "may only look" in peer.request("tools/call", name="echo")["content"][0]["text"]
     assert shop.done == []
 
 
-def test_resources(desk: McpStdioHarness) -> None:
-    desk.open()
-    assert desk.request("resources/list")["resources"] == [
+def test_resources(peer: McpStdioHarness) -> None:
+    peer.open()
+    assert peer.request("resources/list")["resources"] == [
         {"uri": "shop://sign", "name": "sign", "description": "s", "mimeType": "text/plain"},
         {"uri": "shop://photo", "name": "photo", "description": "p", "mimeType": "image/png"},
         {"uri": "shop://shut", "name": "shut", "description": "x", "mimeType": "text/plain"},
     ]
-    assert desk.request("resources/templates/list") == {"resourceTemplates": []}
+    assert peer.request("resources/templates/list") == {"resourceTemplates": []}
     sign = {"uri": "shop://sign", "mimeType": "text/plain", "text": "open"}
-    assert desk.request("resources/read", uri="shop://sign") == {"contents": [sign]}
+    assert peer.request("resources/read", uri="shop://sign") == {"contents": [sign]}
     photo = {"uri": "shop://photo", "mimeType": "image/png", "blob": "iVBORw=="}
-    assert desk.request("resources/read", uri="shop://photo") == {"contents": [photo]}
-    shut = desk.request("resources/read", uri="shop://shut")
+    assert peer.request("resources/read", uri="shop://photo") == {"contents": [photo]}
+    shut = peer.request("resources/read", uri="shop://shut")
     assert (shut["message"], shut["data"]) == ("it is shut", {"uri": "shop://shut"})
     for uri in ("shop://nope", 5):
-        assert desk.request("resources/read", uri=uri)["data"] == {"uri": str(uri)}
+        assert peer.request("resources/read", uri=uri)["data"] == {"uri": str(uri)}
 
 
-def test_prompts(desk: McpStdioHarness) -> None:
-    desk.open()
-    (listed,) = desk.request("prompts/list")["prompts"]
+def test_prompts(peer: McpStdioHarness) -> None:
+    peer.open()
+    (listed,) = peer.request("prompts/list")["prompts"]
     assert [argument["name"] for argument in listed["arguments"]] == ["what", "who"]
-    filled = desk.request("prompts/get", name="buy", arguments={"what": "{who}", "who": "Ann"})
+    filled = peer.request("prompts/get", name="buy", arguments={"what": "{who}", "who": "Ann"})
     assert filled["messages"][0]["content"]["text"] == "Buy {who} for Ann."
-    assert desk.request("prompts/get", name="buy", arguments={"what": "tea"})["code"] == -32602
-    assert desk.request("prompts/get", name="buy", arguments=[])["code"] == -32602
-    assert desk.request("prompts/get", name=[])["code"] == -32602
-    assert desk.request("prompts/get")["code"] == -32602
+    assert peer.request("prompts/get", name="buy", arguments={"what": "tea"})["code"] == -32602
+    assert peer.request("prompts/get", name="buy", arguments=[])["code"] == -32602
+    assert peer.request("prompts/get", name=[])["code"] == -32602
+    assert peer.request("prompts/get")["code"] == -32602

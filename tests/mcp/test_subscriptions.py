@@ -18,57 +18,57 @@ SIGN = "shop://sign"
 UPDATED = {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": SIGN}}
 
 
-def test_updates_are_sent_once_a_second(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
-    assert desk.open()["capabilities"]["resources"] == {"subscribe": True}
-    assert desk.request("resources/unsubscribe", uri=SIGN) == {}
-    assert desk.request("resources/subscribe", uri=SIGN) == desk.request("resources/subscribe", uri=SIGN) == {}
+def test_updates_are_sent_once_a_second(shop: ToyMcpServer, peer: McpStdioHarness) -> None:
+    assert peer.open()["capabilities"]["resources"] == {"subscribe": True}
+    assert peer.request("resources/unsubscribe", uri=SIGN) == {}
+    assert peer.request("resources/subscribe", uri=SIGN) == peer.request("resources/subscribe", uri=SIGN) == {}
     assert len(shop.watching) == 1
-    assert [said for _ in range(5) for said in desk.act(shop.turn_sign)] == [UPDATED]
-    assert desk.after(UPDATE_INTERVAL / 2) == []
-    assert desk.act(shop.turn_sign) == []
-    assert desk.after(UPDATE_INTERVAL / 2) == [UPDATED]
-    assert desk.after(10 * UPDATE_INTERVAL) == []
-    assert [said for _ in range(2) for said in desk.act(shop.turn_sign)] == [UPDATED]
-    assert desk.request("resources/unsubscribe", uri=SIGN) == {}
-    assert desk.after(UPDATE_INTERVAL) == []
+    assert [said for _ in range(5) for said in peer.act(shop.turn_sign)] == [UPDATED]
+    assert peer.after(UPDATE_INTERVAL / 2) == []
+    assert peer.act(shop.turn_sign) == []
+    assert peer.after(UPDATE_INTERVAL / 2) == [UPDATED]
+    assert peer.after(10 * UPDATE_INTERVAL) == []
+    assert [said for _ in range(2) for said in peer.act(shop.turn_sign)] == [UPDATED]
+    assert peer.request("resources/unsubscribe", uri=SIGN) == {}
+    assert peer.after(UPDATE_INTERVAL) == []
     assert shop.watching == []
 
 
-def test_invalid_subscriptions(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
-    assert desk.request("resources/subscribe", uri=SIGN)["code"] == -32600
-    desk.open()
-    refused = desk.request("resources/subscribe", uri="shop://photo")
+def test_invalid_subscriptions(shop: ToyMcpServer, peer: McpStdioHarness) -> None:
+    assert peer.request("resources/subscribe", uri=SIGN)["code"] == -32600
+    peer.open()
+    refused = peer.request("resources/subscribe", uri="shop://photo")
     assert (refused["code"], "does not say when it changes" in refused["message"]) == (-32602, True)
-    assert desk.request("resources/subscribe", uri="shop://nothing")["code"] == -32002
-    assert desk.request("resources/subscribe", **modern(uri=SIGN))["code"] == -32601
-    assert desk.request("subscriptions/listen", notifications={})["code"] == -32601
-    found = desk.request("server/discover", **modern())
+    assert peer.request("resources/subscribe", uri="shop://nothing")["code"] == -32002
+    assert peer.request("resources/subscribe", **modern(uri=SIGN))["code"] == -32601
+    assert peer.request("subscriptions/listen", notifications={})["code"] == -32601
+    found = peer.request("server/discover", **modern())
     assert (STATELESS_VERSION in found["supportedVersions"], found["capabilities"]["resources"]) == (
         True,
         {"subscribe": True},
     )
 
 
-def test_updates_wait_for_a_slow_client(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
+def test_updates_wait_for_a_slow_client(shop: ToyMcpServer, peer: McpStdioHarness) -> None:
     def hold(holding: bool) -> list[Any]:
-        return desk.act(partial(desk.server.set_read_paused, holding))
+        return peer.act(partial(peer.server.set_read_paused, holding))
 
-    desk.open()
+    peer.open()
     assert hold(True) == []  # without a subscription
-    desk.request("resources/subscribe", uri=SIGN)
+    peer.request("resources/subscribe", uri=SIGN)
     assert hold(True) == []
     for _ in range(3):
-        assert desk.act(shop.turn_sign) == []
-        assert desk.after(UPDATE_INTERVAL) == []
+        assert peer.act(shop.turn_sign) == []
+        assert peer.after(UPDATE_INTERVAL) == []
     assert hold(False) == [UPDATED]
-    assert hold(True) == desk.act(shop.turn_sign) == hold(False) == []  # an update was just sent
-    assert desk.after(UPDATE_INTERVAL) == [UPDATED]
+    assert hold(True) == peer.act(shop.turn_sign) == hold(False) == []  # an update was just sent
+    assert peer.after(UPDATE_INTERVAL) == [UPDATED]
 
 
-def test_the_end_of_a_client(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
-    desk.open()
-    desk.request("resources/subscribe", uri=SIGN)
-    desk.stop()
+def test_the_end_of_a_client(shop: ToyMcpServer, peer: McpStdioHarness) -> None:
+    peer.open()
+    peer.request("resources/subscribe", uri=SIGN)
+    peer.stop()
     assert shop.watching == []
 
 
@@ -132,34 +132,34 @@ def end_of(identity: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": identity, "result": {"resultType": "complete", "_meta": meta}}
 
 
-def test_stateless_subscription_request(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
+def test_stateless_subscription_request(shop: ToyMcpServer, peer: McpStdioHarness) -> None:
     asked = listening(SIGN, "shop://photo", "shop://nothing", SIGN, toolsListChanged=True)
-    assert desk.send(id="l", method="subscriptions/listen", params=asked) == [
+    assert peer.send(id="l", method="subscriptions/listen", params=asked) == [
         acknowledged("l", resourceSubscriptions=[SIGN])
     ]
-    assert desk.send(id=5, method="subscriptions/listen", params=modern(notifications={})) == [acknowledged(5)]
+    assert peer.send(id=5, method="subscriptions/listen", params=modern(notifications={})) == [acknowledged(5)]
     updated = note("l", "resources/updated", uri=SIGN)
-    assert desk.act(shop.turn_sign) == [updated]
-    assert desk.act(shop.turn_sign) == []
-    assert desk.after(UPDATE_INTERVAL) == [updated]
-    assert desk.send(method="notifications/cancelled", params={"requestId": "l"}) == []
-    assert (shop.watching, desk.after(UPDATE_INTERVAL)) == ([], [])
-    assert desk.end() == [end_of(5)]
-    assert desk.is_closed
+    assert peer.act(shop.turn_sign) == [updated]
+    assert peer.act(shop.turn_sign) == []
+    assert peer.after(UPDATE_INTERVAL) == [updated]
+    assert peer.send(method="notifications/cancelled", params={"requestId": "l"}) == []
+    assert (shop.watching, peer.after(UPDATE_INTERVAL)) == ([], [])
+    assert peer.end() == [end_of(5)]
+    assert peer.is_closed
 
 
-def test_subscription_request_waits_for_its_reader(shop: ToyMcpServer, desk: McpStdioHarness) -> None:
-    desk.send(id="l", method="subscriptions/listen", params=listening(SIGN))
-    assert desk.act(partial(desk.server.set_read_paused, True)) == desk.act(shop.turn_sign) == []
-    assert desk.act(partial(desk.server.set_read_paused, False)) == [note("l", "resources/updated", uri=SIGN)]
-    assert desk.stop() == [end_of("l")]
+def test_subscription_request_waits_for_its_reader(shop: ToyMcpServer, peer: McpStdioHarness) -> None:
+    peer.send(id="l", method="subscriptions/listen", params=listening(SIGN))
+    assert peer.act(partial(peer.server.set_read_paused, True)) == peer.act(shop.turn_sign) == []
+    assert peer.act(partial(peer.server.set_read_paused, False)) == [note("l", "resources/updated", uri=SIGN)]
+    assert peer.stop() == [end_of("l")]
     assert shop.watching == []
 
 
-def test_required_members_of_a_subscription_request(desk: McpStdioHarness) -> None:
+def test_required_members_of_a_subscription_request(peer: McpStdioHarness) -> None:
     for wrong in ({}, {"notifications": 5}, {"notifications": {"resourceSubscriptions": 5}}, None):
         params = modern(notifications={"resourceSubscriptions": [5]}) if wrong is None else modern(**wrong)
-        assert desk.request("subscriptions/listen", **params)["code"] == -32602
+        assert peer.request("subscriptions/listen", **params)["code"] == -32602
 
 
 def test_subscription_requests_are_limited(web: McpHttpHarness, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,15 +89,15 @@ class PhoneHarness:
         remote: str = "ws://127.0.0.1:8767",
         safety: SafetySettings = TRUSTING,
         watched: bool = False,
-        handset: ScriptedBackend | None = None,
+        backend: ScriptedBackend | None = None,
         **config: Any,
     ) -> None:
         if not config.keys() & {"code", "token"}:
             config["code"] = "ABC123"
-        self.handset = handset or ScriptedBackend()
+        self.backend = backend or ScriptedBackend()
         self.news: list[Notify] = []
         self.phone = Phone(
-            PhoneConfig(remote=remote, **config), self.handset, safety, on_notify=self.news.append, watched=watched
+            PhoneConfig(remote=remote, **config), self.backend, safety, on_notify=self.news.append, watched=watched
         )
         self.engine = Engine(self.phone, entropy=counting_entropy())
         self.book = Playbook(self.engine)

@@ -8,16 +8,16 @@ NOW = Moment(100.0, 1_795_310_560.0)
 
 
 def test_emulator_is_a_backend() -> None:
-    handset: PhoneBackend = EmulatedPhone(name="Simulated")
-    assert handset.execute(PhoneCommand("GET", "/ping", {}), NOW) == CommandReply(
+    backend: PhoneBackend = EmulatedPhone(name="Simulated")
+    assert backend.execute(PhoneCommand("GET", "/ping", {}), NOW) == CommandReply(
         200, {"pong": True, "ts": 1_795_310_560_000}
     )
-    assert isinstance(handset.execute(PhoneCommand("GET", "/screenshot", {}), NOW), UploadReply)
+    assert isinstance(backend.execute(PhoneCommand("GET", "/screenshot", {}), NOW), UploadReply)
     assert isinstance(
-        handset.execute(PhoneCommand("POST", "/wait", {"timeoutMs": 1000}), NOW), DelayedReply | CommandReply
+        backend.execute(PhoneCommand("POST", "/wait", {"timeoutMs": 1000}), NOW), DelayedReply | CommandReply
     )
-    assert handset.on_uploaded("abc", "svc-relay") == CommandReply(200, {"media": "MEDIA:svc-relay://abc"})
-    assert isinstance(handset.status(NOW)["battery"], int)
+    assert backend.on_uploaded("abc", "svc-relay") == CommandReply(200, {"media": "MEDIA:svc-relay://abc"})
+    assert isinstance(backend.status(NOW)["battery"], int)
 
 
 def test_values() -> None:

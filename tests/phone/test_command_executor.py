@@ -19,11 +19,11 @@ OK = CommandReply(200, {"ok": True})
 
 
 def test_a_reply(rig: PhoneHarness) -> None:
-    rig.handset.answers["/tap"] = CommandReply(400, {"error": "x is missing"})
+    rig.backend.answers["/tap"] = CommandReply(400, {"error": "x is missing"})
     rig.command("/tap", body={"y": 5})
     rig.book << [Notify("performed", {"method": "POST", "path": "/tap", "status": 400}), SendMatcher(rig.end.ch)]
     assert rig.responses() == [("r1", 400, {"error": "x is missing"})]
-    assert rig.handset.asked == [PhoneCommand("POST", "/tap", {"y": 5}, "r1")]
+    assert rig.backend.asked == [PhoneCommand("POST", "/tap", {"y": 5}, "r1")]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_reply(rig: PhoneHarness) -> None:
 def test_where_the_arguments_are(rig: PhoneHarness, payload: dict[str, Any], body: dict[str, object]) -> None:
     rig.command("/tap", **payload)
     assert rig.responses() == [("r1", 200, {"ok": True})]
-    assert rig.handset.asked[0].body == body
+    assert rig.backend.asked[0].body == body
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_where_the_arguments_are(rig: PhoneHarness, payload: dict[str, Any], bod
 def test_malformed_commands_are_ignored(rig: PhoneHarness, payload: object) -> None:
     rig.message("bridge", "bridge.command", payload)
     rig.book << []
-    assert rig.handset.asked == []
+    assert rig.backend.asked == []
 
 
 def test_backend_bug_fails_one_command(rig: PhoneHarness) -> None:
-    rig.handset.answers["/tap"] = RuntimeError("secret")
+    rig.backend.answers["/tap"] = RuntimeError("secret")
     rig.command("/tap")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]
     assert "secret" not in repr(rig.book.logs)
@@ -73,7 +73,7 @@ def test_backend_bug_fails_one_command(rig: PhoneHarness) -> None:
 @pytest.mark.parametrize("value", [float("nan"), object(), {1, 2}])
 def test_non_json_result(rig: PhoneHarness, value: object) -> None:
     rig.book.logs.bugs = True
-    rig.handset.answers["/screen"] = CommandReply(200, {"value": value})
+    rig.backend.answers["/screen"] = CommandReply(200, {"value": value})
     rig.command("/screen")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]
     assert rig.new_notifications() == [Notify("performed", {"method": "POST", "path": "/screen", "status": 500})]
@@ -83,7 +83,7 @@ def test_non_json_result(rig: PhoneHarness, value: object) -> None:
 
 
 def test_delayed_reply(rig: PhoneHarness) -> None:
-    rig.handset.answers["/wait"] = DelayedReply(2.0, OK)
+    rig.backend.answers["/wait"] = DelayedReply(2.0, OK)
     rig.command("/wait")
     rig.book << []
     rig.command("/ping", "r2")
@@ -95,7 +95,7 @@ def test_delayed_reply(rig: PhoneHarness) -> None:
 
 
 def test_concurrent_commands_are_limited(rig: PhoneHarness) -> None:
-    rig.handset.answers["/wait"] = DelayedReply(2.0, OK)
+    rig.backend.answers["/wait"] = DelayedReply(2.0, OK)
     for number in range(64):
         rig.command("/wait", f"r{number}")
         rig.book << []
@@ -108,7 +108,7 @@ def test_concurrent_commands_are_limited(rig: PhoneHarness) -> None:
 
 
 def test_lost_socket_ends_pending_commands(rig: PhoneHarness) -> None:
-    rig.handset.answers["/wait"] = DelayedReply(0.5, OK)
+    rig.backend.answers["/wait"] = DelayedReply(0.5, OK)
     rig.command("/wait")
     rig.vanish()
     (offline,) = rig.book.drain_commands()
@@ -117,7 +117,7 @@ def test_lost_socket_ends_pending_commands(rig: PhoneHarness) -> None:
 
 
 def test_stop_ends_pending_commands(rig: PhoneHarness) -> None:
-    rig.handset.answers["/wait"] = DelayedReply(5.0, OK)
+    rig.backend.answers["/wait"] = DelayedReply(5.0, OK)
     rig.command("/wait")
     rig.book >> Stopping(10.0) << [SendMatcher(rig.end.ch)]
     rig.book >> Closed(rig.end.ch) << [Exit(0)]

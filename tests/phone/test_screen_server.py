@@ -88,15 +88,15 @@ def test_aborted_request_and_request_during_the_stop(virtual: SimulatedEnvironme
 
 def test_switches_have_their_state(virtual: SimulatedEnvironment) -> None:
     seen = PhoneScreen(virtual)
-    seen.handset.execute(PhoneCommand("POST", "/open_app", {"package": "com.android.settings"}), Moment(0, 0))
-    seen.handset.execute(PhoneCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
+    seen.backend.execute(PhoneCommand("POST", "/open_app", {"package": "com.android.settings"}), Moment(0, 0))
+    seen.backend.execute(PhoneCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
     network = seen.screen()
     nodes = network["screen"]["nodes"]
     assert {node["contentDescription"]: node["checked"] for node in nodes if "checked" in node} == {
         "Wi-Fi": True,
         "Mobile data": True,
     }
-    seen.handset.execute(PhoneCommand("POST", "/tap_text", {"text": "Wi-Fi"}), Moment(0, 0))
+    seen.backend.execute(PhoneCommand("POST", "/tap_text", {"text": "Wi-Fi"}), Moment(0, 0))
     flipped = seen.screen()
     assert [node["checked"] for node in flipped["screen"]["nodes"] if "checked" in node] == [False, True]
     assert flipped["tag"] != network["tag"]  # so that a waiting request ends
@@ -107,10 +107,10 @@ def test_touches_of_the_user(virtual: SimulatedEnvironment) -> None:
     mail = next(node for node in seen.screen()["screen"]["nodes"] if node["text"] == "Mail")["bounds"]
     x, y = (mail["left"] + mail["right"]) // 2, (mail["top"] + mail["bottom"]) // 2
     assert seen.request("POST", "/touch", {"kind": "tap", "x": x, "y": y}).json == {"ok": True}
-    assert seen.handset.foreground == "com.example.mail"
-    assert seen.handset.gestures[-1].kind == "tap"
+    assert seen.backend.foreground == "com.example.mail"
+    assert seen.backend.gestures[-1].kind == "tap"
     assert seen.request("POST", "/touch", {"kind": "key", "key": "home"}).status == 200
-    assert seen.handset.foreground != "com.example.mail"
+    assert seen.backend.foreground != "com.example.mail"
     assert seen.request("POST", "/touch", {"kind": "key", "key": "lock_screen"}).status == 200
     refused = seen.request("POST", "/touch", {"kind": "tap", "x": x, "y": y})
     assert (refused.status, refused.json["code"]) == (400, "not_done")
@@ -137,7 +137,7 @@ def test_confirmations_of_the_user(virtual: SimulatedEnvironment) -> None:
         assert sending.finish().status == status
         late = seen.request("POST", "/answer", answer)
         assert (late.status, late.json["code"]) == (409, "not_open")
-    assert len(seen.handset.outbox) == 1
+    assert len(seen.backend.outbox) == 1
     sending = client.begin("POST", "/send_sms", body, headers=bearer(seen.token))
     virtual.wait_until(lambda: bool(seen.service.phone.gate.confirmations()))
     (question,) = seen.screen()["questions"]
@@ -236,9 +236,9 @@ def test_session_is_stored_for_the_next_start(virtual: SimulatedEnvironment) -> 
     virtual.wait_until(lambda: seen.written(PHONE_SESSION) == seen.token)
 
 
-def playbook(handset: ScriptedBackend) -> tuple[Playbook, PhoneScreenServer]:
+def playbook(backend: ScriptedBackend) -> tuple[Playbook, PhoneScreenServer]:
     phone = PhoneScreenServer(
-        PhoneConfig(remote="ws://127.0.0.1:1", code="ABC123"), handset, SafetySettings(), url="http://x"
+        PhoneConfig(remote="ws://127.0.0.1:1", code="ABC123"), backend, SafetySettings(), url="http://x"
     )
     return Playbook(Engine(phone, entropy=counting_entropy())), phone
 
@@ -268,12 +268,12 @@ def test_unwritable_home() -> None:
 
 
 def test_unexpected_backend_replies() -> None:
-    handset = ScriptedBackend()
-    handset.answers = {
+    backend = ScriptedBackend()
+    backend.answers = {
         "/screen": DelayedReply(1.0, CommandReply(200, {})),
         "/tap": DelayedReply(1.0, CommandReply(200, {})),
     }
-    book, phone = playbook(handset)
+    book, phone = playbook(backend)
     book >> Started()
     (order,) = book.drain_commands()
     assert isinstance(order, WriteConfig)

@@ -105,13 +105,13 @@ def test_status_every_thirty_seconds() -> None:
 def test_status_bug_is_logged_and_the_next_status_follows() -> None:
     rig = PhoneHarness()
     rig.opened()
-    rig.handset.fault = RuntimeError("secret")
+    rig.backend.fault = RuntimeError("secret")
     rig.welcome()
     assert rig.sent_envelopes() == []
     assert rig.is_in(S.ONLINE)
     assert [log.event for log in rig.book.logs] == ["bug"]
     assert "secret" not in repr(rig.book.logs)
-    rig.handset.fault = None
+    rig.backend.fault = None
     rig.book.after(30.0)
     assert [said.type for said in rig.sent_envelopes()] == ["bridge.status"]
 
@@ -243,7 +243,7 @@ def test_messages_out_of_place_are_ignored() -> None:
 def test_full_connection_becomes_writable_again() -> None:
     rig = PhoneHarness()
     rig.online()
-    rig.handset.answers["/screen"] = CommandReply(200, {"noise": "".join(sha256_hex(str(n)) for n in range(16_000))})
+    rig.backend.answers["/screen"] = CommandReply(200, {"noise": "".join(sha256_hex(str(n)) for n in range(16_000))})
     rig.command("/screen")
     (data,) = [command.data for command in rig.book.drain_commands() if isinstance(command, Send)]
     assert len(data) > 256 * 1024  # high water
@@ -280,7 +280,7 @@ ENVELOPES = st.fixed_dictionaries(
 @given(state=st.sampled_from(["signing in", "online"]), data=st.data())
 def test_no_message_makes_the_phone_raise(state: str, data: st.DataObject) -> None:
     rig = PhoneHarness()
-    rig.handset.answers = {
+    rig.backend.answers = {
         "/wait": DelayedReply(3.0, CommandReply(200, {})),
         "/screenshot": UploadReply("s.png", "image/png", b"png"),
         "/bug": RuntimeError("bug"),

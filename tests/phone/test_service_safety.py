@@ -50,7 +50,7 @@ def is_over(rig: PhoneHarness, key: str) -> bool:
 
 
 def performed(rig: PhoneHarness) -> list[str]:
-    return [command.request_id for command in rig.handset.asked]
+    return [command.request_id for command in rig.backend.asked]
 
 
 # --- confirmations ------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_remembered_answer(answers: ConfirmationPolicy, status: int) -> None:
 
 def test_slow_allowed_command() -> None:
     rig = with_keyboard()
-    rig.handset.answers["/send_sms"] = DelayedReply(15.0, CommandReply(200, {"status": "sent"}))
+    rig.backend.answers["/send_sms"] = DelayedReply(15.0, CommandReply(200, {"status": "sent"}))
     key = ask(rig, "r1", "/send_sms", {"to": "1", "body": "x"})
     assert decide(rig, key, allow=True) == []
     rig.book.after(15.0)
@@ -115,7 +115,7 @@ def test_slow_allowed_command() -> None:
 
 def test_a_bug_after_an_allow_is_the_answer() -> None:
     rig = with_keyboard()
-    rig.handset.answers["/tap_text"] = RuntimeError("secret")
+    rig.backend.answers["/tap_text"] = RuntimeError("secret")
     assert decide(rig, ask(rig), allow=True) == [("r1", 500, {"error": "internal error, reference bug-1"})]
     assert rig.phone.gate.log.entries()[0].status is ActivityStatus.FAILED
 
@@ -151,7 +151,7 @@ def test_stop_resets_the_gates() -> None:
     rig.book >> Stopping(5.0)
     rig.book.drain_commands()
     assert not rig.phone.gate.is_armed
-    assert not rig.handset.consents.screen_capture
+    assert not rig.backend.consents.screen_capture
     assert rig.phone.gate.confirmations() == []
     assert key == "c1"
 
@@ -205,7 +205,7 @@ def test_master_is_off_by_default() -> None:
     assert said.payload["unattended"]["enabled"] is True
     rig.type("chip on")
     assert rig.sent_envelopes() == []
-    rig.handset.usable = False
+    rig.backend.usable = False
     rig.command("/tap", "r3")
     assert [(status, result["error_code"]) for _, status, result in rig.responses()] == [(423, "keyguard_blocked")]
 
@@ -240,7 +240,7 @@ def test_idle_while_the_relay_is_away() -> None:
 
 
 def test_a_store_build() -> None:
-    rig = with_keyboard(handset=ScriptedBackend("googlePlay"))
+    rig = with_keyboard(backend=ScriptedBackend("googlePlay"))
     rig.type("on")
     rig.book.drain_commands()
     rig.command("/screen")
@@ -258,7 +258,7 @@ def test_a_store_build() -> None:
 
 def test_uploads_are_logged() -> None:
     rig = with_keyboard()
-    rig.handset.answers["/screenshot"] = PICTURE
+    rig.backend.answers["/screenshot"] = PICTURE
     rig.command("/screenshot", "good")
     end = rig.connected()
     end.receive(rig.book.drain_commands())

@@ -14,7 +14,7 @@ PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
 
 def upload(rig: PhoneHarness) -> RelayEnd:
     """Start an upload and return the relay's end of its connection."""
-    rig.handset.answers["/screenshot"] = PICTURE
+    rig.backend.answers["/screenshot"] = PICTURE
     rig.command("/screenshot")
     connect = rig.book.order(Connect)
     assert (connect.host, connect.port, connect.tls) == ("127.0.0.1", 8767, False)
@@ -36,7 +36,7 @@ def test_an_upload(rig: PhoneHarness) -> None:
     rig.book >> end.answer(200, b'{"ok":true,"token":"abc"}')
     assert Abort(end.ch) in rig.book.drain_commands()
     assert rig.responses() == [("r1", 200, {"media": "MEDIA:hermes-relay://abc"})]
-    assert rig.handset.uploads == [("abc", "hermes-relay")]
+    assert rig.backend.uploads == [("abc", "hermes-relay")]
     rig.book >> Closed(end.ch) << []
 
 
@@ -58,7 +58,7 @@ def test_refused_upload(rig: PhoneHarness, status: int, body: bytes, problem: st
 
 
 def test_an_upload_without_a_connection(rig: PhoneHarness) -> None:
-    rig.handset.answers["/screenshot"] = PICTURE
+    rig.backend.answers["/screenshot"] = PICTURE
     rig.command("/screenshot")
     rig.book.fail(rig.book.order(Connect), FailureKind.UNREACHABLE)
     assert rig.responses() == [("r1", 500, {"error": "the file could not be uploaded: unreachable"})]
@@ -80,7 +80,7 @@ def test_an_upload_when_the_socket_is_lost(rig: PhoneHarness) -> None:
 
 
 def test_an_upload_when_the_phone_is_stopped(rig: PhoneHarness) -> None:
-    rig.handset.answers["/screenshot"] = PICTURE
+    rig.backend.answers["/screenshot"] = PICTURE
     rig.command("/screenshot")
     connect = rig.book.order(Connect)
     rig.book >> Stopping(10.0) << [Cancel(connect.op), SendMatcher(rig.end.ch)]
@@ -89,7 +89,7 @@ def test_an_upload_when_the_phone_is_stopped(rig: PhoneHarness) -> None:
 
 def test_unencodable_file_part(rig: PhoneHarness) -> None:
     rig.book.logs.bugs = True
-    rig.handset.answers["/screenshot"] = UploadReply("screen.png", "image/\n", b"")
+    rig.backend.answers["/screenshot"] = UploadReply("screen.png", "image/\n", b"")
     rig.command("/screenshot")
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]
 
@@ -97,6 +97,6 @@ def test_unencodable_file_part(rig: PhoneHarness) -> None:
 def test_a_bug_after_the_upload(rig: PhoneHarness) -> None:
     end = upload(rig)
     end.receive(rig.book.drain_commands())
-    rig.handset.fault = RuntimeError("bug")
+    rig.backend.fault = RuntimeError("bug")
     rig.book >> end.answer(200, b'{"token":"abc"}')
     assert rig.responses() == [("r1", 500, {"error": "internal error, reference bug-1"})]

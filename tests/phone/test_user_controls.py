@@ -40,15 +40,15 @@ def test_yes_and_no_and_always() -> None:
     rig.book >> Received(KEYS, b"\r\n")
     commands = rig.book.drain_commands()
     assert notes(commands) == ["c1 allowed"]
-    assert [call.path for call in rig.handset.asked] == ["/tap_text"]
+    assert [call.path for call in rig.backend.asked] == ["/tap_text"]
     ask(rig, "r2")
     assert say(rig, "n") == ["c2 denied"]
-    assert len(rig.handset.asked) == 1
+    assert len(rig.backend.asked) == 1
     ask(rig, "r3")
     assert say(rig, "a") == ["c3 allowed, not to be asked again"]
     rig.command("/tap_text", "r4", body={"text": "send"})
     assert rig.book.drain_commands()[0] == Notify("performed", {"method": "POST", "path": "/tap_text", "status": 200})
-    assert len(rig.handset.asked) == 3
+    assert len(rig.backend.asked) == 3
 
 
 def test_an_answer_to_nothing() -> None:
@@ -63,9 +63,9 @@ def test_several_confirmations_need_a_named_answer() -> None:
     rig = with_keyboard()
     first, second = ask(rig, "r1"), ask(rig, "r2")
     assert say(rig, "y") == [f"several questions are open: say for example y {first}"]
-    assert rig.handset.asked == []
+    assert rig.backend.asked == []
     assert say(rig, f"y {second}") == [f"{second} allowed"]
-    assert [call.request_id for call in rig.handset.asked] == ["r2"]
+    assert [call.request_id for call in rig.backend.asked] == ["r2"]
     assert say(rig, "n") == [f"{first} denied"]
 
 
@@ -76,7 +76,7 @@ def test_yes_for_an_expired_confirmation() -> None:
     second = ask(rig, "r2")
     rig.book.after(1.9).drain_commands()
     assert say(rig, "y") == [f"the question before this one has just lapsed: say y {second} if you mean this one"]
-    assert rig.handset.asked == []
+    assert rig.backend.asked == []
     assert say(rig, f"y {first}") == [f"there is no question {first}"]
     rig.book.after(0.1).drain_commands()
     assert say(rig, "y") == [f"{second} allowed"]
@@ -103,7 +103,7 @@ def test_switches() -> None:
     assert say(rig, "capture off") == ["capture off"]
     assert say(rig, "overlay off") == ["overlay off"]
     assert say(rig, "accessibility off") == ["accessibility off"]
-    consents = rig.handset.consents
+    consents = rig.backend.consents
     assert (consents.accessibility, consents.screen_capture, consents.overlay) == (False, False, False)
     assert say(rig, "off") == ["master off"]
     assert say(rig, "on") == [ACCESSIBILITY_HINT]
@@ -111,7 +111,7 @@ def test_switches() -> None:
 
 
 def test_a_store_build_has_nothing_to_turn_on() -> None:
-    rig = with_keyboard(SafetySettings(), handset=ScriptedBackend("googlePlay"))
+    rig = with_keyboard(SafetySettings(), backend=ScriptedBackend("googlePlay"))
     assert say(rig, "on") == ["this build has no Device Control"]
 
 
@@ -121,7 +121,7 @@ def test_off_denies_pending_confirmations() -> None:
     rig.book >> Received(KEYS, b"off\n")
     rig.book.drain_commands()
     assert [tell.fields.get("status") for tell in rig.new_notifications() if tell.event == "performed"] == [403]
-    assert rig.handset.asked == []
+    assert rig.backend.asked == []
 
 
 # --- the end of the keyboard --------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_no_keyboard_denies_confirmations(end: ReadClosed | Closed | Received) -
     rig.command("/tap_text", "r2", body={"text": "Send"})
     rig.book.drain_commands()
     assert [tell.fields["status"] for tell in rig.new_notifications() if tell.event == "performed"] == [403, 403]
-    assert rig.handset.asked == []
+    assert rig.backend.asked == []
     if not isinstance(end, Closed):
         rig.book >> Closed(KEYS) << []
 

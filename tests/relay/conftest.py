@@ -20,7 +20,7 @@ def paired(book: RelayHarness) -> PairedPhone:
 
 
 @pytest.fixture
-def guest(book: RelayHarness) -> OAuthTestClient:
+def app(book: RelayHarness) -> OAuthTestClient:
     return OAuthTestClient(book)
 
 

@@ -52,12 +52,12 @@ class CoordinatorHarness:
 
         self.book: RedisHarness[Relay] = RedisHarness(make)
         self.relay = self.book.made
-        fellows = self.relay.coordinator
-        assert isinstance(fellows, ClusterCoordinator)
-        self.fellows = fellows
+        coordinator = self.relay.coordinator
+        assert isinstance(coordinator, ClusterCoordinator)
+        self.coordinator = coordinator
         self.told = 0
         self.started: list[object] = []
-        self.run(fellows.start(), self.started)
+        self.run(coordinator.start(), self.started)
         self.book.open()
         self.book.new_commands()
         self.book.answers([b"1800000000", b"0"], 1)
@@ -84,7 +84,7 @@ class CoordinatorHarness:
         counted = not to_me and word not in ("hello", "beat", "bye")
         self.told += counted
         text = json.dumps({"from": node, "told": self.told, "word": word, "body": body or {}}).encode()
-        channel = f"svc:0:node:{self.fellows.node.id}" if to_me else "svc:0:all"
+        channel = f"svc:0:node:{self.coordinator.node.id}" if to_me else "svc:0:all"
         self.book.answers(Push([b"message", channel.encode(), text]))
 
     def new_messages(self) -> list[tuple[str, Any]]:

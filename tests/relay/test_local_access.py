@@ -16,7 +16,7 @@ PUBLIC = {"role": "public", "relay": {"url": "wss://home.example/relay"}}
 LAN = {"role": "lan", "relay": {"url": "ws://192.0.2.2:8767"}}
 
 
-def door_book(**config: object) -> RelayHarness:
+def local_harness(**config: object) -> RelayHarness:
     book = RelayHarness(RelayConfig(**HOME, **config))  # type: ignore[arg-type]  # members by name
     book.secrets |= {secret(book)} - {""}
     return book
@@ -49,13 +49,13 @@ def is_locked(book: RelayHarness) -> bool:
     ],
 )
 def test_configurations_that_require_the_secret(config: dict[str, object], locked: bool) -> None:
-    book = door_book(**config)
+    book = local_harness(**config)
     assert is_locked(book) is locked
     assert bool(secret(book)) is locked
 
 
 def test_every_local_route_requires_the_secret() -> None:
-    book = door_book(local_trust=LocalTrustPolicy.SECRET)
+    book = local_harness(local_trust=LocalTrustPolicy.SECRET)
     good = secret(book)
     for wrong in (None, "", good[:-1], good + "0", good[::-1] + "x", "f" * 64, "\xff"):
         answer = knock(book, wrong)
@@ -71,7 +71,7 @@ def test_every_local_route_requires_the_secret() -> None:
 
 
 def test_secret_is_not_accepted_from_remote_callers() -> None:
-    book = door_book(local_trust=LocalTrustPolicy.SECRET)
+    book = local_harness(local_trust=LocalTrustPolicy.SECRET)
     shown = [(HEADER, secret(book).encode())]
     assert knock(book, secret(book), peer=REMOTE).status == 403
     for header in ((b"x-forwarded-for", b"203.0.113.9"), (b"origin", b"http://localhost:3000")):
@@ -79,14 +79,14 @@ def test_secret_is_not_accepted_from_remote_callers() -> None:
 
 
 def test_phones_need_no_secret() -> None:
-    book = door_book(local_trust=LocalTrustPolicy.SECRET)
+    book = local_harness(local_trust=LocalTrustPolicy.SECRET)
     code = book.request("POST", "/pairing", headers=[(HEADER, secret(book).encode())]).json["code"]
     assert book.websocket().auth(pairing_code=code)["type"] == "auth.ok"
 
 
 @pytest.mark.parametrize("path", ["/pairing/register", "/pairing/mint"])
 def test_public_route_in_an_invite_requires_the_secret_permanently(path: str) -> None:
-    book = door_book()
+    book = local_harness()
     assert book.request("POST", path, {"code": "Q7M2ZK", "endpoints": [LAN, "odd"]}).status == 200
     assert not is_locked(book)
     assert book.request("POST", path, {"code": "Q7M2ZK", "endpoints": [LAN, PUBLIC]}).status == 200
@@ -122,7 +122,7 @@ def test_unreadable_public_route_note_requires_the_secret() -> None:
 
 
 def test_relays_that_share_a_home_share_the_secret() -> None:
-    first = door_book(shares_home=True)
+    first = local_harness(shares_home=True)
     assert is_locked(first)
     next_one = RelayHarness(RelayConfig(shares_home=True, begins=False, **HOME), files=first.files)  # type: ignore[arg-type]
     assert secret(next_one) == secret(first)
@@ -130,12 +130,12 @@ def test_relays_that_share_a_home_share_the_secret() -> None:
     alone = RelayHarness(RelayConfig(shares_home=True, begins=False, **HOME))  # type: ignore[arg-type]
     assert alone.events(Level.ERROR) == ["local secret not read"]
     assert [knock(alone).status, knock(alone, "").status] == [403, 403]
-    trusting = door_book(shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)
+    trusting = local_harness(shares_home=True, local_trust=LocalTrustPolicy.ADDRESS)
     assert not is_locked(trusting)
 
 
 def test_unstored_public_route_counts_until_the_restart() -> None:
-    book = door_book()
+    book = local_harness()
     book.refuse = (WriteConfig,)
     assert book.request("POST", "/pairing/register", {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
     assert book.events(Level.ERROR) == ["local secret not stored", "public route not stored"]

@@ -176,8 +176,8 @@ def test_flapping_phone_causes_few_updates(book: RelayHarness, agent: RelayMcpCl
 
 def test_read_only_scope_is_refused_on_acting_routes(book: RelayHarness) -> None:
     """Refuse acting routes for the read-only scope, whatever the tools declare."""
-    guest = OAuthTestClient(book).authorize(scope="bridge:read")
-    session = book.relay.sessions.find_by_access_token(guest.access, book.now)
+    app = OAuthTestClient(book).authorize(scope="bridge:read")
+    session = book.relay.sessions.find_by_access_token(app.access, book.now)
     assert session is not None
     phones = LocalPhoneControl(book.relay, session)
     for method, path, status in (("POST", "/tap", 403), ("POST", "/screen", 403), ("GET", "/bridge/devices", 200)):

@@ -14,7 +14,7 @@ PHONES = 50
 BOUND = 4200  # bytes for each: 3,370 with CPython 3.11
 
 
-@pytest.mark.lane  # a connection of wsproto that is never dropped takes more
+@pytest.mark.fast_path  # a connection of wsproto that is never dropped takes more
 def test_an_idle_phone_takes_little_memory() -> None:
     relay = MemoryRelay()
     relay.pair()  # so that what all phones share is allocated

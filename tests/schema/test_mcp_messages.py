@@ -32,10 +32,10 @@ from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
     ],
 )
 def test_invalid_messages(line: bytes, code: int, identity: object) -> None:
-    desk = McpStdioHarness(ToyMcpServer().offer())
-    (answer,) = desk.bytes(line + b"\n")
+    peer = McpStdioHarness(ToyMcpServer().offer())
+    (answer,) = peer.bytes(line + b"\n")
     assert (answer["error"]["code"], answer["id"]) == (code, identity)
-    assert desk.request("ping") == {}
+    assert peer.request("ping") == {}
 
 
 @given(
@@ -53,12 +53,12 @@ def test_invalid_messages(line: bytes, code: int, identity: object) -> None:
     )
 )
 def test_no_message_is_a_bug(value: Any) -> None:
-    desk = McpStdioHarness(ToyMcpServer().offer())
-    desk.open()
+    peer = McpStdioHarness(ToyMcpServer().offer())
+    peer.open()
     for members in (value, {"jsonrpc": "2.0", **value} if isinstance(value, dict) else value):
         for method in ("tools/call", "prompts/get", "resources/read", "initialize", "notifications/cancelled"):
             with_method = {"method": method, "id": 1, **members} if isinstance(members, dict) else members
-            for answer in desk.bytes(json.dumps(with_method).encode() + b"\n"):
+            for answer in peer.bytes(json.dumps(with_method).encode() + b"\n"):
                 assert answer.get("error", {}).get("code") != -32603
 
 

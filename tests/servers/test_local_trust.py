@@ -36,9 +36,9 @@ def test_our_commands_send_the_local_secret(tmp_path: Path) -> None:
         assert svc(tmp_path, port, "relay", "insecure-api-key", "on").returncode == 0
         assert svc(tmp_path, port, "pair", "--json").returncode == 0
         assert svc(tmp_path, port, "pair", "--revoke", token[:8]).returncode == 0
-        stranger = svc(tmp_path / "other", port, "pair", "--json")
-        assert stranger.returncode == 1
-        assert "local secret" in stranger.stderr
+        unknown_host = svc(tmp_path / "other", port, "pair", "--json")
+        assert unknown_host.returncode == 1
+        assert "local secret" in unknown_host.stderr
         secret = file.read_text()
         assert servers.stop() == 0
     assert not [line for line in servers.seen if secret in line]

@@ -37,7 +37,7 @@ from tests.support.forkserver import python, run
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 PASSWORD = "correct horse"
-DOOR = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_BEARER)
+LOCAL_ACCESS = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_BEARER)
 KEY = "sk-behind-a-proxy-1"
 PATHS = {"API_SERVER_KEY": KEY, "RELAY_ROOT_PATH": "/relay", "SVC_DASHBOARD_ROOT_PATH": "/board"}
 
@@ -68,8 +68,8 @@ def ports_of(servers: ProgramProcess, count: int) -> dict[str, int]:
     return {match[1]: int(match[2]) for match in found}
 
 
-def door_is_shut(port: int, root: str = "") -> None:
-    routes = [route for route in Relay(RelayConfig()).router.routes if route.access in DOOR]
+def local_access_is_refused(port: int, root: str = "") -> None:
+    routes = [route for route in Relay(RelayConfig()).router.routes if route.access in LOCAL_ACCESS]
     assert len(routes) > 10
     for route in routes:
         path = root + route.pattern.replace("{token_prefix}", "abcd")
@@ -98,7 +98,7 @@ def test_the_shortest_blocks_open_no_local_route(kind: str, block: str, tmp_path
         ports = ports_of(servers, 3)
         assert call(ports["relay"], "POST", "/pairing").status == 200  # direct access works
         with proxy(tmp_path / "relay", kind, block, ports["relay"]) as port:
-            door_is_shut(port)
+            local_access_is_refused(port)
         with proxy(tmp_path / "board", kind, block, ports["dashboard"]) as port:
             for path in ("/", "/api/plugins/svc-relay/overview", "/api/agent/sessions"):
                 assert call(port, "GET", path).status == 403
@@ -113,7 +113,7 @@ def test_phones_and_the_owner_have_access(kind: str, block: str, tmp_path: Path)
         ports = ports_of(servers, 3)
         secret = {HEADER.decode(): (tmp_path / "svc" / LOCAL_SECRET).read_text()}
         with proxy(tmp_path / "relay", kind, block, ports["relay"]) as port:
-            door_is_shut(port)
+            local_access_is_refused(port)
             assert call(port, "POST", "/pairing", headers=secret).status == 403
             assert call(ports["relay"], "POST", "/pairing").status == 403
             code = call(ports["relay"], "POST", "/pairing", headers=secret).body["code"]
@@ -137,7 +137,7 @@ def test_one_name_for_all(kind: str, block: str, tmp_path: Path) -> None:
         ports = ports_of(servers, 3)
         secret = {HEADER.decode(): (tmp_path / "svc" / LOCAL_SECRET).read_text()}
         with proxy(tmp_path / "proxy", kind, block, **ports) as port:
-            door_is_shut(port, "/relay")
+            local_access_is_refused(port, "/relay")
             assert call(port, "POST", "/relay/pairing", headers=secret).status == 403
             code = call(ports["relay"], "POST", "/pairing", headers=secret).body["code"]
             token = ""
@@ -189,7 +189,7 @@ def test_usual_nginx_blocks(tmp_path: Path) -> None:
         secret = {HEADER.decode(): (tmp_path / "svc" / LOCAL_SECRET).read_text()}
         with proxy(tmp_path / "proxy", "nginx", USUAL, **ports) as port:
             assert call(port, "GET", "/r2/health").status == 200  # the relay receives //health
-            door_is_shut(port, "/r2")
+            local_access_is_refused(port, "/r2")
 
             def paired(path: str, code: str = "Q7M2ZK") -> tuple[int, str]:
                 command = python("clients.commands.svc_relay", "pair", code, "--remote", f"ws://127.0.0.1:{port}{path}")

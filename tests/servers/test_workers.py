@@ -48,7 +48,7 @@ SOURCES = [f"127.0.0.{n}" for n in range(1, 17)]
 
 
 @frozen
-class Crew:
+class WorkerGroup:
     """The workers of one relay."""
 
     relay: ProgramProcess
@@ -92,9 +92,9 @@ class Crew:
 
 
 @contextmanager
-def crew(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[Crew]:
+def supervisor(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[WorkerGroup]:
     with running_relay(folder, *TWO, env={"SVC_METRICS_TOKEN": TOKEN, **(env or {})}) as (relay, port):
-        yield Crew(relay, port, folder / "svc")
+        yield WorkerGroup(relay, port, folder / "svc")
 
 
 def left_over(groups: Mapping[str, int]) -> list[str]:
@@ -122,7 +122,7 @@ def test_commands_show_the_nodes(tmp_path: Path) -> None:
     def phones() -> list[int]:
         return sorted(node["phones"] for node in svc(relay.home, "status")["services"]["relay"]["nodes"])
 
-    with crew(tmp_path) as relay:
+    with supervisor(tmp_path) as relay:
         until(lambda: phones() == [0, 0], "two nodes are shown")
         phone = NodePhone("ada", relay.port, json.loads(relay.ask("127.0.0.1", "POST", "/pairing")[1])["code"])
         try:
@@ -140,7 +140,7 @@ def test_commands_show_the_nodes(tmp_path: Path) -> None:
 
 @needs_redis
 def test_two_processes_are_one_relay(tmp_path: Path) -> None:
-    with crew(tmp_path) as relay:
+    with supervisor(tmp_path) as relay:
         places = {source: relay.worker(source) for source in SOURCES}
         assert len(set(places.values())) == 2
         here = "127.0.0.1"  # source address of the phone
@@ -197,7 +197,7 @@ def test_behind_a_proxy_on_this_host(tmp_path: Path) -> None:
         f"{block[1]} location / {{ proxy_pass http://127.0.0.1:RELAY; proxy_set_header X-Forwarded-For $remote_addr; }}"
     )
     with (
-        crew(tmp_path, {"RELAY_TRUST_PROXY_HEADERS": "1"}) as relay,
+        supervisor(tmp_path, {"RELAY_TRUST_PROXY_HEADERS": "1"}) as relay,
         in_front(tmp_path / "nginx", "nginx", proxied.replace("RELAY", str(relay.port)), block[0]) as port,
     ):
         outside = evolve(relay, port=port)
@@ -208,7 +208,7 @@ def test_behind_a_proxy_on_this_host(tmp_path: Path) -> None:
 
 @needs_redis
 def test_a_killed_supervisor_takes_its_workers_along(tmp_path: Path) -> None:
-    with crew(tmp_path) as relay:
+    with supervisor(tmp_path) as relay:
         groups = relay.groups
         (folder,) = set(re.findall(r"\0(/[^\0]*/svc-redis-[^\0/]+)\0", "".join(left_over(groups))))
         assert Path(folder, "redis.sock").exists()
@@ -219,7 +219,7 @@ def test_a_killed_supervisor_takes_its_workers_along(tmp_path: Path) -> None:
 
 @needs_redis
 def test_redis_is_restarted(tmp_path: Path) -> None:
-    with crew(tmp_path) as relay:
+    with supervisor(tmp_path) as relay:
         os.killpg(relay.groups["redis"], signal.SIGKILL)
         relay.relay.line("worker started name=redis", PAUSE + TIMEOUT)
         until(lambda: relay.ask("127.0.0.1", "POST", "/pairing")[0] == 200, "a code can be agreed on")
@@ -229,7 +229,7 @@ def test_redis_is_restarted(tmp_path: Path) -> None:
 @needs_redis
 def test_tls_the_local_port_and_a_hangup(tmp_path: Path) -> None:
     cert, key = make_certificate(tmp_path)
-    with crew(tmp_path, {"RELAY_SSL_CERT": str(cert), "RELAY_SSL_KEY": str(key)}) as relay:
+    with supervisor(tmp_path, {"RELAY_SSL_CERT": str(cert), "RELAY_SSL_KEY": str(key)}) as relay:
         assert call(relay.port, "GET", "/health", tls=client_context(cert)).status == 200
         there = find_running_server(relay.home, "relay")
         assert there is not None

@@ -87,13 +87,13 @@ class Sulking(EmulatedPhone):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_phone_401_is_an_answer(own: bool) -> None:
-    handset = Sulking()
-    world = AgentHarness(phone=True, handset=handset)
+    backend = Sulking()
+    world = AgentHarness(phone=True, backend=backend)
     token = ""
     if own:
         token = world.relay.sessions.create(world.relay.engine.now, world.relay.engine.entropy)[0]
     first, second = call(world, token=token)[0], call(world, token=token)[0]
-    assert (first.status, second.status, handset.asked) == (401, 401, 2)
+    assert (first.status, second.status, backend.asked) == (401, 401, 2)
     assert devices(world).count("Agent on this host") == (0 if own else 1)
 
 
@@ -178,7 +178,7 @@ def test_phone_connected_status() -> None:
     assert there(AgentHarness(phone=True))
     assert not there(AgentHarness(relay=True))
     assert not there(AgentHarness())
-    assert not there(AgentHarness(phone=True, handset=EmulatedPhone(build="googlePlay")))
+    assert not there(AgentHarness(phone=True, backend=EmulatedPhone(build="googlePlay")))
     assert not there(AgentHarness(), url="http://10.0.0.9:8767")
     assert there(AgentHarness(), url="http://10.0.0.9:8767", token="t")
 

@@ -19,7 +19,7 @@ from svc_proto.service_clients.phone_screen_endpoint import (
 from tests.service_clients.test_local_secret import ONE, asking
 
 URL = "http://127.0.0.1:41233"
-DOOR = PhoneScreenEndpoint(URL, "5ec4e7")
+ENDPOINT = PhoneScreenEndpoint(URL, "5ec4e7")
 
 
 @pytest.mark.parametrize("problem", [None, Failure(FailureKind.NO_SPACE)])
@@ -37,9 +37,9 @@ def test_endpoint_is_published_and_withdrawn(problem: Failure | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "door"),
+    ("found", "listener"),
     [
-        ('{"url": "http://127.0.0.1:41233", "secret": "5ec4e7"}', DOOR),
+        ('{"url": "http://127.0.0.1:41233", "secret": "5ec4e7"}', ENDPOINT),
         ("", None),
         ("[]", None),
         ('{"url": "http://127.0.0.1:41233", "secret": ""}', None),
@@ -47,9 +47,9 @@ def test_endpoint_is_published_and_withdrawn(problem: Failure | None) -> None:
         (Failure(FailureKind.NOT_FOUND), None),
     ],
 )
-def test_endpoint_is_found(found: str | Failure, door: PhoneScreenEndpoint | None) -> None:
+def test_endpoint_is_found(found: str | Failure, listener: PhoneScreenEndpoint | None) -> None:
     book, owner = asking(find_phone_screen)
     (order,) = book.drain_commands()
     assert order == ReadConfig(ONE, PHONE_SCREEN_FILE)
     book >> (Failed(ONE, found) if isinstance(found, Failure) else Done(ONE, found)) << []
-    assert owner.told == [door]
+    assert owner.told == [listener]

@@ -169,7 +169,7 @@ class HarnessNode:
     name: str
     ends: dict[ChannelId, Any] = field(factory=dict)  # `FarEnd`s
     alive: bool = True
-    secure_doors: int = 0
+    tls_ports: int = 0
     operations: SimOperations = field(init=False)
     contract: Contract = field(init=False)
 

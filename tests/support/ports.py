@@ -8,9 +8,9 @@ from contextlib import suppress
 from itertools import cycle
 from random import SystemRandom
 
-LANES, WIDTH = 16, 1_375  # ranges of ports, from 10,000 on: each test process has its own
-_LANE = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % LANES
-_OURS = range(10_000 + _LANE * WIDTH, 10_000 + (_LANE + 1) * WIDTH)
+RANGES, WIDTH = 16, 1_375  # ranges of ports, from 10,000 on: each test process has its own
+_RANGE = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % RANGES
+_OURS = range(10_000 + _RANGE * WIDTH, 10_000 + (_RANGE + 1) * WIDTH)
 _BEGIN = SystemRandom().randrange(WIDTH)
 _ports = cycle((*_OURS[_BEGIN:], *_OURS[:_BEGIN]))
 

@@ -29,11 +29,11 @@ def assert_shown(name: str, document: Mapping[str, Any]) -> None:
 
 def _section(name: str, document: Mapping[str, Any]) -> str:
     rows: dict[str, list[str]] = {}
-    doors: dict[str, None] = {}
+    listeners: dict[str, None] = {}
     for path, item in document["paths"].items():
         for method, operation in item.items():
-            *details, door = operation["description"].split("\n\n")
-            doors[f"- {door}"] = None
+            *details, admission = operation["description"].split("\n\n")
+            listeners[f"- {admission}"] = None
             cells = (
                 f"`{method.upper()} {path}`",
                 ". ".join([operation["summary"], *details]),
@@ -43,7 +43,7 @@ def _section(name: str, document: Mapping[str, Any]) -> str:
             )
             rows.setdefault(operation["tags"][0], []).append(f"| {' | '.join(cells)} |")
     head = ("| Route | What it does | Takes | Answers | Its own refusals |", "|---|---|---|---|---|")
-    about = [f"## {name}\n", f"{document['info']['description']}\n", *doors, ""]
+    about = [f"## {name}\n", f"{document['info']['description']}\n", *listeners, ""]
     return "\n".join([*about, *("\n".join([f"### {tag}\n", *head, *told, ""]) for tag, told in rows.items())])
 
 

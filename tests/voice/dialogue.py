@@ -167,10 +167,10 @@ class DialogueRun:
         """Require that the engine has no deadline."""
         assert self.rig.engine.next_deadline() is None
 
-    def puppet(self, *words: str) -> None:
+    def scripted(self, *words: str) -> None:
         """Compare attributes of the scripted renderer: `taken=3`, `stopped=true`."""
         for name, value in self._fields(words).items():
-            assert getattr(self.rig.puppet, name) == value, name
+            assert getattr(self.rig.scripted, name) == value, name
 
     def log(self, *last: str) -> None:
         """Compare the last events of the event log."""

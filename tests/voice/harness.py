@@ -159,13 +159,13 @@ class VoiceHarness(CoreHarness):
             self.write(path, value)
         self.feed(Started())
         self.voice = VoiceServices(self.engine, config)
-        self.puppet = ScriptedRenderer(self.engine)  # the renderer of every provider but `stub`
+        self.scripted = ScriptedRenderer(self.engine)  # the renderer of every provider but `stub`
         self.voice.providers.renderer = self._renderer  # type: ignore[method-assign]  # see `VoiceServices`
         self.output = OutputSessionManager(self.voice)
         self.lab = LabSessionManager(self.voice)
 
     def _renderer(self, provider_id: str) -> Renderer:
-        return StubRenderer() if provider_id == "stub" else self.puppet
+        return StubRenderer() if provider_id == "stub" else self.scripted
 
     # --- sessions and sockets ---
 
@@ -213,4 +213,4 @@ def spoken(rig: VoiceHarness, **body: object) -> tuple[dict[str, Any], VoiceTest
 
 def queue_samples(rig: VoiceHarness, *moves: AudioChunk | Exception | None) -> None:
     """Queue moves of the scripted renderer."""
-    rig.within(lambda: rig.puppet.queue_samples(*moves))
+    rig.within(lambda: rig.scripted.queue_samples(*moves))

@@ -42,20 +42,20 @@ def test_the_fingerprint_changes_with_the_keys_alone() -> None:
 # --- credentials of a vendor ---
 
 
-@pytest.mark.parametrize("vendor", PROVIDER_ENDPOINTS, ids=lambda vendor: f"{vendor.name} {vendor.url}")
-def test_key_is_found_under_all_its_names(vendor: ProviderEndpoint) -> None:
-    for place in range(len(vendor.keys)):
-        access = ProviderKeys({name: f"of-{name}" for name in vendor.keys[place:]}).credentials_for(vendor)
-        assert (access.vendor, access.url, access.key) == (vendor.name, vendor.url, f"of-{vendor.keys[place]}")
+@pytest.mark.parametrize("endpoint", PROVIDER_ENDPOINTS, ids=lambda endpoint: f"{endpoint.name} {endpoint.url}")
+def test_key_is_found_under_all_its_names(endpoint: ProviderEndpoint) -> None:
+    for place in range(len(endpoint.keys)):
+        access = ProviderKeys({name: f"of-{name}" for name in endpoint.keys[place:]}).credentials_for(endpoint)
+        assert (access.endpoint, access.url, access.key) == (endpoint.name, endpoint.url, f"of-{endpoint.keys[place]}")
         assert access.key not in repr(access)
     assert (
-        ProviderKeys({vendor.suggested_variable: "key", vendor.url_variable: "http://x/v1/"})
-        .credentials_for(vendor)
+        ProviderKeys({endpoint.suggested_variable: "key", endpoint.url_variable: "http://x/v1/"})
+        .credentials_for(endpoint)
         .url
         == "http://x/v1"
     )
-    variable = f"{vendor.name.upper()}_API_KEY"
-    missing = problem(lambda: ProviderKeys({}).credentials_for(vendor))
+    variable = f"{endpoint.name.upper()}_API_KEY"
+    missing = problem(lambda: ProviderKeys({}).credentials_for(endpoint))
     assert (missing.variable, str(missing)) == (variable, f"{variable} not set")
-    odd = problem(lambda: ProviderKeys({variable: "two words"}).credentials_for(vendor))
-    assert str(odd) == f"the key of {vendor.name} has characters that no header can carry"
+    odd = problem(lambda: ProviderKeys({variable: "two words"}).credentials_for(endpoint))
+    assert str(odd) == f"the key of {endpoint.name} has characters that no header can carry"

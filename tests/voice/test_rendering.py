@@ -41,7 +41,7 @@ def begin(rig: VoiceHarness) -> tuple[Rendering, Listener]:
 
 def test_text_is_rendered(rig: VoiceHarness) -> None:
     _, listener = begin(rig)
-    rig.within(lambda: rig.puppet.queue_samples(CHUNK, None))
+    rig.within(lambda: rig.scripted.queue_samples(CHUNK, None))
     (first, (response_id, fields)) = listener.told
     assert first == ("r1", CHUNK)
     assert response_id == "r1"
@@ -51,7 +51,7 @@ def test_text_is_rendered(rig: VoiceHarness) -> None:
 
 def test_rendering_fails(rig: VoiceHarness) -> None:
     _, listener = begin(rig)
-    rig.within(lambda: rig.puppet.queue_samples(ProviderError("no voice")))
+    rig.within(lambda: rig.scripted.queue_samples(ProviderError("no voice")))
     assert listener.told == [("r1", "no voice")]
 
 
@@ -59,5 +59,5 @@ def test_rendering_is_stopped(rig: VoiceHarness) -> None:
     rendering, listener = begin(rig)
     rig.within(rendering.task.cancel)
     rig.within(rendering.task.cancel)
-    assert rig.puppet.stopped
+    assert rig.scripted.stopped
     assert listener.told == []

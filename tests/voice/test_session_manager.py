@@ -23,7 +23,7 @@ def test_choices_of_a_caller(rig: VoiceHarness) -> None:
     client = rig.attach(rig.output, answer)
     said = {"prompt": "  **Hello** [there](http://x).  ", "render_mode": "as-is", "tool_scaffold": True}
     client.send_event("response.create", **said, expression=EXPRESSION, provider_options=OPTIONS)
-    request = rig.puppet.request
+    request = rig.scripted.request
     assert request is not None
     assert (request.text, request.model, request.voice, request.language) == ("Hello there.", "tts-1", "nova", "de")
     assert request.expression == {"emotion": "calm", "intensity": 0.5}
@@ -66,7 +66,7 @@ what nobody listens to makes room
     known fresh
     A comes
     create
-    puppet stopped=true
+    scripted stopped=true
     A comes
     create -> refused(status=503, code=too_many_sessions)
     create other
@@ -88,7 +88,7 @@ another token of the device that is accepted no more
     C comes
     A says response.create text=Hello.
     revoke again -> closed(code=1008) B:closed(code=1008)
-    puppet stopped=false
+    scripted stopped=false
     C says session.resume resume_token=$token -> session.resumed replay.started session.ready response.started
         -> session.detached replay.done
 """

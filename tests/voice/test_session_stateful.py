@@ -137,7 +137,7 @@ class Resuming(RuleBasedStateMachine):
             if not self.lost:
                 self.client.disconnect(1000)
             self.rig.after(31.0)
-            assert self.rig.puppet.stopped
+            assert self.rig.scripted.stopped
             assert len(self.rig.output.sessions()) == 0
 
 

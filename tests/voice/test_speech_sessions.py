@@ -116,7 +116,7 @@ the client closes the session
     spoken
     A says session.close -> closed(code=1000)
     are 0
-    puppet stopped=true
+    scripted stopped=true
     A leaves 1000 -> nothing
     reason 'client closed'
 who asked for nothing is not waited for
@@ -167,11 +167,11 @@ a slow client makes the provider wait
     spoken
     A stops_reading
     speaks sound sound sound end
-    puppet taken=0
+    scripted taken=0
     after 300
-    puppet taken=0
+    scripted taken=0
     A reads
-    puppet taken=3
+    scripted taken=3
     log audio.delta audio.delta audio.delta audio.done response.done
 to come back in the middle
     spoken
@@ -245,7 +245,7 @@ a lost socket stops the response and the session may be opened again
     A says response.create text=One.
     speaks sound
     A leaves 1000
-    puppet stopped=true
+    scripted stopped=true
     are 1 fresh
     A comes -> session.ready
     A says response.create text=One. -> response.started
@@ -261,7 +261,7 @@ a second socket of the lab takes the place of the first
     lab
     A says response.create text=One.
     B comes -> A:closed(code=4000) session.ready
-    puppet stopped=true
+    scripted stopped=true
     A leaves 4000
     stop -> B:closed(code=1001)
     reason 'server shutdown'
@@ -361,10 +361,10 @@ def test_bad_messages_are_reported_and_the_socket_stays_open(way: str, texts: st
 
 def test_detached_session_pauses_the_provider() -> None:
     stage = play(["spoken", "A leaves", f"speaks {'large ' * 200} end"], DialogueRun())
-    kept = stage.rig.puppet.taken
+    kept = stage.rig.scripted.taken
     assert 0 < kept * MAX_DELTA * 4 // 3 < DETACHED_MAX_BYTES + MAX_DELTA
-    play(["after 29", f"puppet taken={kept}", "B comes", "B says session.resume resume_token=$token"], stage)
-    assert stage.rig.puppet.taken == 200
+    play(["after 29", f"scripted taken={kept}", "B comes", "B says session.resume resume_token=$token"], stage)
+    assert stage.rig.scripted.taken == 200
     ids = [event["audio_event_id"] for event in stage.heard if event["type"] == "voice.audio.delta"]
     assert ids == list(range(1, 201))
 

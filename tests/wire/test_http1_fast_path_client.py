@@ -56,31 +56,31 @@ def test_any_response_is_equal_in_both(data: bytes) -> None:
 def test_chunks_are_read_as_they_arrive() -> None:
     both = asked()
     both.feed(HEAD + b"2\r\nok\r\n")
-    assert both.lane.has_partial_head
+    assert both.fast_path.has_partial_head
     assert rest(both) == [
         ResponseHead(ONE, 200, Headers(((b"transfer-encoding", b"chunked"), (b"server", b"x")))),
         ResponseData(ONE, b"ok"),
     ]
     both.feed(b"3\r\nab")
-    assert both.lane.buffered_bytes == 5
+    assert both.fast_path.buffered_bytes == 5
     both.feed(b"c\r\n0\r\n\r\n")
     assert rest(both) == [ResponseData(ONE, b"abc"), ResponseEnd(ONE)]
-    assert both.lane.must_close
+    assert both.fast_path.must_close
     both.feed(b"more")
     both.end()
     both.send_events(RequestEnd(ONE))
-    assert both.lane._law is None
+    assert both.fast_path._reference is None
 
 
 def test_an_answer_in_one_piece() -> None:
     both = asked()
     both.feed(WHOLE)
     assert [type(event) for event in rest(both)] == [ResponseHead, ResponseData, ResponseEnd]
-    assert both.lane._law is None
+    assert both.fast_path._reference is None
     empty = asked()
     empty.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     assert [type(event) for event in rest(empty)] == [ResponseHead, ResponseEnd]
-    assert empty.lane._law is None
+    assert empty.fast_path._reference is None
 
 
 def test_a_request_body_is_sent_in_pieces() -> None:
@@ -91,7 +91,7 @@ def test_a_request_body_is_sent_in_pieces() -> None:
     both.send_events(RequestData(ONE, b"d"), RequestEnd(ONE))
     both.feed(WHOLE)
     rest(both)
-    assert both.lane._law is None
+    assert both.fast_path._reference is None
 
 
 @pytest.mark.parametrize("taken", [0, 1, 2, 3])
@@ -101,7 +101,7 @@ def test_bytes_after_a_whole_response_need_the_reference(taken: int) -> None:
     both.next_events(taken)
     both.feed(b"x")
     both.next_events(4)
-    assert (both.lane._law is None) is (taken == 3)
+    assert (both.fast_path._reference is None) is (taken == 3)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_a_malformed_body_is_the_same_error() -> None:
     both = asked()
     both.feed(HEAD + b"x\r\n")
     both.next_events(3)
-    assert both.lane.must_close
-    assert both.lane._law is None
+    assert both.fast_path.must_close
+    assert both.fast_path._reference is None
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_complex_responses_need_the_reference(answer: bytes) -> None:
     both = asked()
     both.feed(answer)
     rest(both)
-    assert both.lane._law is not None
+    assert both.fast_path._reference is not None
     both.lift_limits()
-    both.lane.release()
+    both.fast_path.release()
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_complex_requests_need_the_reference(fields: tuple[tuple[bytes, bytes], 
     with suppress(LocalMisuseError):
         both.send_events(RequestHead(ONE, "GET", "/", Headers(fields)))
         both.flush()
-    assert both.lane._law is not None
+    assert both.fast_path._reference is not None
 
 
 def test_head_requests_need_the_reference() -> None:
@@ -216,35 +216,42 @@ def test_trailers_and_early_responses_need_the_reference() -> None:
     )
     both.feed(WHOLE)
     assert [type(event) for event in rest(both)] == [ResponseHead, ResponseData, ResponseEnd]
-    assert both.lane._law is not None
+    assert both.fast_path._reference is not None
 
 
 def test_release_and_lift_limits_without_the_reference() -> None:
     both = ClientPair(DEFAULT_LIMITS)
-    assert both.lane.idle
-    assert not both.lane.paused
+    assert both.fast_path.idle
+    assert not both.fast_path.paused
     both.lift_limits()
-    both.lane.release()
+    both.fast_path.release()
     both.feed(b"")
     assert both.next_events(1) is None
-    assert both.lane._law is None
+    assert both.fast_path._reference is None
 
 
 def test_try_whole_body_recognizes_a_single_chunk() -> None:
     """The chunk is returned without consuming it, by both implementations."""
     chunk = b"2\r\nok\r\n"
     both = asked()
-    assert (both.lane.try_whole_body(chunk), both.law.try_whole_body(chunk)) == (None, None)  # there is no head
+    assert (both.fast_path.try_whole_body(chunk), both.reference.try_whole_body(chunk)) == (
+        None,
+        None,
+    )  # there is no head
     both.feed(HEAD)
     rest(both)
-    assert (both.lane.try_whole_body(chunk), both.law.try_whole_body(chunk), both.lane._law) == (b"ok", b"ok", None)
-    both.lane._obey()
-    assert both.lane.try_whole_body(chunk) == b"ok"
+    assert (both.fast_path.try_whole_body(chunk), both.reference.try_whole_body(chunk), both.fast_path._reference) == (
+        b"ok",
+        b"ok",
+        None,
+    )
+    both.fast_path._obey()
+    assert both.fast_path.try_whole_body(chunk) == b"ok"
     both.feed(chunk)
-    assert (both.lane.try_whole_body(chunk), rest(both)) == (None, [ResponseData(ONE, b"ok")])
+    assert (both.fast_path.try_whole_body(chunk), rest(both)) == (None, [ResponseData(ONE, b"ok")])
     both.end()
-    assert both.law.try_whole_body(chunk) is None
+    assert both.reference.try_whole_body(chunk) is None
     over = asked()
     over.feed(HEAD + b"0\r\n\r\n")
     rest(over)
-    assert (over.lane.try_whole_body(chunk), over.law.try_whole_body(chunk)) == (None, None)
+    assert (over.fast_path.try_whole_body(chunk), over.reference.try_whole_body(chunk)) == (None, None)

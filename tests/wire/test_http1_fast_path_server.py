@@ -142,8 +142,10 @@ def test_an_answer_without_a_body(method: bytes, status: int, rest: bytes) -> No
     assert both.hear_request(GET.replace(b"GET", method))
     assert both.answer(ONE, status, (JSON,), b"ok")
     both.hear_request(GET)
-    both.lane.send_simple_response(TWO, status, DATE, (JSON,), b"ok")
-    assert both.lane.data_to_send().endswith(b"application/json\r\n" + (rest if method != b"HEAD" else rest + b"ok"))
+    both.fast_path.send_simple_response(TWO, status, DATE, (JSON,), b"ok")
+    assert both.fast_path.data_to_send().endswith(
+        b"application/json\r\n" + (rest if method != b"HEAD" else rest + b"ok")
+    )
 
 
 @pytest.mark.parametrize("data", [GET, POST])
@@ -164,8 +166,8 @@ def test_a_request_can_be_replayed_as_events(data: bytes) -> None:
 def test_events_equal_those_of_the_reference(data: bytes) -> None:
     both = ServerPair(DEFAULT_LIMITS)
     both.feed(data)
-    assert both.lane.buffered_bytes == len(data)
-    assert both.lane.has_partial_head
+    assert both.fast_path.buffered_bytes == len(data)
+    assert both.fast_path.has_partial_head
     for _ in range(4):
         both.next_events(1)
     assert both.answer(ONE, 200, (), b"ok")
@@ -269,16 +271,16 @@ def test_the_reference_handles_complex_requests_only() -> None:
             both.next_events(5)
             both.answer(StreamId(both.stream), 200, (JSON,), b"ok")
     assert both.alone == 3
-    assert both.lane._law is None
+    assert both.fast_path._reference is None
     assert both.stream == 6
 
 
 def test_bytes_after_a_request_wait_for_its_response() -> None:
     both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(GET)
-    assert both.lane.receive_simple_request(POST) is None
+    assert both.fast_path.receive_simple_request(POST) is None
     both.feed(POST)
-    assert both.lane.paused
+    assert both.fast_path.paused
     assert not both.answer(ONE, 200, (), b"ok")
     both.next_events(3)
     both.answer(TWO, 200, (), b"ok")
@@ -292,20 +294,20 @@ def test_one_blank_line_between_requests_is_counted() -> None:
     both.answer(ONE, 200, (), b"")
     both.feed(b"\r\n")
     both.next_events(1)
-    assert both.lane.idle
+    assert both.fast_path.idle
     both.feed(b"\r\n" + GET)
     both.next_events(1)
-    assert both.lane.next_event() is None
+    assert both.fast_path.next_event() is None
 
 
 def test_responses_in_pieces_need_the_reference() -> None:
     both = ServerPair(DEFAULT_LIMITS)
     both.hear_request(POST)
     both.send_events(ResponseHead(ONE, 200, LENGTH_2), ResponseData(ONE, b"o"))
-    assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")
-    assert not both.lane.idle
+    assert not both.fast_path.send_simple_response(ONE, 200, DATE, (), b"")
+    assert not both.fast_path.idle
     both.send_events(ResponseData(ONE, b"k"), ResponseEnd(ONE))
-    assert both.flush().endswith(b"content-length: 2\r\n\r\nok") or both.lane.idle
+    assert both.flush().endswith(b"content-length: 2\r\n\r\nok") or both.fast_path.idle
     assert both.hear_request(POST)
 
 
@@ -314,9 +316,9 @@ def test_early_responses_need_the_reference() -> None:
     both.hear_request(POST, begin_only=True)
     assert not both.answer(ONE, 401, (), b"no")
     both.next_events(2)
-    assert both.lane.idle
+    assert both.fast_path.idle
     assert both.hear_request(GET)
-    assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")  # that exchange is over
+    assert not both.fast_path.send_simple_response(ONE, 200, DATE, (), b"")  # that exchange is over
     assert both.answer(TWO, 200, (), b"")
 
 
@@ -359,7 +361,7 @@ def test_field_names_keep_their_capitals() -> None:
     both.hear_request(GET)
     both.send_events(ResponseHead(TWO, 200, Headers(((b"date", DATE), named))))
     assert both.flush().endswith(b"\r\nX-Svc-Run-Id: 1\r\nTransfer-Encoding: chunked\r\n\r\n")
-    assert both.lane._law is None
+    assert both.fast_path._reference is None
 
 
 def test_no_answer_without_a_request() -> None:
@@ -378,7 +380,7 @@ def test_errors_on_a_kept_connection_equal_the_reference() -> None:
     both.stream = 0
     both.send_events(ResponseHead(ZERO, 505), ResponseEnd(ZERO))
     both.flush()
-    assert both.lane.must_close
+    assert both.fast_path.must_close
 
 
 def test_websockets_need_the_reference() -> None:
@@ -391,8 +393,8 @@ def test_websockets_need_the_reference() -> None:
     both.lift_limits()
     both.hear_request(TEXT_HI)
     assert both.next_events(1) == TextMessage(TWO, "hi")
-    both.lane.release()
-    assert both.lane.next_event() is None
+    both.fast_path.release()
+    assert both.fast_path.next_event() is None
 
 
 def test_a_connection_can_be_released_at_any_time() -> None:
@@ -424,7 +426,7 @@ def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) ->
 
 def obeyed(both: ServerPair) -> bool:
     """Report whether the reference implementation is in charge."""
-    return both.lane._law is not None
+    return both.fast_path._reference is not None
 
 
 def test_chunked_responses_use_the_fast_path() -> None:
@@ -434,7 +436,7 @@ def test_chunked_responses_use_the_fast_path() -> None:
     assert both.flush() == b"10\r\n0123456789abcdef\r\n1\r\nx\r\n"
     both.send_events(ResponseEnd(ONE))
     assert both.flush() == b"0\r\n\r\n"
-    assert both.lane.idle
+    assert both.fast_path.idle
     assert not obeyed(both)
     both.hear_request(GET)
     assert both.answer(TWO, 200, (JSON,), b"ok")
@@ -488,6 +490,6 @@ def test_the_reference_takes_over_between_chunks(what: Callable[[ServerPair], ob
 
 def test_a_second_head_within_chunks_is_refused() -> None:
     both = streaming()
-    assert not both.lane.send_simple_response(ONE, 200, DATE, (), b"")
+    assert not both.fast_path.send_simple_response(ONE, 200, DATE, (), b"")
     with pytest.raises(LocalMisuseError):
         both.send_events(ResponseHead(ONE, 200, DATED))

@@ -57,11 +57,11 @@ def test_http1_fields_are_omitted() -> None:
     assert response_fields(ResponseHead(ONE, 200, headers)) == [(b":status", b"200"), (b"a", b"")]
 
 
-@pytest.mark.parametrize("crumbs", [[b"a=1"], [b"a=1", b"b=2"], [b"a=1", b"b=2", b"c=3"]])
-def test_a_cookie_in_crumbs_and_a_host_beside_the_authority(crumbs: list[bytes]) -> None:
-    fields = [*PSEUDO, (b"host", b"[::1]:80"), *((b"cookie", crumb) for crumb in crumbs)]
+@pytest.mark.parametrize("cookie_fields", [[b"a=1"], [b"a=1", b"b=2"], [b"a=1", b"b=2", b"c=3"]])
+def test_a_cookie_in_parts_and_a_host_beside_the_authority(cookie_fields: list[bytes]) -> None:
+    fields = [*PSEUDO, (b"host", b"[::1]:80"), *((b"cookie", cookie_field) for cookie_field in cookie_fields)]
     head = parse_request(ONE, fields, LIMITS, ended=True)
-    assert head.headers.all(b"cookie") == [b"; ".join(crumbs)]
+    assert head.headers.all(b"cookie") == [b"; ".join(cookie_fields)]
     assert head.headers.all(b"host") == [b"[::1]:80"]
 
 

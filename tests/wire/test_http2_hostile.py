@@ -223,8 +223,8 @@ def test_a_refused_head_still_updates_the_header_table() -> None:
 
 def test_request_fields_have_the_form_of_http1() -> None:
     bare = BareClient()
-    crumbs = [(b"cookie", b"a=1"), (b"te", b"trailers"), (b"cookie", b"b=2"), (b"expect", b"100-continue")]
-    bare.h2.send_headers(1, [*POST[:3], (b"host", b"A:1"), *crumbs])
+    cookie_fields = [(b"cookie", b"a=1"), (b"te", b"trailers"), (b"cookie", b"b=2"), (b"expect", b"100-continue")]
+    bare.h2.send_headers(1, [*POST[:3], (b"host", b"A:1"), *cookie_fields])
     fields = Headers(((b"host", b"A:1"), (b"te", b"trailers"), (b"expect", b"100-continue"), (b"cookie", b"a=1; b=2")))
     assert bare.talk() == [RequestHead(ONE, "POST", "/health?x=1", fields, False, True, "2")]
     bare.h2.send_headers(3, [(b":method", b"OPTIONS"), GET[1], (b":path", b"*"), GET[3], (b"cookie", b"a")], True)

@@ -100,7 +100,7 @@ def test_a_closed_connection_frees_its_websockets() -> None:
     socket.receive_data(b"\x01\x80\0\0\0\0")  # the beginning of a message, which wsproto reads
     assert socket.next_event() is None
     assert socket._reader is not None
-    reader = weakref.ref(socket._reader._law)
+    reader = weakref.ref(socket._reader._reference)
     gc.disable()
     try:
         us.release()

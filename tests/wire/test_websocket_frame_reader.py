@@ -65,14 +65,14 @@ PLAIN = [
 def test_a_plain_frame_needs_no_wsproto(data: bytes, opcode: Opcode, payload: bytes | str) -> None:
     frames = reader()
     assert read(frames, data + data) == [Frame(opcode, payload, True, True)] * 2
-    assert frames._law is None
+    assert frames._reference is None
     assert frames._buffer == b""
 
 
 def test_frames_of_a_server_are_not_masked() -> None:
     frames = reader(client=True)
     assert read(frames, frame(0x81, b"hi", masked=False)) == [Frame(Opcode.TEXT, "hi", True, True)]
-    assert frames._law is None
+    assert frames._reference is None
 
 
 @given(cuts())
@@ -94,15 +94,15 @@ def test_the_reference_reads_incomplete_messages_only() -> None:
         Frame(Opcode.TEXT, "hello", True, True),
         Frame(Opcode.TEXT, "he", False, False),
     ]
-    law = frames._law
-    assert law is not None
+    reference = frames._reference
+    assert reference is not None
     assert read(frames, data[8:] + data) == [
         Frame(Opcode.TEXT, "llo", True, True),
         Frame(Opcode.TEXT, "hello", True, True),
     ]
     assert read(frames, data[:6]) == []
     assert read(frames, data[6:]) == [Frame(Opcode.TEXT, "hello", True, True)]
-    assert frames._law is law  # it is kept for the next time
+    assert frames._reference is reference  # it is kept for the next time
 
 
 def test_an_incomplete_ping_is_awaited() -> None:
@@ -110,7 +110,7 @@ def test_an_incomplete_ping_is_awaited() -> None:
     data = frame(0x89, b"hello")
     assert read(frames, data[:-1]) == []
     assert read(frames, data[-1:]) == [Frame(Opcode.PING, b"hello", True, True)]
-    assert frames._law is None
+    assert frames._reference is None
 
 
 def test_the_reference_inflates_message_by_message() -> None:
@@ -143,16 +143,16 @@ def test_other_frames_switch_to_the_reference_for_good(data: bytes) -> None:
     plain = frame(0x82, b"x")
     for sizes in ([1_000_000], [1], [3]):
         frames = reader()
-        law = ReferenceFrameReader(False, InflateGuard(LIMIT, None))
-        assert read(frames, plain + data + plain, sizes) == read(law, plain + data + plain, sizes)
-        assert frames._law is not None
+        reference = ReferenceFrameReader(False, InflateGuard(LIMIT, None))
+        assert read(frames, plain + data + plain, sizes) == read(reference, plain + data + plain, sizes)
+        assert frames._reference is not None
 
 
 @pytest.mark.parametrize("at", range(2, 15))
 def test_invalid_lengths_are_refused_before_the_mask(at: int) -> None:
     data = (b"\xc1\xff\x80" + bytes(7) + KEY)[:at]
-    frames, law = reader(deflate=True), ReferenceFrameReader(False, InflateGuard(LIMIT, DeflateParameters()))
-    assert read(frames, data) == read(law, data)
+    frames, reference = reader(deflate=True), ReferenceFrameReader(False, InflateGuard(LIMIT, DeflateParameters()))
+    assert read(frames, data) == read(reference, data)
 
 
 @pytest.mark.parametrize("data", [b"", frame(0x81, b"hi")[:-1], frame(0x01, b"hi")])

@@ -24,7 +24,7 @@ __all__ = [
     "GRANTS",
     "LATE",
     "ActorContext",
-    "Deeds",
+    "StepHandler",
     "PHONE",
     "SignedInDevice",
     "SignIn",
@@ -32,7 +32,7 @@ __all__ = [
     "task_of",
 ]
 
-Deeds: TypeAlias = Callable[[Any], None]
+StepHandler: TypeAlias = Callable[[Any], None]
 Told: TypeAlias = Callable[[RequestClient], None]
 
 GRANTS: tuple[Spans | None, ...] = (

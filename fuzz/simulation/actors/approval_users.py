@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Deeds, no_further_checks
+from fuzz.simulation.actors.actor_context import StepHandler, no_further_checks
 from fuzz.simulation.actors.chat_clients import ChatClients, each_event
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import ChatModel, violated
@@ -55,7 +55,7 @@ class ApprovalUsers:
         self._model_leaves = any(isinstance(step, DropAnswer) for step in self.world.script.steps)
         # Pairs of chat and note that may be allowed for longer than once.
         self._remembered: dict[tuple[str, str], None] = {}
-        self.deeds: dict[type[Step], Deeds] = {RequestNoteApproval: self._begin}
+        self.handlers: dict[type[Step], StepHandler] = {RequestNoteApproval: self._begin}
 
     def _begin(self, step: RequestNoteApproval) -> None:
         chat = self.chats.pick(step.chat)

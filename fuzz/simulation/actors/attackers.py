@@ -11,7 +11,7 @@ import json
 from attrs import field, frozen
 
 from fuzz.simulation.access_matrix import CLIENT_KINDS, IN, RELAY_ACCESS, example_path
-from fuzz.simulation.actors.actor_context import ActorContext, Deeds
+from fuzz.simulation.actors.actor_context import ActorContext, StepHandler
 from fuzz.simulation.actors.pairing_devices import PairingDevices
 from fuzz.simulation.deployment import LOCAL, REMOTE
 from fuzz.simulation.invariants import Invariant
@@ -37,7 +37,7 @@ PATIENT = {0: (13.0, 20.0), 1: (30.0, 55.0)}  # s between two guesses of slow at
 SOON, BLOCKED_BY = (0.1, 0.3), 6  # s between two guesses of fast attackers; guesses after which an address is blocked
 NO_TOKEN = "00000000-0000-4000-8000-000000000000"
 ROUTES = {route.strip(): met.split() for met, routes in RELAY_ACCESS.values() for route in routes.split(",")}
-DOORS_TRIED = 4  # by each step, next to each other in the list
+ROUTES_TRIED = 4  # by each step, next to each other in the list
 EVIL = ("POST /pairing/register", "GET /bridge/activity", "GET /relay/info")
 TURNED_AWAY = (401, 403)
 NO_WORD = (0, 408, 503)  # no response, or the relay was about to stop
@@ -89,7 +89,7 @@ class Attackers:
         self.crowd = crowd
         self.world = crowd.world
         self._pairing = pairing
-        self.deeds: dict[type[Step], Deeds] = {
+        self.handlers: dict[type[Step], StepHandler] = {
             GuessCredentials: self._guess,
             GuessFromDevice: self._suspect,
             SendGarbage: self._garbage,
@@ -142,10 +142,10 @@ class Attackers:
     def _browse(self, step: TryRoutes) -> None:
         """Request some routes without a valid credential, each in another way."""
         ways = (*WAYS, *[OTHER_USER] * 5) if self.world.secretive else WAYS
-        for number in range(DOORS_TRIED):
-            self._try_door(ways[(step.page + 5 * number) % len(ways)], step.route + 16 * number)
+        for number in range(ROUTES_TRIED):
+            self._try_route(ways[(step.page + 5 * number) % len(ways)], step.route + 16 * number)
 
-    def _try_door(self, way: _AttackRoute, which: int) -> None:
+    def _try_route(self, way: _AttackRoute, which: int) -> None:
         routes = EVIL if which % 4 == 0 else list(ROUTES)
         route = routes[which % len(routes)]
         headers = dict(way.headers)

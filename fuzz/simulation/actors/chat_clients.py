@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import frozen
 
-from fuzz.simulation.actors.actor_context import Deeds, no_further_checks
+from fuzz.simulation.actors.actor_context import StepHandler, no_further_checks
 from fuzz.simulation.deployment import API, API_KEY, Deployment
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import ChatModel, TurnModel, violated
@@ -58,7 +58,7 @@ class ChatClients:
         self._asked = 0
         self._numbers = 0
         world.upstream.on_question.append(self._check_history)
-        self.deeds: dict[type[Step], Deeds] = {
+        self.handlers: dict[type[Step], StepHandler] = {
             SendChatMessage: lambda step: self._chat(
                 step, BEHAVIORS[step.manner % len(BEHAVIORS)], leave=step.leave_after
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import define
 
-from fuzz.simulation.actors.actor_context import Deeds
+from fuzz.simulation.actors.actor_context import StepHandler
 from fuzz.simulation.actors.chat_clients import ChatClients
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
@@ -25,7 +25,7 @@ class ChatForkers:
         self.chats = chats
         self.world = chats.world
         self._copies: list[_Fork] = []
-        self.deeds: dict[type[Step], Deeds] = {ForkChat: self._fork}
+        self.handlers: dict[type[Step], StepHandler] = {ForkChat: self._fork}
 
     def _fork(self, step: ForkChat) -> None:
         chat = self.chats.pick(step.chat)

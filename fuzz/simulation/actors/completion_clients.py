@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Deeds, Told, no_further_checks
+from fuzz.simulation.actors.actor_context import StepHandler, Told, no_further_checks
 from fuzz.simulation.actors.chat_clients import BEHAVIORS, ChatClients
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
@@ -48,7 +48,10 @@ class CompletionClients:
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
         self.world = chats.world
-        self.deeds: dict[type[Step], Deeds] = {RequestCompletion: self._complete, RepeatCompletion: self._repeat}
+        self.handlers: dict[type[Step], StepHandler] = {
+            RequestCompletion: self._complete,
+            RepeatCompletion: self._repeat,
+        }
 
     def _complete(self, step: RequestCompletion) -> None:
         manner = BEHAVIORS[step.manner % len(BEHAVIORS)]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from fuzz.simulation.actors.actor_context import LATE, ActorContext, Deeds, SignedInDevice
+from fuzz.simulation.actors.actor_context import LATE, ActorContext, SignedInDevice, StepHandler
 from fuzz.simulation.actors.phone_presence import PhonePresence
 from fuzz.simulation.deployment import REMOTE
 from fuzz.simulation.invariants import Invariant
@@ -41,7 +41,7 @@ class DeviceControlActors:
         ] = []  # handlers of commands that other actors sent
         self._strays: list[int] = []  # sockets that will answer a command of another
         crowd.listeners.append(self._on_device_message)
-        self.deeds: dict[type[Step], Deeds] = {
+        self.handlers: dict[type[Step], StepHandler] = {
             SendCommand: self._command,
             AnswerForeignCommand: self._stray,
         }

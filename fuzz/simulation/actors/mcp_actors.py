@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.simulation.actors.actor_context import ActorContext, Deeds
+from fuzz.simulation.actors.actor_context import ActorContext, StepHandler
 from fuzz.simulation.actors.chat_clients import ChatClients
 from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.actors.mcp_chat_clients import McpChatClients
@@ -22,24 +22,24 @@ class McpActors:
         control: DeviceControlActors,
         owners: SessionOwners,
         chats: ChatClients,
-        post_note: Deeds,
+        post_note: StepHandler,
     ) -> None:
-        self._guests = OAuthClients(crowd, owners)
-        self._drivers = McpDrivers(crowd, control, owners, self._guests, post_note)
-        self._inquirers = McpChatClients(chats)
-        self._toolers = McpToolUsers(chats)
-        self.deeds: dict[type[Step], Deeds] = {
-            **self._guests.deeds,
-            **self._drivers.deeds,
-            **self._inquirers.deeds,
-            **self._toolers.deeds,
+        self._apps = OAuthClients(crowd, owners)
+        self._drivers = McpDrivers(crowd, control, owners, self._apps, post_note)
+        self._chat_clients = McpChatClients(chats)
+        self._tool_users = McpToolUsers(chats)
+        self.handlers: dict[type[Step], StepHandler] = {
+            **self._apps.handlers,
+            **self._drivers.handlers,
+            **self._chat_clients.handlers,
+            **self._tool_users.handlers,
         }
 
     @property
     def talked(self) -> bool:
         """Report whether MCP sessions may be left for a while."""
-        return bool(self._guests.guests or self._drivers.talks or self._inquirers.client.talks)
+        return bool(self._apps.apps or self._drivers.talks or self._chat_clients.client.talks)
 
     def close(self) -> None:
         """Remove the configured MCP servers."""
-        self._toolers.shed.close()
+        self._tool_users.shed.close()

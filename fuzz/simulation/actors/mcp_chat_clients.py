@@ -9,7 +9,7 @@ import json
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Deeds
+from fuzz.simulation.actors.actor_context import StepHandler
 from fuzz.simulation.actors.chat_clients import ChatClients
 from fuzz.simulation.deployment import API, API_KEY
 from fuzz.simulation.invariants import Invariant
@@ -42,7 +42,7 @@ class McpChatClients:
         self.chats = chats
         self.world = chats.world
         self.client = SimMcpClient(self.world, McpEndpoint(self.world.home, API, lambda: API_KEY))
-        self.deeds: dict[type[Step], Deeds] = {AskAgentByMcp: self._step}
+        self.handlers: dict[type[Step], StepHandler] = {AskAgentByMcp: self._step}
 
     def _step(self, step: AskAgentByMcp) -> None:
         talks = [talk for talk in self.client.talks if not talk.ending and talk.server is self.world.api]

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import define
 
-from fuzz.simulation.actors.actor_context import LATE, ActorContext, Deeds, SignedInDevice
+from fuzz.simulation.actors.actor_context import LATE, ActorContext, SignedInDevice, StepHandler
 from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.actors.oauth_clients import ACT, READ, OAuthClientModel, OAuthClients
 from fuzz.simulation.actors.session_owners import SessionOwners
@@ -39,7 +39,7 @@ class _Driver:
 
     session: SessionModel
     client: SimMcpClient
-    guest: OAuthClientModel | None
+    app: OAuthClientModel | None
 
 
 @define(eq=False)
@@ -65,18 +65,18 @@ class McpDrivers:
         crowd: ActorContext,
         control: DeviceControlActors,
         owners: SessionOwners,
-        guests: OAuthClients,
-        post_note: Deeds,
+        apps: OAuthClients,
+        post_note: StepHandler,
     ) -> None:
         self.crowd = crowd
         self.world = crowd.world
         self._owners = owners
-        self._guests = guests
+        self._apps = apps
         self._post_note = post_note
         self._drivers: dict[SessionModel, _Driver] = {}
         self._calls: dict[str, _DriverCall] = {}
         control.others.append(self._on_command)
-        self.deeds: dict[type[Step], Deeds] = {DrivePhone: self._step}
+        self.handlers: dict[type[Step], StepHandler] = {DrivePhone: self._step}
 
     @property
     def talks(self) -> list[McpClientSession]:
@@ -95,15 +95,15 @@ class McpDrivers:
 
     def _driver(self, who: int) -> _Driver | None:
         """Return a driver: an OAuth client, if one is authorized; every third driver has a device's token."""
-        inside = self._guests.inside
-        guest = inside[who // 3 % len(inside)] if inside and who % 3 else None
-        if guest is None and not self.crowd.sessions:
+        inside = self._apps.inside
+        app = inside[who // 3 % len(inside)] if inside and who % 3 else None
+        if app is None and not self.crowd.sessions:
             return None
-        session = self.crowd.pick_session(who // 3) if guest is None else guest.session
+        session = self.crowd.pick_session(who // 3) if app is None else app.session
         assert session is not None
         if session not in self._drivers:
-            place = McpEndpoint(self.world.agent, REMOTE, lambda: session.token if guest is None else guest.access)
-            self._drivers[session] = _Driver(session, SimMcpClient(self.world, place, elicits=True), guest)
+            place = McpEndpoint(self.world.agent, REMOTE, lambda: session.token if app is None else app.access)
+            self._drivers[session] = _Driver(session, SimMcpClient(self.world, place, elicits=True), app)
         return self._drivers[session]
 
     def _act(self, driver: _Driver, talk: McpClientSession, step: DrivePhone) -> None:
@@ -147,13 +147,13 @@ class McpDrivers:
                 driver.client.open(self.world.relay, lambda other: self._twins(driver, other, amount))
                 driver.client.open(self.world.relay, lambda other: self._twins(driver, other, amount / 2))
             case _:
-                self._try_door(talk, self._driver(step.agent + 1))
+                self._try_route(talk, self._driver(step.agent + 1))
 
     def _owners_answer(self, driver: _Driver, step: DrivePhone) -> None:
-        guest = driver.guest
+        app = driver.app
         later = 0.5 + step.seconds / 4
-        if guest is not None and step.action % WAYS == 6:  # the rotated token is not accepted any more
-            self._guests.renew(guest)
+        if app is not None and step.action % WAYS == 6:  # the rotated token is not accepted any more
+            self._apps.renew(app)
         self.world.sim.after(later, lambda: self._owners.revoke(driver.session, None))
 
     def _queue(self, driver: _Driver, talk: McpClientSession) -> _DriverCall:
@@ -194,11 +194,11 @@ class McpDrivers:
         if call.heard is not None:
             violated(Invariant.ONE_ANSWER, f"{call.mark} is done twice")
         call.heard = now
-        grant = ACT if call.kind != "look" or driver.guest is None else driver.guest.scope
-        if driver.guest is not None and driver.guest.scope == READ and call.kind != "look":
+        grant = ACT if call.kind != "look" or driver.app is None else driver.app.scope
+        if driver.app is not None and driver.app.scope == READ and call.kind != "look":
             violated(
                 Invariant.LOOKS_ONLY,
-                f"{call.mark} is done for {driver.guest.name}, which may only look: {payload['path']}",
+                f"{call.mark} is done for {driver.app.name}, which may only look: {payload['path']}",
             )
         if driver.session.lacks(grant, self.world.wall, call.sent, now):
             violated(Invariant.LIVE_GRANT, f"{call.mark} of {driver.session.prefix}, which holds no {grant}")
@@ -259,10 +259,10 @@ class McpDrivers:
 
     def _is_let_in(self, driver: _Driver, talk: McpClientSession) -> bool:
         """Report whether the MCP session certainly exists."""
-        guest, session = driver.guest, driver.session
+        app, session = driver.app, driver.session
         if talk.ending or talk.server is not self.world.relay or not self.world.is_relay_up:
             return False
-        return self.crowd.must_have_had_grant(session, ACT) if guest is None else self._guests.is_sure(guest)
+        return self.crowd.must_have_had_grant(session, ACT) if app is None else self._apps.is_sure(app)
 
     def _check_answered(self, call: _DriverCall) -> None:
         """Check that a caller with a certain grant has an answer."""
@@ -272,6 +272,6 @@ class McpDrivers:
         if not over and self._is_let_in(call.driver, call.talk) and self.world.is_fault_free_since(call.sent):
             violated(Invariant.IN_TIME, f"{call.mark} has no answer after {self.crowd.now - call.sent:.0f} s")
 
-    def _try_door(self, talk: McpClientSession, other: _Driver | None) -> None:
+    def _try_route(self, talk: McpClientSession, other: _Driver | None) -> None:
         if other is not None and other.client is not talk.client:
             other.client.try_foreign_session(talk)

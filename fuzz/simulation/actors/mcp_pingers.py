@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fuzz.simulation.actors.actor_context import LATE, ActorContext, Deeds
+from fuzz.simulation.actors.actor_context import LATE, ActorContext, StepHandler
 from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.deployment import REMOTE
 from fuzz.simulation.invariants import Invariant
@@ -31,7 +31,7 @@ class McpPingers:
         self.world = crowd.world
         self.control = control
         self._clients: dict[SessionModel, SimMcpClient] = {}
-        self.deeds: dict[type[Step], Deeds] = {UseMcp: self._step}
+        self.handlers: dict[type[Step], StepHandler] = {UseMcp: self._step}
 
     @property
     def talked(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Deeds, no_further_checks
+from fuzz.simulation.actors.actor_context import StepHandler, no_further_checks
 from fuzz.simulation.actors.chat_clients import ChatClients, each_event
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import ChatModel, violated
@@ -63,7 +63,7 @@ class McpToolUsers:
         self._runs: dict[str, _ToolRun] = {}
         self.shed = SimMcpServers(self.world, self._on_tool_call)
         self.world.upstream.on_question.append(self._judge)
-        self.deeds: dict[type[Step], Deeds] = {UseToolServers: self._begin}
+        self.handlers: dict[type[Step], StepHandler] = {UseToolServers: self._begin}
 
     def _begin(self, step: UseToolServers) -> None:
         self.shed.open()

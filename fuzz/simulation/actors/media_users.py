@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-from fuzz.simulation.actors.actor_context import BOUNDARY, ActorContext, Deeds
+from fuzz.simulation.actors.actor_context import BOUNDARY, ActorContext, StepHandler
 from fuzz.simulation.deployment import MAX_MEDIA
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.media_model import MediaFileModel
@@ -26,9 +26,9 @@ class MediaUsers:
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self._shelf = crowd.world.shelf
+        self._media_model = crowd.world.media_model
         self._contents: dict[str, list[tuple[float, bytes | None]]] = {}  # contents of host files, with start times
-        self.deeds: dict[type[Step], Deeds] = {
+        self.handlers: dict[type[Step], StepHandler] = {
             UploadMedia: self._upload,
             ShareFile: self._share,
             ChangeFile: self._change_one,
@@ -57,7 +57,7 @@ class MediaUsers:
 
     def _change_one(self, step: ChangeFile) -> None:
         """Change a registered file of the host, and with it the results of later fetches."""
-        told, disk = self._shelf.known_files, self.world.home.disk
+        told, disk = self._media_model.known_files, self.world.home.disk
         path = told[step.file % len(told)].path if told else ""
         if not path:
             return
@@ -87,7 +87,7 @@ class MediaUsers:
         return [data for _, data in contents[first:]]
 
     def _registered(self, data: bytes, path: str = "") -> Callable[[RequestClient], None]:
-        medium = self._shelf.add(data, self.crowd.now, path)
+        medium = self._media_model.add(data, self.crowd.now, path)
 
         def done(caller: RequestClient) -> None:
             if not path:
@@ -98,18 +98,18 @@ class MediaUsers:
                 medium.token = str(caller.answer.json["token"])
                 medium.since.told = self.crowd.now
             elif caller.status:
-                self._shelf.refused(medium)
+                self._media_model.refused(medium)
 
         return done
 
     def _fetch(self, step: FetchMedia) -> None:
-        told = self._shelf.known_files
+        told = self._media_model.known_files
         if not told:
             return
         medium = told[step.medium % len(told)]
         session = self.crowd.pick_session(step.session) if self.crowd.sessions and step.session % 4 else None
         sent = self.crowd.now
-        use = self._shelf.use(medium, sent)
+        use = self._media_model.use(medium, sent)
 
         def done(caller: RequestClient) -> None:
             if caller.status == 200:
@@ -117,11 +117,11 @@ class MediaUsers:
                 self._got(medium, session, sent, caller.answer.body)
             elif caller.status and (caller.status != 404 or None not in self._versions(medium, sent)):
                 # Else the file may have been found, but its present content must not be served.
-                self._shelf.discard_use(medium, use)
+                self._media_model.discard_use(medium, use)
             if caller.status == 404:
                 self.world.count("media that were over")
                 there = None not in self._versions(medium, sent) and not self.world.store_trouble
-                if there and self._shelf.must_live(medium, sent, self.crowd.now):
+                if there and self._media_model.must_live(medium, sent, self.crowd.now):
                     violated(Invariant.MEDIA_LIFE, f"{medium.data[:12]!r} cannot be had, and is not over")
 
         self.crowd.request_as_agent("GET", f"/media/{medium.token}", None, session, done)
@@ -134,29 +134,32 @@ class MediaUsers:
             violated(Invariant.DEAD_TOKEN, f"{session.prefix} fetched media after its end")
         if body not in versions:
             violated(Invariant.OWN_BYTES, f"{data[:12]!r} was asked for, {body[:12]!r} came")
-        over = self._shelf.end_reason(medium, sent)
+        over = self._media_model.end_reason(medium, sent)
         if over:
             violated(Invariant.MEDIA_LIFE, f"{data[:12]!r} was had: {over}")
 
     def check_inspector(self, caller: RequestClient, sent: float) -> None:
         """Check the media inspector against the model."""
-        shelf = self._shelf
+        media_model = self._media_model
         live = {record["token"] for record in caller.answer.json["media"] if not record["is_expired"]}
-        if len(live) > shelf.cap:
-            violated(Invariant.MEDIA_LIFE, f"{len(live)} media are kept, of {shelf.cap} at most")
-        for medium in shelf.known_files:
-            over = shelf.end_reason(medium, sent) if medium.token in live else ""
+        if len(live) > media_model.cap:
+            violated(Invariant.MEDIA_LIFE, f"{len(live)} media are kept, of {media_model.cap} at most")
+        for medium in media_model.known_files:
+            over = media_model.end_reason(medium, sent) if medium.token in live else ""
             if over:
                 violated(Invariant.MEDIA_LIFE, f"{medium.data[:12]!r} is shown: {over}")
-            if medium.token not in live and shelf.must_live(medium, sent, self.crowd.now):
+            if medium.token not in live and media_model.must_live(medium, sent, self.crowd.now):
                 violated(Invariant.MEDIA_LIFE, f"{medium.data[:12]!r} is not shown, and is not over")
 
     def check_spool(self) -> None:
         """Check that no uploaded file outlives its entry."""
         world, now = self.world, self.crowd.now
-        if world.store_trouble or not world.is_relay_up or (self._shelf.outages and len(world.wall.steps) > 1):
+        if world.store_trouble or not world.is_relay_up or (self._media_model.outages and len(world.wall.steps) > 1):
             return  # files of a killed relay are deleted by their date
-        there, kept = len(world.home.disk.files(world.home.spool)), self._shelf.max_stored_uploads(now - SWEEP_TIMEOUT)
+        there, kept = (
+            len(world.home.disk.files(world.home.spool)),
+            self._media_model.max_stored_uploads(now - SWEEP_TIMEOUT),
+        )
         if there > kept:
             violated(Invariant.MEDIA_LIFE, f"{there} files of uploads are kept, and {kept} uploads may be there")
 

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import ActorContext, Deeds, no_further_checks
+from fuzz.simulation.actors.actor_context import ActorContext, StepHandler, no_further_checks
 from fuzz.simulation.actors.session_owners import SessionOwners
 from fuzz.simulation.deployment import LOCAL, REMOTE
 from fuzz.simulation.invariants import Invariant
@@ -74,24 +74,24 @@ class OAuthClients:
         self.crowd = crowd
         self.world = crowd.world
         self._owners = owners
-        self.guests: list[OAuthClientModel] = []
-        self.deeds: dict[type[Step], Deeds] = {AuthorizeAgent: self._step}
+        self.apps: list[OAuthClientModel] = []
+        self.handlers: dict[type[Step], StepHandler] = {AuthorizeAgent: self._step}
 
     @property
     def inside(self) -> list[OAuthClientModel]:
         """Return the clients that were authorized at some time."""
-        return [guest for guest in self.guests if guest.session is not None]
+        return [app for app in self.apps if app.session is not None]
 
-    def is_sure(self, guest: OAuthClientModel) -> bool:
+    def is_sure(self, app: OAuthClientModel) -> bool:
         """Report whether the relay must accept the access token of a client."""
-        session = guest.session
+        session = app.session
         return (
             session is not None
-            and not guest.doubtful
-            and not guest.under_way
+            and not app.doubtful
+            and not app.under_way
             and self.crowd.must_be_alive(session)
             and len(self.world.wall.steps) == 1
-            and self.crowd.now < guest.fresh + 3600.0 - SLACK
+            and self.crowd.now < app.fresh + 3600.0 - SLACK
         )
 
     def _step(self, step: AuthorizeAgent) -> None:
@@ -99,23 +99,23 @@ class OAuthClients:
         if not inside or way < WAYS // 2:
             self._register_client(way, step)
             return
-        guest = inside[step.agent % len(inside)]
+        app = inside[step.agent % len(inside)]
         match way:
             case 8 | 9:
-                self.renew(guest)
+                self.renew(app)
             case 10:
-                self._renew_by_an_old_one(guest)
+                self._renew_by_an_old_one(app)
             case 11:
-                self._use_an_old_one(guest)
+                self._use_an_old_one(app)
             case 12:
-                self._give_back(guest)
+                self._give_back(app)
             case 13:
-                self._trade(guest, guest.verifier)
+                self._trade(app, app.verifier)
             case 14:
-                self._try_routes(guest)
+                self._try_routes(app)
             case _:
-                assert guest.session is not None
-                self._owners.revoke(guest.session, None)
+                assert app.session is not None
+                self._owners.revoke(app.session, None)
 
     # --- consent ---
 
@@ -123,69 +123,67 @@ class OAuthClients:
         number = self.crowd.next_number()
         verifier = f"verifier-{number}-".ljust(50, "v")
         scope = READ if step.action // WAYS % 3 == 0 else ACT
-        guest = OAuthClientModel(f"agent-{number}", verifier, scope, self.world.relay)
-        self.guests.append(guest)
+        app = OAuthClientModel(f"agent-{number}", verifier, scope, self.world.relay)
+        self.apps.append(app)
 
         def registered(caller: RequestClient) -> None:
             if caller.status == 201:
-                guest.client = str(caller.answer.json["client_id"])
-                self._request_authorization(guest, asked)
+                app.client = str(caller.answer.json["client_id"])
+                self._request_authorization(app, asked)
 
         def asked(caller: RequestClient) -> None:
             if caller.status == 303:
-                guest.ticket = _location(caller)
-                self._show_consent_page(guest, shown)
+                app.ticket = _location(caller)
+                self._show_consent_page(app, shown)
 
         def shown(caller: RequestClient) -> None:
             found = WORD.search(caller.answer.body.decode())
             if caller.status == 200 and found is not None:
-                self.world.sim.after(step.seconds, lambda: self._question(guest, found[1], way, step))
+                self.world.sim.after(step.seconds, lambda: self._question(app, found[1], way, step))
 
-        body = {"client_name": guest.name, "redirect_uris": [REDIRECT]}
+        body = {"client_name": app.name, "redirect_uris": [REDIRECT]}
         self.crowd.request_as_operator("POST", "/oauth/register", body, registered)
 
-    def _request_authorization(self, guest: OAuthClientModel, done: Callable[[RequestClient], None]) -> None:
-        challenge = urlsafe_b64encode(sha256(guest.verifier.encode()).digest()).rstrip(b"=").decode()
+    def _request_authorization(self, app: OAuthClientModel, done: Callable[[RequestClient], None]) -> None:
+        challenge = urlsafe_b64encode(sha256(app.verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
             "response_type": "code",
-            "client_id": guest.client,
+            "client_id": app.client,
             "redirect_uri": REDIRECT,
-            "scope": guest.wanted,
-            "state": guest.state,
+            "scope": app.wanted,
+            "state": app.state,
             "code_challenge": challenge,
             "code_challenge_method": "S256",
             "resource": f"http://{LOCAL.authority}/mcp",
         }
         self.crowd.request_as_operator("GET", f"/oauth/authorize?{urlencode(query)}", None, done)
 
-    def _show_consent_page(self, guest: OAuthClientModel, done: Callable[[RequestClient], None]) -> None:
-        self.crowd.request_as_operator("GET", f"/oauth/{guest.ticket}", None, done)
+    def _show_consent_page(self, app: OAuthClientModel, done: Callable[[RequestClient], None]) -> None:
+        self.crowd.request_as_operator("GET", f"/oauth/{app.ticket}", None, done)
 
-    def _question(self, guest: OAuthClientModel, word: str, way: int, step: AuthorizeAgent) -> None:
+    def _question(self, app: OAuthClientModel, word: str, way: int, step: AuthorizeAgent) -> None:
         """Let the owner read the authorization request, and answer or ignore the request."""
         if way == 7:
             return
         path = f"/mcp/questions/{word}"
-        scope = "" if way == 6 else READ if step.action // (3 * WAYS) % 3 == 0 else guest.wanted
+        scope = "" if way == 6 else READ if step.action // (3 * WAYS) % 3 == 0 else app.wanted
 
         def seen(caller: RequestClient) -> None:
             if caller.status != 200:
                 return
             asked = caller.answer.json
-            if (asked["client_name"], asked["scope"]) != (guest.name, guest.wanted):
-                violated(
-                    Invariant.CONSENT, f"{guest.name} asks for {guest.wanted}, and the owner is told {asked!r:.200}"
-                )
+            if (asked["client_name"], asked["scope"]) != (app.name, app.wanted):
+                violated(Invariant.CONSENT, f"{app.name} asks for {app.wanted}, and the owner is told {asked!r:.200}")
             if way == 5:  # with the ballot of another request
-                self._answer(guest, path, "0" * 36, guest.wanted, step)
-            self._answer(guest, path, str(asked["ballot"]), scope, step)
+                self._answer(app, path, "0" * 36, app.wanted, step)
+            self._answer(app, path, str(asked["ballot"]), scope, step)
             if way == 4:  # and then the opposite answer
-                other = "" if scope else guest.wanted
-                self.world.sim.after(0.4, lambda: self._answer(guest, path, str(asked["ballot"]), other, step))
+                other = "" if scope else app.wanted
+                self.world.sim.after(0.4, lambda: self._answer(app, path, str(asked["ballot"]), other, step))
 
         self.crowd.request_as_operator("GET", path, None, seen)
 
-    def _answer(self, guest: OAuthClientModel, path: str, ballot: str, scope: str, step: AuthorizeAgent) -> None:
+    def _answer(self, app: OAuthClientModel, path: str, ballot: str, scope: str, step: AuthorizeAgent) -> None:
         ttl = LASTS[step.agent % len(LASTS)]
         body: dict[str, object] = {"ballot": ballot, "allow": bool(scope), **({"scope": scope} if scope else {})}
         if ttl is not None:
@@ -195,156 +193,156 @@ class OAuthClients:
             if caller.status != 200:
                 return
             if ballot.startswith("0000"):
-                violated(Invariant.CONSENT, f"a question of {guest.name} was answered with the ballot of another")
-            if guest.said is not None:
+                violated(Invariant.CONSENT, f"a question of {app.name} was answered with the ballot of another")
+            if app.said is not None:
                 violated(
-                    Invariant.CONSENT, f"the owner's answer to {guest.name} was taken twice: {guest.said!r}, {scope!r}"
+                    Invariant.CONSENT, f"the owner's answer to {app.name} was taken twice: {app.said!r}, {scope!r}"
                 )
-            guest.said = scope
+            app.said = scope
             self.world.count("questions of agents answered")
-            self._show_consent_page(guest, partial(self._led, guest, ttl, step.action % WAYS))
+            self._show_consent_page(app, partial(self._led, app, ttl, step.action % WAYS))
 
         self.crowd.request_as_operator("POST", path, body, done)
 
-    def _led(self, guest: OAuthClientModel, ttl: int | None, way: int, caller: RequestClient) -> None:
+    def _led(self, app: OAuthClientModel, ttl: int | None, way: int, caller: RequestClient) -> None:
         """Check the redirect of the consent page."""
         if caller.status != 303:
             return
         fields = {name: values[0] for name, values in parse_qs(urlsplit(_location(caller)).query).items()}
-        if fields.get("state") != guest.state or guest.collected:
-            violated(Invariant.CONSENT, f"{guest.name} is led to {fields}, once more: {guest.collected}")
-        guest.collected = True
-        if ("code" in fields) != bool(guest.said) or ("error" in fields) == bool(guest.said):
-            violated(Invariant.CONSENT, f"{guest.said!r} was the answer to {guest.name}, which is told {fields}")
-        guest.code = fields.get("code", "")
-        if not guest.code:
+        if fields.get("state") != app.state or app.collected:
+            violated(Invariant.CONSENT, f"{app.name} is led to {fields}, once more: {app.collected}")
+        app.collected = True
+        if ("code" in fields) != bool(app.said) or ("error" in fields) == bool(app.said):
+            violated(Invariant.CONSENT, f"{app.said!r} was the answer to {app.name}, which is told {fields}")
+        app.code = fields.get("code", "")
+        if not app.code:
             return
-        self.world.secrets[guest.code] = "an authorisation code"
-        self._show_consent_page(guest, partial(self._led, guest, ttl, way))  # the page must be gone now
+        self.world.secrets[app.code] = "an authorisation code"
+        self._show_consent_page(app, partial(self._led, app, ttl, way))  # the page must be gone now
         if way == 3:  # another client has the code
-            self._trade(guest, "another-verifier".ljust(50, "v"), ttl)
+            self._trade(app, "another-verifier".ljust(50, "v"), ttl)
         elif way != 2:  # with `way` 2, the client never uses the code
-            self._trade(guest, guest.verifier, ttl)
+            self._trade(app, app.verifier, ttl)
 
     # --- codes and tokens ---
 
-    def _trade(self, guest: OAuthClientModel, verifier: str, ttl: int | None = None) -> None:
+    def _trade(self, app: OAuthClientModel, verifier: str, ttl: int | None = None) -> None:
         """Exchange the code for tokens, with its verifier, or with that of another client."""
-        form = {"grant_type": "authorization_code", "code": guest.code, "redirect_uri": REDIRECT}
-        again, wrong = guest.session is not None, verifier != guest.verifier
-        guest.under_way += 1
+        form = {"grant_type": "authorization_code", "code": app.code, "redirect_uri": REDIRECT}
+        again, wrong = app.session is not None, verifier != app.verifier
+        app.under_way += 1
 
         def done(caller: RequestClient) -> None:
-            guest.under_way -= 1
-            if caller.status == 200 and (again or wrong or guest.burnt):
+            app.under_way -= 1
+            if caller.status == 200 and (again or wrong or app.burnt):
                 why = "with another's verifier" if wrong else "once more"
-                violated(Invariant.TOKENS_ONCE, f"the code of {guest.name} was taken {why}")
+                violated(Invariant.TOKENS_ONCE, f"the code of {app.name} was taken {why}")
             if caller.status == 200:
-                self._let_in(guest, caller.answer.json, ttl)
+                self._let_in(app, caller.answer.json, ttl)
             elif again:
-                known = self.crowd.now < guest.since + REMEMBERED and self.world.relay is guest.relay
-                self._ended(guest, caller, known=known)
+                known = self.crowd.now < app.since + REMEMBERED and self.world.relay is app.relay
+                self._ended(app, caller, known=known)
             elif wrong and caller.status == 400:
-                guest.burnt = True
-                self._trade(guest, guest.verifier, ttl)
+                app.burnt = True
+                self._trade(app, app.verifier, ttl)
 
-        self._post(guest, {**form, "code_verifier": verifier}, done)
+        self._post(app, {**form, "code_verifier": verifier}, done)
 
-    def _let_in(self, guest: OAuthClientModel, told: dict[str, Any], ttl: int | None) -> None:
+    def _let_in(self, app: OAuthClientModel, told: dict[str, Any], ttl: int | None) -> None:
         token = str(told["refresh_token"])
-        session = guest.session = SessionModel(token.partition(".")[0], "agent", guest.name, "mcp")
-        guest.scope = str(told["scope"])
+        session = app.session = SessionModel(token.partition(".")[0], "agent", app.name, "mcp")
+        app.scope = str(told["scope"])
         end = self.world.wall.highest(self.crowd.now) + ttl if ttl is not None else float("inf")
-        session.terms = [GrantTerms(end, {guest.scope: end})]
+        session.terms = [GrantTerms(end, {app.scope: end})]
         session.past = [*session.terms]
-        guest.since = self.crowd.now
-        self._check_tokens(guest, told)
+        app.since = self.crowd.now
+        self._check_tokens(app, told)
         self.world.count("agents let in")
 
-    def _check_tokens(self, guest: OAuthClientModel, told: dict[str, Any]) -> None:
-        if told["scope"] != guest.scope or (guest.said == READ and guest.scope != READ):
-            violated(Invariant.LOOKS_ONLY, f"{guest.name} was given {guest.said!r}, and has {told['scope']!r}")
-        guest.access, guest.refresh, guest.fresh = told["access_token"], told["refresh_token"], self.crowd.now
-        self.world.secrets[guest.access] = "an access token"
-        self.world.secrets[guest.refresh] = "a refresh token"
+    def _check_tokens(self, app: OAuthClientModel, told: dict[str, Any]) -> None:
+        if told["scope"] != app.scope or (app.said == READ and app.scope != READ):
+            violated(Invariant.LOOKS_ONLY, f"{app.name} was given {app.said!r}, and has {told['scope']!r}")
+        app.access, app.refresh, app.fresh = told["access_token"], told["refresh_token"], self.crowd.now
+        self.world.secrets[app.access] = "an access token"
+        self.world.secrets[app.refresh] = "a refresh token"
 
-    def renew(self, guest: OAuthClientModel) -> None:
+    def renew(self, app: OAuthClientModel) -> None:
         """Use the refresh token."""
-        shown, access = guest.refresh, guest.access
+        shown, access = app.refresh, app.access
 
         def done(caller: RequestClient) -> None:
-            if caller.status == 200 and shown != guest.refresh:
-                violated(Invariant.TOKENS_ONCE, f"{guest.name} got tokens for a refresh token that was rotated")
+            if caller.status == 200 and shown != app.refresh:
+                violated(Invariant.TOKENS_ONCE, f"{app.name} got tokens for a refresh token that was rotated")
             if caller.status != 200:
-                guest.doubtful = True  # the token may have been rotated
+                app.doubtful = True  # the token may have been rotated
                 return
-            guest.old_access.append(access)
-            guest.old_refresh.append(shown)
-            self._check_tokens(guest, caller.answer.json)
+            app.old_access.append(access)
+            app.old_refresh.append(shown)
+            self._check_tokens(app, caller.answer.json)
             self.world.count("tokens of agents renewed")
 
-        self._show(guest, shown, done)
+        self._show(app, shown, done)
 
-    def _renew_by_an_old_one(self, guest: OAuthClientModel) -> None:
-        if not guest.old_refresh:
-            self.renew(guest)
+    def _renew_by_an_old_one(self, app: OAuthClientModel) -> None:
+        if not app.old_refresh:
+            self.renew(app)
             return
 
         def done(caller: RequestClient) -> None:
             if caller.status == 200 and self._is_kept:
-                violated(Invariant.TOKENS_ONCE, f"{guest.name} got tokens for a refresh token that was rotated")
-            self._ended(guest, caller, known=True)
+                violated(Invariant.TOKENS_ONCE, f"{app.name} got tokens for a refresh token that was rotated")
+            self._ended(app, caller, known=True)
 
-        self._show(guest, guest.old_refresh[0], done)
+        self._show(app, app.old_refresh[0], done)
 
-    def _show(self, guest: OAuthClientModel, token: str, done: Callable[[RequestClient], None]) -> None:
-        guest.under_way += 1
+    def _show(self, app: OAuthClientModel, token: str, done: Callable[[RequestClient], None]) -> None:
+        app.under_way += 1
 
         def told(caller: RequestClient) -> None:
-            guest.under_way -= 1
+            app.under_way -= 1
             done(caller)
 
-        self._post(guest, {"grant_type": "refresh_token", "refresh_token": token}, told)
+        self._post(app, {"grant_type": "refresh_token", "refresh_token": token}, told)
 
-    def _ended(self, guest: OAuthClientModel, caller: RequestClient, *, known: bool) -> None:
+    def _ended(self, app: OAuthClientModel, caller: RequestClient, *, known: bool) -> None:
         """Record that the reuse of a code or token has revoked its grant."""
-        session = guest.session
-        guest.doubtful = True
+        session = app.session
+        app.doubtful = True
         if caller.status == 400 and known and session is not None and session.revoked is None and self._is_kept:
             session.revoked = self.crowd.now
             self.world.count("agents that showed a token twice")
-            self._try(guest, guest.access, "/mcp", "an access token of what was ended opens")
+            self._try(app, app.access, "/mcp", "an access token of what was ended opens")
 
-    def _use_an_old_one(self, guest: OAuthClientModel) -> None:
-        for token in guest.old_access[-1:]:
-            self._try(guest, token, "/mcp", "an access token that was replaced opens")
+    def _use_an_old_one(self, app: OAuthClientModel) -> None:
+        for token in app.old_access[-1:]:
+            self._try(app, token, "/mcp", "an access token that was replaced opens")
 
-    def _try_routes(self, guest: OAuthClientModel) -> None:
-        self._try(guest, guest.access, "/ping", "an access token of an agent opens")
-        self._try(guest, guest.refresh, "/mcp", "a refresh token opens")
-        assert guest.session is not None
-        self._try(guest, guest.session.token, "/mcp", "a part of a refresh token opens")
+    def _try_routes(self, app: OAuthClientModel) -> None:
+        self._try(app, app.access, "/ping", "an access token of an agent opens")
+        self._try(app, app.refresh, "/mcp", "a refresh token opens")
+        assert app.session is not None
+        self._try(app, app.session.token, "/mcp", "a part of a refresh token opens")
 
-    def _try(self, guest: OAuthClientModel, token: str, path: str, what: str) -> None:
+    def _try(self, app: OAuthClientModel, token: str, path: str, what: str) -> None:
         kept = self._is_kept
 
         def done(caller: RequestClient) -> None:
             if caller.status not in (0, 401, 403, 429) and kept and self._is_kept:
-                violated(Invariant.TOKENS_ONCE, f"{what} {path}: {guest.name}, {caller.status}")
+                violated(Invariant.TOKENS_ONCE, f"{what} {path}: {app.name}, {caller.status}")
 
         headers = {"authorization": f"Bearer {token}", "accept": "text/event-stream"}
         self.world.request(self.world.agent, REMOTE, "GET", path, headers=headers, done=done)
 
-    def _give_back(self, guest: OAuthClientModel) -> None:
-        session = guest.session
+    def _give_back(self, app: OAuthClientModel) -> None:
+        session = app.session
         assert session is not None
         session.revoking = True
 
         def done(caller: RequestClient) -> None:
-            if caller.status == 200 and session.revoked is None and not guest.doubtful and self._is_kept:
+            if caller.status == 200 and session.revoked is None and not app.doubtful and self._is_kept:
                 session.revoked = self.crowd.now
 
-        self._post(guest, {"token": guest.refresh}, done, path="/oauth/revoke")
+        self._post(app, {"token": app.refresh}, done, path="/oauth/revoke")
 
     # --- helpers ---
 
@@ -356,12 +354,12 @@ class OAuthClients:
 
     def _post(
         self,
-        guest: OAuthClientModel,
+        app: OAuthClientModel,
         form: dict[str, str],
         done: Callable[[RequestClient], None] = no_further_checks,
         path: str = "/oauth/token",
     ) -> None:
-        body = urlencode({"client_id": guest.client, **form}).encode()
+        body = urlencode({"client_id": app.client, **form}).encode()
         world = self.world
         world.request(world.home, LOCAL, "POST", path, headers={"content-type": FORM}, body=body, done=done)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from fuzz.simulation.actors.actor_context import GRANTS, PHONE, ActorContext, Deeds, SignedInDevice, SignIn
+from fuzz.simulation.actors.actor_context import GRANTS, PHONE, ActorContext, SignedInDevice, SignIn, StepHandler
 from fuzz.simulation.deployment import REMOTE
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.grant_model import NOTHING, GrantTerms, RequestedTerms, Spans, fits, paired
@@ -28,7 +28,7 @@ class PairingDevices:
         self.crowd = crowd
         self.world = crowd.world
         crowd.world.on_relay_gone.append(self._relay_gone)
-        self.deeds: dict[type[Step], Deeds] = {
+        self.handlers: dict[type[Step], StepHandler] = {
             RegisterCode: self._register,
             PairDevice: self._pair,
             ReconnectSession: self._reconnect,

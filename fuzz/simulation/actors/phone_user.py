@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.simulation.actors.actor_context import ActorContext, Deeds
+from fuzz.simulation.actors.actor_context import ActorContext, StepHandler
 from fuzz.simulation.deployment import UNTIL_DROPPED
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
@@ -32,7 +32,7 @@ class PhoneUser:
         self._off: float | None = None  # since when commands are blocked
         if self.world.asking:
             self.world.phone_news.append(self._on_notify)
-        self.deeds: dict[type[Step], Deeds] = {AskPhoneUser: self._send_command}
+        self.handlers: dict[type[Step], StepHandler] = {AskPhoneUser: self._send_command}
 
     def _send_command(self, step: AskPhoneUser) -> None:
         if not self.crowd.sessions:

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import Deeds
+from fuzz.simulation.actors.actor_context import StepHandler
 from fuzz.simulation.actors.chat_clients import BEHAVIORS, ChatClients, each_event
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import TurnModel, violated
@@ -40,7 +40,7 @@ class RunWatchers:
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats
         self.world = chats.world
-        self.deeds: dict[type[Step], Deeds] = {StartRun: self._run}
+        self.handlers: dict[type[Step], StepHandler] = {StartRun: self._run}
 
     def _run(self, step: StartRun) -> None:
         chat = self.chats.pick(step.chat)

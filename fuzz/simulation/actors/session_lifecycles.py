@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fuzz.simulation.actors.actor_context import PHONE, ActorContext, Deeds, SignedInDevice
+from fuzz.simulation.actors.actor_context import PHONE, ActorContext, SignedInDevice, StepHandler
 from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.actors.half_request_clients import HalfRequestClients
 from fuzz.simulation.actors.pairing_devices import PairingDevices
@@ -59,7 +59,7 @@ class SessionLifecycles:
         pairing: PairingDevices,
         owners: SessionOwners,
         control: DeviceControlActors,
-        others: Mapping[type[Step], Deeds],
+        others: Mapping[type[Step], StepHandler],
         lines: Sequence[VoiceSessionClient],
     ) -> None:
         self.crowd = crowd
@@ -69,11 +69,11 @@ class SessionLifecycles:
         self._control = control
         self._others = others
         self._lines = lines
-        self._dawdlers = HalfRequestClients(crowd)
+        self._half_request_clients = HalfRequestClients(crowd)
         self.ages: list[float] = []  # by how much the clock is set at the end
         self._probes: dict[str, tuple[SignedInDevice, int]] = {}  # by id: the device, and changes to its session
         crowd.listeners.append(self._on_device_message)
-        self.deeds: dict[type[Step], Deeds] = {
+        self.handlers: dict[type[Step], StepHandler] = {
             ReplacePhoneSocket: self._come_back,
             EndWaitingSession: self._cut_short,
             RenewGrants: self._renew,
@@ -139,7 +139,7 @@ class SessionLifecycles:
         self.world.count("calls cut short")
         self._control.command(session, step.phone, phone.session.device, unheeded=True)
         soon = 0.1 + step.seconds
-        self._dawdlers.begin(session, step.phone, soon + REST_AFTER)
+        self._half_request_clients.begin(session, step.phone, soon + REST_AFTER)
         self.world.sim.after(soon, lambda: self._end(session, step.phone // 7 % 4))
 
     def _end(self, session: SessionModel, way: int) -> None:
@@ -157,7 +157,7 @@ class SessionLifecycles:
         """End a session during its download."""
         if self.crowd.sessions:
             session = self.crowd.pick_session(step.session)
-            self._dawdlers.download(session, step.seconds + REST_AFTER)
+            self._half_request_clients.download(session, step.seconds + REST_AFTER)
             self.world.sim.after(step.seconds, lambda: self._end(session, step.ending % 4))
 
     # --- a session ends whose device ignores the close, and goes on sending ---

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fuzz.simulation.actors.actor_context import GRANTS, ActorContext, Deeds
+from fuzz.simulation.actors.actor_context import GRANTS, ActorContext, StepHandler
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.grant_model import GrantTerms, RequestedTerms, fits, patched
 from fuzz.simulation.models.reference_model import SessionModel, check_grants, violated
@@ -23,7 +23,7 @@ class SessionOwners:
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self.deeds: dict[type[Step], Deeds] = {
+        self.handlers: dict[type[Step], StepHandler] = {
             RevokeSession: self._revoke,
             ExtendSession: self._extend,
             ListSessions: self._list,
@@ -100,7 +100,7 @@ class SessionOwners:
     def _is_passing(self, caller: RequestClient, session: SessionModel) -> bool:
         """Report whether the relay has answered that the change holds until a restart, and has not restarted."""
         told = caller.status == 500 and caller.answer.json.get("code") == "store_failed"
-        lasts = self.world.is_relay_up and self.world.shelf.is_running_since(caller.began)
+        lasts = self.world.is_relay_up and self.world.media_model.is_running_since(caller.began)
         return told and session.explicit is not None and lasts and len(self.world.wall.steps) == 1
 
     def _change_meanwhile(self, session: SessionModel, before: GrantTerms, wish: RequestedTerms, sent: float) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from fuzz.simulation.actors.actor_context import LATE, PHONE, ActorContext, Deeds, SignedInDevice
+from fuzz.simulation.actors.actor_context import LATE, PHONE, ActorContext, SignedInDevice, StepHandler
 from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.actors.media_users import MediaUsers
 from fuzz.simulation.actors.phone_presence import IN_TIME
@@ -24,13 +24,13 @@ from runtimes.sim.process import SimProcess
 from tests.support.sim_http import RequestClient
 
 ACTIVITY, STATUS, PHONES = "/bridge/activity", "/bridge/status", "/bridge/devices"
-SHELF, NOTES, INFO, HEALTH = (
+MEDIA, NOTES, INFO, HEALTH = (
     "/media/inspect?include_expired=1",
     "/notifications/recent?limit=100",
     "/relay/info",
     "/health",
 )
-INSPECTORS = (ACTIVITY, SHELF, INFO, PHONES, STATUS, NOTES, "/sessions", HEALTH)
+INSPECTORS = (ACTIVITY, MEDIA, INFO, PHONES, STATUS, NOTES, "/sessions", HEALTH)
 MAX_NOTES = MAX_RECORDS = 100
 KEYS = 3  # keys of a device's notifications: later ones reuse the key of an earlier one
 REPORT_TIMEOUT = 6.0  # s at most from its sign-in to the first report of a phone
@@ -71,13 +71,13 @@ class StatusReporters:
         self._active: _DefaultPhone | None = None  # the default phone of the last response
         self._views: dict[str, View] = {
             ACTIVITY: self._activity,
-            SHELF: media.check_inspector,
+            MEDIA: media.check_inspector,
             STATUS: self._status,
             PHONES: self._phones,
             NOTES: self._recent,
         }
         crowd.on_join.append(self._joined)
-        self.deeds: dict[type[Step], Deeds] = {
+        self.handlers: dict[type[Step], StepHandler] = {
             InspectServer: lambda step: self._inspect(INSPECTORS[step.inspector % len(INSPECTORS)]),
             PostNotification: self._notify,
             ReportStatus: self._report_again,
@@ -91,7 +91,7 @@ class StatusReporters:
 
     def _inspect(self, path: str) -> None:
         known = partial(self._health, tuple(self.crowd.sessions))
-        self._check_inspector(path, known if path == HEALTH else self._views.get(path), 0.0 if path == SHELF else LATE)
+        self._check_inspector(path, known if path == HEALTH else self._views.get(path), 0.0 if path == MEDIA else LATE)
 
     def _skim(self, few: int) -> None:
         """Request only the newest notifications."""
@@ -247,7 +247,7 @@ class StatusReporters:
         for command in self._control.all_commands:
             if command.outcome is None or command.outcome[0] > sent or not command.request_id:
                 continue
-            if command.request_id not in shown and self.world.shelf.is_running_since(command.sent):
+            if command.request_id not in shown and self.world.media_model.is_running_since(command.sent):
                 violated(Invariant.REPORTED, f"{command.mark} was {command.outcome[1]}, and is not shown")
 
     def _check_decision(self, command: CommandModel, decision: str, sent: float, told: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import ActorContext, Deeds, SignedInDevice
+from fuzz.simulation.actors.actor_context import ActorContext, SignedInDevice, StepHandler
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
 from fuzz.steps import Step, TypeInTerminal
@@ -51,16 +51,16 @@ class _TerminalSet:
 class _EchoShell(ScriptedProgram):
     """Shell that prints its input; `flood` repeats the line, `exit` ends the shell."""
 
-    def __init__(self, child: SimChild, desks: TerminalUsers) -> None:
+    def __init__(self, child: SimChild, terminal_users: TerminalUsers) -> None:
         super().__init__(child)
-        self._desks = desks
+        self._terminal_users = terminal_users
         self._typed = ""
 
     def on_input(self, data: bytes) -> None:
         """Handle whole lines."""
         *lines, self._typed = (self._typed + data.decode()).split("\n")
         for line in lines:
-            self._desks.typed(line)
+            self._terminal_users.typed(line)
             if line.startswith("exit"):
                 self.child.exit(0)
                 return
@@ -74,9 +74,9 @@ class TerminalUsers:
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self.deeds: dict[type[Step], Deeds] = {TypeInTerminal: self._terminal}
+        self.handlers: dict[type[Step], StepHandler] = {TypeInTerminal: self._terminal}
         self._lines: dict[int, _TypedLine] = {}
-        self._desks: dict[SignedInDevice, _TerminalSet] = {}
+        self._terminal_users: dict[SignedInDevice, _TerminalSet] = {}
         crowd.listeners.append(self._on_device_message)
         self.world.home.programs[SHELL] = lambda child: _EchoShell(child, self)
 
@@ -99,21 +99,23 @@ class TerminalUsers:
         device, world = line.device, self.world
         if line.shown or world.left or device not in self.crowd.open or not world.is_relay_up:
             return
-        held, desk = self.crowd.must_have_had_grant(device.session, "terminal"), self._desks[device]
-        if not held or not desk.sure or line.name not in desk.names or device.session.patched:
+        held, terminal_user = self.crowd.must_have_had_grant(device.session, "terminal"), self._terminal_users[device]
+        if not held or not terminal_user.sure or line.name not in terminal_user.names or device.session.patched:
             return
         if device.talker.slow or not world.is_fault_free_since(since):
             world.sim.after(OUTPUT_TIMEOUT, lambda: self._check_shown(line, world.sim.now - OUTPUT_TIMEOUT))
-        elif desk.ended.get(line.name, -1.0) < line.sent:
+        elif terminal_user.ended.get(line.name, -1.0) < line.sent:
             violated(
                 Invariant.ONE_END, f"{device.name} was not shown what {line.name} said {since - line.sent:.0f} s ago"
             )
 
-    def _check_all_shown(self, device: SignedInDevice, desk: _TerminalSet, name: str) -> None:
+    def _check_all_shown(self, device: SignedInDevice, terminal_user: _TerminalSet, name: str) -> None:
         """Check that the end of a shell is reported after all of its output (wire terminal 1.5)."""
         lines = [line for line in self._lines.values() if line.device is device and line.name == name]
-        missing = [line for line in lines if line.typed and not line.shown and line.sent > desk.begun.get(name, 0.0)]
-        if missing and desk.sure:
+        missing = [
+            line for line in lines if line.typed and not line.shown and line.sent > terminal_user.begun.get(name, 0.0)
+        ]
+        if missing and terminal_user.sure:
             violated(Invariant.ONE_END, f"{name} of {device.name} is over, and {len(missing)} lines were not shown")
 
     def _terminal(self, step: TypeInTerminal) -> None:
@@ -121,68 +123,71 @@ class TerminalUsers:
             self._work(self.crowd.open[step.socket % len(self.crowd.open)], step.action)
 
     def _work(self, device: SignedInDevice, kind: int) -> None:
-        desk, name = self._desks.setdefault(device, _TerminalSet()), NAMES[kind // 10 % 2]
-        if name not in desk.names or kind % 7 == 0:
-            self._attach(device, desk, name)
+        terminal_user, name = self._terminal_users.setdefault(device, _TerminalSet()), NAMES[kind // 10 % 2]
+        if name not in terminal_user.names or kind % 7 == 0:
+            self._attach(device, terminal_user, name)
         match kind % 10:
             case 0:
                 device.talker.send_envelope("terminal", "terminal.detach", {"session_name": name})
-                desk.names.remove(name)
+                terminal_user.names.remove(name)
             case 1:
                 device.talker.send_envelope("terminal", "terminal.list", {})
             case 2:  # the output before `exit` must arrive
-                self._type(device, desk, "say", name)
-                self._type(device, desk, "exit", name)
-                desk.names.remove(name)
-                desk.leaving.append(name)
+                self._type(device, terminal_user, "say", name)
+                self._type(device, terminal_user, "exit", name)
+                terminal_user.names.remove(name)
+                terminal_user.leaving.append(name)
             case 9:
                 device.talker.send_envelope("terminal", "terminal.kill", {"session_name": name})
-                desk.names.remove(name)
+                terminal_user.names.remove(name)
             case 3:
                 for _ in range(4):
-                    self._type(device, desk, "flood", name)
+                    self._type(device, terminal_user, "flood", name)
             case 7:  # attach each terminal, and the first one again
                 for each in (*NAMES, NAMES[0]):
-                    self._attach(device, desk, each)
-                self._type(device, desk, "say", "")
+                    self._attach(device, terminal_user, each)
+                self._type(device, terminal_user, "say", "")
             case _:
-                self._type(device, desk, "say", name if kind % 2 else "")
+                self._type(device, terminal_user, "say", name if kind % 2 else "")
 
-    def _attach(self, device: SignedInDevice, desk: _TerminalSet, name: str) -> None:
+    def _attach(self, device: SignedInDevice, terminal_user: _TerminalSet, name: str) -> None:
         device.talker.send_envelope("terminal", "terminal.attach", {"session_name": name, "cols": 80, "rows": 24})
-        desk.names = [*(each for each in desk.names if each != name), name]
-        desk.begun[name] = self.world.sim.now
+        terminal_user.names = [*(each for each in terminal_user.names if each != name), name]
+        terminal_user.begun[name] = self.world.sim.now
 
-    def _type(self, device: SignedInDevice, desk: _TerminalSet, word: str, name: str) -> None:
+    def _type(self, device: SignedInDevice, terminal_user: _TerminalSet, word: str, name: str) -> None:
         number = self.crowd.next_number()
-        self._lines[number] = _TypedLine(device, self.world.sim.now, name or desk.last)
+        self._lines[number] = _TypedLine(device, self.world.sim.now, name or terminal_user.last)
         named = {"session_name": name} if name else {}
         device.talker.send_envelope("terminal", "terminal.input", {**named, "data": f"{word} line-{number}-\n"})
 
     def _on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         if message.get("channel") == "system" and message.get("type") == "error":
-            self._desks.setdefault(device, _TerminalSet()).sure = False
+            self._terminal_users.setdefault(device, _TerminalSet()).sure = False
         if message.get("channel") != "terminal":
             return
-        desk, name = self._desks.setdefault(device, _TerminalSet()), message["payload"].get("session_name", "")
+        terminal_user, name = (
+            self._terminal_users.setdefault(device, _TerminalSet()),
+            message["payload"].get("session_name", ""),
+        )
         if message["type"] == "terminal.detached":
-            desk.ended[name] = self.world.sim.now
+            terminal_user.ended[name] = self.world.sim.now
         match message["type"]:
             case "terminal.error":
-                desk.sure = False
-            case "terminal.detached" if name in desk.leaving:
-                desk.leaving.remove(name)
+                terminal_user.sure = False
+            case "terminal.detached" if name in terminal_user.leaving:
+                terminal_user.leaving.remove(name)
                 if message["payload"].get("reason") == "eof":
-                    self._check_all_shown(device, desk, name)
+                    self._check_all_shown(device, terminal_user, name)
             case "terminal.output":
-                self._on_output(device, desk, name, message["payload"]["data"])
+                self._on_output(device, terminal_user, name, message["payload"]["data"])
             case _:
                 pass
 
-    def _on_output(self, device: SignedInDevice, desk: _TerminalSet, name: str, data: str) -> None:
+    def _on_output(self, device: SignedInDevice, terminal_user: _TerminalSet, name: str, data: str) -> None:
         # A line may arrive in two pieces, so the end of earlier output is searched again.
-        text = desk.heard.get(name, "") + data
-        desk.heard[name] = text[-40:]
+        text = terminal_user.heard.get(name, "") + data
+        terminal_user.heard[name] = text[-40:]
         for number in SAID.findall(text):
             said = self._lines.get(int(number))
             if said is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import define, field
 
-from fuzz.simulation.actors.actor_context import ActorContext, Deeds, SignedInDevice
+from fuzz.simulation.actors.actor_context import ActorContext, SignedInDevice, StepHandler
 from fuzz.simulation.deployment import GATEWAY
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
@@ -86,7 +86,7 @@ class TuiUsers:
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
-        self.deeds: dict[type[Step], Deeds] = {UseGateway: self._tui}
+        self.handlers: dict[type[Step], StepHandler] = {UseGateway: self._tui}
         self._marks: dict[int, tuple[SignedInDevice, float]] = {}  # device and time of each request
         self._seats: dict[SignedInDevice, _TuiState] = {}
         self.there: dict[int, _EchoGateway] = {}  # all that ever ran, by pid

@@ -14,7 +14,7 @@ from fuzz.simulation.servers.speech_server import NUMBER, PIECES, SAMPLES, sampl
 PER_SECOND = 120  # characters of the stub's speech a second, wire terminal-voice 8
 SHORTEST, LONGEST = 0.25, 1.5  # s
 BYTES = 2  # of a sample
-VENDOR_RATE = 24_000  # Hz, of a text that is read over HTTP
+SPEECH_RATE = 24_000  # Hz, of a text that is read over HTTP
 SOUND = ("voice.audio.delta", "voice.output_audio.delta")
 SOUND_ENDS = ("voice.audio.done", "voice.output_audio.done")
 CONTROL = ("voice.session.", "voice.replay.")  # wire 4.8: not counted by a cursor
@@ -157,8 +157,8 @@ class VoiceEventChecker:
             violated(Invariant.ONE_END, f"{self.name}: the sound ends twice, or without a response")
         self._sounded = True
         if self.read:
-            seconds = SAMPLES * PIECES / VENDOR_RATE
-            if abs(self._frames / self.rate - seconds) > 1 / self.rate + 1 / VENDOR_RATE:
+            seconds = SAMPLES * PIECES / SPEECH_RATE
+            if abs(self._frames / self.rate - seconds) > 1 / self.rate + 1 / SPEECH_RATE:
                 violated(Invariant.VOICE_STREAM, f"{self.name}: {self._frames} frames at {self.rate} Hz")
         elif self.text is not None and self._frames != int(self.rate * seconds_of(self.text)):
             violated(Invariant.VOICE_STREAM, f"{self.name}: {self._frames} frames for {len(self.text)} characters")

@@ -11,7 +11,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from fuzz.simulation.actors.actor_context import ActorContext, Deeds, SignedInDevice, task_of
+from fuzz.simulation.actors.actor_context import ActorContext, SignedInDevice, StepHandler, task_of
 from fuzz.simulation.actors.voice_session_client import (
     AGENT,
     FAMILIES,
@@ -54,7 +54,7 @@ class VoiceUsers:
         self.crowd = crowd
         self.world = crowd.world
         self.lines: list[VoiceSessionClient] = []
-        self.deeds: dict[type[Step], Deeds] = {
+        self.handlers: dict[type[Step], StepHandler] = {
             ReadAloud: self._speak,
             TalkToAgent: self._talk,
             SaySomething: self._send_line,

@@ -30,13 +30,13 @@ Kind: TypeAlias = "Callable[[CheckContext], None]"
 class SocketClient:
     """WebSocket of the relay, or of a voice session, with the messages received."""
 
-    def __init__(self, audit: CheckContext, host: SimHost, path: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, context: CheckContext, host: SimHost, path: str, headers: Mapping[str, str]) -> None:
         self.heard: list[dict[str, Any]] = []
         self.profiles: list[dict[str, Any]] = []  # messages that may arrive at any time
         self.opened = False
         self.host = host
-        self._audit = audit
-        world = audit.world
+        self._context = context
+        world = context.world
         self.talker = WebSocketClient(
             world.connection_for(host, REMOTE, fresh=True),
             REMOTE,
@@ -50,7 +50,7 @@ class SocketClient:
             world.add_client(self.talker)
 
     def _on_end(self, talker: WebSocketClient) -> None:
-        self._audit.world.lines.pop(talker, None)
+        self._context.world.lines.pop(talker, None)
 
     def _on_message(self, message: dict[str, Any]) -> None:
         if message.get("type") == "profiles.updated":
@@ -81,10 +81,10 @@ class SocketClient:
 
     def next_message(self, within: float = LATEST) -> dict[str, Any]:
         """Return the next unread message, which arrives within `within` seconds."""
-        self._audit.wait_until(lambda: bool(self.heard) or self.is_closed, within, "nothing is said")
+        self._context.wait_until(lambda: bool(self.heard) or self.is_closed, within, "nothing is said")
         if not self.heard:
             so = f"{self.talker.status}, {self.talker.close_code}"
-            self._audit.fail(f"a socket ended with {so}, and something was to be said")
+            self._context.fail(f"a socket ended with {so}, and something was to be said")
         return self.heard.pop(0)
 
     def disconnect(self) -> None:
@@ -93,8 +93,8 @@ class SocketClient:
 
     def expect_close(self, code: int, about: str, within: float = 10.0) -> None:
         """Check that the server closes the WebSocket within `within` seconds with this code."""
-        self._audit.wait_closed(self, within, f"{about} does not come")
-        self._audit.expect_equal(self.talker.close_code, code, about)
+        self._context.wait_closed(self, within, f"{about} does not come")
+        self._context.expect_equal(self.talker.close_code, code, about)
 
 
 class CheckContext:

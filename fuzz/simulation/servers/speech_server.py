@@ -31,7 +31,7 @@ from svc_proto.wire.events import (
 )
 from tests.support.sim_http import ServerSideConnection, listen
 
-PROVIDER_PORT, VENDOR_PORT = 9001, 9002
+PROVIDER_PORT, SPEECH_PORT = 9001, 9002
 NUMBER = re.compile(r"voice (\d+)")
 SAMPLES = 1_200  # of one piece of sound, a twentieth of a second
 PIECES = 6  # of a text that is read over HTTP
@@ -62,7 +62,7 @@ class SimSpeechServer:
         self.lost: list[tuple[float, tuple[int, ...]]] = []  # when a conversation ended, and the numbers in it
         self.failed_at = -1.0  # when a request over HTTP last failed
         listen(host, PROVIDER_PORT, lambda end: _RealtimeConnection(self, end))
-        listen(host, VENDOR_PORT, lambda end: _SpeechRequestConnection(self, end))
+        listen(host, SPEECH_PORT, lambda end: _SpeechRequestConnection(self, end))
 
     @property
     def fault_mode(self) -> ModelBehavior | None:

@@ -59,7 +59,7 @@ class SafetyGate:
 
     def __init__(
         self,
-        handset: GuardedBackend,
+        backend: GuardedBackend,
         *,
         flavor: str = "sideload",
         blocklist: Blocklist | None = None,
@@ -74,8 +74,8 @@ class SafetyGate:
         self.verbs = DestructiveVerbs() if verbs is None else verbs
         self.trust = TrustedActions() if trust is None else trust
         self.log = ActivityLog()
-        self._handset = handset
-        self._pressed = handset.texts_pressed if isinstance(handset, TargetTextSource) else None
+        self._backend = backend
+        self._pressed = backend.texts_pressed if isinstance(backend, TargetTextSource) else None
         self._flavor = flavor
         self._sideload = flavor == "sideload"
         self._master = MasterToggle(idle_minutes=idle_minutes)
@@ -113,7 +113,7 @@ class SafetyGate:
         except CommandRefused as unusable:
             return self._logged(log_id, unusable.to_reply())
         if question is None:
-            return self._logged(log_id, self._handset.execute(command, now))
+            return self._logged(log_id, self._backend.execute(command, now))
         return self._request_confirmation(log_id, command, question, now)
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False, now: Moment) -> Answer | None:
@@ -177,7 +177,7 @@ class SafetyGate:
 
     def on_uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> CommandReply:
         """Return the reply to a command whose file is uploaded; None means the log's oldest upload."""
-        reply = self._handset.on_uploaded(token, scheme)
+        reply = self._backend.on_uploaded(token, scheme)
         log_id = next(iter(self._uploads), None) if request_id is None else request_id
         if log_id is not None and log_id in self._uploads:
             del self._uploads[log_id]
@@ -198,7 +198,7 @@ class SafetyGate:
         """Return the backend's status with the members of the gates (wire bridge 1.3)."""
         self._tick(now)
         return with_gate_status(
-            self._handset.status(now),
+            self._backend.status(now),
             now,
             sideload=self._sideload,
             master=self._master,
@@ -336,13 +336,13 @@ class SafetyGate:
         return self._blocked(command) if self._unattended.make_ready(now) else route_rules.KEYGUARD_BLOCKED
 
     def _blocked(self, command: PhoneCommand) -> CommandReply | None:
-        for package in (self._handset.foreground, *route_rules.target_packages(command)):
+        for package in (self._backend.foreground, *route_rules.target_packages(command)):
             if package in self.blocklist:
                 return route_rules.blocked_reply(command, package)
         return None
 
     def _texts(self, command: PhoneCommand) -> tuple[str, ...]:
-        return route_rules.inspected_texts(command, self._handset.text_of, self._pressed)
+        return route_rules.inspected_texts(command, self._backend.text_of, self._pressed)
 
     def _question(self, command: PhoneCommand) -> ConfirmationRequest | None:
         if command.path in route_rules.ALWAYS_ASK:
@@ -382,13 +382,13 @@ class SafetyGate:
             return refusal
         if self._context(command) != confirmation.context:
             return route_rules.SCREEN_CHANGED
-        return _confirmed(self._handset.execute(command, now))
+        return _confirmed(self._backend.execute(command, now))
 
     def _context(self, command: PhoneCommand) -> tuple[str, ...]:
         """Return the condition of an Allow: for a touch, the app in front and the texts; for a message, none."""
         if command.path in route_rules.ALWAYS_ASK:
             return ()
-        return self._handset.foreground, *self._texts(command)
+        return self._backend.foreground, *self._texts(command)
 
     # --- time and bookkeeping ---------------------------------------------------------------------------------------
 

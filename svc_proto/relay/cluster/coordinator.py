@@ -91,12 +91,12 @@ MEDIA_TOKEN_LENGTH = 22  # characters, wire core 0.1
 class _RemotePhoneRoute:
     """Route to a phone of another node; a `PhoneRoute`."""
 
-    fellows: ClusterCoordinator
+    coordinator: ClusterCoordinator
     node: str
     socket: int  # number of the phone at its node
 
     def send_text(self, text: str) -> bool:
-        return self.fellows.node.send_to(self.node, "command", {"socket": self.socket, "text": text})
+        return self.coordinator.node.send_to(self.node, "command", {"socket": self.socket, "text": text})
 
 
 class ClusterCoordinator(LocalCoordinator):

@@ -47,7 +47,7 @@ class _PairingRoutes:
     def register(self, request: Request) -> Flow[Response]:
         code, meta = parse_registration(request.json(), with_endpoints=True)
         relay = self._relay
-        yield from relay.local_door.add_public_endpoints(relay.engine, meta.endpoints)
+        yield from relay.local_authorizer.add_public_endpoints(relay.engine, meta.endpoints)
         body: dict[str, object] = {"ok": True, "code": code}
         if meta.own_key and meta.grants_chat and relay.keys is not None:
             body["api_key"], key_hash = relay.keys.new_key(relay.engine.entropy)
@@ -67,7 +67,7 @@ class _PairingRoutes:
         code = new_code(self._relay.engine.entropy)
         key, meta = yield from key_for(self._relay.engine, self._relay.config, wanted, self._relay.keys)
         invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code, key)
-        yield from self._relay.local_door.add_public_endpoints(self._relay.engine, wanted.meta.endpoints)
+        yield from self._relay.local_authorizer.add_public_endpoints(self._relay.engine, wanted.meta.endpoints)
         yield from self._register(code, meta)
         return json_response(200, {**invite, "expires_at": self._expires_at()})
 

@@ -133,7 +133,7 @@ class VoiceAuthorizer:
         # A key other than this home's may have been replaced, so the API server is queried anew.
         if not (yield from probe.is_valid(token, afresh=key not in ("", token))):
             raise _unauthorized("the bearer is neither a live session token nor one that the API server takes")
-        if not relay.local_door.is_allowed(request) and not (yield from probe.requires_key()):
+        if not relay.local_authorizer.is_allowed(request) and not (yield from probe.requires_key()):
             raise _unauthorized("the API server has no key, so its bearer proves nothing here: set API_SERVER_KEY")
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token, until=until)
 

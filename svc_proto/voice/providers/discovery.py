@@ -102,7 +102,7 @@ def discover_xai(engine: Engine, access: ProviderCredentials) -> Flow[DiscoveryR
 
 
 def _get(engine: Engine, access: ProviderCredentials, path: str, *, tolerated: tuple[int, ...] = ()) -> Flow[object]:
-    key = SPEECH_APIS[access.vendor.lower()].header(access.key)
+    key = SPEECH_APIS[access.endpoint.lower()].header(access.key)
     answer = yield from fetch(engine, "GET", access.at(path), headers=key, within=CALL_TIMEOUT)
     if not isinstance(answer, Failure) and answer.status in tolerated:
         return None
@@ -110,7 +110,7 @@ def _get(engine: Engine, access: ProviderCredentials, path: str, *, tolerated: t
         raise response_error(access, answer)
     value = json_value(answer.body, answer)
     if value is answer:
-        raise ProviderError(f"{access.vendor} answered with something that is no list")
+        raise ProviderError(f"{access.endpoint} answered with something that is no list")
     return value
 
 

@@ -29,7 +29,7 @@ _SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
 
 def response_error(access: ProviderCredentials, answer: HttpResult | Failure) -> ProviderError:
     """Return the error for a vendor's error response, or for none."""
-    name = access.vendor
+    name = access.endpoint
     if isinstance(answer, Failure):
         why = _SILENT.get(answer.kind) or f"cannot be reached: {answer.detail or answer.kind.value}"
         return ProviderError(f"{name} {why}")
@@ -50,8 +50,8 @@ def response_error(access: ProviderCredentials, answer: HttpResult | Failure) ->
 def truncated_error(access: ProviderCredentials, failure: Failure) -> ProviderError:
     """Return the error for a response that ended too early."""
     if failure.kind is FailureKind.TIMED_OUT:
-        return ProviderError(f"{access.vendor} fell silent in the middle of its answer")
-    return ProviderError(f"the connection to {access.vendor} broke off in the middle of its answer")
+        return ProviderError(f"{access.endpoint} fell silent in the middle of its answer")
+    return ProviderError(f"the connection to {access.endpoint} broke off in the middle of its answer")
 
 
 def safe_excerpt_of(text: str, key: str) -> str:

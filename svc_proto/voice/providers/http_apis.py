@@ -114,7 +114,7 @@ def _elevenlabs(request: SpeechRequest, rate: int | None) -> ApiRequest:
 class SpeechApi:
     """API of one vendor, with defaults for model and voice."""
 
-    vendor: ProviderEndpoint
+    endpoint: ProviderEndpoint
     provider: str  # id in results
     speech: Speech
     model: str = ""  # for speech
@@ -127,7 +127,7 @@ class SpeechApi:
 
 
 def _openai_shaped(
-    vendor: ProviderEndpoint,
+    endpoint: ProviderEndpoint,
     provider: str,
     listener: str,
     model: str = "",
@@ -135,7 +135,7 @@ def _openai_shaped(
     speech: Speech = _as_openai,
 ) -> SpeechApi:
     hears = (("model", listener), ("response_format", "json"))
-    return SpeechApi(vendor=vendor, provider=provider, speech=speech, hears=hears, model=model, voice=voice)
+    return SpeechApi(endpoint=endpoint, provider=provider, speech=speech, hears=hears, model=model, voice=voice)
 
 
 SPEECH_APIS = {  # by vendor
@@ -146,7 +146,7 @@ SPEECH_APIS = {  # by vendor
         DEEPINFRA_ENDPOINT, "deepinfra", "openai/whisper-large-v3-turbo", "hexgrad/Kokoro-82M", "af_bella"
     ),
     "xai": SpeechApi(
-        vendor=XAI_ENDPOINT,
+        endpoint=XAI_ENDPOINT,
         provider="xai_tts",
         speech=_xai,
         model="xai-tts",
@@ -155,7 +155,7 @@ SPEECH_APIS = {  # by vendor
         listening="/v1/stt",
     ),
     "elevenlabs": SpeechApi(
-        vendor=ELEVENLABS_ENDPOINT,
+        endpoint=ELEVENLABS_ENDPOINT,
         provider="elevenlabs_tts",
         speech=_elevenlabs,
         model="eleven_flash_v2_5",

@@ -86,9 +86,9 @@ class HttpSpeechProvider:
             raise response_error(access, answer)
         kind = (answer.headers.get(b"content-type") or b"").strip().lower()
         if _NOT_SOUND.match(kind):
-            raise ProviderError(f"{access.vendor} answered with {_named(kind)}, not audio")
+            raise ProviderError(f"{access.endpoint} answered with {_named(kind)}, not audio")
         if not answer.body:
-            raise ProviderError(f"{access.vendor} sent no audio")
+            raise ProviderError(f"{access.endpoint} sent no audio")
         return SpeechFile(answer.body, "audio/mpeg")
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
@@ -121,7 +121,7 @@ class HttpSpeechProvider:
             raise response_error(access, answer)
         text = JsonObject.parse_or_empty(answer.body).string("text")
         if text is None:
-            raise ProviderError(f"{access.vendor} answered with something that is no transcript")
+            raise ProviderError(f"{access.endpoint} answered with something that is no transcript")
         return text.strip()[:MAX_TRANSCRIPT]
 
     # --- helpers ---
@@ -169,21 +169,21 @@ class HttpSpeechProvider:
                 _require_pcm(access, kind, data)
             size += len(data)
             if size > MAX_SOUND or self._engine.now.mono > until:
-                raise ProviderError(f"{access.vendor} does not come to an end")
+                raise ProviderError(f"{access.endpoint} does not come to an end")
             for begin in range(0, len(data), CHUNK_SIZE):
                 pcm = sound.feed(data[begin : begin + CHUNK_SIZE])
                 if pcm:
                     passed_on += len(pcm)
                     yield from sink.chunk(AudioChunk(pcm, rate))
         if not passed_on:
-            raise ProviderError(f"{access.vendor} sent no audio")
+            raise ProviderError(f"{access.endpoint} sent no audio")
 
 
 def _require_pcm(access: ProviderCredentials, kind: bytes, data: bytes) -> None:
     """Refuse a response that is not PCM; vendors label PCM in many ways, one of them `audio/mpeg`."""
     frame = kind.startswith(b"audio/mp") and data[0] == 0xFF and len(data) > 1 and data[1] >= 0xE0  # MPEG frame sync
     if _NOT_SOUND.match(kind) or (not _PCM.match(kind) and frame) or data.startswith(_CONTAINERS):
-        raise ProviderError(f"{access.vendor} answered with {_named(kind)}, not PCM")
+        raise ProviderError(f"{access.endpoint} answered with {_named(kind)}, not PCM")
 
 
 def _named(kind: bytes) -> str:

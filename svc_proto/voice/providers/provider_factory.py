@@ -67,8 +67,8 @@ class ProviderFactory:
         found = DIALECTS.get(canonical_id(_plain(provider_id), "realtime"))
         if found is None:
             raise ProviderError(f"the realtime provider {_safe_id(provider_id)} is not built in")
-        vendor, dialect = found
-        return dialect(self._keys.credentials_for(vendor), options)
+        endpoint, dialect = found
+        return dialect(self._keys.credentials_for(endpoint), options)
 
     def discover(self, provider_id: str) -> Flow[DiscoveryResult | None]:
         """Return a vendor's present offer beyond the registry; None for a vendor without discovery.
@@ -78,8 +78,8 @@ class ProviderFactory:
         found = DISCOVERED.get(_plain(provider_id).partition("_")[0])
         if found is None:
             return None
-        vendor, discover = found
-        return (yield from discover(self._engine, self._keys.credentials_for(vendor)))
+        endpoint, discover = found
+        return (yield from discover(self._engine, self._keys.credentials_for(endpoint)))
 
     def _engine_of(self, provider_id: str, what: str) -> LocalProvider | HttpSpeechProvider:
         plain = _plain(provider_id)
@@ -88,7 +88,7 @@ class ProviderFactory:
         api = SPEECH_APIS.get(plain.removesuffix("_tts"))
         if api is None or (what == "text to speech" and not api.model):
             raise ProviderError(f"the {what} provider {_safe_id(provider_id)} is not built in")
-        return HttpSpeechProvider(self._engine, api, self._keys.credentials_for(api.vendor))
+        return HttpSpeechProvider(self._engine, api, self._keys.credentials_for(api.endpoint))
 
 
 def _plain(provider_id: str) -> str:

@@ -75,7 +75,7 @@ class RealtimeDialect(ABC):
         self._options = options
         self._rate = self.RATE or options.sample_rate
         self._ears = Resampler(options.sample_rate, self._rate)
-        self._mouths: dict[str, Resampler] = {}  # by response
+        self._resamplers: dict[str, Resampler] = {}  # by response
         self._started: dict[str, None] = {}
         self._called: dict[str, None] = {}
         self._names: dict[str, tuple[str, str]] = {}  # call id and name of a function call, by item
@@ -180,10 +180,10 @@ class RealtimeDialect(ABC):
                 self._name(message.get_object("item"))
                 return self._start(response_id)
             case "response.output_audio.delta" | "response.audio.delta":
-                pcm = self._mouth(response_id).feed(message.binary("delta"))
+                pcm = self._resampler(response_id).feed(message.binary("delta"))
                 return (AudioDelta(response_id, pcm),) if pcm else ()
             case "response.output_audio.done" | "response.audio.done":
-                self._mouths.pop(response_id, None)
+                self._resamplers.pop(response_id, None)
                 return (AudioDone(response_id),)
             case "response.function_call_arguments.done":
                 return self._arguments(response_id, message)
@@ -201,12 +201,12 @@ class RealtimeDialect(ABC):
         _remember(self._started, response_id, None)
         return (ResponseStarted(response_id),)
 
-    def _mouth(self, response_id: str) -> Resampler:
-        mouth = self._mouths.get(response_id)
-        if mouth is None:
-            mouth = Resampler(self._rate, self._options.sample_rate)
-            _remember(self._mouths, response_id, mouth)
-        return mouth
+    def _resampler(self, response_id: str) -> Resampler:
+        resampler = self._resamplers.get(response_id)
+        if resampler is None:
+            resampler = Resampler(self._rate, self._options.sample_rate)
+            _remember(self._resamplers, response_id, resampler)
+        return resampler
 
     def _name(self, item: JsonObject) -> None:
         call_id, name = _id(item, "call_id"), item.text("name")
@@ -230,7 +230,7 @@ class RealtimeDialect(ABC):
 
     def _done(self, response: JsonObject, response_id: str) -> tuple[ProviderEvent, ...]:
         response_id = _id(response, "id") or response_id
-        self._mouths.pop(response_id, None)
+        self._resamplers.pop(response_id, None)
         status = response.text("status")
         events: list[ProviderEvent] = []
         for item in response.objects("output") if status != "cancelled" else ():
@@ -244,7 +244,7 @@ class RealtimeDialect(ABC):
         low = said.lower()
         words = safe_excerpt_of(said, self._access.key)
         return ProviderErrorEvent(
-            words or f"{self._access.vendor} reported an error",
+            words or f"{self._access.endpoint} reported an error",
             benign=error.text("code") in BENIGN_CODES or any(phrase in low for phrase in BENIGN),
             idle="timed out" in low and "inactivity" in low,
         )

@@ -73,84 +73,84 @@ class AnswerDelivery:
 
     word: str
     floor: TurnTaking
-    mouth: AnswerPlayback
+    playback: AnswerPlayback
     filler: ProgressAnnouncement
 
     @property
     def tells(self) -> bool:
         """Report whether an answer is being delivered."""
-        return self.mouth.state is not PlaybackState.SILENT
+        return self.playback.state is not PlaybackState.SILENT
 
     def turn_state(self, *, waits: bool) -> str:
         """Return the current speaker for progress events; `waits`: an answer from the background is pending."""
-        mouth = self.mouth.state
-        if mouth in (PlaybackState.JUDGING, PlaybackState.SPEAKING) or self.floor.state is TurnTakingState.ANSWERING:
+        playback = self.playback.state
+        if playback in (PlaybackState.JUDGING, PlaybackState.SPEAKING) or self.floor.state is TurnTakingState.ANSWERING:
             return "provider_speaking"
-        if self.filler.speaks is not None or mouth in (PlaybackState.RENDERING, PlaybackState.RENDERED):
+        if self.filler.speaks is not None or playback in (PlaybackState.RENDERING, PlaybackState.RENDERED):
             return f"{self.word}_filler"
-        return "result_pending" if waits or mouth is PlaybackState.WAITING else "idle"
+        return "result_pending" if waits or playback is PlaybackState.WAITING else "idle"
 
     def deliver(self, answer: SpokenAnswer, now: float, *, background: bool = False) -> list[ConversationAction]:
         """Start the delivery of an answer after the playback of earlier speech."""
         out = self.filler.stop()
-        self.mouth.start(answer)
+        self.playback.start(answer)
         self.floor.step(TurnTakingTrigger.TELL, now + DRAIN_TIMEOUT)
         if not background:
             return [*out, self.floor.wait_for_playback(answer.call_id, f"{self.word}_run_task")]
-        if self.mouth.result_delivery == VISUAL:
+        if self.playback.result_delivery == VISUAL:
             return [*out, *self.show("background-visual")]
         return [*out, self.floor.wait_for_playback(None, None, FORCED)]
 
     def speak(self, now: float) -> list[ConversationAction]:
         """Request the answer from the provider, now that earlier speech is played."""
         self.floor.drain = None
-        if self.mouth.result_delivery == VISUAL:
+        if self.playback.result_delivery == VISUAL:
             return self.show()
         self.floor.due = now + ALARM
-        return self.floor.responses.request(self.mouth.provider_request(), now)
+        return self.floor.responses.request(self.playback.provider_request(), now)
 
     def show(self, place: str = FALLBACK_NOTE) -> list[ConversationAction]:
         """Send the answer as text alone and end its delivery."""
-        emitted = self.mouth.show(place)
+        emitted = self.playback.show(place)
         self.end()
         return emitted
 
     def end(self) -> None:
         """End the delivery and the turn."""
-        self.mouth.end()
+        self.playback.end()
         self.floor.step(TurnTakingTrigger.END)
 
     def quiet(self, now: float) -> tuple[list[ConversationAction], str | None]:
         """Abandon the current speech; return the actions and the id of its response."""
         response_id = self.floor.abandon_response(now)
         out = self.filler.stop()
-        if self.mouth.renders is not None:
+        if self.playback.renders is not None:
             out.append(StopRendering())
-        return out, self.mouth.response_id or response_id
+        return out, self.playback.response_id or response_id
 
     def give_up(self, now: float, *, cancelled: bool = False) -> list[ConversationAction]:
         """End the playback of an answer; an answer of which nothing was played is sent as text."""
-        return [*self.floor.cancel_response(), *self.quiet(now)[0], *self.mouth.give_up(cancelled=cancelled)]
+        return [*self.floor.cancel_response(), *self.quiet(now)[0], *self.playback.give_up(cancelled=cancelled)]
 
     # --- by the provider ---
 
     def on_provider_speech(self, speech: Said, now: float) -> list[ConversationAction]:
         """Handle speech of the provider: pass it on, withhold it, or fall back to the renderer."""
-        out = self.mouth.on_speech(speech)
-        return [*out, *self._fall_back(now)] if self.mouth.state is PlaybackState.REJECTED else out
+        out = self.playback.on_speech(speech)
+        return [*out, *self._fall_back(now)] if self.playback.state is PlaybackState.REJECTED else out
 
     def complete(self, response_id: str, now: float) -> list[ConversationAction]:
         """Handle the end of the provider's response."""
-        out = self.mouth.complete(response_id)
-        if self.mouth.state is PlaybackState.REJECTED:
+        out = self.playback.complete(response_id)
+        if self.playback.state is PlaybackState.REJECTED:
             return [*out, *self._fall_back(now)]
         self.end()
         return out
 
     def _fall_back(self, now: float) -> list[ConversationAction]:
         """Have the relay render the answer, because the provider's speech deviates; `due` stays."""
-        note = LogEvent("voice.response.forced_summary_off_script", {"call_id": self.mouth.answer.call_id})
-        return [note, *self.floor.cancel_response(), *self.quiet(now)[0], self.mouth.render()]
+        note = LogEvent("voice.response.forced_summary_off_script", {"call_id": self.playback.answer.call_id})
+        return [note, *self.floor.cancel_response(), *self.quiet(now)[0], self.playback.render()]
 
     # --- by the relay ---
 
@@ -158,18 +158,18 @@ class AnswerDelivery:
         """Pass on a piece of audio that the relay rendered."""
         if self.filler.speaks == response_id:
             return [self.filler.sound(audio)]
-        if self.mouth.renders != response_id:
+        if self.playback.renders != response_id:
             return []
         self.floor.due = now + ALARM
-        return self.mouth.rendered_audio(audio)
+        return self.playback.rendered_audio(audio)
 
     def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None) -> list[ConversationAction]:
         """Handle the end of rendering, or its failure (`problem`); `fields` are for the end of the response."""
         if self.filler.speaks == response_id:
             return self.filler.on_finished(problem)
-        if self.mouth.renders != response_id:
+        if self.playback.renders != response_id:
             return []
-        emitted = self.mouth.rendered(fields)
+        emitted = self.playback.rendered(fields)
         self.end()
         failed = {"message": problem}
         return emitted if problem is None else [LogEvent("voice.response.forced_summary_failed", failed), *emitted]

@@ -63,8 +63,8 @@ class NativeConversation(ConversationBase):
     def __init__(self, runs: VoiceRuns, now: Callable[[], float], *, rate: int, new_id: Callable[[], str]) -> None:
         super().__init__(runs, now)
         self.floor = TurnTaking()
-        self.mouth = AnswerPlayback(self.word, new_id, runs.result_delivery)
-        self.answer = AnswerDelivery(self.word, self.floor, self.mouth, ProgressAnnouncement(self.word, new_id))
+        self.playback = AnswerPlayback(self.word, new_id, runs.result_delivery)
+        self.answer = AnswerDelivery(self.word, self.floor, self.playback, ProgressAnnouncement(self.word, new_id))
         self.drafts = runs.drafts  # a piece of an answer goes to its run alone
         self.uncommitted = 0  # bytes of the current utterance at the provider
         self._rate = rate
@@ -163,7 +163,7 @@ class NativeConversation(ConversationBase):
             self._emit(f"{self.word}.result.respeak_unavailable")
         else:
             self.floor.step(_T.TELL, self.now() + ALARM)
-            self.out += [*self.answer.filler.stop(), self.mouth.respeak(answer)]
+            self.out += [*self.answer.filler.stop(), self.playback.respeak(answer)]
 
     # --- the provider ---
 
@@ -310,7 +310,7 @@ class NativeConversation(ConversationBase):
             floor.due = self.now() + RESPONSE_TIMEOUT
             if meaning is ResponseOrigin.OURS:
                 self._emit("voice.response.started", response_id=response_id)
-        elif self.mouth.response_id is not None:
+        elif self.playback.response_id is not None:
             floor.due = self.now() + ALARM
         return True
 
@@ -381,7 +381,7 @@ class NativeConversation(ConversationBase):
     def _audio_done(self, response_id: str) -> None:
         current = self._is_current(response_id)
         if current and self.answer.tells:
-            self.out += self.mouth.audio_done(response_id)
+            self.out += self.playback.audio_done(response_id)
         elif current or response_id == self.floor.tail:
             self._emit("voice.output_audio.done", response_id=response_id)
 
@@ -408,7 +408,7 @@ class NativeConversation(ConversationBase):
     def _show_results(self) -> None:
         """Send all pending answers as text, because the provider is gone and the session ends."""
         for answer in self.runs.take_results():
-            self.out += self.mouth.visual_event(answer)
+            self.out += self.playback.visual_event(answer)
 
     # --- runs ---
 

@@ -26,7 +26,7 @@ REFUSED = (
 
 def begun(book: ApiClusterHarness) -> list[str]:
     """Return the prompts of the turns that have begun."""
-    return [str(hand.turn.prompt) for hand in book.puppet.hands]
+    return [str(hand.turn.prompt) for hand in book.scripted.hands]
 
 
 def chat(book: ApiClusterHarness, n: int, said: str, session: str = "") -> ApiCall:
@@ -36,7 +36,7 @@ def chat(book: ApiClusterHarness, n: int, said: str, session: str = "") -> ApiCa
 
 
 def hand_of(book: ApiClusterHarness, said: str) -> ScriptedTurn:
-    return next(hand for hand in book.puppet.hands if hand.turn.prompt == said)
+    return next(hand for hand in book.scripted.hands if hand.turn.prompt == said)
 
 
 def finish(book: ApiClusterHarness, n: int, said: str) -> None:

@@ -12,7 +12,7 @@ from tests.clients.commands.command_process import CommandHome
 from tests.runtimes.conftest import certificate
 from tests.servers.program_process import relay_beside
 
-__all__ = ["certificate", "desk", "lonely", "other"]
+__all__ = ["certificate", "linked", "lonely", "other"]
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def lonely(tmp_path: Path) -> CommandHome:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[CommandHome]:
+def linked(tmp_path: Path) -> Iterator[CommandHome]:
     """Return a home with a relay on this host; its terminals are bare shells."""
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
     with relay_beside(tmp_path, env) as port:

@@ -145,12 +145,12 @@ def test_a_full_disk(lonely: CommandHome, command: str) -> None:
     assert (done.code, done.problem) == (1, "the output cannot be written: file too large")
 
 
-def test_a_file_larger_than_the_disk(desk: CommandHome) -> None:
-    paired(desk)
-    file = desk.home / "svc" / "workspace" / "a.bin"
+def test_a_file_larger_than_the_disk(linked: CommandHome) -> None:
+    paired(linked)
+    file = linked.home / "svc" / "workspace" / "a.bin"
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(bytes(50_000))
-    target = desk.home / "b.bin"
-    done = desk.run_full("svc-relay", "media", "get", str(file), "-o", str(target), room=10_000)
+    target = linked.home / "b.bin"
+    done = linked.run_full("svc-relay", "media", "get", str(file), "-o", str(target), room=10_000)
     assert (done.code, done.problem) == (1, f"{target} cannot be written: file too large")
-    assert not [path for path in desk.home.iterdir() if "b.bin" in path.name]
+    assert not [path for path in linked.home.iterdir() if "b.bin" in path.name]

@@ -26,55 +26,55 @@ from tests.servers.program_process import ROOT, TIMEOUT, call, running_relay
 from tests.support.forkserver import Popen
 
 
-def code_for(desk: CommandHome, code: str = "Q7M2ZK") -> str:
-    assert call(desk.port, "POST", "/pairing/register", {"code": code}).status == 200
+def code_for(linked: CommandHome, code: str = "Q7M2ZK") -> str:
+    assert call(linked.port, "POST", "/pairing/register", {"code": code}).status == 200
     return code
 
 
-def stored(desk: CommandHome) -> dict[str, object]:
-    found: dict[str, object] = json.loads((desk.home / "svc" / FILE_NAME).read_text())["sessions"]
+def stored(linked: CommandHome) -> dict[str, object]:
+    found: dict[str, object] = json.loads((linked.home / "svc" / FILE_NAME).read_text())["sessions"]
     return found
 
 
-def paired(desk: CommandHome) -> str:
+def paired(linked: CommandHome) -> str:
     """Pair and return the session's token."""
-    assert desk.run("svc-relay", "pair", code_for(desk), "--remote", desk.url).code == 0
-    token: str = desk.run("svc-relay", "status", "--json", "--reveal-tokens").json[desk.url]["token"]
+    assert linked.run("svc-relay", "pair", code_for(linked), "--remote", linked.url).code == 0
+    token: str = linked.run("svc-relay", "status", "--json", "--reveal-tokens").json[linked.url]["token"]
     return token
 
 
 # --- pair ---------------------------------------------------------------------------------------------------------
 
 
-def test_by_code(desk: CommandHome, runtime: str) -> None:
-    desk.runtime = runtime
-    done = desk.run("svc-relay", "pair", "q7m-2zk99", "--remote", desk.url, "--name", "My desk", "--json")
+def test_by_code(linked: CommandHome, runtime: str) -> None:
+    linked.runtime = runtime
+    done = linked.run("svc-relay", "pair", "q7m-2zk99", "--remote", linked.url, "--name", "My desk", "--json")
     assert "pairing code is invalid" in done.problem
-    code_for(desk)
-    done = desk.run("svc-relay", "pair", "q7m-2zk99", "--remote", desk.url, "--name", "My desk", "--json")
+    code_for(linked)
+    done = linked.run("svc-relay", "pair", "q7m-2zk99", "--remote", linked.url, "--name", "My desk", "--json")
     assert done.json["ok"] is True
-    (record,) = desk.run("svc-relay", "devices", "--json").json
+    (record,) = linked.run("svc-relay", "devices", "--json").json
     assert (record["device_name"], record["client_surface"], record["is_current"]) == ("My desk", "desktop", True)
     assert record["token_prefix"] == done.json["token_prefix"]
 
 
-def test_the_file_is_ours_alone(desk: CommandHome) -> None:
-    token = paired(desk)
-    file = desk.home / "svc" / FILE_NAME
+def test_the_file_is_ours_alone(linked: CommandHome) -> None:
+    token = paired(linked)
+    file = linked.home / "svc" / FILE_NAME
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
-    record = json.loads(file.read_text())["sessions"][desk.url]
+    record = json.loads(file.read_text())["sessions"][linked.url]
     assert record["token"] == token
     assert record["ttl_expires_at"] - record["paired_at"] == pytest.approx(604_800, abs=2)  # over plain ws
-    shown = desk.run("svc-relay", "status")
+    shown = linked.run("svc-relay", "status")
     assert token not in shown.out
     assert "  Token     (redacted)\n" in shown.out
-    assert token in desk.run("svc-relay", "status", "--reveal-tokens").out
+    assert token in linked.run("svc-relay", "status", "--reveal-tokens").out
 
 
-def test_pairing_by_prompt_accepts_bracketed_paste(desk: CommandHome) -> None:
-    code_for(desk)
-    terminal = desk.spawn("svc-relay", "pair", "--remote", desk.url)
+def test_pairing_by_prompt_accepts_bracketed_paste(linked: CommandHome) -> None:
+    code_for(linked)
+    terminal = linked.spawn("svc-relay", "pair", "--remote", linked.url)
     terminal.expect_exact("Pairing code: ")
     terminal.sendline("12345")
     terminal.expect_exact("a pairing code has six characters of A-Z and 0-9")
@@ -87,19 +87,19 @@ def test_pairing_by_prompt_accepts_bracketed_paste(desk: CommandHome) -> None:
     terminal.expect(pexpect.EOF)
     terminal.close()
     assert terminal.exitstatus == 0
-    assert list(stored(desk)) == [desk.url]
+    assert list(stored(linked)) == [linked.url]
 
 
-def test_an_invite_at_the_prompt(desk: CommandHome) -> None:
-    terminal = desk.spawn("svc-relay", "pair", "--remote", "ws://127.0.0.1:9")
+def test_an_invite_at_the_prompt(linked: CommandHome) -> None:
+    terminal = linked.spawn("svc-relay", "pair", "--remote", "ws://127.0.0.1:9")
     terminal.expect_exact("Pairing code: ")
-    terminal.sendline(invite(desk))
-    terminal.expect_exact(f"Paired with {desk.url}")
+    terminal.sendline(invite(linked))
+    terminal.expect_exact(f"Paired with {linked.url}")
     assert finish(terminal)[0] == 0
 
 
-def test_three_tries(desk: CommandHome) -> None:
-    terminal = desk.spawn("svc-relay", "pair", "--remote", desk.url)
+def test_three_tries(linked: CommandHome) -> None:
+    terminal = linked.spawn("svc-relay", "pair", "--remote", linked.url)
     for _ in range(3):
         terminal.expect_exact("Pairing code: ")
         terminal.sendline("nope")
@@ -109,28 +109,28 @@ def test_three_tries(desk: CommandHome) -> None:
     assert terminal.exitstatus == 2
 
 
-def test_the_prompt_includes_the_address(desk: CommandHome) -> None:
-    code_for(desk)
-    terminal = desk.spawn("svc-relay", "pair")
+def test_the_prompt_includes_the_address(linked: CommandHome) -> None:
+    code_for(linked)
+    terminal = linked.spawn("svc-relay", "pair")
     terminal.expect_exact("Relay address")
-    terminal.sendline(f" {desk.url} ")
+    terminal.sendline(f" {linked.url} ")
     terminal.expect_exact("Pairing code: ")
     terminal.sendline("Q7M2ZK")
     terminal.expect_exact("Paired with ")
     terminal.expect(pexpect.EOF)
 
 
-def invite(desk: CommandHome) -> str:
+def invite(linked: CommandHome) -> str:
     """Return an invite whose best route works here: the relay of a test listens on loopback only."""
-    url: str = desk.run("svc", "pair", "--json", "--public-url", "http://127.0.0.1:8642", "--mode", "public").json[
+    url: str = linked.run("svc", "pair", "--json", "--public-url", "http://127.0.0.1:8642", "--mode", "public").json[
         "pairing_url"
     ]
     return url
 
 
 @pytest.mark.parametrize("form", ["url", "json", "base64", "text", "variable", "argument", "stdin"])
-def test_by_qr(desk: CommandHome, form: str) -> None:
-    url = invite(desk)
+def test_by_qr(linked: CommandHome, form: str) -> None:
+    url = invite(linked)
     text = json.dumps(parse_invite(url))
     env: dict[str, str] = {}
     arguments: list[str] = []
@@ -149,31 +149,31 @@ def test_by_qr(desk: CommandHome, form: str) -> None:
             arguments = [url]
         case _:
             arguments = ["--pair-qr", "-"]
-    done = desk.run("svc-relay", "pair", *arguments, "--json", env=env, text=url)
+    done = linked.run("svc-relay", "pair", *arguments, "--json", env=env, text=url)
     assert done.code == 0, done.err
-    assert (done.json["url"], done.json["endpoint_role"]) == (desk.url, "public")
+    assert (done.json["url"], done.json["endpoint_role"]) == (linked.url, "public")
 
 
-def test_an_option_beats_a_variable(desk: CommandHome) -> None:
-    code_for(desk)
+def test_an_option_beats_a_variable(linked: CommandHome) -> None:
+    code_for(linked)
     env = {"SVC_RELAY_PAIR_QR": "nonsense", "SVC_RELAY_URL": "ws://127.0.0.1:9"}
-    assert desk.run("svc-relay", "pair", "--code", "Q7M2ZK", "--remote", desk.url, env=env).code == 0
+    assert linked.run("svc-relay", "pair", "--code", "Q7M2ZK", "--remote", linked.url, env=env).code == 0
 
 
-def test_variables_alone(desk: CommandHome) -> None:
-    env = {"SVC_RELAY_CODE": code_for(desk), "SVC_RELAY_URL": desk.url}
-    assert desk.run("svc-relay", "pair", env=env).code == 0
+def test_variables_alone(linked: CommandHome) -> None:
+    env = {"SVC_RELAY_CODE": code_for(linked), "SVC_RELAY_URL": linked.url}
+    assert linked.run("svc-relay", "pair", env=env).code == 0
 
 
-def test_no_route(desk: CommandHome) -> None:
+def test_no_route(linked: CommandHome) -> None:
     payload = {"svc": 1, "host": "127.0.0.1", "key": "", "relay": {"url": "ws://127.0.0.1:9", "code": "Q7M2ZK"}}
-    done = desk.run("svc-relay", "pair", "--pair-qr", json.dumps(payload))
+    done = linked.run("svc-relay", "pair", "--pair-qr", json.dumps(payload))
     assert (done.code, done.problem) == (1, "no route to the relay answers: lan ws://127.0.0.1:9: connection refused")
 
 
-def test_a_code_works_once(desk: CommandHome) -> None:
-    paired(desk)
-    done = desk.run("svc-relay", "pair", "Q7M2ZK", "--remote", desk.url)
+def test_a_code_works_once(linked: CommandHome) -> None:
+    paired(linked)
+    done = linked.run("svc-relay", "pair", "Q7M2ZK", "--remote", linked.url)
     assert done.code == 1
     assert done.problem == (
         "the relay refuses: the pairing code is invalid, expired or already used; "
@@ -198,10 +198,12 @@ def test_a_terminal_shows_progress(lonely: CommandHome, silent: int) -> None:
     assert terminal.exitstatus == 130
 
 
-def test_the_sixth_try(desk: CommandHome) -> None:
+def test_the_sixth_try(linked: CommandHome) -> None:
     for _ in range(5):
-        assert "the pairing code is invalid" in desk.run("svc-relay", "pair", "AAAAAA", "--remote", desk.url).problem
-    done = desk.run("svc-relay", "pair", "AAAAAA", "--remote", desk.url)
+        assert (
+            "the pairing code is invalid" in linked.run("svc-relay", "pair", "AAAAAA", "--remote", linked.url).problem
+        )
+    done = linked.run("svc-relay", "pair", "AAAAAA", "--remote", linked.url)
     assert done.code == 1
     assert "too many wrong codes from this address: the relay takes no further one for " in done.problem
 
@@ -242,13 +244,13 @@ def test_bad_input(lonely: CommandHome, arguments: list[str], code: int, says: s
 
 def test_two_at_once_keep_both(tmp_path: Path) -> None:
     with running_relay(tmp_path / "a") as (_, one), running_relay(tmp_path / "b") as (_, two):
-        desks = [CommandHome(tmp_path, one), CommandHome(tmp_path, two)]
-        for desk in desks:
-            code_for(desk)
-        words = [[*module("svc-relay"), "pair", "Q7M2ZK", "--remote", desk.url] for desk in desks]
-        both = [Popen(each, cwd=ROOT, env=desks[0].env, stdout=subprocess.DEVNULL) for each in words]
+        homes = [CommandHome(tmp_path, one), CommandHome(tmp_path, two)]
+        for linked in homes:
+            code_for(linked)
+        words = [[*module("svc-relay"), "pair", "Q7M2ZK", "--remote", linked.url] for linked in homes]
+        both = [Popen(each, cwd=ROOT, env=homes[0].env, stdout=subprocess.DEVNULL) for each in words]
         assert [each.wait(TIMEOUT) for each in both] == [0, 0]
-    assert sorted(stored(desks[0])) == sorted(desk.url for desk in desks)
+    assert sorted(stored(homes[0])) == sorted(linked.url for linked in homes)
 
 
 def test_many_writers_lose_nothing(tmp_path: Path) -> None:
@@ -306,21 +308,21 @@ def test_a_lock_that_is_never_released(tmp_path: Path, monkeypatch: pytest.Monke
             SessionFile(tmp_path).change(UpdateSession("ws://h", {"token": "t"}))
 
 
-def test_a_damaged_file_is_kept_aside(desk: CommandHome) -> None:
-    folder = desk.home / "svc"
+def test_a_damaged_file_is_kept_aside(linked: CommandHome) -> None:
+    folder = linked.home / "svc"
     folder.mkdir(exist_ok=True)
     (folder / FILE_NAME).write_text('{"sessions": {')
-    assert desk.run("svc-relay", "status", "--json").json == {}
-    paired(desk)
+    assert linked.run("svc-relay", "status", "--json").json == {}
+    paired(linked)
     assert (folder / DAMAGED_NAME).read_text() == '{"sessions": {'
 
 
-def test_a_full_disk(desk: CommandHome) -> None:
-    code_for(desk)
+def test_a_full_disk(linked: CommandHome) -> None:
+    code_for(linked)
     done = subprocess.run(
-        [*module("svc-relay"), "pair", "Q7M2ZK", "--remote", desk.url],
+        [*module("svc-relay"), "pair", "Q7M2ZK", "--remote", linked.url],
         cwd=ROOT,
-        env=desk.env,
+        env=linked.env,
         capture_output=True,
         text=True,
         check=False,
@@ -328,7 +330,7 @@ def test_a_full_disk(desk: CommandHome) -> None:
     )
     assert done.returncode == 1
     assert done.stderr.startswith("error: paired, but the session cannot be stored: file too large; make room, revoke ")
-    assert not (desk.home / "svc" / FILE_NAME).exists()
+    assert not (linked.home / "svc" / FILE_NAME).exists()
 
 
 def test_a_home_that_cannot_be_read(lonely: CommandHome) -> None:
@@ -341,27 +343,27 @@ def test_a_home_that_cannot_be_read(lonely: CommandHome) -> None:
 # --- devices ------------------------------------------------------------------------------------------------------
 
 
-def test_devices(desk: CommandHome) -> None:
-    token = paired(desk)
-    shown = desk.run("svc-relay", "devices").out.splitlines()
+def test_devices(linked: CommandHome) -> None:
+    token = paired(linked)
+    shown = linked.run("svc-relay", "devices").out.splitlines()
     assert shown[0].split() == ["PREFIX", "DEVICE", "DETAILS", "LAST", "SEEN", "EXPIRES", "TRANSPORT", "GRANTS"]
     assert shown[1].startswith(f"{token[:8]}  ")
     assert "(this one)" in shown[1]
-    _, narrow = finish(desk.spawn("svc-relay", "devices", size=(24, 60)))
+    _, narrow = finish(linked.spawn("svc-relay", "devices", size=(24, 60)))
     assert max(map(len, narrow.splitlines())) <= 60
     assert narrow.splitlines()[0] == token[:8]
-    done = desk.run("svc-relay", "devices", "extend", token[:8], "--ttl", "90d")
+    done = linked.run("svc-relay", "devices", "extend", token[:8], "--ttl", "90d")
     assert done.out == f"Extended {token[:8]}: expires in 90d.\n"
-    status = desk.run("svc-relay", "status", "--json").json[desk.url]
+    status = linked.run("svc-relay", "status", "--json").json[linked.url]
     assert status["ttlExpiresAt"] - status["pairedAt"] == pytest.approx(90 * 86_400, abs=30)
-    assert desk.run("svc-relay", "devices", "--json", "extend", token[:8]).json["token_prefix"] == token[:8]
-    done = desk.run("svc-relay", "devices", "extend", "zzzzzzzz")
+    assert linked.run("svc-relay", "devices", "--json", "extend", token[:8]).json["token_prefix"] == token[:8]
+    done = linked.run("svc-relay", "devices", "extend", "zzzzzzzz")
     assert (done.code, done.problem) == (1, "no session has a token that begins with 'zzzzzzzz': see svc-relay devices")
-    done = desk.run("svc-relay", "devices", "revoke", token[:8])
+    done = linked.run("svc-relay", "devices", "revoke", token[:8])
     assert done.out == f"Revoked {token[:8]}: its device has to pair again. It was this desktop's own.\n"
-    assert desk.run("svc-relay", "status", "--json").json == {}
-    env = {"SVC_RELAY_URL": desk.url, "SVC_RELAY_TOKEN": token}
-    assert "does not know this session any more: pair again" in desk.run("svc-relay", "devices", env=env).problem
+    assert linked.run("svc-relay", "status", "--json").json == {}
+    env = {"SVC_RELAY_URL": linked.url, "SVC_RELAY_TOKEN": token}
+    assert "does not know this session any more: pair again" in linked.run("svc-relay", "devices", env=env).problem
 
 
 def tls(files: tuple[Path, Path]) -> dict[str, str]:
@@ -373,27 +375,27 @@ def tls(files: tuple[Path, Path]) -> dict[str, str]:
 
 
 def test_a_changed_certificate(tmp_path: Path, certificate: tuple[Path, Path], other: tuple[Path, Path]) -> None:
-    desk = CommandHome(tmp_path, more=tls(certificate))
-    with running_relay(tmp_path, env=tls(certificate)) as (_, desk.port):
-        url = f"wss://127.0.0.1:{desk.port}"
-        desk.run("svc-pair", "--register-code", "Q7M2ZK")
-        assert "Pin" in desk.run("svc-relay", "pair", "Q7M2ZK", "--remote", url).out
-        pin = desk.run("svc-relay", "status", "--json").json[url]["certPinSha256"]
+    linked = CommandHome(tmp_path, more=tls(certificate))
+    with running_relay(tmp_path, env=tls(certificate)) as (_, linked.port):
+        url = f"wss://127.0.0.1:{linked.port}"
+        linked.run("svc-pair", "--register-code", "Q7M2ZK")
+        assert "Pin" in linked.run("svc-relay", "pair", "Q7M2ZK", "--remote", url).out
+        pin = linked.run("svc-relay", "status", "--json").json[url]["certPinSha256"]
         assert pin.startswith("sha256/")
         # The pin alone is enough from now on: the issuer of the certificate does not matter.
-        assert desk.run("svc-relay", "devices", env={"SSL_CERT_FILE": "/dev/null"}).code == 0
-    desk.more = tls(other)
-    with running_relay(tmp_path, env=tls(other), port=desk.port):
-        desk.run("svc-pair", "--register-code", "AAAAA1")
+        assert linked.run("svc-relay", "devices", env={"SSL_CERT_FILE": "/dev/null"}).code == 0
+    linked.more = tls(other)
+    with running_relay(tmp_path, env=tls(other), port=linked.port):
+        linked.run("svc-pair", "--register-code", "AAAAA1")
         for arguments in (["devices"], ["pair", "AAAAA1", "--remote", url]):
-            done = desk.run("svc-relay", *arguments)
+            done = linked.run("svc-relay", *arguments)
             assert done.code == 1
             assert "shows another certificate than when you paired" in done.problem
             assert "svc-relay pair --pair-qr" in done.problem
-        assert desk.run("svc-relay", "status", "--json").json[url]["certPinSha256"] == pin
-        assert desk.run("svc-relay", "pair", "AAAAA1", "--remote", url, "--new-certificate").code == 0
-        assert desk.run("svc-relay", "status", "--json").json[url]["certPinSha256"] != pin
-        assert desk.run("svc-relay", "devices").code == 0
+        assert linked.run("svc-relay", "status", "--json").json[url]["certPinSha256"] == pin
+        assert linked.run("svc-relay", "pair", "AAAAA1", "--remote", url, "--new-certificate").code == 0
+        assert linked.run("svc-relay", "status", "--json").json[url]["certPinSha256"] != pin
+        assert linked.run("svc-relay", "devices").code == 0
 
 
 def test_an_untrusted_certificate(tmp_path: Path, certificate: tuple[Path, Path]) -> None:

@@ -129,35 +129,35 @@ def shape(value: object) -> object:
     return type(value).__name__
 
 
-def test_shapes(desk: CommandHome) -> None:
-    token = paired(desk)
-    file, out = desk.home / "svc" / "workspace" / "a.txt", desk.home / "b.txt"
+def test_shapes(linked: CommandHome) -> None:
+    token = paired(linked)
+    file, out = linked.home / "svc" / "workspace" / "a.txt", linked.home / "b.txt"
     file.parent.mkdir(exist_ok=True)
     file.write_text("hello")
     for code in ("Q7M2ZK", "AAAAA2"):
-        call(desk.port, "POST", "/pairing/register", {"code": code})
-    other = sign_in(desk.port, pairing_code="AAAAA2")["session_token"]
-    notify(desk, other)
+        call(linked.port, "POST", "/pairing/register", {"code": code})
+    other = sign_in(linked.port, pairing_code="AAAAA2")["session_token"]
+    notify(linked, other)
     names = {"PREFIX": token[:8], "OTHER": other[:8], "FILE": str(file), "OUT": str(out)}
     for command, ((program, *words), expected) in SHAPES.items():
         if command == "svc-relay pair":
-            env = {"SVC_HOME": str(desk.home / "elsewhere"), "SVC_RELAY_URL": desk.url}
+            env = {"SVC_HOME": str(linked.home / "elsewhere"), "SVC_RELAY_URL": linked.url}
         else:
-            env = {"SVC_RELAY_URL": desk.url}
-        done = desk.run(program, *(names.get(word, word) for word in words), env=env)
+            env = {"SVC_RELAY_URL": linked.url}
+        done = linked.run(program, *(names.get(word, word) for word in words), env=env)
         assert (done.code, done.err) == (0, ""), command
         found = shape(done.json)
         if command == "svc-relay status":
             assert isinstance(found, dict)
-            found = {"URL": found[desk.url]}
+            found = {"URL": found[linked.url]}
         assert found == expected, command
         if isinstance(found, dict) and isinstance(expected, dict):
             assert list(found) == list(expected), command
 
 
-def notify(desk: CommandHome, token: str) -> None:
+def notify(linked: CommandHome, token: str) -> None:
     """Send a notification from a phone."""
-    with websocket(desk.port) as phone:
+    with websocket(linked.port) as phone:
         phone.sign_in(session_token=token)
         phone.send_envelope("notifications", "notification.posted", {"title": "x"})
         phone.pong()
@@ -173,9 +173,9 @@ def test_chat_is_a_stream_of_lines(lonely: CommandHome) -> None:
     assert all(sorted(json.loads(line)) == ["data", "event"] for line in done.out.splitlines())
 
 
-def test_a_phones_answer_is_passed_on(desk: CommandHome) -> None:
-    paired(desk)
-    done = desk.run("svc-relay", "bridge", "GET", "/screen")
+def test_a_phones_answer_is_passed_on(linked: CommandHome) -> None:
+    paired(linked)
+    done = linked.run("svc-relay", "bridge", "GET", "/screen")
     assert done.code == 1
     assert isinstance(json.loads(done.out), dict)
 

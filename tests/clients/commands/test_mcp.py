@@ -17,9 +17,9 @@ from tests.servers.program_process import ROOT, TIMEOUT, running
 class Peer:
     """A client with one line per message."""
 
-    def __init__(self, shelf: CommandHome, **env: str) -> None:
+    def __init__(self, home: CommandHome, **env: str) -> None:
         self.process = subprocess.Popen(
-            [*module("svc"), "mcp"], cwd=ROOT, env={**shelf.env, **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*module("svc"), "mcp"], cwd=ROOT, env={**home.env, **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def ask(self, method: str, **params: object) -> Any:
@@ -38,12 +38,12 @@ class Peer:
         return self.process.wait(TIMEOUT)
 
 
-def test_a_phone_on_standard_input_and_output(desk: CommandHome) -> None:
-    code = desk.run("svc", "pair", "--json").json["relay"]["code"]
-    phone = ("--remote", desk.url, "--code", code, "--master", "on", "--allow")
-    with running(desk.home, "clients.phone", *phone) as there:
+def test_a_phone_on_standard_input_and_output(linked: CommandHome) -> None:
+    code = linked.run("svc", "pair", "--json").json["relay"]["code"]
+    phone = ("--remote", linked.url, "--code", code, "--master", "on", "--allow")
+    with running(linked.home, "clients.phone", *phone) as there:
         there.line("^paired: session ")
-        peer = Peer(desk)
+        peer = Peer(linked)
         about = peer.ask("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t"})
         assert about["serverInfo"]["title"] == "Phone"
         opened = peer.ask("tools/call", name="phone_open_app", arguments={"package": "com.example.mail"})
@@ -51,7 +51,7 @@ def test_a_phone_on_standard_input_and_output(desk: CommandHome) -> None:
         shot = peer.ask("tools/call", name="phone_screenshot")
         assert shot["content"][0]["mimeType"] == "image/png"
         assert peer.leave() == 0
-    devices = [each["device_name"] for each in desk.run("svc", "status", "--json").json["devices"]]
+    devices = [each["device_name"] for each in linked.run("svc", "status", "--json").json["devices"]]
     assert "MCP on this host" in devices
 
 
@@ -75,8 +75,8 @@ def test_a_start_at_a_terminal_prints_a_hint(lonely: CommandHome) -> None:
 # --- install ------------------------------------------------------------------------------------------------------
 
 
-def install(shelf: CommandHome, client: str, path: str = "/usr/bin:/bin") -> CommandRun:
-    return shelf.run("svc", "mcp", "install", client, env={"PATH": path})
+def install(home: CommandHome, client: str, path: str = "/usr/bin:/bin") -> CommandRun:
+    return home.run("svc", "mcp", "install", client, env={"PATH": path})
 
 
 def test_print(lonely: CommandHome) -> None:

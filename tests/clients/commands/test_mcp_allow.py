@@ -44,20 +44,20 @@ class Browser:
         return page, word[1]
 
 
-def test_the_owner_answers(desk: CommandHome) -> None:
-    browser = Browser(desk.port)
+def test_the_owner_answers(linked: CommandHome) -> None:
+    browser = Browser(linked.port)
     page, word = browser.wait()
-    done = desk.run("svc", "mcp", "allow", word.lower(), "--read-only", "--days", "2", "--yes")
+    done = linked.run("svc", "mcp", "allow", word.lower(), "--read-only", "--days", "2", "--yes")
     assert (done.code, "Claude Code   (nobody has checked that)" in done.out) == (0, True), done
     assert browser.ask("GET", page)[0].startswith(f"{REDIRECT}?code=")
     page, word = browser.wait()
-    terminal = desk.spawn("svc", "mcp", "allow", word)
+    terminal = linked.spawn("svc", "mcp", "allow", word)
     terminal.expect_exact("Allow it?")
     terminal.sendline("n")
     status, shown = finish(terminal)
     assert (status, "Refused" in shown) == (1, True)
     assert "error=access_denied" in browser.ask("GET", page)[0]
-    gone = desk.run("svc", "mcp", "allow", word, "--refuse")
+    gone = linked.run("svc", "mcp", "allow", word, "--refuse")
     assert (gone.code, gone.problem) == (
         1,
         "the relay refuses: no agent waits with this word: it may be over already (status 404)",

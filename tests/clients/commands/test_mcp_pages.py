@@ -76,21 +76,23 @@ def test_each_page_has_all_headings() -> None:
 
 
 @pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
-def test_the_programs_of_the_pages_run(desk: CommandHome, tmp_path: Path) -> None:
+def test_the_programs_of_the_pages_run(linked: CommandHome, tmp_path: Path) -> None:
     first, second = blocks("script", "python")
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "svc").write_text(f'#!/bin/sh\nexec {sys.executable} -m clients.commands.svc "$@"\n')
     (tools / "svc").chmod(0o755)
-    settings = ", ".join(f"{name!r}: {desk.env[name]!r}" for name in desk.env if name.startswith(("SVC_", "RELAY_")))
+    settings = ", ".join(
+        f"{name!r}: {linked.env[name]!r}" for name in linked.env if name.startswith(("SVC_", "RELAY_"))
+    )
     env = {
         **os.environ,
-        **desk.env,
+        **linked.env,
         "PATH": f"{tools}:{os.environ['PATH']}",
         "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
     }
-    code = desk.run("svc", "pair", "--json").json["relay"]["code"]
-    phone = ("--remote", desk.url, "--code", code, "--master", "on", "--allow")
+    code = linked.run("svc", "pair", "--json").json["relay"]["code"]
+    phone = ("--remote", linked.url, "--code", code, "--master", "on", "--allow")
 
     def run(program: str, **more: str) -> str:
         command = [sys.executable, "-c", program]
@@ -100,14 +102,14 @@ def test_the_programs_of_the_pages_run(desk: CommandHome, tmp_path: Path) -> Non
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout
 
-    with running(desk.home, "clients.phone", *phone) as there:
+    with running(linked.home, "clients.phone", *phone) as there:
         there.line("^paired: session ")
         few = f"env={{'PYTHONPATH': {env['PYTHONPATH']!r}, {settings}}}"
         assert "Inbox" in run(first.replace('args=["mcp"]', f'args=["mcp"], {few}'))
-        token = desk.run("svc", "mcp", "token", "scripts", "--json").json["token"]
-        told = run(second, PHONE_TOKEN=token, PHONE_URL=f"http://127.0.0.1:{desk.port}/mcp")
+        token = linked.run("svc", "mcp", "token", "scripts", "--json").json["token"]
+        told = run(second, PHONE_TOKEN=token, PHONE_URL=f"http://127.0.0.1:{linked.port}/mcp")
         assert told.splitlines() == ['allowed: Broadcast? phone_broadcast {"action":"com.example.HELLO"}', "sent"]
     (done,) = [
-        row for row in call(desk.port, "GET", "/bridge/activity").body["activity"] if row["path"] == "/broadcast"
+        row for row in call(linked.port, "GET", "/bridge/activity").body["activity"] if row["path"] == "/broadcast"
     ]
     assert (done["decision"], done["asked_by"]) == ("executed", "MCP: scripts")

@@ -10,56 +10,56 @@ from tests.mcp.http_harness import HANDSHAKE, TYPES, message
 from tests.servers.program_process import call
 
 
-def status(desk: CommandHome, token: str) -> int:
+def status(linked: CommandHome, token: str) -> int:
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
-    return call(desk.port, "POST", "/mcp", about, token=token, headers=TYPES).status
+    return call(linked.port, "POST", "/mcp", about, token=token, headers=TYPES).status
 
 
-def test_a_token_opens_mcp_until_its_session_is_revoked(desk: CommandHome) -> None:
-    told = desk.run("svc", "mcp", "token", "Open WebUI", "--days", "2", "--json").json
+def test_a_token_opens_mcp_until_its_session_is_revoked(linked: CommandHome) -> None:
+    told = linked.run("svc", "mcp", "token", "Open WebUI", "--days", "2", "--json").json
     assert (told["url"], told["name"], told["days"]) == (
-        f"{desk.url.replace('ws', 'http', 1)}/mcp",
+        f"{linked.url.replace('ws', 'http', 1)}/mcp",
         "MCP: Open WebUI",
         2,
     )
-    assert status(desk, told["token"]) == 200
+    assert status(linked, told["token"]) == 200
     (session,) = [
-        row for row in call(desk.port, "GET", "/sessions").body["sessions"] if row["device_name"] == told["name"]
+        row for row in call(linked.port, "GET", "/sessions").body["sessions"] if row["device_name"] == told["name"]
     ]
     assert 86_400 < session["expires_at"] - session["created_at"] <= 2 * 86_400
     assert [channel for channel, until in session["grants"].items() if until] == ["bridge"]
-    assert desk.run("svc", "pair", "--revoke", session["token_prefix"]).code == 0
-    assert status(desk, told["token"]) == 401
+    assert linked.run("svc", "pair", "--revoke", session["token_prefix"]).code == 0
+    assert status(linked, told["token"]) == 401
 
 
-def test_a_token_that_may_only_look(desk: CommandHome) -> None:
-    token = desk.run("svc", "mcp", "token", "watcher", "--read-only", "--json").json["token"]
-    (session,) = call(desk.port, "GET", "/sessions").body["sessions"]
+def test_a_token_that_may_only_look(linked: CommandHome) -> None:
+    token = linked.run("svc", "mcp", "token", "watcher", "--read-only", "--json").json["token"]
+    (session,) = call(linked.port, "GET", "/sessions").body["sessions"]
     assert (session["device_name"], [*session["grants"]]) == ("MCP: watcher", ["bridge:read"])
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
-    opened = call(desk.port, "POST", "/mcp", about, token=token, headers=TYPES)
+    opened = call(linked.port, "POST", "/mcp", about, token=token, headers=TYPES)
     headers = {**TYPES, "mcp-session-id": str(opened.headers["mcp-session-id"])}
 
     def ask(method: str, **params: object) -> Any:
-        return call(desk.port, "POST", "/mcp", message(method, **params), token=token, headers=headers).body["result"]
+        return call(linked.port, "POST", "/mcp", message(method, **params), token=token, headers=headers).body["result"]
 
     names = [tool["name"] for tool in ask("tools/list")["tools"]]
     assert ("phone_screen" in names, "phone_tap" in names) == (True, False)
     assert "may only look" in ask("tools/call", name="phone_tap", arguments={"x": 1, "y": 1})["content"][0]["text"]
     assert "phone_not_connected" in ask("tools/call", name="phone_screen", arguments={})["content"][0]["text"]
-    assert call(desk.port, "GET", "/screen", token=token).status == 403
-    assert desk.run("svc", "pair", "--revoke", token[:8]).code == 0
-    assert status(desk, token) == 401
+    assert call(linked.port, "GET", "/screen", token=token).status == 403
+    assert linked.run("svc", "pair", "--revoke", token[:8]).code == 0
+    assert status(linked, token) == 401
 
 
-def test_a_token_is_shown_only_at_a_terminal(desk: CommandHome) -> None:
-    hidden = desk.run("svc", "mcp", "token")
+def test_a_token_is_shown_only_at_a_terminal(linked: CommandHome) -> None:
+    hidden = linked.run("svc", "mcp", "token")
     assert (hidden.code, hidden.out) == (2, "")
     assert hidden.problem == "a token is shown at a terminal alone; --json writes it elsewhere"
-    code, shown = finish(desk.spawn("svc", "mcp", "token", "scripts"))
+    code, shown = finish(linked.spawn("svc", "mcp", "token", "scripts"))
     found = re.search(r"[0-9a-f-]{36}", shown)
     assert found is not None
-    assert (code, status(desk, found[0])) == (0, 200)
+    assert (code, status(linked, found[0])) == (0, 200)
 
 
 def test_without_a_relay(lonely: CommandHome) -> None:

@@ -11,23 +11,23 @@ from tests.clients.commands.command_process import CommandHome, finish, module
 from tests.servers.program_process import ROOT, call, sign_in, websocket
 
 
-def test_a_code_that_works(desk: CommandHome, runtime: str) -> None:
-    desk.runtime = runtime
-    done = desk.run("svc-pair", "--ttl", "7d", "--grants", "bridge=1h", "--no-qr", "--show")
+def test_a_code_that_works(linked: CommandHome, runtime: str) -> None:
+    linked.runtime = runtime
+    done = linked.run("svc-pair", "--ttl", "7d", "--grants", "bridge=1h", "--no-qr", "--show")
     assert (done.code, done.err) == (0, "")
     titles = ["API server", "Relay", "Routes, best first", "Invite URL (holds credentials)"]
     assert [line for line in done.out.splitlines() if line in titles] == titles
     assert "\nNote: the relay listens on this host alone, so " in done.out  # and not on a phone's
     code = re.search(r"Code +([A-Z0-9]{6})$", done.out, re.MULTILINE)
     assert code is not None
-    session = sign_in(desk.port, pairing_code=code[1])
-    (record,) = call(desk.port, "GET", "/sessions").body["sessions"]
+    session = sign_in(linked.port, pairing_code=code[1])
+    (record,) = call(linked.port, "GET", "/sessions").body["sessions"]
     assert record["expires_at"] - record["created_at"] == pytest.approx(604_800, abs=1)
     assert session["grants"]["bridge"] - record["created_at"] == pytest.approx(3600, abs=1)
 
 
-def test_message_channels_can_be_withheld(desk: CommandHome) -> None:
-    done = desk.run("svc", "pair", "--only", "chat,bridge", "--grants", "bridge=1d", "--ttl", "90d", "--show")
+def test_message_channels_can_be_withheld(linked: CommandHome) -> None:
+    done = linked.run("svc", "pair", "--only", "chat,bridge", "--grants", "bridge=1d", "--ttl", "90d", "--show")
     assert (
         "  Session   90 days\n"
         "  Grants    90 days: chat\n"
@@ -37,15 +37,15 @@ def test_message_channels_can_be_withheld(desk: CommandHome) -> None:
     relay = parse_invite(done.out)["relay"]
     assert isinstance(relay, dict)
     assert relay["grants"] == {"bridge": 86_400}  # clients accept only numbers there
-    session = sign_in(desk.port, pairing_code=relay["code"])
+    session = sign_in(linked.port, pairing_code=relay["code"])
     assert session["grants"].keys() == {"chat", "bridge"}
-    done = desk.run("svc", "pair", "--register-code", "Q7M2ZK", "--grants", "terminal=none")
+    done = linked.run("svc", "pair", "--register-code", "Q7M2ZK", "--grants", "terminal=none")
     assert done.out.endswith("\n  Withheld  terminal\n")
-    assert "terminal" not in sign_in(desk.port, pairing_code="Q7M2ZK")["grants"]
+    assert "terminal" not in sign_in(linked.port, pairing_code="Q7M2ZK")["grants"]
 
 
-def test_credentials_are_shown_only_at_a_terminal(desk: CommandHome) -> None:
-    done = desk.run("svc", "pair", "--no-qr", env={"API_SERVER_KEY": "abcdefghijklmnop"})
+def test_credentials_are_shown_only_at_a_terminal(linked: CommandHome) -> None:
+    done = linked.run("svc", "pair", "--no-qr", env={"API_SERVER_KEY": "abcdefghijklmnop"})
     assert (done.code, done.err) == (0, "")
     assert "\n  Code      not shown\n" in done.out
     assert "abcdefghijklmnop" not in done.out
@@ -53,26 +53,26 @@ def test_credentials_are_shown_only_at_a_terminal(desk: CommandHome) -> None:
     assert "--show shows it" in done.out
 
 
-def test_json_and_the_signature(desk: CommandHome) -> None:
-    done = desk.run("svc", "pair", "--json", "--public-url", "https://home.example/relay", "--prefer", "public")
+def test_json_and_the_signature(linked: CommandHome) -> None:
+    done = linked.run("svc", "pair", "--json", "--public-url", "https://home.example/relay", "--prefer", "public")
     found = done.json
     assert list(found) == ["api", "relay", "routes", "qr_payload", "pairing_url", "notes", "png"]
     assert [route["role"] for route in found["routes"]] == ["public", "lan"]
     payload = parse_invite(found["pairing_url"])
     assert payload == parse_invite(found["qr_payload"])
-    assert verify_payload(payload, (desk.home / "svc" / "svc-relay-qr-secret").read_bytes())
+    assert verify_payload(payload, (linked.home / "svc" / "svc-relay-qr-secret").read_bytes())
 
 
-def test_an_unknown_role_gives_a_warning(desk: CommandHome) -> None:
-    done = desk.run("svc", "pair", "--no-qr", "--prefer", "zork")
+def test_an_unknown_role_gives_a_warning(linked: CommandHome) -> None:
+    done = linked.run("svc", "pair", "--no-qr", "--prefer", "zork")
     assert (done.code, done.err) == (0, "warning: --prefer 'zork' changes nothing: the routes are lan\n")
     assert "Routes, best first\n  lan " in done.out
-    done = desk.run("svc", "pair", "--json", "--mode", "lan", "--prefer", "zork")
+    done = linked.run("svc", "pair", "--json", "--mode", "lan", "--prefer", "zork")
     assert done.json["notes"][1:] == [done.err.removeprefix("warning: ").strip()]
 
 
-def test_a_terminal_shows_a_qr_and_a_file(desk: CommandHome) -> None:
-    terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)}, size=(60, 100))
+def test_a_terminal_shows_a_qr_and_a_file(linked: CommandHome) -> None:
+    terminal = linked.spawn("svc", "pair", env={"TMPDIR": str(linked.home)}, size=(60, 100))
     terminal.expect_exact("Invite URL (holds credentials)")
     terminal.expect("[\u2580\u2584\u2588]+")
     terminal.expect(r"PNG   (\S+\.png)\r\n")
@@ -81,7 +81,7 @@ def test_a_terminal_shows_a_qr_and_a_file(desk: CommandHome) -> None:
     terminal.expect_exact("It is for an app that knows svc-relay://")
     terminal.expect_exact("Warning: the QR holds credentials")
     terminal.expect_exact("waiting for the phone; Ctrl-C leaves")
-    assert file.parent == desk.home
+    assert file.parent == linked.home
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.read_bytes().startswith(b"\x89PNG")
     terminal.sendintr()
@@ -89,9 +89,9 @@ def test_a_terminal_shows_a_qr_and_a_file(desk: CommandHome) -> None:
     assert not file.exists()
 
 
-def test_a_qr_that_does_not_fit_is_not_drawn(desk: CommandHome) -> None:
-    told = {"TMPDIR": str(desk.home)}
-    terminal = desk.spawn("svc", "pair", "--no-wait", "--brand", "hermes", env=told, size=(60, 60))
+def test_a_qr_that_does_not_fit_is_not_drawn(linked: CommandHome) -> None:
+    told = {"TMPDIR": str(linked.home)}
+    terminal = linked.spawn("svc", "pair", "--no-wait", "--brand", "hermes", env=told, size=(60, 60))
     status, shown = finish(terminal)
     assert status == 0
     assert "\u2588" not in shown
@@ -101,27 +101,27 @@ def test_a_qr_that_does_not_fit_is_not_drawn(desk: CommandHome) -> None:
     assert "hermes-relay://pair" in shown
 
 
-def test_pair_exits_when_a_phone_has_paired(desk: CommandHome) -> None:
-    call(desk.port, "POST", "/pairing/register", {"code": "AAAAA1"})
-    sign_in(desk.port, pairing_code="AAAAA1", device_name="Another one, a moment before")
-    terminal = desk.spawn("svc", "pair", env={"TMPDIR": str(desk.home)}, size=(60, 100))
+def test_pair_exits_when_a_phone_has_paired(linked: CommandHome) -> None:
+    call(linked.port, "POST", "/pairing/register", {"code": "AAAAA1"})
+    sign_in(linked.port, pairing_code="AAAAA1", device_name="Another one, a moment before")
+    terminal = linked.spawn("svc", "pair", env={"TMPDIR": str(linked.home)}, size=(60, 100))
     terminal.expect(r"Code      ([A-Z0-9]{6})\r\n")
     assert isinstance(terminal.match, re.Match)
     code = terminal.match[1]
     terminal.expect_exact("waiting for the phone")
-    assert len([*desk.home.glob("svc-pair-*.png")]) == 1
-    with websocket(desk.port) as phone:
+    assert len([*linked.home.glob("svc-pair-*.png")]) == 1
+    with websocket(linked.port) as phone:
         phone.sign_in(pairing_code=code, device_name="Pixel 8")
         terminal.expect_exact("Pixel 8 is paired.")
         assert finish(terminal)[0] == 0
-    assert not [*desk.home.glob("svc-pair-*.png")]  # its credentials were used
+    assert not [*linked.home.glob("svc-pair-*.png")]  # its credentials were used
 
 
-def test_no_qr_on_a_terminal(desk: CommandHome) -> None:
-    terminal = desk.spawn("svc", "pair", "--no-qr", "--no-wait", env={"TMPDIR": str(desk.home)})
+def test_no_qr_on_a_terminal(linked: CommandHome) -> None:
+    terminal = linked.spawn("svc", "pair", "--no-qr", "--no-wait", env={"TMPDIR": str(linked.home)})
     shown = terminal.read()
     assert "\u2588" not in shown
-    assert not list(desk.home.glob("*.png"))
+    assert not list(linked.home.glob("*.png"))
 
 
 def test_a_relay_that_is_down_is_no_error(lonely: CommandHome) -> None:
@@ -162,48 +162,50 @@ def test_over_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     assert done.json["relay"]["url"].startswith("wss://")
 
 
-def test_a_code_of_the_phone(desk: CommandHome) -> None:
-    done = desk.run("svc-pair", "--register-code", " q7m2zk ", "--ttl", "never", "--transport-hint", "wss")
-    assert done.out.startswith(f"Registered Q7M2ZK at http://127.0.0.1:{desk.port}: it works once, for 10 minutes.\n")
-    answer = sign_in(desk.port, pairing_code="Q7M2ZK")
+def test_a_code_of_the_phone(linked: CommandHome) -> None:
+    done = linked.run("svc-pair", "--register-code", " q7m2zk ", "--ttl", "never", "--transport-hint", "wss")
+    assert done.out.startswith(f"Registered Q7M2ZK at http://127.0.0.1:{linked.port}: it works once, for 10 minutes.\n")
+    answer = sign_in(linked.port, pairing_code="Q7M2ZK")
     assert (answer["expires_at"], answer["transport_hint"]) == (None, "wss")
-    assert desk.run("svc-pair", "--register-code", "AAAAAA", "--json").json["ok"] is True
+    assert linked.run("svc-pair", "--register-code", "AAAAAA", "--json").json["ok"] is True
 
 
-def test_revoking(desk: CommandHome) -> None:
-    desk.run("svc", "pair", "--register-code", "Q7M2ZK")
-    token = sign_in(desk.port, pairing_code="Q7M2ZK")["session_token"]
-    assert desk.run("svc", "pair", "--revoke", token[:8]).out == f"Revoked {token[:8]}: its device has to pair again.\n"
-    done = desk.run("svc", "pair", "--revoke", token[:8], "--json")
+def test_revoking(linked: CommandHome) -> None:
+    linked.run("svc", "pair", "--register-code", "Q7M2ZK")
+    token = sign_in(linked.port, pairing_code="Q7M2ZK")["session_token"]
+    assert (
+        linked.run("svc", "pair", "--revoke", token[:8]).out == f"Revoked {token[:8]}: its device has to pair again.\n"
+    )
+    done = linked.run("svc", "pair", "--revoke", token[:8], "--json")
     assert (done.code, done.problem) == (
         1,
         f"no session has a token that begins with {token[:8]!r}: it may be over already",
     )
 
 
-def test_revoking_a_phone_that_has_the_main_key(desk: CommandHome) -> None:
+def test_revoking_a_phone_that_has_the_main_key(linked: CommandHome) -> None:
     key = {"API_SERVER_KEY": "sk-abcdefghijklmnop"}
     for words in (["svc", "pair", "--revoke"], ["svc-relay", "devices", "revoke"]):
-        made = desk.run("svc", "pair", "--json", env=key).json["relay"]["code"]
-        token = sign_in(desk.port, pairing_code=made)["session_token"]
-        more = ("--remote", desk.url, "--token", token) if words[0] == "svc-relay" else ()
-        assert desk.run(*words, token[:8], *more).out.endswith("Make a new key with: svc key rotate\n")
+        made = linked.run("svc", "pair", "--json", env=key).json["relay"]["code"]
+        token = sign_in(linked.port, pairing_code=made)["session_token"]
+        more = ("--remote", linked.url, "--token", token) if words[0] == "svc-relay" else ()
+        assert linked.run(*words, token[:8], *more).out.endswith("Make a new key with: svc key rotate\n")
 
 
-def test_a_new_key(desk: CommandHome, runtime: str) -> None:
-    desk.runtime = runtime
-    file = desk.home / "svc" / ".env"
+def test_a_new_key(linked: CommandHome, runtime: str) -> None:
+    linked.runtime = runtime
+    file = linked.home / "svc" / ".env"
     file.write_text("# mine\nAPI_SERVER_KEY=sk-old-old-old-old\n")
     file.chmod(0o644)
-    done = desk.run("svc", "key", "rotate")
+    done = linked.run("svc", "key", "rotate")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"New API key in {file}: sk-")
-    key = desk.run("svc", "pair", "--json").json["api"]["key"]
+    key = linked.run("svc", "pair", "--json").json["api"]["key"]
     assert key.startswith("sk-")
     assert file.read_text() == f"# mine\nAPI_SERVER_KEY={key}\n"
     assert file.stat().st_mode & 0o777 == 0o600
     assert key not in done.out
-    assert desk.run("svc", "key", "rotate", "--json").json == {
+    assert linked.run("svc", "key", "rotate", "--json").json == {
         "ok": True,
         "file": str(file),
         "also": None,
@@ -214,11 +216,11 @@ def test_a_new_key(desk: CommandHome, runtime: str) -> None:
     assert key not in file.read_text()
 
 
-def test_the_switch(desk: CommandHome) -> None:
-    assert desk.run("svc", "relay", "insecure-api-key").out == "API keys over plain HTTP from other hosts: refused\n"
-    assert "until the relay restarts" in desk.run("svc-relay", "insecure-api-key", "enable").out
-    assert desk.run("svc", "relay", "insecure-api-key", "status", "--json").json["allow_insecure_api_bearer"] is True
-    done = desk.run("svc", "relay", "insecure-api-key", "off", "--json")
+def test_the_switch(linked: CommandHome) -> None:
+    assert linked.run("svc", "relay", "insecure-api-key").out == "API keys over plain HTTP from other hosts: refused\n"
+    assert "until the relay restarts" in linked.run("svc-relay", "insecure-api-key", "enable").out
+    assert linked.run("svc", "relay", "insecure-api-key", "status", "--json").json["allow_insecure_api_bearer"] is True
+    done = linked.run("svc", "relay", "insecure-api-key", "off", "--json")
     assert list(done.json) == sorted(done.json)
     assert done.json["allow_insecure_api_bearer"] is False
 
@@ -262,21 +264,21 @@ def test_bad_settings(lonely: CommandHome) -> None:
     assert (done.code, done.problem) == (2, "RELAY_PORT must be a whole number from 0 to 65535, not 'many'")
 
 
-def test_a_full_disk(desk: CommandHome) -> None:
-    done = desk.run_full("svc", "pair")
+def test_a_full_disk(linked: CommandHome) -> None:
+    done = linked.run_full("svc", "pair")
     warning, error = done.err.splitlines()
     assert "the QR is not signed" in warning
     assert (done.code, error) == (1, "error: the output cannot be written: file too large")
 
 
-def test_a_closed_pipe_is_no_error(desk: CommandHome) -> None:
+def test_a_closed_pipe_is_no_error(linked: CommandHome) -> None:
     words = " ".join([*module("svc"), "pair", "--help", "| true"])
-    done = subprocess.run(["sh", "-c", words], cwd=ROOT, env=desk.env, capture_output=True, text=True, check=False)
+    done = subprocess.run(["sh", "-c", words], cwd=ROOT, env=linked.env, capture_output=True, text=True, check=False)
     assert done.stderr == ""
 
 
-def test_pair_imports_no_server_and_no_database(desk: CommandHome) -> None:
+def test_pair_imports_no_server_and_no_database(linked: CommandHome) -> None:
     words = [module("svc")[0], "-X", "importtime", "-m", "clients.commands.pair"]
-    shown = subprocess.run(words, cwd=ROOT, env=desk.env, capture_output=True, text=True, check=True).stderr
+    shown = subprocess.run(words, cwd=ROOT, env=linked.env, capture_output=True, text=True, check=True).stderr
     for heavy in ("servers", "sqlalchemy", "svc_proto.relay", "svc_proto.api", "yaml", "rich"):
         assert not re.search(rf"\| +{heavy}\b", shown), heavy

@@ -15,10 +15,10 @@ from tests.support.servers.api_server import Event, ScriptedApi, hello
 
 
 @pytest.fixture
-def home(desk: CommandHome) -> CommandHome:
+def home(linked: CommandHome) -> CommandHome:
     """Return a paired home."""
-    paired(desk)
-    return desk
+    paired(linked)
+    return linked
 
 
 # --- chat ---------------------------------------------------------------------------------------------------------

@@ -54,21 +54,21 @@ def test_status_logs_and_down(lonely: CommandHome) -> None:
     assert (lonely.home / "svc" / "log" / "relay.log").stat().st_mode & 0o777 == 0o600
 
 
-def top_of(shelf: CommandHome) -> None:
+def top_of(home: CommandHome) -> None:
     """Check `svc top` of running servers with one paired phone."""
-    shown = shelf.run("svc", "top", "--json", "--every", "0.1").json
+    shown = home.run("svc", "top", "--json", "--every", "0.1").json
     assert (shown["servers"], shown["sessions"], shown["requests"]) == (["relay", "api", "dashboard"], 1, 0)
     assert shown["memory"] > 1e6
-    lines = shelf.run("svc", "top", "--every", "0.1").out.splitlines()  # without a terminal: once
+    lines = home.run("svc", "top", "--every", "0.1").out.splitlines()  # without a terminal: once
     assert [line.split()[:2] for line in lines[:2]] == [["WHAT", "NOW"], ["Phones", "0"]]
-    terminal = shelf.spawn("svc", "top", "--every", "0.1")
+    terminal = home.spawn("svc", "top", "--every", "0.1")
     terminal.setwinsize(24, 80)
     terminal.expect_exact("relay up ")
     terminal.expect_exact("1 paired")
     terminal.expect_exact("q leaves")
     terminal.send("q")
     assert finish(terminal)[0] == 0
-    terminal = shelf.spawn("svc", "top")
+    terminal = home.spawn("svc", "top")
     terminal.expect_exact("q leaves")
     terminal.sendintr()
     assert finish(terminal)[0] == 130

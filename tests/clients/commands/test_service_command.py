@@ -22,26 +22,26 @@ WANTED = UnitSpec(
 )
 
 
-class Desk:
+class ServiceHome:
     """A user's folders, and a `systemctl` that records its calls."""
 
-    def __init__(self, shelf: CommandHome) -> None:
-        self.shelf = shelf
-        self.folder = shelf.home / "config" / "systemd" / "user"
+    def __init__(self, home: CommandHome) -> None:
+        self.home = home
+        self.folder = home.home / "config" / "systemd" / "user"
         self.unit = self.folder / "svc.service"
-        tools = shelf.home / "tools"
+        tools = home.home / "tools"
         tools.mkdir()
-        self.calls = shelf.home / "calls"
-        self.fails = shelf.home / "fails"
+        self.calls = home.home / "calls"
+        self.fails = home.home / "fails"
         fake = (
             f'#!/bin/sh\necho "$@" >> {self.calls}\nif grep -qsx "$2" {self.fails}; then echo no bus >&2; exit 1; fi\n'
         )
         (tools / "systemctl").write_text(fake)
         (tools / "systemctl").chmod(0o755)
-        self.env = {"XDG_CONFIG_HOME": str(shelf.home / "config"), "PATH": f"{tools}:{os.environ['PATH']}"}
+        self.env = {"XDG_CONFIG_HOME": str(home.home / "config"), "PATH": f"{tools}:{os.environ['PATH']}"}
 
     def run(self, *words: str) -> CommandRun:
-        return self.shelf.run("svc", "service", *words, env=self.env)
+        return self.home.run("svc", "service", *words, env=self.env)
 
     def called(self) -> list[str]:
         text = self.calls.read_text() if self.calls.exists() else ""
@@ -50,43 +50,43 @@ class Desk:
 
 
 @pytest.fixture
-def desk(lonely: CommandHome) -> Desk:
-    return Desk(lonely)
+def linked(lonely: CommandHome) -> ServiceHome:
+    return ServiceHome(lonely)
 
 
-def test_install_and_remove(desk: Desk) -> None:
-    done = desk.run("install", "--listen", "relay=443", "--", "--brand", "hermes")
+def test_install_and_remove(linked: ServiceHome) -> None:
+    done = linked.run("install", "--listen", "relay=443", "--", "--brand", "hermes")
     assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines()[0] == f"Installed: {desk.unit}, {desk.folder / 'svc-relay.socket'}"
+    assert done.out.splitlines()[0] == f"Installed: {linked.unit}, {linked.folder / 'svc-relay.socket'}"
     assert "Not taken over from this shell: RELAY_PORT" in done.out
-    text = desk.unit.read_text()
+    text = linked.unit.read_text()
     assert " -P -m servers --no-qr --brand hermes\n" in text
-    assert f"Environment=SVC_HOME={desk.shelf.home}/svc\n" in text
+    assert f"Environment=SVC_HOME={linked.home.home}/svc\n" in text
     assert "Type=notify" in text
-    assert desk.called() == ["--user daemon-reload", "--user enable --now svc.service svc-relay.socket"]
-    assert desk.run("install", "--no-now").code == 0
-    assert "Requires" not in desk.unit.read_text()
-    assert desk.called() == ["--user daemon-reload", "--user enable svc.service"]
-    assert desk.run("remove").out == f"Removed: {desk.unit}, {desk.folder / 'svc-relay.socket'}\n"
-    assert desk.called() == ["--user disable --now svc.service svc-relay.socket", "--user daemon-reload"]
-    assert desk.run("remove").out == f"Nothing of ours is in {desk.folder}.\n"
-    assert (desk.shelf.home / "svc").is_dir()
+    assert linked.called() == ["--user daemon-reload", "--user enable --now svc.service svc-relay.socket"]
+    assert linked.run("install", "--no-now").code == 0
+    assert "Requires" not in linked.unit.read_text()
+    assert linked.called() == ["--user daemon-reload", "--user enable svc.service"]
+    assert linked.run("remove").out == f"Removed: {linked.unit}, {linked.folder / 'svc-relay.socket'}\n"
+    assert linked.called() == ["--user disable --now svc.service svc-relay.socket", "--user daemon-reload"]
+    assert linked.run("remove").out == f"Nothing of ours is in {linked.folder}.\n"
+    assert (linked.home.home / "svc").is_dir()
 
 
-def test_a_failed_install_changes_nothing(desk: Desk) -> None:
-    desk.fails.write_text("enable\n")
-    assert desk.run("install").problem == "systemctl --user enable failed: no bus"
-    assert not desk.unit.exists()
-    desk.fails.unlink()
-    desk.run("install", "--no-now")
-    before = desk.unit.read_text()
-    desk.fails.write_text("daemon-reload\n")
-    assert desk.run("install", "--", "--port", "1").problem == "systemctl --user daemon-reload failed: no bus"
-    assert desk.unit.read_text() == before
-    desk.unit.write_text("[Service]\nExecStart=/usr/bin/svc\n")
-    assert desk.run("install").problem == f"{desk.unit} is there already, and not of ours"
-    assert desk.run("remove").out.startswith("Nothing of ours is in ")
-    assert desk.unit.exists()
+def test_a_failed_install_changes_nothing(linked: ServiceHome) -> None:
+    linked.fails.write_text("enable\n")
+    assert linked.run("install").problem == "systemctl --user enable failed: no bus"
+    assert not linked.unit.exists()
+    linked.fails.unlink()
+    linked.run("install", "--no-now")
+    before = linked.unit.read_text()
+    linked.fails.write_text("daemon-reload\n")
+    assert linked.run("install", "--", "--port", "1").problem == "systemctl --user daemon-reload failed: no bus"
+    assert linked.unit.read_text() == before
+    linked.unit.write_text("[Service]\nExecStart=/usr/bin/svc\n")
+    assert linked.run("install").problem == f"{linked.unit} is there already, and not of ours"
+    assert linked.run("remove").out.startswith("Nothing of ours is in ")
+    assert linked.unit.exists()
 
 
 @pytest.mark.parametrize(
@@ -101,19 +101,19 @@ def test_a_failed_install_changes_nothing(desk: Desk) -> None:
         (["--system"], "whose shells are phones to get?"),
     ],
 )
-def test_contradictory_options(desk: Desk, words: list[str], problem: str) -> None:
-    done = desk.run("install", *words)
+def test_contradictory_options(linked: ServiceHome, words: list[str], problem: str) -> None:
+    done = linked.run("install", *words)
     assert (done.code, done.problem[: len(problem)]) == (2, problem)
-    assert not desk.folder.exists()
-    assert desk.called() == []
+    assert not linked.folder.exists()
+    assert linked.called() == []
 
 
-def test_print_does_nothing(desk: Desk) -> None:
-    done = desk.run("install", "--print", "--listen", "api=127.0.0.1:80")
-    assert done.out.startswith(f"# {desk.unit}\n{MARK}\n")
+def test_print_does_nothing(linked: ServiceHome) -> None:
+    done = linked.run("install", "--print", "--listen", "api=127.0.0.1:80")
+    assert done.out.startswith(f"# {linked.unit}\n{MARK}\n")
     assert "ListenStream=127.0.0.1:80\n" in done.out
-    assert not desk.folder.exists()
-    system = desk.run("install", "--print", "--system", "--user", "root", "--hardened").out
+    assert not linked.folder.exists()
+    system = linked.run("install", "--print", "--system", "--user", "root", "--hardened").out
     assert system.startswith("# /etc/systemd/system/svc.service\n")
     assert "User=root\n" in system
     assert "NoNewPrivileges=yes\n" in system

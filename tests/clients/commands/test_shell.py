@@ -22,10 +22,10 @@ HAS_TMUX = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not 
 
 
 @pytest.fixture
-def home(desk: CommandHome) -> CommandHome:
+def home(linked: CommandHome) -> CommandHome:
     """Return a paired home."""
-    paired(desk)
-    return desk
+    paired(linked)
+    return linked
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def tmux(tmp_path: Path) -> Iterator[CommandHome]:
     """Return a home that is paired with a relay that uses tmux; its commands get the relay's process id as $RELAY."""
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "TMUX_TMPDIR": str(tmp_path)}
     with running_relay(tmp_path, env=env) as (relay, port):
-        desk = CommandHome(tmp_path, port, more={"RELAY": str(relay.process.pid)})
-        paired(desk)
-        yield desk
+        linked = CommandHome(tmp_path, port, more={"RELAY": str(relay.process.pid)})
+        paired(linked)
+        yield linked
     subprocess.run(
         ["tmux", "-L", "svc-relay", "kill-server"], env={**os.environ, **env}, capture_output=True, check=False
     )
@@ -210,13 +210,13 @@ def test_standard_input_is_typed_under_tmux(tmux: CommandHome) -> None:
 
 def test_the_relay_restarts(tmp_path: Path) -> None:
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
-    desk = CommandHome(tmp_path)
-    with running_relay(tmp_path, env=env) as (_, desk.port):
-        paired(desk)
-        terminal = desk.spawn("svc-relay", "shell")
+    linked = CommandHome(tmp_path)
+    with running_relay(tmp_path, env=env) as (_, linked.port):
+        paired(linked)
+        terminal = linked.spawn("svc-relay", "shell")
         terminal.expect(PROMPT)
     terminal.expect("trying again in 1 s")
-    with running_relay(tmp_path, env=env, port=desk.port):
+    with running_relay(tmp_path, env=env, port=linked.port):
         terminal.expect_exact("[the old shell is gone: this is a new one]")
         terminal.expect(PROMPT)
         terminal.sendline("echo again-$((1 + 1))")

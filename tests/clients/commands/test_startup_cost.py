@@ -71,12 +71,12 @@ except SystemExit:
         ("servers.__main__ --help", 12),
     ],
 )
-def test_number_of_loaded_modules(desk: CommandHome, words: str, most: int) -> None:
+def test_number_of_loaded_modules(linked: CommandHome, words: str, most: int) -> None:
     """Our modules are limited in number, and expensive ones are excluded; the result is the same on any machine."""
     dear = [name for name in DEAR if name != "socket" or "status" not in words]
     completion = {} if " " in words else COMPLETION
     run = [sys.executable, "-c", f"DEAR = {dear}\n{LOADED}", *words.split()]
-    done = subprocess.run(run, cwd=ROOT, env={**desk.env, **completion}, capture_output=True, text=True, check=True)
+    done = subprocess.run(run, cwd=ROOT, env={**linked.env, **completion}, capture_output=True, text=True, check=True)
     count, loaded = done.stdout.splitlines()[-1].split(" ", 1)
     assert loaded == "[]"
     assert int(count) <= most

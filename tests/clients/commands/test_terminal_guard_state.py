@@ -22,19 +22,19 @@ from tests.support.forkserver import ForkedTerminal, python, run
 SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
 
 
-def around(desk: CommandHome, words: list[str]) -> tuple[pexpect.spawn[str], int]:
+def around(linked: CommandHome, words: list[str]) -> tuple[pexpect.spawn[str], int]:
     """Start the command from a shell on a terminal; return the terminal and the command's process id."""
     command, *arguments = python("tests.support.terminal_observer", *words)
-    terminal = ForkedTerminal(command, arguments, cwd=str(ROOT), env=desk.env, encoding="utf-8", timeout=TIMEOUT)
+    terminal = ForkedTerminal(command, arguments, cwd=str(ROOT), env=linked.env, encoding="utf-8", timeout=TIMEOUT)
     terminal.logfile_read = sys.stdout  # shown when the test fails
     terminal.expect(r"<pid (\d+)>")
     assert isinstance(terminal.match, re.Match)
     return terminal, int(terminal.match[1])
 
 
-def shell(desk: CommandHome) -> tuple[pexpect.spawn[str], int]:
+def shell(linked: CommandHome) -> tuple[pexpect.spawn[str], int]:
     """Open a shell."""
-    terminal, pid = around(desk, [*module("svc-relay"), "shell"])
+    terminal, pid = around(linked, [*module("svc-relay"), "shell"])
     terminal.expect(PROMPT)
     assert not termios.tcgetattr(terminal.child_fd)[3] & termios.ICANON
     return terminal, pid
@@ -51,10 +51,10 @@ def outcome(terminal: pexpect.spawn[str]) -> int:
 
 
 @pytest.fixture
-def home(desk: CommandHome) -> CommandHome:
+def home(linked: CommandHome) -> CommandHome:
     """Return a paired home."""
-    paired(desk)
-    return desk
+    paired(linked)
+    return linked
 
 
 def test_the_shell_ends(home: CommandHome) -> None:
@@ -95,10 +95,10 @@ def test_signals_that_kill(home: CommandHome, signum: signal.Signals) -> None:
 
 
 def test_the_relay_is_killed(tmp_path: Path) -> None:
-    desk = CommandHome(tmp_path)
-    with running_relay(tmp_path, env=SHELL) as (relay, desk.port):
-        paired(desk)
-        terminal, _ = shell(desk)
+    linked = CommandHome(tmp_path)
+    with running_relay(tmp_path, env=SHELL) as (relay, linked.port):
+        paired(linked)
+        terminal, _ = shell(linked)
         relay.process.kill()
         terminal.expect("trying again in 1 s")
         terminal.send("\x03")
@@ -143,8 +143,8 @@ def test_a_crash(home: CommandHome, line: str, status: int) -> None:
 @pytest.mark.parametrize(
     ("stop", "status"), [(pexpect.spawn.sendintr, 130), (pexpect.spawn.sendeof, 2)], ids=["Ctrl-C", "Ctrl-D"]
 )
-def test_at_a_prompt(desk: CommandHome, stop: Callable[[pexpect.spawn[str]], None], status: int) -> None:
-    terminal, pid = around(desk, [*module("svc-relay"), "pair", "--remote", desk.url])
+def test_at_a_prompt(linked: CommandHome, stop: Callable[[pexpect.spawn[str]], None], status: int) -> None:
+    terminal, pid = around(linked, [*module("svc-relay"), "pair", "--remote", linked.url])
     terminal.expect_exact("Pairing code: ")
     while is_awake(pid):  # a signal just before Python's `read` is handled only when that has returned
         pass

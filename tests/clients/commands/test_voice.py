@@ -26,34 +26,34 @@ CONFIG = f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n"
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandHome]:
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandHome]:
     """Return a paired desktop, and a relay with a clear voice."""
     home = tmp_path_factory.mktemp("voice")
     (home / "svc").mkdir(mode=0o700)
     (home / "svc" / "config.yaml").write_text(CONFIG)
     with running_relay(home) as (_, port):
-        shelf = CommandHome(home, port)
-        paired(shelf)
-        yield shelf
+        made = CommandHome(home, port)
+        paired(made)
+        yield made
 
 
 @needs_engines
-def test_say_and_transcribe(desk: CommandHome, tmp_path: Path) -> None:
+def test_say_and_transcribe(linked: CommandHome, tmp_path: Path) -> None:
     file = str(tmp_path / "speech.mp3")
-    done = desk.run(*VOICE, "say", SENTENCE, "-o", file)
+    done = linked.run(*VOICE, "say", SENTENCE, "-o", file)
     assert (done.code, done.out, done.err) == (0, f"{file}: audio/mpeg\n", "")
-    heard = desk.run(*VOICE, "transcribe", file)
+    heard = linked.run(*VOICE, "transcribe", file)
     assert (heard.code, understood(heard.out)) == (0, True), heard.out
-    told = desk.run(*VOICE, "transcribe", file, "--json").json
+    told = linked.run(*VOICE, "transcribe", file, "--json").json
     assert (told["provider"], told["text"]) == ("local", heard.out.strip())
-    again = desk.run(*VOICE, "say", SENTENCE, "-o", file)
+    again = linked.run(*VOICE, "say", SENTENCE, "-o", file)
     assert (again.code, again.problem) == (1, f"{file} is there already: --force replaces it, -o names another")
-    told = desk.run(*VOICE, "say", "Hi.", "-o", file, "--force", "--json").json
+    told = linked.run(*VOICE, "say", "Hi.", "-o", file, "--force", "--json").json
     assert told == {"ok": True, "file": file, "content_type": "audio/mpeg"}
 
 
 @needs_engines
-def test_invalid_recordings(desk: CommandHome, tmp_path: Path) -> None:
+def test_invalid_recordings(linked: CommandHome, tmp_path: Path) -> None:
     (tmp_path / "cut.wav").write_bytes(spoken()[:-100])
     (tmp_path / "silent.wav").write_bytes(spoken()[:44] + bytes(len(spoken()) - 44))
     for name, code, problem in (
@@ -62,15 +62,15 @@ def test_invalid_recordings(desk: CommandHome, tmp_path: Path) -> None:
         ("absent.wav", 2, f"{tmp_path}/absent.wav cannot be read: no such file or directory"),
         ("-", 2, "standard input is empty"),
     ):
-        done = desk.run(*VOICE, "transcribe", name if name == "-" else str(tmp_path / name))
+        done = linked.run(*VOICE, "transcribe", name if name == "-" else str(tmp_path / name))
         assert (done.code, done.problem) == (code, problem)
 
 
-def test_config(desk: CommandHome) -> None:
-    done = desk.run(*VOICE, "config")
+def test_config(linked: CommandHome) -> None:
+    done = linked.run(*VOICE, "config")
     assert done.code == 0
     assert done.out.startswith(f"speaks:         local, {CLEAR_VOICE}\n")
-    assert desk.run(*VOICE, "config", "--json").json["tts"]["provider"] == "local"
+    assert linked.run(*VOICE, "config", "--json").json["tts"]["provider"] == "local"
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_config(desk: CommandHome) -> None:
         (("-",), " " * (MAX_PIPED + 10), f"standard input has more than {MAX_PIPED} bytes"),
     ],
 )
-def test_invalid_texts(desk: CommandHome, words: tuple[str, ...], text: str, problem: str) -> None:
-    done = desk.run(*VOICE, "say", *words, text=text)
+def test_invalid_texts(linked: CommandHome, words: tuple[str, ...], text: str, problem: str) -> None:
+    done = linked.run(*VOICE, "say", *words, text=text)
     assert (done.code, done.problem) == (2, problem)
 
 
-def test_no_sound_onto_a_terminal(desk: CommandHome) -> None:
-    status, told = finish(desk.spawn(*VOICE, "say", "Hi", "-o", "-"))
+def test_no_sound_onto_a_terminal(linked: CommandHome) -> None:
+    status, told = finish(linked.spawn(*VOICE, "say", "Hi", "-o", "-"))
     assert (status, told.strip()) == (2, "error: sound is nothing for a terminal: pipe it, or name a file with -o")
 
 
@@ -128,9 +128,9 @@ def talking(tmp_path: Path) -> Iterator[CommandHome]:
     """Return a paired desktop with a stub provider that answers, and fake recorder and player."""
     env = {"RELAY_REALTIME_VOICE_PROVIDER": "stub", "RELAY_WEBAPI_URL": "http://127.0.0.1:9"}
     with running_relay(tmp_path, env=env) as (_, port):
-        shelf = CommandHome(tmp_path, port, more=sounds(tmp_path, bytes(32_000), 30))
-        paired(shelf)
-        yield shelf
+        made = CommandHome(tmp_path, port, more=sounds(tmp_path, bytes(32_000), 30))
+        paired(made)
+        yield made
 
 
 def test_talk_without_an_api_server_reports_the_reason(talking: CommandHome) -> None:
@@ -160,9 +160,9 @@ def test_a_spoken_message_gets_a_spoken_answer(tmp_path: Path) -> None:
     options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
     with running(tmp_path, "servers", *options, env={"API_SERVER_KEY": "sk-voice-1"}) as servers:
         port = int(servers.line(r"^relay: http://127\.0\.0\.1:(\d+) ")[1])
-        shelf = CommandHome(tmp_path, port, more=sounds(tmp_path, said, 0))
-        paired(shelf)
-        terminal: pexpect.spawn[str] = shelf.spawn(*VOICE, "talk", env={"NO_COLOR": "1"})
+        made = CommandHome(tmp_path, port, more=sounds(tmp_path, said, 0))
+        paired(made)
+        terminal: pexpect.spawn[str] = made.spawn(*VOICE, "talk", env={"NO_COLOR": "1"})
         terminal.expect("Enter to speak, or type")
         terminal.sendline("")
         terminal.expect(r"you: ([^\r]+)")

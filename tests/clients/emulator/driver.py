@@ -18,13 +18,13 @@ class EmulatorDriver:
     """Sends commands to an emulated phone, one second apart."""
 
     def __init__(self, apps: Iterable[App] = SAMPLE_APPS) -> None:
-        self.handset = EmulatedPhone(seed_apps=apps)
-        self.device = self.handset.device
+        self.backend = EmulatedPhone(seed_apps=apps)
+        self.device = self.backend.device
         self.now = Moment(100.0, 1_795_310_560.0)
 
     def perform(self, method: str, path: str, body: Mapping[str, object] | None = None) -> CommandResponse:
         self.now = self.now.at(self.now.mono + 1.0)
-        return self.handset.execute(PhoneCommand(method, path, body or {}, "r1"), self.now)
+        return self.backend.execute(PhoneCommand(method, path, body or {}, "r1"), self.now)
 
     def reply(self, method: str, path: str, body: Mapping[str, object] | None = None) -> CommandReply:
         outcome = self.perform(method, path, body)

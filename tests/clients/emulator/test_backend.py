@@ -83,8 +83,8 @@ def test_the_table_has_every_route() -> None:
 
 
 def test_the_emulator_is_a_phone_backend() -> None:
-    handset: PhoneBackend = EmulatedPhone()
-    assert handset.on_uploaded("tok", "svc-relay") == CommandReply(200, {"media": "MEDIA:svc-relay://tok"})
+    backend: PhoneBackend = EmulatedPhone()
+    assert backend.on_uploaded("tok", "svc-relay") == CommandReply(200, {"media": "MEDIA:svc-relay://tok"})
 
 
 def test_an_unknown_path_is_404_and_another_method_405() -> None:
@@ -151,8 +151,8 @@ def test_a_list_or_object_in_place_of_a_scalar_is_named(method: str, path: str, 
 
 
 def test_the_status_has_every_member() -> None:
-    handset = EmulatedPhone(name="Pixel 7a")
-    assert handset.status(NOW) == {
+    backend = EmulatedPhone(name="Pixel 7a")
+    assert backend.status(NOW) == {
         "device": {
             "name": "Pixel 7a",
             "battery_percent": 64,
@@ -204,21 +204,21 @@ def test_the_status_of_a_store_build_and_without_accessibility() -> None:
     bridge = status["bridge"]
     assert isinstance(bridge, dict)
     assert not any(value for key, value in bridge.items() if key != "notification_listener_granted")
-    handset = EmulatedPhone()
-    handset.device.permissions.accessibility = False
-    assert handset.status(NOW)["accessibility_enabled"] is False
-    assert handset.status(NOW)["current_app"] == "unknown"
-    assert handset.foreground == "unknown"
+    backend = EmulatedPhone()
+    backend.device.permissions.accessibility = False
+    assert backend.status(NOW)["accessibility_enabled"] is False
+    assert backend.status(NOW)["current_app"] == "unknown"
+    assert backend.foreground == "unknown"
 
 
 def test_properties_for_the_safety_gates() -> None:
     driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
-    assert driver.handset.foreground == MAIL
-    assert driver.handset.text_of(driver.node_id(contentDescription="Compose")) == "Compose"
-    assert driver.handset.text_of("w0:0") == "Inbox"
-    assert driver.handset.text_of("w0:999") is None
-    assert driver.handset.text_of("nonsense") is None
+    assert driver.backend.foreground == MAIL
+    assert driver.backend.text_of(driver.node_id(contentDescription="Compose")) == "Compose"
+    assert driver.backend.text_of("w0:0") == "Inbox"
+    assert driver.backend.text_of("w0:999") is None
+    assert driver.backend.text_of("nonsense") is None
 
 
 def test_a_command_needs_no_request_id() -> None:
@@ -239,18 +239,18 @@ def test_read_a_mail_and_answer_it() -> None:
     driver.post("/tap_text", text="lunch on")
     assert "Shall we meet at noon at the harbour? Tell me by tomorrow." in driver.texts()
     driver.post("/tap", nodeId=driver.node_id(text="Reply"))
-    assert driver.handset.text_of(driver.node_id(viewId=f"{MAIL}:id/to")) == "ada@example.com"
+    assert driver.backend.text_of(driver.node_id(viewId=f"{MAIL}:id/to")) == "ada@example.com"
     send = driver.node_id(text="Send")
     assert driver.post("/describe_node", nodeId=send)["enabled"] is False
     driver.post("/tap", nodeId=send)  # nothing to send yet
-    assert not driver.handset.outbox
+    assert not driver.backend.outbox
     driver.post("/tap", nodeId=driver.node_id(viewId=f"{MAIL}:id/body"))
     assert driver.node_id(focused=True) == driver.node_id(viewId=f"{MAIL}:id/body")
     driver.post("/type", text="Gladly.")
     before = driver.get("/screen_hash")["hash"]
     driver.post("/tap", nodeId=driver.node_id(text="Send"))
     assert driver.post("/diff_screen", previous_hash=before)["changed"] is True
-    (item,) = driver.handset.outbox
+    (item,) = driver.backend.outbox
     assert (item.kind, item.at_ms) == ("mail", int(driver.now.wall * 1000) - 1000)
     fields = {"to": "ada@example.com", "subject": "Re: Lunch on Friday?", "body": "Gladly."}
     assert item.details == {"app": MAIL, "screen": "compose", "fields": fields}
@@ -264,7 +264,7 @@ def test_read_a_mail_and_archive_it() -> None:
     driver.post("/open_app", package=MAIL)
     driver.post("/tap_text", text="Library")
     driver.post("/tap_text", text="Archive")
-    (item,) = driver.handset.outbox
+    (item,) = driver.backend.outbox
     assert (item.kind, item.details) == ("archive", {"app": MAIL, "screen": "letter 1", "fields": {}})
     assert driver.texts()[0] == "Inbox"
     driver.post("/tap_text", text="Bo")

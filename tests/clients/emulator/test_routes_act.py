@@ -32,7 +32,7 @@ def test_tap_a_node_or_a_point() -> None:
     assert driver.texts()[1] == "New message"
     assert driver.post("/tap", x=70, y="160", duration_ms=50) == {"x": 70, "y": 160, "duration_ms": 50}  # Navigate up
     assert driver.texts()[0] == "Inbox"
-    assert driver.handset.gestures[-1] == Gesture("tap", ((70, 160),), 50, int(driver.now.wall * 1000) - 1000)
+    assert driver.backend.gestures[-1] == Gesture("tap", ((70, 160),), 50, int(driver.now.wall * 1000) - 1000)
     driver.post("/tap", x=5000, y=5000)
     assert driver.texts()[0] == "Inbox"
 
@@ -50,14 +50,14 @@ def test_tap_refused() -> None:
     driver.refused("/tap", 500, nodeId="w0:0")
     refused = driver.refused("/tap", x=1, y=2)
     assert refused["error_code"] == refused["code"] == "service_unavailable"
-    assert not driver.handset.gestures
+    assert not driver.backend.gestures
 
 
 def test_the_lock_screen_is_in_the_way_until_woken() -> None:
     driver = EmulatorDriver()
     driver.post("/press_key", key="lock_screen")
     assert driver.texts() == ["Locked"]
-    assert driver.handset.status(driver.now)["screen_on"] is False
+    assert driver.backend.status(driver.now)["screen_on"] is False
     touches: list[tuple[str, dict[str, object]]] = [
         ("/tap", {"x": 1, "y": 1}),
         ("/tap_text", {"text": "Locked"}),
@@ -133,7 +133,7 @@ def test_tap_text_falls_back_to_the_coordinates() -> None:
     }
     driver.post("/tap_text", text="compose")
     assert driver.post("/tap_text", text="Send")["via"] == "coordinate fallback"  # disabled: nothing is filled in
-    assert not driver.handset.outbox
+    assert not driver.backend.outbox
 
 
 def test_tap_text_refused() -> None:
@@ -174,7 +174,7 @@ def test_drag() -> None:
     assert driver.post("/drag", **STROKE, duration_ms=9999)["duration_ms"] == 3000
     driver.refused("/drag", start_x=1, start_y=1, end_x=1)
     driver.refused("/drag", **{**STROKE, "end_y": -1})
-    assert [gesture.kind for gesture in driver.handset.gestures] == ["drag"] * 3
+    assert [gesture.kind for gesture in driver.backend.gestures] == ["drag"] * 3
 
 
 def test_swipe_between_points_moves_the_list() -> None:
@@ -276,7 +276,7 @@ def test_type_goes_to_the_focused_field_and_hides_a_secret() -> None:
     driver.post("/tap_text", text="Amount")
     driver.post("/type", text="5")
     driver.post("/tap", nodeId=driver.node_id(className="android.widget.Button"))
-    assert driver.handset.outbox[-1].details["fields"] == {"payee": "Ada", "amount": "5", "pin": "1234"}
+    assert driver.backend.outbox[-1].details["fields"] == {"payee": "Ada", "amount": "5", "pin": "1234"}
     assert "Accounts" in driver.texts()
 
 
@@ -414,7 +414,7 @@ def test_send_intent_to_a_target() -> None:
     )
     assert result == {"action": "x.Y", "package": MAPS, "component": f"{MAIL}/.Main", "data": ""}
     assert driver.get("/current_app") == {"package": MAIL}
-    (item,) = driver.handset.outbox
+    (item,) = driver.backend.outbox
     assert item.kind == "intent"
     assert item.details["extras"] == {"s": "a", "n": "1", "b": "true", "f": "1.5"}
     assert item.details["category"] == "c"
@@ -437,14 +437,14 @@ def test_send_intent_refused() -> None:
     assert "extras.n" in str(driver.refused("/send_intent", action="x.Y", extras={"n": 1 << 9999})["error"])
     bare = EmulatorDriver([])
     bare.refused("/send_intent", action=VIEW, data="https://example.com")
-    assert not driver.handset.outbox
+    assert not driver.backend.outbox
 
 
 def test_broadcast() -> None:
     driver = EmulatorDriver()
     result = driver.post("/broadcast", action="x.PING", data="d:1", package="p", extras={"a": 1})
     assert result == {"action": "x.PING", "package": "p", "data": "d:1"}
-    (item,) = driver.handset.outbox
+    (item,) = driver.backend.outbox
     assert (item.kind, dict(item.details)) == ("broadcast", {**result, "extras": {"a": "1"}})
     assert driver.post("/broadcast", action="x.PING") == {"action": "x.PING", "package": "", "data": ""}
     driver.refused("/broadcast")

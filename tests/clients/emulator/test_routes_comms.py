@@ -80,7 +80,7 @@ def test_call() -> None:
     driver = EmulatorDriver()
     assert driver.post("/call", number="+1 (555) 0100") == {"number": "+1 (555) 0100", "mode": "auto_dial"}
     assert driver.get("/current_app") == {"package": DIALER}
-    assert driver.handset.outbox[-1].kind == "call"
+    assert driver.backend.outbox[-1].kind == "call"
     driver.post("/tap_text", text="End call")
     for bad in ("1", "call me", "", None):
         driver.refused("/call", number=bad)
@@ -90,7 +90,7 @@ def test_call() -> None:
     assert isinstance(result["note"], str)
     assert "112" in driver.texts()
     driver.post("/tap_text", text="Call")
-    assert [item.kind for item in driver.handset.outbox] == ["call", "dialer", "call"]
+    assert [item.kind for item in driver.backend.outbox] == ["call", "dialer", "call"]
     EmulatorDriver([]).refused("/call", number="112")
 
 
@@ -99,7 +99,7 @@ def test_send_sms() -> None:
     result = driver.post("/send_sms", to="+15550100", body="hi")
     assert isinstance(result.pop("summary"), str)
     assert result == {"status": "sent", "android_result": "RESULT_OK", "parts": 1, "to": "+15550100", "length": 2}
-    (item,) = driver.handset.outbox
+    (item,) = driver.backend.outbox
     assert (item.kind, item.details) == ("sms", {"to": "+15550100", "body": "hi", "parts": 1})
     assert driver.post("/send_sms", to="+15550100", body="x" * 200)["parts"] == 2
 
@@ -134,7 +134,7 @@ def test_send_sms_fails_as_phones_do() -> None:
         "permission_denied",
         "android.permission.SEND_SMS",
     )
-    assert not driver.handset.outbox
+    assert not driver.backend.outbox
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_message_sent_by_touch() -> None:
     driver.post("/tap_text", text="Bo")
     driver.post("/type", text="Coming")
     driver.post("/tap_text", text="Send")
-    assert driver.handset.outbox[-1].details["screen"] == "Bo"
+    assert driver.backend.outbox[-1].details["screen"] == "Bo"
     assert "Coming" in driver.texts()
 
 
@@ -167,7 +167,7 @@ def test_share_media_opens_the_share_sheet() -> None:
         "content_types": ["image/png"],
     }
     assert driver.texts()[0] == "Share with"
-    (item,) = driver.handset.outbox
+    (item,) = driver.backend.outbox
     assert (item.kind, item.details) == (
         "share",
         {"media": ["tok"], "text": "Look", "package": "", "title": "Share with"},
@@ -203,7 +203,7 @@ def test_share_media_takes_every_form_of_reference() -> None:
         unknown,
         "text/plain",
     ]
-    assert driver.handset.outbox[-1].details["text"] == "text too"
+    assert driver.backend.outbox[-1].details["text"] == "text too"
 
 
 def test_share_text_into_an_app() -> None:
@@ -233,7 +233,7 @@ def test_share_media_refused(body: dict[str, object], reason: str) -> None:
     driver = EmulatorDriver()
     refused = driver.refused("/share_media", **body)
     assert (refused["status"], refused["reason"]) == ("failed", reason)
-    assert not driver.handset.outbox
+    assert not driver.backend.outbox
 
 
 def test_send_mms() -> None:
@@ -250,10 +250,10 @@ def test_send_mms() -> None:
         "to": "+15550100",
     }
     assert {"+15550100", "Look"} <= set(driver.texts())
-    (item,) = driver.handset.outbox
+    (item,) = driver.backend.outbox
     assert (item.kind, item.details["to"], item.details["media"]) == ("mms", "+15550100", ["a", "b"])
     driver.post("/tap_text", text="Send")
-    assert driver.handset.outbox[-1].details["fields"] == {"to": "+15550100", "message": "Look"}
+    assert driver.backend.outbox[-1].details["fields"] == {"to": "+15550100", "message": "Look"}
 
 
 def test_send_mms_refused() -> None:

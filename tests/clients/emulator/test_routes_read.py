@@ -34,7 +34,7 @@ def test_current_app() -> None:
 
 def test_return_to_the_client() -> None:
     driver = EmulatorDriver()
-    package = driver.handset.application_id
+    package = driver.backend.application_id
     assert driver.post("/return_to_svc") == {"ok": True, "package": package}
     assert driver.post("/return_to_hermes") == {"ok": True, "package": package, "note": "already foreground"}
     driver.post("/press_key", key="notifications")

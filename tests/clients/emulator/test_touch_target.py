@@ -15,7 +15,7 @@ from tests.clients.emulator.driver import EmulatorDriver
 
 
 def pressed(driver: EmulatorDriver, path: str, /, **body: object) -> tuple[str, ...]:
-    return driver.handset.texts_pressed(PhoneCommand("POST", path, body, "r1"))
+    return driver.backend.texts_pressed(PhoneCommand("POST", path, body, "r1"))
 
 
 def composing() -> EmulatorDriver:
@@ -26,10 +26,10 @@ def composing() -> EmulatorDriver:
 
 
 def test_the_emulator_is_a_target_text_source() -> None:
-    handset: SystemBackend = EmulatedPhone()
-    assert isinstance(handset, TargetTextSource)
-    handset.consents.accessibility = False
-    assert handset.foreground == "unknown"
+    backend: SystemBackend = EmulatedPhone()
+    assert isinstance(backend, TargetTextSource)
+    backend.consents.accessibility = False
+    assert backend.foreground == "unknown"
 
 
 @pytest.mark.parametrize("text", ["Send", "en", "SEND "])
@@ -90,7 +90,7 @@ def test_a_long_press() -> None:
     [("/tap_text", {}), ("/tap_text", {"text": ["x"]}), ("/tap_text", {"text": "no such thing"}), ("/swipe", {})],
 )
 def test_commands_that_press_nothing(path: str, body: dict[str, object]) -> None:
-    assert EmulatorDriver().handset.texts_pressed(PhoneCommand("POST", path, body)) == ()
+    assert EmulatorDriver().backend.texts_pressed(PhoneCommand("POST", path, body)) == ()
 
 
 def test_without_a_screen_nothing_is_pressed() -> None:
@@ -110,8 +110,8 @@ def test_a_text_without_a_clickable_ancestor() -> None:
 
 def test_a_part_of_a_destructive_text_is_recognized() -> None:
     driver = EmulatorDriver()
-    handset = driver.handset
-    gate = SafetyGate(handset, flavor=handset.build, wake=handset.wake, consents=handset.consents)
+    backend = driver.backend
+    gate = SafetyGate(backend, flavor=backend.build, wake=backend.wake, consents=backend.consents)
     gate.set_master(True, driver.now)
     driver.post("/open_app", package=MAIL)
     driver.post("/tap_text", text="Ada")
@@ -119,9 +119,9 @@ def test_a_part_of_a_destructive_text_is_recognized() -> None:
     assert isinstance(awaiting, AwaitingConfirmation)
     (confirmation,) = gate.confirmations()
     assert (confirmation.question.verb, confirmation.question.text) == ("delete", "Delete")
-    assert not handset.outbox
+    assert not backend.outbox
     answer = gate.decide(awaiting.confirmation_id, allow=True, now=driver.now)
     assert answer is not None
     assert isinstance(answer[1], CommandReply)
     assert answer[1].status == 200
-    assert [item.kind for item in handset.outbox] == ["delete"]
+    assert [item.kind for item in backend.outbox] == ["delete"]

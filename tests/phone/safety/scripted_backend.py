@@ -107,9 +107,9 @@ class ScriptedBackend:
         return self.usable
 
 
-def gate_of(handset: ScriptedBackend, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
+def gate_of(backend: ScriptedBackend, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
     """Return a gate with accessibility, overlay permission, capture consent and the master toggle."""
-    gate = SafetyGate(handset, flavor=flavor, wake=handset.wake)
+    gate = SafetyGate(backend, flavor=flavor, wake=backend.wake)
     gate.set_accessibility(True)
     gate.set_overlay_permission(True, NOW)
     gate.set_capture_consent(True)
@@ -120,14 +120,14 @@ def gate_of(handset: ScriptedBackend, *, flavor: str = "sideload", master: bool 
 
 def gated(*, flavor: str = "sideload", master: bool = True) -> tuple[ScriptedBackend, SafetyGate]:
     """Return a backend and the gate around it."""
-    handset = ScriptedBackend()
-    return handset, gate_of(handset, flavor=flavor, master=master)
+    backend = ScriptedBackend()
+    return backend, gate_of(backend, flavor=flavor, master=master)
 
 
-def refused(gate: SafetyGate, handset: ScriptedBackend, asked: PhoneCommand) -> CommandReply:
+def refused(gate: SafetyGate, backend: ScriptedBackend, asked: PhoneCommand) -> CommandReply:
     reply = gate.execute(asked, NOW)
     assert isinstance(reply, CommandReply)
-    assert handset.asked == []
+    assert backend.asked == []
     return reply
 
 

@@ -34,9 +34,9 @@ from tests.phone.safety.scripted_backend import (
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
 def test_with_all_permissions_only_four_routes_need_confirmation(path: str) -> None:
-    handset = ScriptedBackend()
-    outcome = gate_of(handset).execute(command(path), NOW)
-    assert (outcome, len(handset.asked)) == ((AwaitingConfirmation("c1"), 0) if path in ASKING else (OK, 1))
+    backend = ScriptedBackend()
+    outcome = gate_of(backend).execute(command(path), NOW)
+    assert (outcome, len(backend.asked)) == ((AwaitingConfirmation("c1"), 0) if path in ASKING else (OK, 1))
 
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
@@ -59,12 +59,12 @@ def test_with_all_permissions_only_four_routes_need_confirmation(path: str) -> N
 def test_routes_without_a_gate_are_permitted(
     flavor: str, master: bool, accessible: bool, free: set[str], status: int, told: dict[str, object], path: str
 ) -> None:
-    handset, gate = gated(flavor=flavor, master=master)
+    backend, gate = gated(flavor=flavor, master=master)
     gate.set_accessibility(accessible)
     if path in free:
         assert gate.execute(command(path), NOW) == OK
         return
-    reply = refused(gate, handset, command(path))
+    reply = refused(gate, backend, command(path))
     assert reply.status == status
     assert told.items() <= reply.result.items()
     assert reply.result["error"]
@@ -73,12 +73,12 @@ def test_routes_without_a_gate_are_permitted(
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
 def test_with_a_blocked_app_in_front(path: str) -> None:
-    handset = ScriptedBackend(foreground=BANK)
-    gate = gate_of(handset)
+    backend = ScriptedBackend(foreground=BANK)
+    gate = gate_of(backend)
     if path in FREE:
         assert gate.execute(command(path), NOW) == OK
         return
-    reply = refused(gate, handset, command(path))
+    reply = refused(gate, backend, command(path))
     more = {"status": "blocked", "reason": "blocked_package"} if path in ("/share_media", "/send_mms") else {}
     assert reply == CommandReply(403, {"error": f"blocked package {BANK}", **more})
 
@@ -89,34 +89,34 @@ def test_an_unknown_app_in_front_passes() -> None:
 
 @pytest.mark.parametrize("path", ["/open_app", "/send_intent", "/broadcast", "/share_media", "/send_mms"])
 def test_a_blocked_target(path: str) -> None:
-    handset = ScriptedBackend()
-    reply = refused(gate_of(handset), handset, command(path, package=BANK))
+    backend = ScriptedBackend()
+    reply = refused(gate_of(backend), backend, command(path, package=BANK))
     assert (reply.status, reply.result["error"]) == (403, f"blocked package {BANK}")
 
 
 def test_first_refusing_gate_is_named() -> None:
-    handset = ScriptedBackend(foreground=BANK)
-    gate = gate_of(handset)
+    backend = ScriptedBackend(foreground=BANK)
+    gate = gate_of(backend)
     gate.set_capture_consent(False)
     gate.set_accessibility(False)
     gate.set_master(False, NOW)
     asked = command("/screenshot")
-    assert refused(gate, handset, asked).result["error_code"] == "bridge_disabled"  # spec gate 2
+    assert refused(gate, backend, asked).result["error_code"] == "bridge_disabled"  # spec gate 2
     gate.set_accessibility(True)
     gate.set_master(True, NOW)
     gate.set_accessibility(False)
-    assert refused(gate, handset, asked).result["error_code"] == "service_unavailable"  # 3
+    assert refused(gate, backend, asked).result["error_code"] == "service_unavailable"  # 3
     gate.set_accessibility(True)
-    assert refused(gate, handset, asked).status == 500  # 4
+    assert refused(gate, backend, asked).status == 500  # 4
     gate.set_capture_consent(True)
-    assert "blocked package" in str(refused(gate, handset, asked).result["error"])  # 5
+    assert "blocked package" in str(refused(gate, backend, asked).result["error"])  # 5
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/tap/", "/TAP", "tap", "", "/events/", "/return_to_me"])
 def test_unknown_route_is_not_performed(path: str) -> None:
-    handset = ScriptedBackend()
-    assert refused(gate_of(handset, master=False), handset, command(path)).status == 403
-    assert refused(gate_of(handset), handset, command(path)).status == 404
+    backend = ScriptedBackend()
+    assert refused(gate_of(backend, master=False), backend, command(path)).status == 403
+    assert refused(gate_of(backend), backend, command(path)).status == 404
 
 
 # --- confirmations ------------------------------------------------------------------------------------------------
@@ -134,15 +134,15 @@ def test_unknown_route_is_not_performed(path: str) -> None:
     ],
 )
 def test_allowed_once(asked: PhoneCommand) -> None:
-    handset = ScriptedBackend(texts={"w0:1": "Delete"})
-    gate = gate_of(handset)
+    backend = ScriptedBackend(texts={"w0:1": "Delete"})
+    gate = gate_of(backend)
     key = check_gate(gate, asked)
-    assert handset.asked == []
+    assert backend.asked == []
     assert [each.command for each in gate.confirmations()] == [asked]
     assert gate.next_deadline() == NOW.mono + 25
     assert gate.decide(key, allow=True, now=later(1)) == ("r1", CommandReply(200, {"ok": True, "confirmed": True}))
     assert gate.decide(key, allow=True, now=later(1)) is None
-    assert handset.asked == [asked]
+    assert backend.asked == [asked]
     assert gate.execute(PhoneCommand(asked.method, asked.path, asked.body, "r2"), later(2)) == AwaitingConfirmation(
         "c2"
     )
@@ -154,7 +154,7 @@ def test_harmless_texts_need_no_confirmation(text: str) -> None:
 
 
 def test_denied() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     key = check_gate(gate, command("/tap_text", text="Send"))
     answer = gate.decide(key, allow=False, remember=True, now=NOW)
     assert answer is not None
@@ -163,11 +163,11 @@ def test_denied() -> None:
     assert DENIED.items() <= answer[1].result.items()
     assert gate.trust.verbs == ()
     assert gate.decide(key, allow=True, now=NOW) is None
-    assert handset.asked == []
+    assert backend.asked == []
 
 
 def test_timed_out() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     gate.set_confirmation_timeout(1)
     key = check_gate(gate, command("/call", number="+1"))
     check_gate(gate, command("/call", "r2", number="+2"))
@@ -179,16 +179,16 @@ def test_timed_out() -> None:
     assert (first, second, reply.status) == ("r1", "r2", 403)
     assert DENIED.items() <= reply.result.items()
     assert gate.advance(later(12)) == []
-    assert handset.asked == []
+    assert backend.asked == []
 
 
 def test_confirmation_without_overlay_permission_is_denied() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     key = check_gate(gate, command("/call", "r0"))
     gate.set_overlay_permission(False, NOW)
     assert [request_id for request_id, _ in gate.advance(NOW)] == ["r0"]
     assert gate.decide(key, allow=True, now=NOW) is None
-    assert DENIED.items() <= refused(gate, handset, command("/call")).result.items()
+    assert DENIED.items() <= refused(gate, backend, command("/call")).result.items()
     assert gate.confirmations() == []
 
 
@@ -203,13 +203,13 @@ def test_trusted_verb_needs_no_confirmation() -> None:
 
 
 def test_trusted_action_still_passes_the_other_gates() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     gate.decide(check_gate(gate, command("/call", number="+1")), allow=True, remember=True, now=NOW)
     assert gate.execute(command("/call", number="+2"), NOW) == OK
     check_gate(gate, command("/send_sms", "r2"))
-    handset.asked.clear()
-    handset.foreground = BANK
-    assert refused(gate, handset, command("/call")).status == 403
+    backend.asked.clear()
+    backend.foreground = BANK
+    assert refused(gate, backend, command("/call")).status == 403
 
 
 @pytest.mark.parametrize(
@@ -224,33 +224,33 @@ def test_trusted_action_still_passes_the_other_gates() -> None:
     ],
 )
 def test_allowed_command_passes_every_gate_again(change: str, status: int, code: str | None) -> None:
-    handset = ScriptedBackend(texts={"w0:1": "Send"})
-    gate = gate_of(handset)
+    backend = ScriptedBackend(texts={"w0:1": "Send"})
+    gate = gate_of(backend)
     gate.set_unattended(True)
     key = check_gate(gate, command("/tap", nodeId="w0:1"))
     match change:
         case "accessibility":
             gate.set_accessibility(False)
         case "foreground":
-            handset.foreground = BANK
+            backend.foreground = BANK
         case "blocklist":
-            gate.blocklist.add(handset.foreground)
+            gate.blocklist.add(backend.foreground)
         case "keyguard":
-            handset.usable = False
+            backend.usable = False
         case "text":
-            handset.texts["w0:1"] = "Send all my money"
+            backend.texts["w0:1"] = "Send all my money"
         case "app":
-            handset.foreground = "com.example.other"
+            backend.foreground = "com.example.other"
     answer = gate.decide(key, allow=True, now=NOW)
     assert answer is not None
     assert isinstance(answer[1], CommandReply)
     assert (answer[1].status, answer[1].result.get("error_code")) == (status, code)
     assert "confirmed" not in answer[1].result
-    assert handset.asked == []
+    assert backend.asked == []
 
 
 def test_master_off_withdraws_pending_confirmations() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     key = check_gate(gate, command("/call"))
     gate.set_master(False, NOW)
     gate.set_master(True, NOW)
@@ -258,29 +258,29 @@ def test_master_off_withdraws_pending_confirmations() -> None:
     ((request_id, reply),) = gate.advance(NOW)
     assert isinstance(reply, CommandReply)
     assert (request_id, reply.result["error_code"]) == ("r1", "bridge_disabled")
-    assert handset.asked == []
+    assert backend.asked == []
 
 
 def test_repeated_command_has_one_confirmation() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     key = check_gate(gate, command("/call", number="+1"))
     assert check_gate(gate, command("/call", number="+1")) == key
-    reply = refused(gate, handset, command("/call", number="+2"))
+    reply = refused(gate, backend, command("/call", number="+2"))
     assert reply.status == 400
     assert len(gate.confirmations()) == 1
     assert check_gate(gate, command("/call", "", number="+1")) != check_gate(gate, command("/call", "", number="+1"))
 
 
 def test_overlays_are_bounded() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     for number in range(16):
         check_gate(gate, command("/call", f"r{number}"))
-    assert refused(gate, handset, command("/call", "more")).status == 503
+    assert refused(gate, backend, command("/call", "more")).status == 503
 
 
 def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
-    handset = ScriptedBackend(answers={"/call": DelayedReply(2.0, CommandReply(200, {"a": 1})), "/send_sms": PICTURE})
-    gate = gate_of(handset)
+    backend = ScriptedBackend(answers={"/call": DelayedReply(2.0, CommandReply(200, {"a": 1})), "/send_sms": PICTURE})
+    gate = gate_of(backend)
     answer = gate.decide(check_gate(gate, command("/call")), allow=True, now=NOW)
     assert answer == ("r1", DelayedReply(2.0, CommandReply(200, {"a": 1, "confirmed": True})))
     assert gate.decide(check_gate(gate, command("/send_sms")), allow=True, now=NOW) == ("r1", PICTURE)
@@ -290,15 +290,15 @@ def test_confirmed_is_added_to_a_later_reply_and_not_to_a_file() -> None:
 
 
 def test_idle_timeout_precedes_the_next_command() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     gate.set_auto_disable_minutes(5, NOW)
     assert gate.execute(command("/screen"), later(299)) == OK
     assert gate.next_deadline() == later(599).mono
-    handset.asked.clear()
+    backend.asked.clear()
     reply = gate.execute(command("/screen"), later(599))
     assert isinstance(reply, CommandReply)
     assert reply.result["error_code"] == "bridge_disabled"
-    assert (gate.is_armed, gate.next_deadline(), handset.asked) == (False, None, [])
+    assert (gate.is_armed, gate.next_deadline(), backend.asked) == (False, None, [])
 
 
 def test_shorter_interval_may_disarm_at_once() -> None:
@@ -308,8 +308,8 @@ def test_shorter_interval_may_disarm_at_once() -> None:
 
 
 def test_lost_connection_ends_pending_commands() -> None:
-    handset = ScriptedBackend(answers={"/screenshot": PICTURE})
-    gate = gate_of(handset)
+    backend = ScriptedBackend(answers={"/screenshot": PICTURE})
+    gate = gate_of(backend)
     key = check_gate(gate, command("/call"))
     check_gate(gate, command("/call", "r2"))
     gate.execute(command("/screenshot", "r3"), NOW)
@@ -321,23 +321,23 @@ def test_lost_connection_ends_pending_commands() -> None:
         ("r2", "Failed"),
         ("r1", "Failed"),
     ]
-    assert [each.path for each in handset.asked] == ["/screenshot"]
+    assert [each.path for each in backend.asked] == ["/screenshot"]
 
 
 def test_abandoned_command_is_not_performed() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     first, second = check_gate(gate, command("/call")), check_gate(gate, command("/call", "r2"))
     assert gate.forget("r2")
     assert not gate.forget("r2")
     assert gate.decide(second, allow=True, now=NOW) is None
     assert gate.decide(first, allow=True, now=NOW) is not None
     assert gate.advance(later(100)) == []
-    assert [each.request_id for each in handset.asked] == ["r1"]
+    assert [each.request_id for each in backend.asked] == ["r1"]
     assert [entry.status.value for entry in gate.log.entries()] == ["Failed", "Success"]
 
 
 def test_process_end_keeps_only_the_settings() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     gate.set_unattended(True)
     key = check_gate(gate, command("/call"))
     gate.process_died()
@@ -346,7 +346,7 @@ def test_process_end_keeps_only_the_settings() -> None:
     assert (view.screen_capture_granted, view.overlays, view.unattended) == (False, (), True)
     assert gate.decide(key, allow=True, now=NOW) is None
     assert gate.advance(later(100)) == []
-    assert refused(gate, handset, command("/screen")).status == 403
+    assert refused(gate, backend, command("/screen")).status == 403
     gate.process_died()
 
 
@@ -361,8 +361,8 @@ def test_failed_upload_is_logged() -> None:
 
 
 def test_command_that_cannot_be_shown_is_refused_and_logged() -> None:
-    handset, gate = gated()
-    reply = refused(gate, handset, command("/send_sms", to="+1 1", body="hello", cc="+1 900"))
+    backend, gate = gated()
+    reply = refused(gate, backend, command("/send_sms", to="+1 1", body="hello", cc="+1 900"))
     assert reply.status == 400
     (entry,) = gate.log.entries()
     assert entry.status.value == "Failed"
@@ -411,7 +411,7 @@ def test_the_users_own_lists_are_used_even_when_empty() -> None:
     assert gate.execute(command("/tap_text", text="Send"), NOW) == OK
 
 
-def test_a_handset_without_gates_has_the_same_reply_for_a_file() -> None:
+def test_a_backend_without_gates_has_the_same_reply_for_a_file() -> None:
     plain: PhoneBackend = ScriptedBackend()
     assert gate_of(ScriptedBackend()).on_uploaded("t", "s") == plain.on_uploaded("t", "s")
 

@@ -21,11 +21,11 @@ def test_backend_that_names_pressed_texts() -> None:
         def texts_pressed(self, command: PhoneCommand) -> list[str]:
             return [self.texts[str(command.body["text"])]]
 
-    handset = Naming(texts={"en": "Send", "ne": "Next"})
-    gate = gate_of(handset)
+    backend = Naming(texts={"en": "Send", "ne": "Next"})
+    gate = gate_of(backend)
     assert gate.execute(command("/tap_text", text="ne"), NOW) == OK
     key = check_gate(gate, command("/tap_text", text="en"))
-    handset.texts["en"] = "Send it all"
+    backend.texts["en"] = "Send it all"
     answer = gate.decide(key, allow=True, now=NOW)
     assert answer is not None
     assert isinstance(answer[1], CommandReply)
@@ -33,24 +33,24 @@ def test_backend_that_names_pressed_texts() -> None:
 
 
 def test_emulator_can_be_guarded() -> None:
-    handset = EmulatedPhone()
-    gate = SafetyGate(handset, flavor=handset.build, wake=handset.device.wake)
+    backend = EmulatedPhone()
+    gate = SafetyGate(backend, flavor=backend.build, wake=backend.device.wake)
     gate.set_accessibility(True)
     gate.set_overlay_permission(True, NOW)
     assert gate.set_master(True, NOW)
     gate.set_unattended(True)
-    handset.device.locked = True
+    backend.device.locked = True
     assert isinstance(gate.execute(command("/open_app", package="com.example.messages"), NOW), CommandReply)
-    assert not handset.device.locked
-    handset.device.locked = handset.device.credential_lock = True
+    assert not backend.device.locked
+    backend.device.locked = backend.device.credential_lock = True
     reply = gate.execute(command("/tap", x=1, y=2), NOW)
     assert isinstance(reply, CommandReply)
     assert reply.status == 423
-    assert not handset.gestures
+    assert not backend.gestures
     unattended = gate.status(NOW)["unattended"]
     assert unattended == {"supported": True, "enabled": True, "credential_lock_detected": True}
 
 
 def test_backend_that_does_not_name_pressed_texts() -> None:
-    handset: GuardedBackend = ScriptedBackend()
-    assert not isinstance(handset, TargetTextSource)
+    backend: GuardedBackend = ScriptedBackend()
+    assert not isinstance(backend, TargetTextSource)

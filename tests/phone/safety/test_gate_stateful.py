@@ -65,8 +65,8 @@ class Gates(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.handset = Watched(self)
-        self.gate = SafetyGate(self.handset, idle_minutes=5, wake=self.handset.wake)
+        self.backend = Watched(self)
+        self.gate = SafetyGate(self.backend, idle_minutes=5, wake=self.backend.wake)
         self.time = 0.0
         self.armed = self.accessible = self.consent = self.overlay = self.unattended = False
         self.last_command = 0.0
@@ -94,12 +94,12 @@ class Gates(RuleBasedStateMachine):
         verdicts = {
             "accessibility": not self.accessible,
             "master": not self.armed and command.path != "/current_app",
-            "foreground": self.handset.foreground == BANK,
+            "foreground": self.backend.foreground == BANK,
             "target": command.body.get("package") == BANK,
             "route": command.path == "/nothing",
             "consent": command.path == "/screenshot" and not self.consent,
-            "uncovered": self.unattended and self.handset.behind == BANK and command.path not in READING,
-            "keyguard": self.unattended and not self.handset.usable and command.path not in READING,
+            "uncovered": self.unattended and self.backend.behind == BANK and command.path not in READING,
+            "keyguard": self.unattended and not self.backend.usable and command.path not in READING,
             "screen": self.has_changed(command),
             "user": self.needs_user(command) and self.allowed != command.request_id,
         }
@@ -115,11 +115,11 @@ class Gates(RuleBasedStateMachine):
         """Report whether a touch that the user confirmed would now reach another target."""
         if command.path in ALWAYS_ASK or command.request_id not in self.seen:
             return False
-        return self.seen[command.request_id] != (self.handset.foreground, self.text(command))
+        return self.seen[command.request_id] != (self.backend.foreground, self.text(command))
 
     def text(self, command: PhoneCommand) -> str:
         node = command.body.get("nodeId") or command.body.get("node_id")
-        return self.handset.texts[str(node)] if node else str(command.body.get("text"))
+        return self.backend.texts[str(node)] if node else str(command.body.get("text"))
 
     def verb(self, command: PhoneCommand) -> str | None:
         return VERBS.get(self.text(command))
@@ -218,7 +218,7 @@ class Gates(RuleBasedStateMachine):
             assert expected == "user"
             assert self.overlay
             self.waiting[outcome.confirmation_id] = (asked, self.time + 25.0)
-            self.seen[asked.request_id] = self.handset.foreground, self.text(asked)
+            self.seen[asked.request_id] = self.backend.foreground, self.text(asked)
             assert len(self.performances) == before
             return
         assert len(self.performances) - before == (not expected)
@@ -341,16 +341,16 @@ class Gates(RuleBasedStateMachine):
 
     @rule(enabled=st.booleans(), usable=st.booleans())
     def unattended_access(self, enabled: bool, usable: bool) -> None:
-        self.unattended, self.handset.usable = enabled, usable
+        self.unattended, self.backend.usable = enabled, usable
         self.gate.set_unattended(enabled)
 
     @rule(package=st.sampled_from([MAIL, BANK]))
     def other_app(self, package: str) -> None:
-        self.handset.foreground = package
+        self.backend.foreground = package
 
     @rule(text=st.sampled_from(["Send", "Send all", "Cancel"]))
     def other_text(self, text: str) -> None:
-        self.handset.texts["w0:1"] = text
+        self.backend.texts["w0:1"] = text
 
     @rule()
     def trust_is_reset(self) -> None:
@@ -359,7 +359,7 @@ class Gates(RuleBasedStateMachine):
 
     @rule(package=st.sampled_from([None, BANK]))
     def lock_in_front_of(self, package: str | None) -> None:
-        self.handset.behind = package
+        self.backend.behind = package
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data())

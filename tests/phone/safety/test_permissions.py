@@ -20,10 +20,10 @@ from tests.phone.safety.scripted_backend import (
 
 
 def test_a_screenshot_needs_consent() -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     gate.set_capture_consent(False)
     told = {"error": "screen capture has not been allowed on the phone"}
-    assert refused(gate, handset, command("/screenshot")) == CommandReply(500, told)
+    assert refused(gate, backend, command("/screenshot")) == CommandReply(500, told)
     gate.set_capture_consent(True)
     assert gate.execute(command("/screenshot"), NOW) == OK
     gate.set_master(False, NOW)
@@ -45,7 +45,7 @@ def test_only_capture_consent_ends_with_the_session() -> None:
 
 @pytest.mark.parametrize("how", ["user", "idle", "process"])
 def test_every_way_of_turning_off_ends_capture_consent(how: str) -> None:
-    handset, gate = gated()
+    backend, gate = gated()
     now = NOW
     match how:
         case "user":
@@ -58,13 +58,13 @@ def test_every_way_of_turning_off_ends_capture_consent(how: str) -> None:
     gate.set_master(True, now)
     reply = gate.execute(command("/screenshot"), now)
     assert isinstance(reply, CommandReply)
-    assert (reply.status, handset.asked) == (500, [])
+    assert (reply.status, backend.asked) == (500, [])
 
 
 def test_gates_use_the_system_permissions() -> None:
-    handset = ScriptedBackend()
+    backend = ScriptedBackend()
     system = SystemPermissions(accessibility=True, overlay=True)
-    gate = SafetyGate(handset, consents=system)
+    gate = SafetyGate(backend, consents=system)
     assert gate.set_master(True, NOW)
     assert gate.execute(command("/tap"), NOW) == OK
     system.accessibility = False
@@ -78,9 +78,9 @@ def test_gates_use_the_system_permissions() -> None:
 
 
 def test_overlay_permission_revoked_by_the_system() -> None:
-    handset = ScriptedBackend()
+    backend = ScriptedBackend()
     system = SystemPermissions(accessibility=True, overlay=True)
-    gate = SafetyGate(handset, consents=system)
+    gate = SafetyGate(backend, consents=system)
     gate.set_master(True, NOW)
     key = check_gate(gate, command("/call", number="112"))
     system.overlay = False
@@ -89,4 +89,4 @@ def test_overlay_permission_revoked_by_the_system() -> None:
     assert request_id == "r1"
     assert isinstance(reply, CommandReply)
     assert reply.result["error_code"] == "user_denied"
-    assert handset.asked == []
+    assert backend.asked == []

@@ -14,7 +14,7 @@ from tests.phone.safety.scripted_backend import (
 
 
 def test_status() -> None:
-    handset = ScriptedBackend(
+    backend = ScriptedBackend(
         base_status={
             "device": {"name": "x"},
             "bridge": {"notification_listener_granted": True, "master_enabled": True},
@@ -22,7 +22,7 @@ def test_status() -> None:
             "ts": 5,
         }
     )
-    assert gate_of(handset).status(later(60)) == {
+    assert gate_of(backend).status(later(60)) == {
         "device": {"name": "x"},
         "bridge": {
             "notification_listener_granted": True,
@@ -45,8 +45,8 @@ def test_status() -> None:
 
 
 def test_status_without_accessibility_omits_the_foreground_app() -> None:
-    handset = ScriptedBackend(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
-    gate = gate_of(handset)
+    backend = ScriptedBackend(base_status={"device": {"name": "x", "current_app": "com.a"}, "current_app": "com.a"})
+    gate = gate_of(backend)
     assert gate.status(NOW)["current_app"] == "com.a"
     gate.set_accessibility(False)
     gate.set_notification_listener(True)
@@ -55,8 +55,8 @@ def test_status_without_accessibility_omits_the_foreground_app() -> None:
     bridge = status["bridge"]
     assert isinstance(bridge, dict)
     assert bridge["notification_listener_granted"] is True
-    assert handset.base_status["current_app"] == "com.a"  # the backend's own value is unchanged
-    handset.base_status = {"current_app": 5, "device": {"name": "x"}, "bridge": None}
+    assert backend.base_status["current_app"] == "com.a"  # the backend's own value is unchanged
+    backend.base_status = {"current_app": 5, "device": {"name": "x"}, "bridge": None}
     assert gate.status(NOW)["device"] == {"name": "x"}
 
 
@@ -74,11 +74,11 @@ def test_status_of_a_store_build() -> None:
 
 
 def test_without_accessibility_the_master_cannot_be_turned_on_and_reads_as_off() -> None:
-    handset = ScriptedBackend()
-    gate = SafetyGate(handset)
+    backend = ScriptedBackend()
+    gate = SafetyGate(backend)
     assert not gate.set_master(True, NOW)
     assert not gate.set_master(False, NOW)
-    gate = gate_of(handset)
+    gate = gate_of(backend)
     gate.set_accessibility(False)
     bridge = gate.status(NOW)["bridge"]
     assert isinstance(bridge, dict)

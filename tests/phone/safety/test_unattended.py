@@ -23,20 +23,20 @@ from tests.phone.safety.scripted_backend import (
 
 @pytest.mark.parametrize("path", ALL_ROUTES)
 def test_unattended_access_and_a_locked_phone(path: str) -> None:
-    handset = ScriptedBackend(usable=False)
-    gate = gate_of(handset)
+    backend = ScriptedBackend(usable=False)
+    gate = gate_of(backend)
     gate.set_unattended(True)
     if path not in ACTING:
         assert gate.execute(command(path), NOW) == OK
-        assert handset.woken == 0
+        assert backend.woken == 0
         return
-    reply = refused(gate, handset, command(path))
+    reply = refused(gate, backend, command(path))
     assert (reply.status, reply.result["error_code"], reply.result["final"]) == (423, "keyguard_blocked", True)
-    handset.usable = True
+    backend.usable = True
     assert gate.execute(command(path), NOW) in (OK, AwaitingConfirmation("c1"))
     gate.set_unattended(False)
     gate.execute(command(path, "r2"), NOW)
-    assert handset.woken == 2
+    assert backend.woken == 2
 
 
 def test_unattended_access_without_wake_is_left_to_the_backend() -> None:
@@ -48,17 +48,17 @@ def test_unattended_access_without_wake_is_left_to_the_backend() -> None:
 
 
 def test_the_app_behind_a_dismissed_lock_is_checked() -> None:
-    handset = ScriptedBackend(behind=BANK)
-    gate = gate_of(handset)
+    backend = ScriptedBackend(behind=BANK)
+    gate = gate_of(backend)
     gate.set_unattended(True)
-    assert refused(gate, handset, command("/tap", x=1, y=2)) == CommandReply(403, {"error": f"blocked package {BANK}"})
-    assert handset.woken == 1
+    assert refused(gate, backend, command("/tap", x=1, y=2)) == CommandReply(403, {"error": f"blocked package {BANK}"})
+    assert backend.woken == 1
 
 
 def test_unattended_access_is_off_by_default() -> None:
-    handset = ScriptedBackend(usable=False)
-    unattended = UnattendedAccess(handset.wake)
-    assert (unattended.wakes, unattended.make_ready(NOW), handset.woken) == (False, True, 0)
+    backend = ScriptedBackend(usable=False)
+    unattended = UnattendedAccess(backend.wake)
+    assert (unattended.wakes, unattended.make_ready(NOW), backend.woken) == (False, True, 0)
     unattended.enabled = True
-    assert (unattended.wakes, unattended.make_ready(NOW), handset.woken) == (True, False, 1)
+    assert (unattended.wakes, unattended.make_ready(NOW), backend.woken) == (True, False, 1)
     assert (UnattendedAccess(enabled=True).wakes, UnattendedAccess(enabled=True).make_ready(NOW)) == (False, True)

@@ -29,17 +29,17 @@ def test_code_metadata_is_stored_and_consumed() -> None:
     )
     done: list[Any] = []
     for given in (meta, PairingMeta()):
-        one.run(one.fellows.register_code("abc123", given), done)
+        one.run(one.coordinator.register_code("abc123", given), done)
         *told, (verb, key, text, *life) = one.book.new_commands()  # type: ignore[misc]  # a command
         assert (verb, key, life) == (b"SET", AT_REDIS, [b"EX", b"600"])  # type: ignore[has-type]
         one.book.answers(*([1] * len(told)), "OK")
-        one.run(one.fellows.consume_code(" abc123 "), done)
+        one.run(one.coordinator.consume_code(" abc123 "), done)
         assert one.book.new_commands() == [[b"GETDEL", AT_REDIS]]
         one.book.answers(text)  # type: ignore[has-type]
         one.new_messages()
     assert done == [None, meta, None, PairingMeta()]
-    one.run(one.fellows.consume_code("no code"), done)
-    one.run(one.fellows.consume_code("abc123"), done)
+    one.run(one.coordinator.consume_code("no code"), done)
+    one.run(one.coordinator.consume_code("abc123"), done)
     one.book.new_commands()
     one.book.answers(None)
     assert done[4:] == [None, None]
@@ -56,7 +56,7 @@ def good(one: CoordinatorHarness, key: str = KEY) -> bool:
 def put(one: CoordinatorHarness, meta: PairingMeta, answer: object = "OK") -> list[Any]:
     """Register a code; return the number of broadcasts, which precede the stored code, and the result."""
     done: list[Any] = []
-    one.run(one.fellows.register_code(CODE.lower(), meta), done)
+    one.run(one.coordinator.register_code(CODE.lower(), meta), done)
     *told, kept = one.book.new_commands()
     assert [words[0] for words in told] == [b"PUBLISH"] * len(told)  # type: ignore[index]
     assert kept[:2] == [b"SET", AT_REDIS]  # type: ignore[index]
@@ -68,21 +68,21 @@ def test_invite_key_is_valid_until_its_code_is_consumed() -> None:
     one = CoordinatorHarness()
     assert put(one, PairingMeta(key_hash=KEY)) == [1, None]
     assert good(one)
-    assert one.fellows.export_state()["invites"] == [{"code": CODE, "key_hash": KEY, "age": 0.0}]
+    assert one.coordinator.export_state()["invites"] == [{"code": CODE, "key_hash": KEY, "age": 0.0}]
     done: list[Any] = []
-    one.run(one.fellows.consume_code(CODE), done)
+    one.run(one.coordinator.consume_code(CODE), done)
     assert one.book.new_commands() == [[b"GETDEL", AT_REDIS]]
     one.book.answers(INVITE)
     assert done == [PairingMeta(own_key=True, key_hash=KEY)]
     assert one.new_messages() == [("invited", {"code": CODE})]
     assert not good(one)
-    assert "invites" not in one.fellows.export_state()
+    assert "invites" not in one.coordinator.export_state()
 
 
 def test_code_without_key_is_not_broadcast() -> None:
     one = CoordinatorHarness()
     assert put(one, PairingMeta()) == [0, None]
-    assert "invites" not in one.fellows.export_state()
+    assert "invites" not in one.coordinator.export_state()
 
 
 def test_registering_a_code_again_ends_the_old_key() -> None:
@@ -96,11 +96,11 @@ def test_codes_are_refused_without_redis() -> None:
     one = CoordinatorHarness()
     one.book.close()
     done: list[Any] = []
-    one.run(one.fellows.register_code(CODE, PairingMeta()), done)
-    one.run(one.fellows.consume_code(CODE), done)
+    one.run(one.coordinator.register_code(CODE, PairingMeta()), done)
+    one.run(one.coordinator.consume_code(CODE), done)
     assert [(each.status, each.code) for each in done] == [(503, "cluster_unavailable")] * 2
     with pytest.raises(Refused, match="code must be"):
-        next(one.fellows.register_code("no code", PairingMeta()))
+        next(one.coordinator.register_code("no code", PairingMeta()))
 
 
 def test_invite_key_of_another_node_is_accepted() -> None:
@@ -116,7 +116,7 @@ def test_invite_key_of_another_node_is_accepted() -> None:
     assert good(one)
     one.book.after(CODE_LIFETIME)
     assert not good(one)
-    assert "invites" not in one.fellows.export_state()
+    assert "invites" not in one.coordinator.export_state()
 
 
 @pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False), (b"no JSON", False)])
@@ -135,7 +135,7 @@ def test_invites_in_a_node_state_are_verified_in_redis(there: object, so: bool) 
 def test_invites_are_verified_after_missed_messages(there: object, so: bool) -> None:
     one = CoordinatorHarness()
     invited(one)
-    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)
     assert one.book.new_commands() == [[b"GET", AT_REDIS]]
     one.book.answers(there)
     assert good(one) is so
@@ -145,7 +145,7 @@ def test_invites_are_verified_after_missed_messages(there: object, so: bool) -> 
 def test_lost_redis_repeats_the_verification() -> None:
     one = CoordinatorHarness()
     invited(one)
-    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)
     one.book.close()
     assert good(one)
     one.loads()

@@ -315,7 +315,7 @@ def test_notifications_of_all_nodes_are_shared() -> None:
     one = CoordinatorHarness()
     one.deliver("notified", {"title": "theirs"})
     one.deliver("notified", {"title": "x" * 20_000})  # no node stores this
-    one.book.within(lambda: one.fellows.notification_received({"title": "ours"}))
+    one.book.within(lambda: one.coordinator.notification_received({"title": "ours"}))
     assert one.new_messages() == [("notified", {"title": "ours"})]
     assert one.relay.notifications.recent(5) == [{"title": "theirs"}]
 
@@ -405,9 +405,9 @@ def test_command_from_another_node_for_a_local_phone() -> None:
     assert ours.sent == [text]
     payload = {"request_id": "r-9", "status": 200}
     for client, said in ((theirs, 0), (ours, 1), (ours, 0)):
-        one.book.within(lambda client=client: one.fellows.forward_answer(cast("Any", client), payload))  # type: ignore[misc]
+        one.book.within(lambda client=client: one.coordinator.forward_answer(cast("Any", client), payload))  # type: ignore[misc]
         assert one.new_messages() == [("answered", {"socket": 6, "payload": payload})] * said
-    one.book.within(lambda: one.fellows.forward_answer(cast("Any", ours), {}))
+    one.book.within(lambda: one.coordinator.forward_answer(cast("Any", ours), {}))
     theirs.may = False
     for socket, written in ((7, text), (None, text), (8, text), (6, "no envelope")):
         one.deliver("command", {"socket": socket, "text": written}, to_me=True)
@@ -457,7 +457,7 @@ def test_local_phone_replaces_a_remote_one() -> None:
         replaced = one.relay.register_phone(
             6, device_id="X", name="X", surface="android", form_factor="phone", session_prefix=None
         )
-        one.fellows.phone_connected(6, replaced)
+        one.coordinator.phone_connected(6, replaced)
 
     one.book.within(come)
     came, active = one.new_messages()
@@ -465,33 +465,33 @@ def test_local_phone_replaces_a_remote_one() -> None:
     assert active == ("active", {"device_id": "X", "since": 1_800_000_000.0})
     assert one.relay.phone_for("X")[1] is line
     one.relay.phones.status(6, {"device": {}}, one.book.engine.now)
-    one.book.within(lambda: one.fellows.phone_status_changed(6))
+    one.book.within(lambda: one.coordinator.phone_status_changed(6))
     assert one.new_messages() == [("said", {"socket": 6, "status": {"device": {}}})]
     one.came("Z", 5, since=2e9)
     one.book.within(lambda: one.relay.phones.select_active("Z"))
-    one.book.within(one.fellows.phone_selected)
+    one.book.within(one.coordinator.phone_selected)
     assert one.new_messages() == [("active", {"device_id": "Z", "since": 1_800_000_000.0})]
     one.book.within(come)  # a second report selects another active phone
     assert [word for word, _ in one.new_messages()] == ["came"]
     assert one.devices()["active_device_id"] == "Z"
     one.book.within(lambda: one.relay.remove_phone(6))
     assert one.new_messages() == [("left", {"socket": 6})]
-    phones = next(each for each in one.fellows.metrics() if each.name == "svc_cluster_node_phones")
-    assert phones.values == (((one.fellows.node.id,), 0.0),)
+    phones = next(each for each in one.coordinator.metrics() if each.name == "svc_cluster_node_phones")
+    assert phones.values == (((one.coordinator.node.id,), 0.0),)
 
 
 def test_activity_of_a_silent_node_is_omitted() -> None:
     one = CoordinatorHarness()
     begin(one, 1, [])
     rows: list[Any] = []
-    one.run(one.fellows.activity(3), rows)
+    one.run(one.coordinator.activity(3), rows)
     ((word, body),) = one.new_messages()
     assert (word, body["word"], body["body"]) == ("asks", "activity", {"limit": 3})
     one.deliver(
         "says", {"ticket": body["ticket"], "body": {"records": [{"sent_at": 5.0}, {"sent_at": 9e15}]}}, to_me=True
     )
     assert [row["sent_at"] for row in rows[0]] == [9e15, one.book.engine.now.wall * 1000, 5.0]
-    one.run(one.fellows.activity(3), rows)
+    one.run(one.coordinator.activity(3), rows)
     one.deliver("bye")
     assert [row["method"] for row in rows[1]] == ["GET"]
     one.deliver("asks", {"word": "activity", "body": {"limit": 1}, "ticket": 3}, to_me=True, node="c")
@@ -502,7 +502,7 @@ def test_activity_of_a_silent_node_is_omitted() -> None:
 
 def test_ownership_query_returns_the_node_url() -> None:
     one = CoordinatorHarness()
-    one.fellows.relay.config = RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767")
+    one.coordinator.relay.config = RelayConfig(home=HOME, cluster=WHERE, node_url="http://10.0.0.1:8767")
     entry = one.relay.media.register("/tmp/a", content_type="text/plain", file_name="a", size=1)
     sought = [("media", entry.token), ("media", "A" * 22), ("mcp", "x"), ("voice", "x"), ("else", "x")]
     for ticket, (what, name) in enumerate(sought):
@@ -524,7 +524,7 @@ def test_start_does_not_wait_longer_than_the_timeout() -> None:
 
 def test_stop_broadcasts_bye() -> None:
     one = CoordinatorHarness()
-    one.book.within(one.fellows.stop)
+    one.book.within(one.coordinator.stop)
     assert [word for word, _ in one.new_messages()] == ["bye"]
 
 

@@ -181,9 +181,9 @@ def test_voice_session_is_reachable_on_any_node() -> None:
         scene.run(lambda s=speaker: bool(s.heard))  # type: ignore[misc]
         speaker.talker.send_message({"type": "response.create", "text": "Hello."})
         scene.run(lambda s=speaker: s.hears("voice.response.done"))  # type: ignore[misc]
-        stranger = Speaker(scene, node, path, other.token)
-        scene.run(lambda s=stranger: s.over)  # type: ignore[misc]
-        assert stranger.status == 403
+        unknown_host = Speaker(scene, node, path, other.token)
+        scene.run(lambda s=unknown_host: s.over)  # type: ignore[misc]
+        assert unknown_host.status == 403
         speaker.talker.close(1000)
         scene.run(lambda s=speaker: s.over)  # type: ignore[misc]
     late = Speaker(scene, 1, "/voice/output/" + "0" * 32, phone.token)
@@ -225,7 +225,7 @@ def told(one: CoordinatorHarness) -> Any:
 def test_unowned_resource_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     one = CoordinatorHarness()
     found: list[Any] = []
-    intermediary = one.fellows._intermediary
+    intermediary = one.coordinator._intermediary
     for answer in ({}, {"url": ""}):  # the answer has no address, or the address is unknown
         one.run(intermediary.answer("media", "T", asking()), found)
         ((_, body),) = one.new_messages()
@@ -273,7 +273,12 @@ def ends(
 ) -> tuple[request_forwarding._UpstreamSocket, request_forwarding._DownstreamSocket, Any, Any]:
     far, near, there = request_forwarding._UpstreamSocket(), Line(), Line()
     far.on_open(cast("WebSocketConnection", there))
-    return far, request_forwarding._DownstreamSocket(one.fellows._intermediary, one.book.engine, "h", far), near, there
+    return (
+        far,
+        request_forwarding._DownstreamSocket(one.coordinator._intermediary, one.book.engine, "h", far),
+        near,
+        there,
+    )
 
 
 def test_messages_are_forwarded_in_both_directions() -> None:
@@ -297,7 +302,7 @@ def test_messages_are_forwarded_in_both_directions() -> None:
     assert there.said[4:] == [(4009, "why")]
     far.on_closed(1000, "")
     assert len(near.said) == 5
-    assert not one.fellows._intermediary.sockets
+    assert not one.coordinator._intermediary.sockets
 
 
 def test_reserved_close_codes_are_replaced() -> None:

@@ -36,14 +36,14 @@ def test_sessions_of_other_nodes_are_saved_updated_and_ended() -> None:
 
 def test_unknown_token_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     one = CoordinatorHarness()
-    assert one.fellows.lookup_session("short") is None
-    assert one.fellows.lookup_session("ü" * 36) is None
+    assert one.coordinator.lookup_session("short") is None
+    assert one.coordinator.lookup_session("ü" * 36) is None
     token = "11111111-1111-4111-8111-111111111111"
     record = one.record(token_hash=sha256_hex(token))
     found: list[Any] = []
 
     def seek() -> None:
-        flow = one.fellows.lookup_session(token)
+        flow = one.coordinator.lookup_session(token)
         assert flow is not None
         one.run(flow, found)
 
@@ -66,8 +66,8 @@ def test_reload_ends_sessions_missing_in_the_store() -> None:
     for record in (stays, goes):
         one.deliver("saved", record)
     one.saves(one.shared(unsaved))
-    one.book.within(one.fellows.on_messages_missed)
-    one.book.within(one.fellows.on_messages_missed)  # a second time
+    one.book.within(one.coordinator.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)  # a second time
     one.loads(stays, new)
     assert one.loads().request == LoadSessions(str(goes["token_hash"]))
     assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
@@ -79,14 +79,14 @@ def test_reload_ends_sessions_missing_in_the_store() -> None:
 def test_session_saved_during_a_reload_is_kept() -> None:
     one = CoordinatorHarness()
     record = one.record()
-    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)
     one.deliver("saved", record)
     one.loads()
     one.loads(record)
     assert one.knows(record)
     waits: list[object] = []
-    one.run(one.fellows.sync_sessions(), waits)
-    one.run(one.fellows.sync_sessions(), waits)
+    one.run(one.coordinator.sync_sessions(), waits)
+    one.run(one.coordinator.sync_sessions(), waits)
     one.loads(record)
     assert not waits
     one.loads(record)
@@ -109,15 +109,15 @@ def test_session_ended_while_being_saved_is_erased() -> None:
 def test_failed_reload_is_retried() -> None:
     one = CoordinatorHarness()
     record = one.record()
-    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)
     one.loads(failed=True)
     one.book.after(sessions.READ_AGAIN)
     one.loads(record)
     assert one.knows(record)
     assert not one.book.ordered(Query)
-    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)
     one.loads(failed=True)
-    one.book.within(one.fellows.stop)
+    one.book.within(one.coordinator.stop)
     one.book.after(10 * sessions.READ_AGAIN)
     assert not one.book.ordered(Query)
 
@@ -125,7 +125,7 @@ def test_failed_reload_is_retried() -> None:
 def test_sync_wait_has_a_timeout() -> None:
     one = CoordinatorHarness()
     waits: list[object] = []
-    one.run(one.fellows.sync_sessions(), waits)
+    one.run(one.coordinator.sync_sessions(), waits)
     one.book.after(CATCH_UP_TIMEOUT)
     assert waits == [None]
 
@@ -139,12 +139,12 @@ def test_stale_reload_does_not_undo_a_received_change() -> None:
     one = CoordinatorHarness()
     before = one.record()
     session = one.shared(before)
-    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)
     one.deliver("saved", {**before, "grants": {}})
     one.loads(before)
     assert session.grants == {}
     one.book.after(1.0)
-    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)
     one.loads(before)  # as the store has it now
     assert session.grants == before["grants"]
 
@@ -156,14 +156,14 @@ def test_reload_during_a_save_does_not_undo_the_change() -> None:
     one.book.after(1.0)
     session.grants = {}
     save = one.saves(session)
-    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)
     one.loads(before)
     assert session.grants == {}
     one.book.feed(Done(save.op, None))
     commands = [words for words in one.book.new_commands() if isinstance(words, list)]
     told = [json.loads(words[2]) for words in commands if words[0] == b"PUBLISH"]
     assert [each["body"]["grants"] for each in told if each["word"] == "saved"] == [{}]
-    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)
     one.deliver("ended", {"token_hash": before["token_hash"]})
     one.loads(before)
     assert not one.knows(before)
@@ -173,7 +173,7 @@ def test_outdated_messages_are_ignored() -> None:
     one = CoordinatorHarness()
     before = one.record()
     session = one.shared(before)
-    now = one.fellows.node.cluster_time
+    now = one.coordinator.node.cluster_time
     one.deliver("saved", {**before, "grants": {}, "at": now + 0.2})
     one.deliver("saved", {**before, "at": now + 0.1})
     assert session.grants == {}
@@ -184,7 +184,7 @@ def test_outdated_messages_are_ignored() -> None:
     one.book.spawn(one.relay.save(session))
     for at in (
         now + 0.9,
-        one.fellows.node.cluster_time,
+        one.coordinator.node.cluster_time,
     ):  # the node was partitioned when it sent the message, or sends the message at the same time
         one.deliver("saved", {**before, "at": at})
         assert session.grants == {}
@@ -195,7 +195,7 @@ def test_outdated_messages_are_ignored() -> None:
 def test_invalid_records_are_skipped() -> None:
     one = CoordinatorHarness()
     record = one.record()
-    one.book.within(one.fellows.on_messages_missed)
+    one.book.within(one.coordinator.on_messages_missed)
     one.deliver("saved", {"token_hash": 5})
     one.loads({"token_hash": 5}, record)
     assert one.knows(record)

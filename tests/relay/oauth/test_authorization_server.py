@@ -32,74 +32,74 @@ LOOPBACK = "http://127.0.0.1:4000/cb"
 # --- the whole flow ---
 
 
-def test_whole_oauth_flow(book: RelayHarness, guest: OAuthTestClient) -> None:
-    page = guest.wait()
-    shown = guest.call("GET", page)
+def test_whole_oauth_flow(book: RelayHarness, app: OAuthTestClient) -> None:
+    page = app.wait()
+    shown = app.call("GET", page)
     assert (shown.status, shown.headers.get(b"refresh")) == (200, b"2")
-    word = guest.word(page)
-    asked = guest.question(word.lower()).json
+    word = app.word(page)
+    asked = app.question(word.lower()).json
     assert (asked["client_name"], asked["answer_goes_to"], asked["answer_stays_there"]) == (
         "Claude Code", "agent.example", False,
     )  # fmt: skip
     assert (asked["scope"], asked["address"], asked["expires_in"]) == ("bridge", REMOTE.host, 600)
-    assert guest.answer(word).json == {"ok": True, "allowed": True, "client_name": "Claude Code"}
-    assert guest.call("HEAD", page).status == 200  # a HEAD request does not use the page up
-    back = guest.back(page)
+    assert app.answer(word).json == {"ok": True, "allowed": True, "client_name": "Claude Code"}
+    assert app.call("HEAD", page).status == 200  # a HEAD request does not use the page up
+    back = app.back(page)
     assert (back["state"], back["iss"]) == ("st&te", PLACE)
-    assert guest.call("GET", page).status == 404  # the page redirects once
-    answer = guest.trade(back["code"], resource=f"{PLACE}/mcp/")
+    assert app.call("GET", page).status == 404  # the page redirects once
+    answer = app.trade(back["code"], resource=f"{PLACE}/mcp/")
     assert answer.headers.get(b"cache-control") == b"no-store"
-    assert (guest.tokens["token_type"], guest.tokens["expires_in"]) == ("Bearer", 3600)
-    assert guest.tokens["scope"] == "bridge"
-    assert guest.open().post(PING).status == 200
+    assert (app.tokens["token_type"], app.tokens["expires_in"]) == ("Bearer", 3600)
+    assert app.tokens["scope"] == "bridge"
+    assert app.open().post(PING).status == 200
 
 
-def test_client_is_listed_as_session_and_survives_a_restart(book: RelayHarness, guest: OAuthTestClient) -> None:
-    guest.authorize(ttl_seconds=7200)
+def test_client_is_listed_as_session_and_survives_a_restart(book: RelayHarness, app: OAuthTestClient) -> None:
+    app.authorize(ttl_seconds=7200)
     (listed,) = book.sessions()
     assert (listed["device_name"], listed["client_surface"]) == ("MCP: Claude Code", "mcp")
     assert listed["grants"] == {"bridge": listed["expires_at"]}
     kept = json.dumps(list(book.store.values()))
-    assert not [secret for secret in (guest.access, *guest.refresh_token.split(".")) if secret in kept]
-    guest.book = RelayHarness(records=book.store.values())
-    assert guest.open().post(PING).status == 200
-    assert guest.refresh().status == 200
+    assert not [secret for secret in (app.access, *app.refresh_token.split(".")) if secret in kept]
+    app.book = RelayHarness(records=book.store.values())
+    assert app.open().post(PING).status == 200
+    assert app.refresh().status == 200
 
 
-def test_refused_consent(guest: OAuthTestClient) -> None:
-    page = guest.wait()
-    assert guest.answer(guest.word(page), allow=False).json["allowed"] is False
-    assert guest.back(page) == {"error": "access_denied", "state": "st&te", "iss": PLACE}
-    assert guest.call("GET", page).status == 404
+def test_refused_consent(app: OAuthTestClient) -> None:
+    page = app.wait()
+    assert app.answer(app.word(page), allow=False).json["allowed"] is False
+    assert app.back(page) == {"error": "access_denied", "state": "st&te", "iss": PLACE}
+    assert app.call("GET", page).status == 404
 
 
-def test_access_token_lasts_an_hour_and_can_be_refreshed(book: RelayHarness, guest: OAuthTestClient) -> None:
-    guest.authorize()
-    first = guest.access
+def test_access_token_lasts_an_hour_and_can_be_refreshed(book: RelayHarness, app: OAuthTestClient) -> None:
+    app.authorize()
+    first = app.access
     book.after(3599)
-    guest.open()
+    app.open()
     book.after(1)
-    assert guest.mcp(PING).status == 401
-    assert guest.refresh(scope="bridge:read").json["scope"] == "bridge"
-    assert guest.access != first
-    guest.open()
-    second = guest.access
-    assert guest.refresh().status == 200
-    assert guest.mcp(PING, token=second).status == 401  # only one access token is valid at a time
+    assert app.mcp(PING).status == 401
+    assert app.refresh(scope="bridge:read").json["scope"] == "bridge"
+    assert app.access != first
+    app.open()
+    second = app.access
+    assert app.refresh().status == 200
+    assert app.mcp(PING, token=second).status == 401  # only one access token is valid at a time
 
 
-def test_token_does_not_outlive_the_session(book: RelayHarness, guest: OAuthTestClient) -> None:
-    guest.authorize(ttl_seconds=60)
-    assert guest.tokens["expires_in"] == 60
+def test_token_does_not_outlive_the_session(book: RelayHarness, app: OAuthTestClient) -> None:
+    app.authorize(ttl_seconds=60)
+    assert app.tokens["expires_in"] == 60
     book.after(60)
     assert book.sessions() == []
-    assert guest.mcp(PING).status == 401
-    wrong(guest.refresh(), "invalid_grant")
+    assert app.mcp(PING).status == 401
+    wrong(app.refresh(), "invalid_grant")
 
 
-def test_unlimited_session_still_has_hourly_tokens(guest: OAuthTestClient) -> None:
-    guest.authorize(ttl_seconds=0)
-    assert guest.tokens["expires_in"] == 3600
+def test_unlimited_session_still_has_hourly_tokens(app: OAuthTestClient) -> None:
+    app.authorize(ttl_seconds=0)
+    assert app.tokens["expires_in"] == 3600
 
 
 def test_operator_maximum_limits_the_session() -> None:
@@ -112,10 +112,10 @@ def test_operator_maximum_limits_the_session() -> None:
 # --- the read-only scope ---
 
 
-def test_read_only_scope_permits_reading_only(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_read_only_scope_permits_reading_only(book: RelayHarness, app: OAuthTestClient) -> None:
     phone = book.pair(device_name="Pixel").phone
-    session = guest.authorize(scope="bridge:read").open()
-    assert guest.tokens["scope"] == "bridge:read"
+    session = app.authorize(scope="bridge:read").open()
+    assert app.tokens["scope"] == "bridge:read"
     assert [set(row["grants"]) for row in book.sessions() if row["client_surface"] == "mcp"] == [{"bridge:read"}]
 
     listed = session.request("tools/list")["tools"]
@@ -129,33 +129,33 @@ def test_read_only_scope_permits_reading_only(book: RelayHarness, guest: OAuthTe
     assert command["path"] == "/screen"
     phone.reply(command, 200, {"nodes": []})
     assert looking.result.json["result"]["isError"] is False
-    assert guest.refresh(scope="bridge:read").json["scope"] == "bridge:read"
-    wrong(guest.refresh(scope="bridge"), "invalid_scope")
+    assert app.refresh(scope="bridge:read").json["scope"] == "bridge:read"
+    wrong(app.refresh(scope="bridge"), "invalid_scope")
 
 
-def test_read_only_request_cannot_be_widened(guest: OAuthTestClient) -> None:
-    word = guest.word(guest.wait(scope="bridge:read openid"))
-    assert guest.question(word).json["scope"] == "bridge:read"
-    assert guest.answer(word, scope="bridge").status == 400
-    assert guest.answer(word, scope="tui").status == 400
+def test_read_only_request_cannot_be_widened(app: OAuthTestClient) -> None:
+    word = app.word(app.wait(scope="bridge:read openid"))
+    assert app.question(word).json["scope"] == "bridge:read"
+    assert app.answer(word, scope="bridge").status == 400
+    assert app.answer(word, scope="tui").status == 400
 
 
 # --- revocation ---
 
 
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
-def test_revoked_tokens_end_the_session(book: RelayHarness, guest: OAuthTestClient, which: str) -> None:
-    session = guest.authorize().open()
-    assert guest.revoke(guest.tokens[which]).status == 200
+def test_revoked_tokens_end_the_session(book: RelayHarness, app: OAuthTestClient, which: str) -> None:
+    session = app.authorize().open()
+    assert app.revoke(app.tokens[which]).status == 200
     assert session.post(PING).status == 401
     assert (book.sessions(), book.store, len(book.relay.mcp.sessions)) == ([], {}, 0)
-    wrong(guest.refresh(), "invalid_grant")
-    assert guest.revoke("unknown").status == 200
+    wrong(app.refresh(), "invalid_grant")
+    assert app.revoke("unknown").status == 200
 
 
-def test_owner_revocation_ends_calls_in_progress(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_owner_revocation_ends_calls_in_progress(book: RelayHarness, app: OAuthTestClient) -> None:
     phone = book.pair(device_name="Pixel").phone
-    session = guest.authorize().open()
+    session = app.authorize().open()
     call = session.tool("phone_ping")
     prefix = next(row["token_prefix"] for row in book.sessions() if row["client_surface"] == "mcp")
     assert book.request("DELETE", f"/sessions/{prefix}").status == 200
@@ -166,28 +166,28 @@ def test_owner_revocation_ends_calls_in_progress(book: RelayHarness, guest: OAut
     assert phone.envelopes() == []
 
 
-def test_revocation_with_a_failing_store_gives_503(book: RelayHarness, guest: OAuthTestClient) -> None:
-    guest.authorize()
+def test_revocation_with_a_failing_store_gives_503(book: RelayHarness, app: OAuthTestClient) -> None:
+    app.authorize()
     book.refuse = (DeleteSession,)
-    wrong(guest.revoke(guest.access), "temporarily_unavailable", 503)
-    assert guest.mcp(PING).status == 401
+    wrong(app.revoke(app.access), "temporarily_unavailable", 503)
+    assert app.mcp(PING).status == 401
 
 
 # --- attacks and errors ---
 
 
-def test_reused_code_revokes_the_session(book: RelayHarness, guest: OAuthTestClient) -> None:
-    code = guest.code()
-    assert guest.trade(code).status == 200
-    wrong(guest.trade(code), "invalid_grant")
+def test_reused_code_revokes_the_session(book: RelayHarness, app: OAuthTestClient) -> None:
+    code = app.code()
+    assert app.trade(code).status == 200
+    wrong(app.trade(code), "invalid_grant")
     assert book.sessions() == []
-    assert guest.mcp(PING).status == 401
+    assert app.mcp(PING).status == 401
     assert any("shown twice" in event for event in book.events(Level.WARNING))
 
 
-def test_code_reused_during_the_save_revokes_the_session(book: RelayHarness, guest: OAuthTestClient) -> None:
-    fields = {"grant_type": "authorization_code", "code": guest.code(), "code_verifier": guest.verifier}
-    body = urlencode({**fields, "redirect_uri": guest.redirect, "client_id": guest.client}).encode()
+def test_code_reused_during_the_save_revokes_the_session(book: RelayHarness, app: OAuthTestClient) -> None:
+    fields = {"grant_type": "authorization_code", "code": app.code(), "code_verifier": app.verifier}
+    body = urlencode({**fields, "redirect_uri": app.redirect, "client_id": app.client}).encode()
     book.hold = (SaveSession,)
     calls = [book.call("POST", "/oauth/token", body, headers=FORM, peer=REMOTE, tls=True, host=HOST) for _ in range(2)]
     book.hold = ()
@@ -208,75 +208,75 @@ def test_code_reused_during_the_save_revokes_the_session(book: RelayHarness, gue
     ],
 )
 def test_failed_token_request_consumes_the_code(
-    book: RelayHarness, guest: OAuthTestClient, field: dict[str, str | None]
+    book: RelayHarness, app: OAuthTestClient, field: dict[str, str | None]
 ) -> None:
-    code = guest.code()
-    wrong(guest.trade(code, **field), "invalid_grant")
-    wrong(guest.trade(code), "invalid_grant")
+    code = app.code()
+    wrong(app.trade(code, **field), "invalid_grant")
+    wrong(app.trade(code), "invalid_grant")
     assert book.sessions() == []
 
 
-def test_code_of_another_client_is_refused(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_code_of_another_client_is_refused(book: RelayHarness, app: OAuthTestClient) -> None:
     other = OAuthTestClient(book, "Evil")
-    other.verifier = guest.verifier
-    wrong(other.trade(guest.code()), "invalid_grant")
+    other.verifier = app.verifier
+    wrong(other.trade(app.code()), "invalid_grant")
 
 
-def test_code_expires_after_a_minute(book: RelayHarness, guest: OAuthTestClient) -> None:
-    code = guest.code()
+def test_code_expires_after_a_minute(book: RelayHarness, app: OAuthTestClient) -> None:
+    code = app.code()
     book.after(60)
-    wrong(guest.trade(code), "invalid_grant")
+    wrong(app.trade(code), "invalid_grant")
     assert len(book.relay.oauth.consents) == 0
 
 
-def test_redirect_uri_is_optional_at_the_token_endpoint(guest: OAuthTestClient) -> None:
-    assert guest.trade(guest.code(), redirect_uri=None).status == 200  # optional in OAuth 2.1
+def test_redirect_uri_is_optional_at_the_token_endpoint(app: OAuthTestClient) -> None:
+    assert app.trade(app.code(), redirect_uri=None).status == 200  # optional in OAuth 2.1
 
 
 @pytest.mark.parametrize("who", ["itself", "somebody else"])
-def test_reused_refresh_token_revokes_the_session(book: RelayHarness, guest: OAuthTestClient, who: str) -> None:
-    guest.authorize()
-    old = guest.refresh_token
-    assert guest.refresh().status == 200
-    wrong(guest.refresh(old, **({} if who == "itself" else {"client_id": "thief"})), "invalid_grant")
-    assert guest.mcp(PING).status == 401
-    wrong(guest.refresh(), "invalid_grant")
+def test_reused_refresh_token_revokes_the_session(book: RelayHarness, app: OAuthTestClient, who: str) -> None:
+    app.authorize()
+    old = app.refresh_token
+    assert app.refresh().status == 200
+    wrong(app.refresh(old, **({} if who == "itself" else {"client_id": "thief"})), "invalid_grant")
+    assert app.mcp(PING).status == 401
+    wrong(app.refresh(), "invalid_grant")
     assert book.sessions() == []
 
 
-def test_refresh_token_is_bound_to_its_client(guest: OAuthTestClient) -> None:
-    guest.authorize()
-    wrong(guest.refresh(client_id="other"), "invalid_grant")
-    assert guest.refresh().status == 200
+def test_refresh_token_is_bound_to_its_client(app: OAuthTestClient) -> None:
+    app.authorize()
+    wrong(app.refresh(client_id="other"), "invalid_grant")
+    assert app.refresh().status == 200
 
 
-def test_session_missing_in_the_store_is_not_refreshed(book: RelayHarness, guest: OAuthTestClient) -> None:
-    guest.authorize()
+def test_session_missing_in_the_store_is_not_refreshed(book: RelayHarness, app: OAuthTestClient) -> None:
+    app.authorize()
     book.store.clear()
-    wrong(guest.refresh(), "invalid_grant")
+    wrong(app.refresh(), "invalid_grant")
     assert not book.store
-    assert guest.mcp(PING).status == 401
+    assert app.mcp(PING).status == 401
 
 
-def test_access_token_opens_only_mcp(book: RelayHarness, guest: OAuthTestClient) -> None:
-    guest.authorize()
-    family = guest.refresh_token.partition(".")[0]
-    for token in (guest.access, family, guest.refresh_token):
+def test_access_token_opens_only_mcp(book: RelayHarness, app: OAuthTestClient) -> None:
+    app.authorize()
+    family = app.refresh_token.partition(".")[0]
+    for token in (app.access, family, app.refresh_token):
         for method, path in (("GET", "/screen"), ("GET", "/sessions"), ("POST", "/clipboard/inbox")):
-            assert guest.call(method, path, token=token).status == 401
+            assert app.call(method, path, token=token).status == 401
         phone = book.websocket()
         assert phone.auth(session_token=token)["type"] == "auth.fail"
-    assert guest.mcp(PING, token=family).status == 401
-    assert guest.mcp(PING, token=guest.refresh_token).status == 401
-    in_query = guest.call("POST", f"/mcp?access_token={guest.access}", PING, headers=fields())
+    assert app.mcp(PING, token=family).status == 401
+    assert app.mcp(PING, token=app.refresh_token).status == 401
+    in_query = app.call("POST", f"/mcp?access_token={app.access}", PING, headers=fields())
     assert in_query.status == 401  # MCP: "Access tokens MUST NOT be included in the URI query string"
 
 
 @pytest.mark.parametrize("resource", ["https://other.example/mcp", f"{PLACE}/", "", "x"])
-def test_foreign_resource_is_refused(guest: OAuthTestClient, resource: str) -> None:
-    assert guest.request_authorization(resource=resource).status == 400
-    wrong(guest.trade(guest.code(), resource=resource), "invalid_target")
-    assert guest.trade(guest.code(resource=None)).status == 200
+def test_foreign_resource_is_refused(app: OAuthTestClient, resource: str) -> None:
+    assert app.request_authorization(resource=resource).status == 400
+    wrong(app.trade(app.code(), resource=resource), "invalid_target")
+    assert app.trade(app.code(resource=None)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -292,10 +292,10 @@ def test_foreign_resource_is_refused(guest: OAuthTestClient, resource: str) -> N
     ],
 )
 def test_request_errors_redirect_to_loopback_only(
-    book: RelayHarness, guest: OAuthTestClient, fields: dict[str, str | None], error: str
+    book: RelayHarness, app: OAuthTestClient, fields: dict[str, str | None], error: str
 ) -> None:
     assert (
-        guest.request_authorization(**fields).status == 400
+        app.request_authorization(**fields).status == 400
     )  # no open redirect: any client may register https://evil.example
     here = OAuthTestClient(book, redirect=LOOPBACK).request_authorization(**fields)
     place = urlsplit((here.headers.get(b"location") or b"").decode())
@@ -318,35 +318,35 @@ def test_request_errors_redirect_to_loopback_only(
         {"state": "s" * 513},
     ],
 )
-def test_unregistered_redirect_is_not_followed(guest: OAuthTestClient, fields: dict[str, str | None]) -> None:
-    answer = guest.request_authorization(**fields)
+def test_unregistered_redirect_is_not_followed(app: OAuthTestClient, fields: dict[str, str | None]) -> None:
+    answer = app.request_authorization(**fields)
     assert (answer.status, answer.headers.get(b"location")) == (400, None)
     assert b"evil" not in answer.body
 
 
 @pytest.mark.parametrize(("dest", "status"), [(b"image", 400), (b"iframe", 400), (b"empty", 400), (b"document", 303)])
 def test_authorization_requires_a_top_level_navigation(
-    book: RelayHarness, guest: OAuthTestClient, dest: bytes, status: int
+    book: RelayHarness, app: OAuthTestClient, dest: bytes, status: int
 ) -> None:
-    guest.headers = ((b"sec-fetch-dest", dest),)
-    assert guest.request_authorization().status == status
+    app.headers = ((b"sec-fetch-dest", dest),)
+    assert app.request_authorization().status == status
     assert len(book.relay.oauth.consents) == (status == 303)
 
 
-def test_duplicate_parameters_are_refused(guest: OAuthTestClient) -> None:
-    twice = urlencode({"client_id": guest.client}) + "&client_id=other"
-    assert guest.call("GET", f"/oauth/authorize?{twice}").status == 400
-    wrong(guest.call("POST", "/oauth/token", b"code=1&code=2", headers=FORM), "invalid_request")
+def test_duplicate_parameters_are_refused(app: OAuthTestClient) -> None:
+    twice = urlencode({"client_id": app.client}) + "&client_id=other"
+    assert app.call("GET", f"/oauth/authorize?{twice}").status == 400
+    wrong(app.call("POST", "/oauth/token", b"code=1&code=2", headers=FORM), "invalid_request")
 
 
 def test_loopback_redirect_accepts_any_port(book: RelayHarness) -> None:
-    guest = OAuthTestClient(book, redirect=LOOPBACK)
-    guest.redirect = "http://127.0.0.1:51999/cb"
-    assert guest.trade(guest.code()).status == 200
-    guest.redirect = "http://127.0.0.1:4000/other"
-    assert guest.request_authorization().status == 400
-    guest.redirect = "http://localhost:4000/cb"
-    assert guest.request_authorization().status == 400
+    app = OAuthTestClient(book, redirect=LOOPBACK)
+    app.redirect = "http://127.0.0.1:51999/cb"
+    assert app.trade(app.code()).status == 200
+    app.redirect = "http://127.0.0.1:4000/other"
+    assert app.request_authorization().status == 400
+    app.redirect = "http://localhost:4000/cb"
+    assert app.request_authorization().status == 400
 
 
 @pytest.mark.parametrize(
@@ -360,71 +360,71 @@ def test_loopback_redirect_accepts_any_port(book: RelayHarness) -> None:
         (b"\xff\xfe", "invalid_request"),
     ],
 )
-def test_bad_input_at_the_token_endpoint(guest: OAuthTestClient, body: bytes, error: str) -> None:
-    wrong(guest.call("POST", "/oauth/token", body, headers=FORM), error)
+def test_bad_input_at_the_token_endpoint(app: OAuthTestClient, body: bytes, error: str) -> None:
+    wrong(app.call("POST", "/oauth/token", body, headers=FORM), error)
 
 
-def test_the_type_of_a_form_counts_in_any_case(guest: OAuthTestClient) -> None:
+def test_the_type_of_a_form_counts_in_any_case(app: OAuthTestClient) -> None:
     kind = [(b"content-type", b"Application/X-WWW-Form-URLEncoded; charset=UTF-8")]
-    answer = guest.call("POST", "/oauth/token", b"grant_type=other", headers=kind)
+    answer = app.call("POST", "/oauth/token", b"grant_type=other", headers=kind)
     assert answer.json["error"] == "unsupported_grant_type"
 
 
-def test_other_bad_input(guest: OAuthTestClient) -> None:
-    wrong(guest.call("POST", "/oauth/token", {"grant_type": "x"}), "invalid_request")
-    wrong(guest.call("POST", "/oauth/revoke", b"{}"), "invalid_request")
-    wrong(guest.call("POST", "/oauth/register", b"no JSON"), "invalid_client_metadata")
-    wrong(guest.call("POST", "/oauth/register", {}), "invalid_redirect_uri")
-    wrong(guest.call("POST", "/oauth/register", b" " * (BODY_LIMIT // 64)), "body_too_large", 413)
-    wrong(guest.call("GET", "/oauth/token"), "method_not_allowed", 405)
+def test_other_bad_input(app: OAuthTestClient) -> None:
+    wrong(app.call("POST", "/oauth/token", {"grant_type": "x"}), "invalid_request")
+    wrong(app.call("POST", "/oauth/revoke", b"{}"), "invalid_request")
+    wrong(app.call("POST", "/oauth/register", b"no JSON"), "invalid_client_metadata")
+    wrong(app.call("POST", "/oauth/register", {}), "invalid_redirect_uri")
+    wrong(app.call("POST", "/oauth/register", b" " * (BODY_LIMIT // 64)), "body_too_large", 413)
+    wrong(app.call("GET", "/oauth/token"), "method_not_allowed", 405)
 
 
-def test_registrations_store_nothing(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_registrations_store_nothing(book: RelayHarness, app: OAuthTestClient) -> None:
     wish = {"client_name": "flood", "redirect_uris": ["https://a.example/"]}
-    names = {guest.call("POST", "/oauth/register", {**wish, "software_id": str(n)}).json["client_id"] for n in range(9)}
+    names = {app.call("POST", "/oauth/register", {**wish, "software_id": str(n)}).json["client_id"] for n in range(9)}
     assert len(names) == 1
     assert (len(book.relay.oauth.consents), book.sessions()) == (0, [])
 
 
-def test_consent_requests_are_limited_per_address(book: RelayHarness, guest: OAuthTestClient) -> None:
-    pages = [guest.wait() for _ in range(8)]
-    assert guest.request_authorization().status == 429
-    assert guest.call("GET", pages[0]).status == 200
+def test_consent_requests_are_limited_per_address(book: RelayHarness, app: OAuthTestClient) -> None:
+    pages = [app.wait() for _ in range(8)]
+    assert app.request_authorization().status == 429
+    assert app.call("GET", pages[0]).status == 200
     book.after(600)
     assert len(book.relay.oauth.consents) == 0
-    assert guest.call("GET", pages[0]).status == 404
-    guest.wait()
+    assert app.call("GET", pages[0]).status == 404
+    app.wait()
 
 
-def test_only_the_owner_answers(book: RelayHarness, guest: OAuthTestClient) -> None:
-    word = guest.word(guest.wait())
+def test_only_the_owner_answers(book: RelayHarness, app: OAuthTestClient) -> None:
+    word = app.word(app.wait())
     for method in ("GET", "POST"):
-        assert guest.call(method, f"/mcp/questions/{word}", {"allow": True}).status == 403
-        assert guest.call(method, f"/mcp/questions/{word}", {"allow": True}, token=book.pair().token).status == 403
+        assert app.call(method, f"/mcp/questions/{word}", {"allow": True}).status == 403
+        assert app.call(method, f"/mcp/questions/{word}", {"allow": True}, token=book.pair().token).status == 403
         page = ((b"origin", b"https://evil.example"),)
         assert book.request(method, f"/mcp/questions/{word}", {"allow": True}, headers=page).status == 403
     assert book.request("GET", "/mcp/questions/QQQQQQ").status == 404
-    assert guest.answer(word, ballot="wrong").json["code"] == "wrong_ballot"
-    assert guest.answer(word, allow="yes").status == 400
-    assert guest.answer(word).status == 200
-    assert guest.question(word).status == 404  # a consent request is answered once
+    assert app.answer(word, ballot="wrong").json["code"] == "wrong_ballot"
+    assert app.answer(word, allow="yes").status == 400
+    assert app.answer(word).status == 200
+    assert app.question(word).status == 404  # a consent request is answered once
 
 
-def test_no_secret_is_in_the_log(book: RelayHarness, guest: OAuthTestClient) -> None:
-    code = guest.code()
+def test_no_secret_is_in_the_log(book: RelayHarness, app: OAuthTestClient) -> None:
+    code = app.code()
     book.secrets.add(code)
-    guest.trade(code)
-    guest.refresh()
-    assert guest.mcp(PING).status == 400
+    app.trade(code)
+    app.refresh()
+    assert app.mcp(PING).status == 400
     said = str(list(book.logs))
     assert [secret for secret in book.secrets if secret in said] == []
 
 
-def test_client_ids_are_validated_like_registrations(guest: OAuthTestClient) -> None:
-    client = decode_client_id(guest.client)
+def test_client_ids_are_validated_like_registrations(app: OAuthTestClient) -> None:
+    client = decode_client_id(app.client)
     assert client is not None
-    assert client.identity == guest.client
-    assert HOST.decode() not in guest.client
+    assert client.identity == app.client
+    assert HOST.decode() not in app.client
 
 
 # --- several nodes ---
@@ -554,10 +554,10 @@ def test_consent_queries_between_nodes() -> None:
     assert len(oauth.consents) == 1
     found: list[Any] = []
     for _ in range(coordinator.MAX_LOOKUPS):
-        seeking = one.fellows.lookup_consent("code", "AAAAAA")
+        seeking = one.coordinator.lookup_consent("code", "AAAAAA")
         assert seeking is not None
         one.run(seeking, found)
-    assert one.fellows.lookup_consent("code", "AAAAAA") is None
+    assert one.coordinator.lookup_consent("code", "AAAAAA") is None
     one.deliver("bye")
     one.book.after(coordinator.PROPAGATION_DELAY)
     assert found == [None] * coordinator.MAX_LOOKUPS

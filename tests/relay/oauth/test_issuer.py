@@ -10,9 +10,9 @@ from tests.relay.harness import LOCAL, REMOTE, RelayHarness
 from tests.relay.oauth_client import FORM, PLACE, OAuthTestClient, wrong
 
 
-def test_refusal_links_to_the_metadata(book: RelayHarness, guest: OAuthTestClient) -> None:
+def test_refusal_links_to_the_metadata(book: RelayHarness, app: OAuthTestClient) -> None:
     def told(**options: Any) -> bytes | None:
-        return guest.call("POST", "/mcp", message("ping"), headers=fields(), **options).headers.get(b"www-authenticate")
+        return app.call("POST", "/mcp", message("ping"), headers=fields(), **options).headers.get(b"www-authenticate")
 
     metadata = b'resource_metadata="https://home.example/.well-known/oauth-protected-resource/mcp"'
     assert told() == b"Bearer " + metadata
@@ -24,14 +24,14 @@ def test_refusal_links_to_the_metadata(book: RelayHarness, guest: OAuthTestClien
 
 def test_behind_a_proxy_with_a_path() -> None:
     book = RelayHarness(RelayConfig(root_path="/relay", trusted_proxies=("127.0.0.1",)))
-    guest = OAuthTestClient.__new__(OAuthTestClient)
-    guest.book = book
+    app = OAuthTestClient.__new__(OAuthTestClient)
+    app.book = book
     proxied = {"peer": LOCAL, "tls": False, "headers": ((b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"::2"))}
-    found = guest.call("GET", "/relay/.well-known/oauth-protected-resource/mcp", **proxied).json
+    found = app.call("GET", "/relay/.well-known/oauth-protected-resource/mcp", **proxied).json
     assert found["resource"] == f"{PLACE}/relay/mcp"
     here = book.request("GET", "/.well-known/oauth-protected-resource/mcp").json
     assert here["resource"] == "http://127.0.0.1:8767/mcp"
-    wrong(guest.call("POST", "/relay/oauth/token", b"", **proxied), "invalid_request")
+    wrong(app.call("POST", "/relay/oauth/token", b"", **proxied), "invalid_request")
 
 
 def test_routes_are_the_same_under_the_root_path() -> None:
@@ -47,10 +47,10 @@ def test_routes_are_the_same_under_the_root_path() -> None:
     assert book.request("GET", "/far/relayhealth").status == 404
 
 
-def test_plain_http_has_no_issuer(guest: OAuthTestClient) -> None:
+def test_plain_http_has_no_issuer(app: OAuthTestClient) -> None:
     for method, path in (("GET", "/.well-known/oauth-authorization-server"), ("POST", "/oauth/register")):
-        assert guest.call(method, path, tls=False).status == 400
-    wrong(guest.call("POST", "/oauth/token", b"a=b", headers=FORM, tls=False), "invalid_request")
-    assert b"HTTPS is needed" in guest.call("GET", "/oauth/authorize", tls=False).body
-    page = guest.wait()
-    assert guest.call("GET", page, tls=False).status == 404
+        assert app.call(method, path, tls=False).status == 400
+    wrong(app.call("POST", "/oauth/token", b"a=b", headers=FORM, tls=False), "invalid_request")
+    assert b"HTTPS is needed" in app.call("GET", "/oauth/authorize", tls=False).body
+    page = app.wait()
+    assert app.call("GET", page, tls=False).status == 404

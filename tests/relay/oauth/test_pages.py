@@ -7,9 +7,9 @@ from tests.relay.oauth_client import OAuthTestClient
 
 
 def test_client_name_is_escaped_on_pages(book: RelayHarness) -> None:
-    guest = OAuthTestClient(book, "<script>alert(1)</script>\u202e\x1b[2J")
-    page = guest.wait()
-    shown = guest.call("GET", page)
+    app = OAuthTestClient(book, "<script>alert(1)</script>\u202e\x1b[2J")
+    page = app.wait()
+    shown = app.call("GET", page)
     assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in shown.body
     assert b"<script" not in shown.body
     policy = shown.headers.get(b"content-security-policy") or b""
@@ -17,4 +17,4 @@ def test_client_name_is_escaped_on_pages(book: RelayHarness) -> None:
     assert b"frame-ancestors 'none'" in policy
     assert b"form-action 'none'" in policy
     assert shown.headers.get(b"referrer-policy") == b"no-referrer"
-    assert guest.question(guest.word(page)).json["client_name"] == "<script>alert(1)</script> [2J"
+    assert app.question(app.word(page)).json["client_name"] == "<script>alert(1)</script> [2J"

@@ -19,8 +19,8 @@ MESSAGES = DOCUMENTED.operations["GET /ws"]["responses"]["101"]["x-messages"]
 
 
 def test_documented_messages_match_the_channels() -> None:
-    doors = {message.strip() for _, row in CHANNEL_ACCESS.values() for message in row.split(",")}
-    assert {*CLIENT_MESSAGES} == doors | {"system auth"}
+    listeners = {message.strip() for _, row in CHANNEL_ACCESS.values() for message in row.split(",")}
+    assert {*CLIENT_MESSAGES} == listeners | {"system auth"}
     assert [*MESSAGES["from-client"]] == [*CLIENT_MESSAGES]
     assert [*MESSAGES["from-server"]] == [*SERVER_MESSAGES]
 
@@ -32,8 +32,8 @@ def misfits(envelope: dict[str, Any]) -> list[str]:
 
 def test_scenario_with_every_message() -> None:
     book = ChildProcessHarness(tmux=Tmux("old"), config=with_tui())
-    stranger = book.websocket()
-    heard = [stranger.auth(pairing_code="WRONG1")]
+    unknown_host = book.websocket()
+    heard = [unknown_host.auth(pairing_code="WRONG1")]
     desktop, phone = book.client(bridge=0), book.pair().phone
     back = book.websocket()
     heard.append(back.auth(session_token=book.pair().token))

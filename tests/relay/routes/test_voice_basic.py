@@ -173,7 +173,7 @@ class Stage(Routes):
 
     def listened(self, *asked: str) -> None:
         """Compare the arguments of the one transcription."""
-        assert self.book.puppets.asked == [tuple(json.loads(" ".join(asked)))]
+        assert self.book.scripted_providers.asked == [tuple(json.loads(" ".join(asked)))]
 
     def three(self) -> None:
         """Write the files of the host, of a profile with settings, and of one without."""
@@ -198,7 +198,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
 def listening(takes: float = 0.0) -> VoiceRoutesHarness:
     """Return a relay whose host has engines that take this number of seconds."""
     book = VoiceRoutesHarness()
-    book.puppets.local, book.puppets.takes = True, takes
+    book.scripted_providers.local, book.scripted_providers.takes = True, takes
     return book
 
 
@@ -215,7 +215,7 @@ def test_a_recording_becomes_text(part: Part, kind: str, suffix: str) -> None:
     answer = send(book, form(Part(name="note", data=b"skipped"), part, Part(name="audio", data=b"skipped too")))
     told = {"success": True, "text": "turn on the lamp", "provider": "local", "profile": None}
     assert (answer.status, answer.json) == (200, told)
-    assert book.puppets.asked == [(kind, suffix, len(WAV), len(WAV), "", "")]
+    assert book.scripted_providers.asked == [(kind, suffix, len(WAV), len(WAV), "", "")]
     assert clean(book)
 
 
@@ -233,13 +233,13 @@ def test_a_recording_becomes_text(part: Part, kind: str, suffix: str) -> None:
 def test_a_body_without_a_recording(body: bytes, kind: bytes, word: str) -> None:
     book = listening()
     assert word in failed(send(book, body, kind=kind), 400)
-    assert (clean(book), book.puppets.asked) == (True, [])
+    assert (clean(book), book.scripted_providers.asked) == (True, [])
 
 
 def test_too_long_recording_is_refused_during_the_upload() -> None:
     book = listening()
     assert str(MAX_UPLOAD) in failed(send(book, form(Part(name="audio", data=bytes(MAX_UPLOAD + 1)))), 413)
-    assert (clean(book), book.puppets.asked) == (True, [])
+    assert (clean(book), book.scripted_providers.asked) == (True, [])
     assert send(book, form(Part(name="audio", data=bytes(MAX_UPLOAD)))).status == 200
 
 
@@ -262,7 +262,7 @@ def test_disconnected_caller_leaves_no_upload() -> None:
     call.vanish()
     assert clean(book)
     book.after(10.0)
-    assert book.puppets.asked == []
+    assert book.scripted_providers.asked == []
 
 
 def test_concurrent_requests_are_limited() -> None:
@@ -284,14 +284,14 @@ def test_concurrent_requests_are_limited() -> None:
 @pytest.mark.parametrize(("kind", "name"), [("audio/mpeg", "tts.mp3"), ("audio/wav", "tts.wav"), ("audio/x", "tts")])
 def test_a_text_becomes_a_file(kind: str, name: str) -> None:
     book = listening()
-    book.puppets.spoken = SpeechFile(b"sound", kind)
+    book.scripted_providers.spoken = SpeechFile(b"sound", kind)
     text = {"text": " **Ready** when [you](http://x) are. "}
     answer = book.request("POST", "/voice/synthesize", text, token=book.pair().token)
     assert (answer.status, answer.body) == (200, b"sound")
     shown = (kind.encode(), b"private, no-store", f'inline; filename="{name}"'.encode())
     names = (b"content-type", b"cache-control", b"content-disposition")
     assert tuple(answer.headers.get(field) for field in names) == shown
-    assert book.puppets.asked == [SpeechRequest(text="Ready when you are.")]
+    assert book.scripted_providers.asked == [SpeechRequest(text="Ready when you are.")]
 
 
 # --- failures of the engine

@@ -241,7 +241,7 @@ bad choices
 class Stage(Routes):
     def offers(self) -> None:
         """Let the vendor offer these models and voices."""
-        self.book.puppets.found = FOUND
+        self.book.scripted_providers.found = FOUND
 
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(DIALOGUES + CHOICES).items())
@@ -366,7 +366,7 @@ def test_default_provider_has_options(base: str, installed: bool) -> None:
 def test_no_secret_in_answers_or_logs() -> None:
     book = VoiceRoutesHarness(variables={"XAI_API_KEY": "very secret"})
     book.secrets.add("very secret")
-    book.puppets.found = FOUND
+    book.scripted_providers.found = FOUND
     for base in BASES:
         for path in ("config", "providers/xai/options"):
             answer = book.request("GET", f"{base}/{path}", token=book.pair().token)

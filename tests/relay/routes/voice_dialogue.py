@@ -64,11 +64,11 @@ class Routes:
 
     def local(self) -> None:
         """Install speech engines on the host."""
-        self.book.puppets.local = True
+        self.book.scripted_providers.local = True
 
     def in_trouble(self, *words: str) -> None:
         """Let all engines and vendors fail with this text."""
-        self.book.puppets.problem = ProviderError(" ".join(words))
+        self.book.scripted_providers.problem = ProviderError(" ".join(words))
 
     def api_bearer(self, bearer: str) -> None:
         """Use a bearer token that the API server accepts."""
@@ -92,12 +92,12 @@ class Routes:
 
     def asked(self, count: str) -> None:
         """Compare the number of requests to the provider."""
-        assert len(self.book.puppets.asked) == int(count)
+        assert len(self.book.scripted_providers.asked) == int(count)
 
     def spoke(self, *value: str) -> None:
         """Compare the one request for speech since the last comparison."""
-        (asked,) = self.book.puppets.asked
-        self.book.puppets.asked.clear()
+        (asked,) = self.book.scripted_providers.asked
+        self.book.scripted_providers.asked.clear()
         assert asked == SpeechRequest(**json.loads(" ".join(value)))
 
     # --- requests ---
@@ -118,21 +118,21 @@ def play(lines: Sequence[str], routes: Routes | None = None) -> Routes:
     """Perform a dialogue and compare each answer."""
     routes = routes or Routes()
     for line in lines:
-        deed, _, expected = line.partition(" ->")
-        word, _, rest = deed.partition(" ")
+        kind, _, expected = line.partition(" ->")
+        word, _, rest = kind.partition(" ")
         if word.isupper():
             path, _, body = rest.partition(" ")
             answer = routes.request(word, path, body.strip())
-            _compare(answer, path, expected.strip(), deed)
+            _compare(answer, path, expected.strip(), kind)
         else:
             call: Callable[..., None] = getattr(routes, word)
             call(*(rest.split(" ", 1) if rest else []))
     return routes
 
 
-def _compare(answer: Response, path: str, expected: str, deed: str) -> None:
+def _compare(answer: Response, path: str, expected: str, kind: str) -> None:
     status, _, looks = expected.partition(" ")
-    assert answer.status == int(status), (deed, answer)
+    assert answer.status == int(status), (kind, answer)
     plain = answer.status >= 400 and f"/voice/{path.partition('?')[0]}" not in BASIC_PATHS
     sound = (answer.headers.get(b"content-type") or b"").startswith(b"audio/")
     told: Any = text_of(answer, answer.status) if plain else None if sound else answer.json
@@ -140,18 +140,18 @@ def _compare(answer: Response, path: str, expected: str, deed: str) -> None:
         assert "{" not in told
     elif answer.status >= 400:
         assert (answer.headers.get(b"content-type"), told["success"]) == (b"application/json", False)
-    elif deed.startswith("GET") and not path.startswith("config"):
+    elif kind.startswith("GET") and not path.startswith("config"):
         strict(told)
     for look in filter(None, map(str.strip, looks.split(";"))):
         if look.startswith("~"):
-            assert look[1:].strip() in (told if plain else told["error"]), (deed, told)
+            assert look[1:].strip() in (told if plain else told["error"]), (kind, told)
             continue
         name, _, wanted = look.partition(" = ")
         if wanted:
-            assert _at(told, name.split(".")) == json.loads(wanted), (deed, look, _at(told, name.split(".")))
+            assert _at(told, name.split(".")) == json.loads(wanted), (kind, look, _at(told, name.split(".")))
         else:
             name, _, wanted = look.partition(" has ")
-            assert json.loads(wanted) in _at(told, name.split(".")), (deed, look)
+            assert json.loads(wanted) in _at(told, name.split(".")), (kind, look)
 
 
 def _at(value: Any, names: list[str]) -> Any:

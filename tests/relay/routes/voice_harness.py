@@ -110,8 +110,8 @@ class VoiceRoutesHarness(RelayHarness):
         super().__init__(RelayConfig(home="/home/svc", config_path=AGENT_FILE, voice=voice, brand=brand), keys=keys)
         for path, value in (files or {}).items():
             self.disk.put(path, yaml.safe_dump(value).encode())
-        self.puppets = ScriptedProviders(self)
-        self.relay.voice_side.voice.providers = cast("ProviderFactory", self.puppets)
+        self.scripted_providers = ScriptedProviders(self)
+        self.relay.voice_side.voice.providers = cast("ProviderFactory", self.scripted_providers)
 
 
 def text_of(answer: Response, status: int) -> str:

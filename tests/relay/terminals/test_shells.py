@@ -323,7 +323,7 @@ def test_terminal_owner_is_found_by_query() -> None:
     assert answers == [{"url": "http://10.0.0.1:8767"}, {}]
     found: list[str] = []
     for answer in ({}, {"url": "http://10.0.0.2:8767"}):
-        one.run(one.fellows.terminal_owner_url("svc-a"), found)
+        one.run(one.coordinator.terminal_owner_url("svc-a"), found)
         ((_, body),) = one.new_messages()
         one.deliver("says", {"ticket": body["ticket"], "body": answer}, to_me=True)
     assert found == ["", "http://10.0.0.2:8767"]

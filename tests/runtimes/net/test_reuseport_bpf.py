@@ -26,21 +26,21 @@ def listeners(opened: ExitStack, n: int, host: str = "127.0.0.1") -> list[socket
     """Open this number of listeners on one port, which a socket without a listener reserves."""
     held = bind(host, 0, shared=True, listen=False)
     opened.enter_context(held.sock)
-    doors = [bind(host, held.address.port, shared=True).sock for _ in range(n)]
-    for door in doors:
-        opened.enter_context(door)
-    return doors
+    ports = [bind(host, held.address.port, shared=True).sock for _ in range(n)]
+    for listener in ports:
+        opened.enter_context(listener)
+    return ports
 
 
-def reached(doors: list[socket.socket], source: str) -> int:
+def reached(ports: list[socket.socket], source: str) -> int:
     """Return the index of the listener that a connection from this source reaches."""
     family = socket.AF_INET6 if ":" in source else socket.AF_INET
     with socket.socket(family) as caller:
         caller.bind((source, 0))
-        caller.connect(("::1" if ":" in source else "127.0.0.1", doors[0].getsockname()[1]))
-        for n, door in enumerate(doors):
+        caller.connect(("::1" if ":" in source else "127.0.0.1", ports[0].getsockname()[1]))
+        for n, listener in enumerate(ports):
             try:
-                door.accept()[0].close()
+                listener.accept()[0].close()
             except BlockingIOError:
                 continue
             return n
@@ -51,9 +51,9 @@ def reached(doors: list[socket.socket], source: str) -> int:
 @only_dual
 @pytest.mark.parametrize("host", ["127.0.0.1", "::"])
 def test_an_address_always_reaches_the_same_listener(opened: ExitStack, host: str) -> None:
-    doors = listeners(opened, 3, host)
-    assert [attach_source_steering(door, 3) for door in doors] == [True] * 3
-    places = {source: {reached(doors, source) for _ in range(8)} for source in SOURCES}
+    ports = listeners(opened, 3, host)
+    assert [attach_source_steering(listener, 3) for listener in ports] == [True] * 3
+    places = {source: {reached(ports, source) for _ in range(8)} for source in SOURCES}
     assert all(len(found) == 1 for found in places.values())
     counts = [sum(found == {n} for found in places.values()) for n in range(3)]
     assert min(counts) >= len(SOURCES) // 6, counts
@@ -62,22 +62,22 @@ def test_an_address_always_reaches_the_same_listener(opened: ExitStack, host: st
 @only_linux
 @only_dual
 def test_ipv6_is_steered_by_its_first_64_bits(opened: ExitStack) -> None:
-    doors = listeners(opened, 3, "::")
-    assert attach_source_steering(doors[0], 3)
-    assert {reached(doors, "::1") for _ in range(16)} == {0}  # all of it is zero
+    ports = listeners(opened, 3, "::")
+    assert attach_source_steering(ports[0], 3)
+    assert {reached(ports, "::1") for _ in range(16)} == {0}  # all of it is zero
 
 
 @only_linux
 def test_a_closed_listener_is_skipped(opened: ExitStack) -> None:
-    doors = listeners(opened, 3)
-    assert attach_source_steering(doors[0], 3)
-    doors.pop().close()
-    assert {reached(doors, source) for source in SOURCES} == {0, 1}
+    ports = listeners(opened, 3)
+    assert attach_source_steering(ports[0], 3)
+    ports.pop().close()
+    assert {reached(ports, source) for source in SOURCES} == {0, 1}
 
 
 def test_steering_on_unsupported_systems(opened: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as sock:
         assert not attach_source_steering(sock, 3)  # the socket neither listens nor shares a port
-    (door,) = listeners(opened, 1)
+    (listener,) = listeners(opened, 1)
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert not attach_source_steering(door, 3)
+    assert not attach_source_steering(listener, 3)

@@ -60,7 +60,7 @@ def test_detached_run_reports_no_failure(rig: VoiceHarness) -> None:
     rig.after(2.0)
 
 
-@pytest.mark.lane
+@pytest.mark.fast_path
 def test_unreported_delta_costs_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count the calls from the received bytes to the run that stores the delta; a run sends hundreds of deltas."""
     world, words = SimulatedEnvironment(), "It goes on with many more words than anybody would like to hear of it"
@@ -79,7 +79,7 @@ def test_unreported_delta_costs_twenty_calls(monkeypatch: pytest.MonkeyPatch) ->
     assert len(counts) - len(few) < 5  # the first delta is reported, and a delta cut in two is read as before
 
 
-@pytest.mark.lane
+@pytest.mark.fast_path
 def test_spoken_task_costs_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count the calls from the first audio to the last word of the answer. 17,117 calls were measured before."""
     words = "The disk is 62 percent used and that is how it stands"

@@ -312,7 +312,7 @@ def test_any_messages(world: SimulatedEnvironment, provider: str) -> None:
         pass
 
 
-def test_the_other_vendor(world: SimulatedEnvironment) -> None:
+def test_the_other_provider(world: SimulatedEnvironment) -> None:
     """Check that xAI reads a result aloud without inference: the requested text is the spoken text."""
     agent = RealtimeAgentSetup(world, run(f"/echo {ANSWER}", before="One moment."))
     url = world.peer(XaiRealtimeServer(turns=agent.peer.turns), port=9002).replace("http", "ws", 1)

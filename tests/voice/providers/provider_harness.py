@@ -35,9 +35,9 @@ from tests.support.playbook import FlowService
 T = TypeVar("T")
 KEY = "sk-abcdefghijklmnopqrstuvwxyz-0123456789"
 PORT = 9000
-VENDORS = {"OPENAI": "/v1", "GROQ": "/v1", "MISTRAL": "/v1", "DEEPINFRA": "/v1", "XAI": "", "ELEVENLABS": "/v1/"}
-VARIABLES = {f"{name}_API_KEY": KEY for name in VENDORS}
-VARIABLES |= {f"{name}_BASE_URL": f"http://vendor:{PORT}{path}" for name, path in VENDORS.items()}
+ENDPOINTS = {"OPENAI": "/v1", "GROQ": "/v1", "MISTRAL": "/v1", "DEEPINFRA": "/v1", "XAI": "", "ELEVENLABS": "/v1/"}
+VARIABLES = {f"{name}_API_KEY": KEY for name in ENDPOINTS}
+VARIABLES |= {f"{name}_BASE_URL": f"http://vendor:{PORT}{path}" for name, path in ENDPOINTS.items()}
 VARIABLES |= {f"{name}_REALTIME_URL": f"ws://vendor:{PORT}/v1/realtime" for name in ("OPENAI", "XAI")}
 
 
@@ -111,8 +111,8 @@ class ProviderHarness:
         self.sink = Sink()
         if peer is not None:
             host = self.sim.host("vendor", "10.0.0.2")
-            vendor = host.start(lambda entropy: Engine(peer, entropy=entropy), [PORT])
-            self.sim.run_until(lambda: vendor.ready)
+            endpoint = host.start(lambda entropy: Engine(peer, entropy=entropy), [PORT])
+            self.sim.run_until(lambda: endpoint.ready)
 
     def program(self, path: str, **does: Any) -> list[ScriptedSpeechProgram]:
         """Install a program (`first`, `says`, `error`, `leaves`, `status`, `after`); return the started ones."""

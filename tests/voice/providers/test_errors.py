@@ -64,7 +64,7 @@ LEAKY = f'{{"error": {{"message": "Incorrect API key provided: {KEY[:9]}*****{KE
         (399, b"", MOVED.format(399)),
     ],
 )
-def test_refusals_of_the_vendor(status: int, body: bytes, words: str) -> None:
+def test_refusals_of_the_provider(status: int, body: bytes, words: str) -> None:
     assert str(response_error(ACCESS, answer(status, body))) == f"OpenAI {words}"
 
 

@@ -53,7 +53,7 @@ elevenlabs -> {model: m, language: de} -> /v1/speech-to-text -> {model_id: m, la
 """
 
 
-def vendor(provider: str, reply: Any) -> SpeechServer:
+def endpoint(provider: str, reply: Any) -> SpeechServer:
     """Return a vendor's server that gives this answer."""
     for word, make in (("xai", XaiRealtimeServer), ("grok", XaiRealtimeServer), ("elevenlabs", ElevenLabsServer)):
         if provider.startswith(word):
@@ -72,14 +72,14 @@ def asked_of(peer: SpeechServer, target: str) -> SpeechServerRequest:
 
 @pytest.mark.parametrize(("provider", "how", "target", "body"), rows(SPEECH))
 def test_speech(provider: str, how: dict[str, Any], target: str, body: dict[str, Any]) -> None:
-    peer = vendor(provider, Sound(bytes(100)))
+    peer = endpoint(provider, Sound(bytes(100)))
     ProviderHarness(peer).render(provider, **how)
     assert asked_of(peer, target).json == body
 
 
 @pytest.mark.parametrize(("provider", "how", "target", "body"), rows(FILES))
 def test_a_file(provider: str, how: dict[str, Any], target: str, body: dict[str, Any]) -> None:
-    peer = vendor(provider, Sound(b"\xff\xfbmp3", "audio/mpeg"))
+    peer = endpoint(provider, Sound(b"\xff\xfbmp3", "audio/mpeg"))
     spoken = ProviderHarness(peer).speak(provider, **how)
     assert (spoken.data, spoken.content_type) == (b"\xff\xfbmp3", "audio/mpeg")
     assert asked_of(peer, target).json == body
@@ -87,7 +87,7 @@ def test_a_file(provider: str, how: dict[str, Any], target: str, body: dict[str,
 
 @pytest.mark.parametrize(("provider", "how", "target", "fields"), rows(RECORDINGS))
 def test_a_recording(provider: str, how: dict[str, Any], target: str, fields: dict[str, str]) -> None:
-    peer = vendor(provider, Plain({"text": " turn on the lamp\n", "language": "en"}))
+    peer = endpoint(provider, Plain({"text": " turn on the lamp\n", "language": "en"}))
     found = ProviderHarness(peer).transcribe(provider, b"RIFF" + bytes(100_000), **how)
     assert found == "turn on the lamp"
     sent = form(asked_of(peer, target))

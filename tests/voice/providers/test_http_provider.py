@@ -30,7 +30,7 @@ def test_audio_is_passed_on_as_it_arrives() -> None:
     assert studio.sink.at[-1] - studio.sink.at[0] > 2.5  # chunks are passed on as they arrive
 
 
-def test_slow_listener_pauses_the_vendor() -> None:
+def test_slow_listener_pauses_the_provider() -> None:
     studio = ProviderHarness(peer := OpenAiRealtimeServer([Sound(bytes(2_000_000), piece=4_000)]))
     studio.sink.pause = 0.05
     written: list[int] = []
@@ -126,7 +126,7 @@ def test_error_texts(work: Any, reply: Reply, words: str, monkeypatch: pytest.Mo
     assert told.startswith(words) if words.endswith(" ") else told == words
 
 
-def test_unreachable_vendor() -> None:
+def test_unreachable_provider() -> None:
     assert str(problem(lambda: ProviderHarness().render("openai_tts"))).startswith("OpenAI cannot be reached: ")
     wrong = problem(lambda: ProviderHarness(OPENAI_BASE_URL="nonsense").render("openai"))
     assert str(wrong) == "OpenAI does not speak HTTP as it should, or its address is wrong"

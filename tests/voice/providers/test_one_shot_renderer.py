@@ -18,13 +18,13 @@ from tests.support.servers.realtime_server import (
 )
 from tests.voice.providers.provider_harness import KEY, ProviderHarness, problem
 
-VENDORS = pytest.mark.parametrize(
+ENDPOINTS = pytest.mark.parametrize(
     ("provider", "make"), [("openai_realtime", OpenAiRealtimeServer), ("xai_realtime", XaiRealtimeServer)]
 )
 SOUND = bytes(range(256)) * 40
 
 
-@VENDORS
+@ENDPOINTS
 def test_text_is_rendered(provider: str, make: Any) -> None:
     peer = make(turns=[SpokenTurn("Hello to you.", SOUND, pieces=4, pause=0.2)])
     studio = ProviderHarness(peer)

@@ -148,7 +148,7 @@ class ConversationDialogue:
     def state(self) -> str:
         """Return the state of turn-taking, or of playback while an answer is played."""
         floor = self.broker.floor.state
-        return self.broker.mouth.state.value if floor is TurnTakingState.TELLING else floor.value
+        return self.broker.playback.state.value if floor is TurnTakingState.TELLING else floor.value
 
     def after(self, seconds: float) -> list[ConversationAction]:
         """Let time pass and call `advance` at each deadline of the conversation."""

@@ -33,10 +33,10 @@ TEXT = "The disk is 62 percent used, and 40 gigabytes are free."
 
 def judging(spoken: str = TEXT) -> AnswerPlayback:
     """Return a playback that has requested the provider's speech for the answer."""
-    mouth = AnswerPlayback("svc", lambda: "1")
-    mouth.start(SpokenAnswer(call_id="k1", run_id="n1", text=f"# {spoken}", spoken=spoken))
-    assert mouth.provider_request() == ReadAloud(spoken)
-    return mouth
+    playback = AnswerPlayback("svc", lambda: "1")
+    playback.start(SpokenAnswer(call_id="k1", run_id="n1", text=f"# {spoken}", spoken=spoken))
+    assert playback.provider_request() == ReadAloud(spoken)
+    return playback
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_speech_that_matches_the_answer(said: str, answer: str, so: bool) -> Non
     ids=str,
 )
 def test_amount_of_speech_that_is_judged(held: Said, state: PlaybackState) -> None:
-    mouth = judging()
-    mouth.on_speech(held)
-    assert mouth.state is state
+    playback = judging()
+    playback.on_speech(held)
+    assert playback.state is state
 
 
 # Answers with the expected content words, and how many of them the speech must contain.
@@ -89,7 +89,7 @@ PIECES = st.sampled_from(TEXTS.split("|")).map(partial(SpokenTextDelta, "r2")) |
 )
 
 
-class MouthAgainstAModel(RuleBasedStateMachine):
+class PlaybackAgainstAModel(RuleBasedStateMachine):
     """`AnswerPlayback` beside a model: `said` is the provider's output, `told` is what the client received.
 
     After one answer comes the next.
@@ -102,7 +102,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
 
     def _asked(self) -> None:
         self.spoken, self.words, self.needed = next(self.samples)
-        self.mouth = judging(self.spoken)
+        self.playback = judging(self.spoken)
         self.said: list[Said] = []
         self.told: list[ConversationAction] = []
         self.on_script = self.sound_over = False
@@ -112,24 +112,24 @@ class MouthAgainstAModel(RuleBasedStateMachine):
     @rule(pieces=st.lists(PIECES, min_size=1, max_size=4))
     def speaks(self, pieces: list[Said]) -> None:
         for held in pieces:
-            self.told += self.mouth.on_speech(held)
+            self.told += self.playback.on_speech(held)
             self.said.append(held)
             self.on_script |= len(self._text()) >= 40 and self._is_answer()
-            assert self.mouth.state is (PlaybackState.SPEAKING if self.on_script else PlaybackState.JUDGING)
-            assert self.mouth.response_id == ("r2" if self.on_script else None)
+            assert self.playback.state is (PlaybackState.SPEAKING if self.on_script else PlaybackState.JUDGING)
+            assert self.playback.response_id == ("r2" if self.on_script else None)
 
     @rule()
     def has_sounded(self) -> None:
         if not self.sound_over:
             self.sound_over = True
-            self.told += self.mouth.audio_done("r2")
+            self.told += self.playback.audio_done("r2")
 
     @rule()
     def ends(self) -> None:
-        orders = self.mouth.complete("r2")
+        orders = self.playback.complete("r2")
         silent = not self._text().strip() and bool(self._sound())
         assert bool(orders) is (self.on_script or silent or self._is_answer())
-        assert self.mouth.state is (PlaybackState.SILENT if orders else PlaybackState.REJECTED)
+        assert self.playback.state is (PlaybackState.SILENT if orders else PlaybackState.REJECTED)
         if silent:  # audio without a transcript: the expected text is shown with it
             self.said.insert(0, SpokenTextDelta("r2", self.spoken))
         if orders:
@@ -142,7 +142,7 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         if not heard:
             self.said = [SpokenTextDelta("r2", f"# {self.spoken}")]
             self.told = []
-        orders = self.mouth.give_up(cancelled=cancelled)
+        orders = self.playback.give_up(cancelled=cancelled)
         assert ("cancelled" in dict(orders[-1].fields)) is (cancelled and heard)  # type: ignore[union-attr]  # of the end
         self._is_over(orders, sound=heard, kind="forced_summary" if heard else "visual_only")
         self._asked()
@@ -179,5 +179,5 @@ class MouthAgainstAModel(RuleBasedStateMachine):
         return bool(self._text().strip()) and len(shared) >= self.needed
 
 
-TestMouthAgainstAModel = MouthAgainstAModel.TestCase
-TestMouthAgainstAModel.settings = settings(max_examples=50, stateful_step_count=25)
+TestPlaybackAgainstAModel = PlaybackAgainstAModel.TestCase
+TestPlaybackAgainstAModel.settings = settings(max_examples=50, stateful_step_count=25)

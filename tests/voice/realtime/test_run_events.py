@@ -95,7 +95,7 @@ what it is at
 """
 
 
-class Tale:
+class RunDialogue:
     """Dialogue partner for a `RunEventMapper`."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class Tale:
 
 @pytest.mark.parametrize(("title", "lines"), dialogues(STORIES).items())
 def test_event_sequences(title: str, lines: list[str]) -> None:
-    play(lines, Tale())
+    play(lines, RunDialogue())
 
 
 def test_mapper_size_is_limited() -> None:

@@ -7,22 +7,22 @@ from fuzz.simulation.checks.support.stream_capture import EventCapture
 from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, find_differences, request_of
 
 
-def turn_in_all_protocols(audit: CheckContext) -> None:
+def turn_in_all_protocols(context: CheckContext) -> None:
     """Send the same turn by every protocol, and compare the answers and rows with the model of the turn."""
     for _ in range(2):
-        turn = draw_turn(audit.rng, audit.new_word())
+        turn = draw_turn(context.rng, context.new_word())
         for protocol in PROTOCOLS:
-            chat, events = audit.new_chat(), EventCapture()
+            chat, events = context.new_chat(), EventCapture()
             path, body, streams = request_of(protocol, chat, turn)
             named = {"x_svc_session_id": chat} if protocol.startswith("completion") else {}
-            caller = audit.start_api_request("POST", path, body, events if streams else None, **named)
-            audit.wait_response(caller, 120.0)
+            caller = context.start_api_request("POST", path, body, events if streams else None, **named)
+            context.wait_response(caller, 120.0)
             found = find_differences(turn, protocol, caller.status, caller.answer.body, events.told)
-            audit.expect_equal(found, {}, f"{protocol} of {turn}")
+            context.expect_equal(found, {}, f"{protocol} of {turn}")
             session = header(caller, "x-svc-session-id") or chat
-            rows = audit.stored_rows(session) if caller.status == 200 else []
+            rows = context.stored_rows(session) if caller.status == 200 else []
             stored = [(row["role"], row["content"], row.get("finish_reason"), row.get("tool_name")) for row in rows]
-            audit.expect_equal(stored, turn.rows() if rows else [], f"rows of {protocol}")
+            context.expect_equal(stored, turn.rows() if rows else [], f"rows of {protocol}")
 
 
 CHECKS = (turn_in_all_protocols,)

@@ -21,76 +21,76 @@ ROUTES: tuple[tuple[str, str, object], ...] = (
 )
 
 
-def session_end(audit: CheckContext) -> None:
+def session_end(context: CheckContext) -> None:
     """End a session with open sockets and calls, in one of the ways to end it, and restart the relay."""
-    session, other = pair(audit), pair(audit)
-    phone = pair(audit, device_id=audit.new_word(), surface="android", form="phone")
+    session, other = pair(context), pair(context)
+    phone = pair(context, device_id=context.new_word(), surface="android", form="phone")
     session.seat.send_envelope("terminal", "terminal.attach", {"session_name": "t"}, "t")
     shell = session.seat.next_message()["payload"]["pid"]
-    voice_session = audit.expect_status(
-        audit.request(session.token, "POST", "/voice/output/session", {"provider": "stub"}), 200
+    voice_session = context.expect_status(
+        context.request(session.token, "POST", "/voice/output/session", {"provider": "stub"}), 200
     )
     bearer = f"Bearer {session.token}"
-    voice = audit.open_socket(session.host, voice_session["websocket_path"], authorization=bearer)
-    audit.expect_equal(voice.next_message()["type"], "voice.session.ready", "voice session")
-    stream = _open_mcp_stream(audit, session)
-    command = audit.start_request_as(session.token, "GET", f"/ping?device={phone.shown['device_id']}")
+    voice = context.open_socket(session.host, voice_session["websocket_path"], authorization=bearer)
+    context.expect_equal(voice.next_message()["type"], "voice.session.ready", "voice session")
+    stream = _open_mcp_stream(context, session)
+    command = context.start_request_as(session.token, "GET", f"/ping?device={phone.shown['device_id']}")
     phone.seat.next_message()
 
-    _end(audit, session, other)
+    _end(context, session, other)
     for connection, name in ((session.seat, "client socket"), (voice, "voice socket"), (stream, "MCP stream")):
-        audit.wait_closed(connection, ENDS_WITHIN, f"the {name} outlives its session")
+        context.wait_closed(connection, ENDS_WITHIN, f"the {name} outlives its session")
     codes = (session.seat.talker.close_code, voice.talker.close_code)
-    audit.expect_equal(codes, (1008, 1008), "close codes of sockets whose session has ended")
-    audit.expect_equal(session.seat.heard[-1]["payload"]["error"], "session_ended", "last message to the client")
-    audit.expect_status(
-        audit.wait_response(command, ENDS_WITHIN), 401, "unauthorized", "a command that waits for a phone"
+    context.expect_equal(codes, (1008, 1008), "close codes of sockets whose session has ended")
+    context.expect_equal(session.seat.heard[-1]["payload"]["error"], "session_ended", "last message to the client")
+    context.expect_status(
+        context.wait_response(command, ENDS_WITHIN), 401, "unauthorized", "a command that waits for a phone"
     )
-    audit.sleep(4.0)
-    audit.expect_equal(shell in audit.child_processes, False, "whether the shell of a session runs that has ended")
+    context.sleep(4.0)
+    context.expect_equal(shell in context.child_processes, False, "whether the shell of a session runs that has ended")
 
-    _check_refused(audit, session)
-    audit.restart("relay", kill=audit.chance(0.5))
-    _check_refused(audit, session)
-    audit.expect_equal(session.prefix in listed(audit), False, "whether a session is listed that has ended")
+    _check_refused(context, session)
+    context.restart("relay", kill=context.chance(0.5))
+    _check_refused(context, session)
+    context.expect_equal(session.prefix in listed(context), False, "whether a session is listed that has ended")
     for one in (other, phone):
-        audit.expect_status(audit.request(one.token, "GET", "/sessions"), 200, about="another session")
+        context.expect_status(context.request(one.token, "GET", "/sessions"), 200, about="another session")
 
 
-def _open_mcp_stream(audit: CheckContext, session: PairedDevice) -> RequestClient:
+def _open_mcp_stream(context: CheckContext, session: PairedDevice) -> RequestClient:
     """Open an MCP session and its event stream."""
     params: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a"}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    opened = audit.request(session.token, "POST", "/mcp", body, **MCP)
-    audit.expect_status(opened, 200)
+    opened = context.request(session.token, "POST", "/mcp", body, **MCP)
+    context.expect_status(opened, 200)
     identity = header(opened, "mcp-session-id")
-    stream = audit.start_request_as(session.token, "GET", "/mcp", **MCP, mcp_session_id=identity)
-    audit.wait_until(lambda: stream.head is not None, why="an MCP stream does not open")
+    stream = context.start_request_as(session.token, "GET", "/mcp", **MCP, mcp_session_id=identity)
+    context.wait_until(lambda: stream.head is not None, why="an MCP stream does not open")
     return stream
 
 
-def _end(audit: CheckContext, session: PairedDevice, other: PairedDevice) -> None:
+def _end(context: CheckContext, session: PairedDevice, other: PairedDevice) -> None:
     """End a session: revoked by the operator, by itself or by another session, or expired."""
     path = f"/sessions/{session.prefix}"
-    match audit.rng.randrange(3):
+    match context.rng.randrange(3):
         case 0:
-            audit.expect_status(audit.request_locally("DELETE", path), 200)
+            context.expect_status(context.request_locally("DELETE", path), 200)
         case 1:
-            by = audit.pick((session, other))
-            audit.expect_status(audit.request(by.token, "DELETE", path), 200)
+            by = context.pick((session, other))
+            context.expect_status(context.request(by.token, "DELETE", path), 200)
         case _:
-            audit.expect_status(audit.request_locally("PATCH", path, {"ttl_seconds": 5}), 200)
-            audit.sleep(5.0)
+            context.expect_status(context.request_locally("PATCH", path, {"ttl_seconds": 5}), 200)
+            context.sleep(5.0)
 
 
-def _check_refused(audit: CheckContext, session: PairedDevice) -> None:
+def _check_refused(context: CheckContext, session: PairedDevice) -> None:
     """Check that the token of an ended session is refused by every route and by the client socket."""
     for method, path, body in ROUTES:
-        audit.expect_status(
-            audit.request(session.token, method, path, body), 401, about=f"{method} {path} of an ended session"
+        context.expect_status(
+            context.request(session.token, method, path, body), 401, about=f"{method} {path} of an ended session"
         )
-    seat = sign_in(audit, audit.new_host(), {"session_token": session.token})
-    audit.expect_equal(seat.next_message()["type"], "auth.fail", "token of an ended session")
+    seat = sign_in(context, context.new_host(), {"session_token": session.token})
+    context.expect_equal(seat.next_message()["type"], "auth.fail", "token of an ended session")
     seat.expect_close(1000, "a socket with the token of an ended session")
 
 

@@ -25,39 +25,44 @@ class PairedDevice:
         return self.token[:8]
 
 
-def register(audit: CheckContext) -> str:
+def register(context: CheckContext) -> str:
     """Register a pairing code as the operator."""
-    code = f"A{audit.crowd.next_number():05}"
-    audit.expect_status(audit.request_locally("POST", "/pairing/register", {"code": code}), 200)
+    code = f"A{context.crowd.next_number():05}"
+    context.expect_status(context.request_locally("POST", "/pairing/register", {"code": code}), 200)
     return code
 
 
-def sign_in(audit: CheckContext, host: SimHost, payload: dict[str, object]) -> SocketClient:
+def sign_in(context: CheckContext, host: SimHost, payload: dict[str, object]) -> SocketClient:
     """Open a client socket and authenticate."""
-    seat = audit.open_socket(host)
+    seat = context.open_socket(host)
     if not seat.is_closed:
         seat.send_envelope("system", "auth", payload, "auth-1")
     return seat
 
 
-def pair(audit: CheckContext, *, device_id: str = "", surface: str = "desktop", form: str = "desktop") -> PairedDevice:
+def pair(
+    context: CheckContext, *, device_id: str = "", surface: str = "desktop", form: str = "desktop"
+) -> PairedDevice:
     """Pair a device with a new code."""
-    host = audit.new_host()
-    shown: dict[str, object] = {"device_id": device_id or audit.new_word(), "device_name": f"device {audit.new_word()}"}
+    host = context.new_host()
+    shown: dict[str, object] = {
+        "device_id": device_id or context.new_word(),
+        "device_name": f"device {context.new_word()}",
+    }
     shown |= {"client_surface": surface, "device_form_factor": form}
-    seat = sign_in(audit, host, {"pairing_code": register(audit), **shown})
+    seat = sign_in(context, host, {"pairing_code": register(context), **shown})
     answer = seat.next_message()
-    audit.expect_equal(
+    context.expect_equal(
         (answer["channel"], answer["type"], answer["id"]), ("system", "auth.ok", "auth-1"), "a new pairing code"
     )
     token = answer["payload"]["session_token"]
-    audit.world.secrets[token] = f"the token {token[:8]}"
+    context.world.secrets[token] = f"the token {token[:8]}"
     return PairedDevice(token, host, seat, shown)
 
 
-def listed(audit: CheckContext) -> dict[str, dict[str, Any]]:
+def listed(context: CheckContext) -> dict[str, dict[str, Any]]:
     """Return the sessions that the relay lists, by the prefixes of their tokens."""
-    records = audit.expect_status(audit.request_locally("GET", "/sessions"), 200)["sessions"]
+    records = context.expect_status(context.request_locally("GET", "/sessions"), 200)["sessions"]
     found = {record["token_prefix"]: record for record in records}
-    audit.expect_equal(len(records), len(found), "number of listed sessions")
+    context.expect_equal(len(records), len(found), "number of listed sessions")
     return found
