@@ -24,7 +24,7 @@ EVERYTHING = """
 import importlib, sys
 import runtimes.run, runtimes.host.host, runtimes.sim.contract, runtimes.sim.simulation
 from examples import checked, codecs, event_stream, in_memory, own_loop, own_service
-for package in ("", ".wire", ".machines", ".engine", ".relay", ".api", ".device"):
+for package in ("", ".wire", ".machines", ".engine", ".relay", ".api", ".phone"):
     module = importlib.import_module("svc_proto" + package)
     for name in module.__all__:
         getattr(module, name)
