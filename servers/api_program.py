@@ -116,7 +116,7 @@ def api_program(
 
     def ready() -> None:
         if public and not config.key:
-            logger.warning("serving other hosts without a key: whoever reaches this port can use the agent")
+            logger.warning("serving other hosts without a key: every host that reaches this port can use the agent")
         if public and place.listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
         for name, meant in find_misspelled(_settings(bound)).items():

@@ -43,7 +43,9 @@ Durations: never, 0 (never), seconds, or a number with s, m, h, d, w or y.
 Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options. If the relay is down, the QR leads to
 the API server only, and the exit code is 0.
 """
-CREDENTIALS = "Warning: the QR holds credentials. Whoever sees it can use this host until the code is used or over."
+CREDENTIALS = (
+    "Warning: the QR holds credentials. Each person who sees it can use this host until the code is used or expired."
+)
 
 
 @click.command("pair", cls=SingleCommand, epilog=EXAMPLES, context_settings=SETTINGS)
@@ -181,7 +183,7 @@ def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, 
         if spends is not None:
             Path(spends).unlink(missing_ok=True)
     if name is None:
-        raise CliError("the code is over, and nobody has paired: make another one with svc pair")
+        raise CliError("the code has expired, and no device has paired: make another one with svc pair")
     print(f"{sanitize_line(name)} is paired.")
 
 

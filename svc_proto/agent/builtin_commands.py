@@ -29,7 +29,7 @@ I am the built-in agent. I understand commands:
 - `/memory`, `/memory add TEXT`, `/memory remove TEXT`, `/memory replace OLD => NEW`, each with `user` before the text
   for what concerns you
 - `/mcp` lists the MCP servers that I may use, `/mcp reload` starts them anew
-- `/svc-relay-pair` shows a pairing code, to whoever sits at this host
+- `/svc-relay-pair` shows a pairing code, to the operator at this host
 - `/think` shows reasoning, `/parallel` several tools at once, `/fail` a tool that fails, `/approve` one that asks
   you first, `/count N` a long answer, `/echo TEXT` your own words"""
 

@@ -48,7 +48,7 @@ def _line(row: Mapping[str, object]) -> str:
     if row["problem"]:
         pieces.append(f" ({row['problem']})")
     if tools:
-        names = ", ".join(f"`{tool['name']}`{'' if tool['asks'] else ' (asks nobody)'}" for tool in tools)
+        names = ", ".join(f"`{tool['name']}`{'' if tool['asks'] else ' (no approval)'}" for tool in tools)
         pieces.append(f", {len(tools)} tools: {names}")
     if row["left_out"]:
         pieces.append(f"; {row['left_out']} more are left out, being too many or too long")

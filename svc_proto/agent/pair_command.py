@@ -26,7 +26,7 @@ __all__ = ["PairCommand"]
 
 COMMANDS = tuple(f"/{brand.scheme}-pair" for brand in BRANDS.values())
 NOT_HERE = (
-    "Pairing codes are for whoever sits at this host: say this in the dashboard or to `svc-relay chat` there, "
+    "Pairing codes are for the operator at this host: say this in the dashboard or to `svc-relay chat` there, "
     "or run `svc pair`."
 )
 NOT_KEPT = "The code works once, within 10 minutes. It was shown here alone, and is not kept with the chat."

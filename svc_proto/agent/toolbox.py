@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DENIED",
     "MAX_OUTPUT",
-    "NOBODY",
+    "NO_APPROVER",
     "DynamicToolSource",
     "Toolbox",
     "RequestedToolCall",
@@ -51,7 +51,7 @@ ALL = ToolPolicy()
 MAX_OUTPUT = 64 * 1024  # characters of one result for the model
 MAX_PREVIEW = 120  # characters of a call or a result for people
 CUT = "\n[cut: the rest is too long]"
-NOBODY = (
+NO_APPROVER = (
     "This call needs the user's approval, which cannot be requested here, so it was not made.",
     "Tell the user to ask for it where approvals are shown (dashboard, chat, voice); do not try the same otherwise.",
 )
@@ -213,7 +213,7 @@ class Toolbox:
         if bound is not None:
             return None, bound
         if not host.can_request_approval:
-            raise ToolError(*NOBODY)
+            raise ToolError(*NO_APPROVER)
         return build_approval_request(tool, call, given, why), given
 
 

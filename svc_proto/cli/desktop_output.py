@@ -27,7 +27,7 @@ __all__ = [
 DEVICE_COLUMNS = ("PREFIX", "DEVICE", "DETAILS", "LAST SEEN", "EXPIRES", "TRANSPORT", "GRANTS")
 PIN_SHOWN = 12  # characters of a pin, after its prefix (wire core 10.6)
 WIDTH = 60  # columns of a small terminal
-NOT_ENCRYPTED = ("not encrypted: whoever is on the way reads", "along, and has the session token too")
+NOT_ENCRYPTED = ("not encrypted: every host on the way can read", "it, and gets the session token too")
 NOTHING = "none stored: pair with svc-relay pair CODE --remote ws://…"
 
 

@@ -71,8 +71,8 @@ def tls_hint(url: str, failure: Failure) -> str | None:
     """Return the text for a server whose certificate was not accepted; None for any other failure."""
     if failure.detail == PIN_CHANGED:
         return (
-            f"{url} shows another certificate than when you paired: somebody may be in between. If you have changed it "
-            "yourself, pair again by QR (svc-relay pair --pair-qr …), or with --new-certificate"
+            f"{url} shows another certificate than when you paired: another host may be in between. If you have "
+            "changed it yourself, pair again by QR (svc-relay pair --pair-qr …), or with --new-certificate"
         )
     if failure.kind is not FailureKind.TLS:
         return None

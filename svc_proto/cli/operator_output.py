@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 FULLY_MASKED = 8  # characters of a key up to which all of it is masked (wire core 10.1)
-OWN_KEY = "this pairing's own: it ends with the session, and with the code if nobody pairs"
+OWN_KEY = "this pairing's own: it ends with the session, and with the code if no device pairs"
 MAIN_KEY = "the main key: the QR holds it, and it outlives the session; svc key rotate makes a new one"
 MINUTES = f"{CODE_LIFETIME / 60:.0f} minutes"
 
@@ -39,7 +39,7 @@ def agent_lines(asked: JsonObject) -> list[str]:
     scope = asked.text("scope")
     return [
         "An agent asks for your phone.",
-        f"  Calls itself  {sanitize_line(asked.text('client_name'))}   (nobody has checked that)",
+        f"  Calls itself  {sanitize_line(asked.text('client_name'))}   (not verified)",
         f"  Asked from    {sanitize_line(asked.text('address'))}",
         f"  Answer goes   to {sanitize_line(asked.text('answer_goes_to'))}{there}",
         f"  May           {'look and act' if scope == SCOPE_ACT else 'look'} ({sanitize_line(scope)})",

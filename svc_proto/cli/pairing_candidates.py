@@ -92,7 +92,7 @@ def public_candidate(url: str, relay_port: int, root_path: str = "") -> HostCand
         raise CliError("--public-url must be an http:// or https:// URL", code=USAGE_ERROR)
     if parsed.host in WILDCARD_ADDRESSES:
         raise CliError(
-            f"--public-url must be where others find this host: nobody can call {parsed.host}", code=USAGE_ERROR
+            f"--public-url must be where others find this host: no other host can call {parsed.host}", code=USAGE_ERROR
         )
     scheme, host = "wss" if parsed.tls else "ws", bracket_ipv6(parsed.host)
     path = parsed.target.partition("?")[0].rstrip("/") or root_path

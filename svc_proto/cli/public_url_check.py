@@ -73,7 +73,7 @@ def _encryption(route: HostCandidate) -> Finding:
         return Finding("encryption", "ok", "TLS: a certificate counts that this host trusts")
     network = is_trusted_host_name(route.api.host.encode("latin-1", "replace"))
     verdict = "warning" if network else "failure"
-    text = "none: whoever is on the way reads tokens, chats and screens"
+    text = "none: every host on the way can read tokens, chats and screens"
     return Finding("encryption", verdict, text, f"put a proxy with TLS in front: {PAGE}")
 
 
@@ -88,7 +88,7 @@ def _local_routes(engine: Engine, relay: RelayClient) -> Flow[Finding]:
         elif status not in (*DENIED_STATUSES, *MISSING_STATUSES):
             opened.append(f"{method} {path}")
     if opened:
-        text = f"open to everybody who comes this way: {', '.join(opened)}"
+        text = f"open to every caller on this way: {', '.join(opened)}"
         remedy = f"set RELAY_LOCAL_TRUST=secret, and have the proxy say for whom it asks: {PAGE}"
         return Finding("local routes", "failure", text, remedy)
     if silent:
@@ -143,7 +143,7 @@ def _api(engine: Engine, url: str) -> Flow[Finding]:
         return Finding(url, "warning", f"no API, so phones cannot chat this way: {failure_reason(answer)}", PAGE)
     if answer.status in (200, 403):
         text = "the API has no key" + (
-            ": everybody may use the agent" if answer.status == 200 else ", so it takes nobody"
+            ": every caller may use the agent" if answer.status == 200 else ", so it refuses every caller"
         )
         return Finding(url, "failure", text, "set API_SERVER_KEY")
     if answer.status != 401:
@@ -156,5 +156,5 @@ def _dashboard(engine: Engine, url: str) -> Flow[list[Finding]]:
     if not isinstance(answer, HttpResult) or answer.status not in (200, 401):
         return []  # the path does not lead to the dashboard
     if answer.status == 200:
-        return [Finding(url, "failure", "the dashboard lets everybody in", "set SVC_DASHBOARD_PASSWORD")]
+        return [Finding(url, "failure", "the dashboard lets every caller in", "set SVC_DASHBOARD_PASSWORD")]
     return [Finding(url, "ok", "the dashboard asks for its password")]

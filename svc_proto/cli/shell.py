@@ -322,7 +322,7 @@ class ShellService(OneShotService[ShellResult]):
     def screen_gone(self) -> None:
         """Exit after standard output was closed, unless stopping."""
         if not self.engine.stopping:
-            self.engine.exit(1, "nobody can see the terminal any more: standard output is closed")
+            self.engine.exit(1, "the terminal cannot be shown any more: standard output is closed")
 
     def screen_writable(self, writable: bool) -> None:
         """Pause or resume the relay's output for the screen."""

@@ -205,7 +205,7 @@ class RedisConnection(Channel):
             if isinstance(value, RespError) and value.code == _DEMOTED:
                 self.abort()
         else:
-            raise RemoteProtocolError("an answer that nobody has asked for")
+            raise RemoteProtocolError("an answer to no command")
 
     def _late(self) -> None:
         now = self.engine.now.mono

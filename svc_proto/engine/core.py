@@ -310,13 +310,13 @@ class Engine:
             return
         task = self.parked.pop(fact.op, None)
         if task is None:
-            self.log(Level.WARNING, "answer nobody waits for", op=fact.op)
+            self.log(Level.WARNING, "answer without a waiting operation", op=fact.op)
             return
         task.resume(fact.result if task.accepts(fact.result) else WRONG_TYPE)
 
     def _failed(self, fact: Failed) -> None:
         if self.abandoned.pop(fact.op, None) is None and not self.resume(fact.op, fact.error):
-            self.log(Level.WARNING, "answer nobody waits for", op=fact.op)
+            self.log(Level.WARNING, "answer without a waiting operation", op=fact.op)
 
     def _stopping(self, fact: Stopping) -> None:
         if self.stopping:

@@ -56,9 +56,9 @@ ProgressCallback: TypeAlias = "Callable[[str], None]"  # reports the progress of
 Row = TypeVar("Row")
 Handler: TypeAlias = "Callable[[JsonObject, PendingRequest], Flow[Result] | Deferred | Result]"
 
-NOBODY = (
-    "This needs the user's word, and nobody can be asked: the phone does not ask about it by itself, and this client "
-    "cannot ask (elicitation). Tell the user; do not try the same by other means."
+NO_APPROVER = (
+    "This needs the user's approval, and no user can be asked: the phone does not ask about it by itself, and this "
+    "client cannot ask (elicitation). Tell the user; do not try the same by other means."
 )
 READ_ONLY = (
     "This token may only look (scope bridge:read), and this tool acts. Tell the user, who may connect this server anew "
@@ -268,7 +268,7 @@ class RequestHandlers:
         if bound is not None:
             return bound
         if asking is None:
-            raise ToolError(NOBODY)
+            raise ToolError(NO_APPROVER)
         if not (yield from asking(tool.name, arguments, f"{offered.title}? {describe_call(tool, arguments)}\n{why}")):
             raise ToolError(DENIED)
         return arguments

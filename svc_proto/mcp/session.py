@@ -274,7 +274,7 @@ class McpSession:
             answer = yield from wait(ticket, self._engine.now.mono + ELICITATION_TIMEOUT)
         finally:
             if self._questions.pop(identity, None) is not None:
-                told = {"requestId": identity, "reason": "nobody waits for it any more"}
+                told = {"requestId": identity, "reason": "no caller waits for it any more"}
                 send(OutgoingMessage(write_notification("notifications/cancelled", told)))
         return JsonObject.of(answer).get("action") == "accept"
 

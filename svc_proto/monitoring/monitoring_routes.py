@@ -138,8 +138,8 @@ class MonitoringRoutes:
         return [
             gauge("svc_build", "The version that runs; always 1.", {VERSION: 1.0}, "version"),
             gauge("svc_connections", "Open channels: peers, calls of ours, children.", engine.channel_count),
-            gauge("svc_flows", "Pieces of work that wait for an answer or for somebody.", engine.flow_count),
-            gauge("svc_strangers", "Connections whose peer nobody knows.", budget.peers),
+            gauge("svc_flows", "Tasks that wait for an answer or for another task.", engine.flow_count),
+            gauge("svc_strangers", "Connections whose peer is not authenticated.", budget.peers),
             gauge("svc_strangers_held_bytes", "Memory that is held for them.", budget.held),
             gauge(
                 "svc_strangers_budget_bytes",

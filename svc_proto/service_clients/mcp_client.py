@@ -205,7 +205,7 @@ class McpClient:
             del self._pending[identity]
             self._carrier.abandon_request(identity)
             if pending.answer is None and patient and self.state is McpClientState.OPEN:
-                note = {"requestId": identity, "reason": "nobody waits for it any more"}
+                note = {"requestId": identity, "reason": "no caller waits for it any more"}
                 self._carrier.send(write_notification("notifications/cancelled", note), None)
         answer = pending.answer
         if answer is None:

@@ -73,7 +73,7 @@ class VoiceSessionManager:
                 raise Refused(410, "session_closed", "this voice session is over")
             raise Refused(404, "session_not_found", "there is no such voice session")
         if not session.principal.matches(principal):
-            raise Refused(403, "not_your_session", "this voice session belongs to somebody else")
+            raise Refused(403, "not_your_session", "this voice session belongs to another caller")
         return VoiceConnection(session, principal.bearer_hash, principal.until)
 
     # --- for `create` ---

@@ -45,7 +45,7 @@ __all__ = [
 LIMITS = (
     "Experimental: one spoken turn at a time, and at most five minutes each.",
     "Tasks run in a chat session of the API server, which needs to be reachable from the relay.",
-    "A session that nobody is connected to ends after the resume window.",
+    "A session without a client ends after the resume window.",
 )
 
 

@@ -40,7 +40,7 @@ def test_the_list() -> None:
     found = {"shop": {"command": "/bin/shop", "auto": ["read"]}, "lost": {"command": "/bin/lost"}, "bad": {}}
     first, second, third = said(world, "/mcp", "/mcp reload", "/mcp what", found=found)
     lines = first.split("\n")
-    assert lines[0].startswith("- **shop**: ready, 59 tools: `mcp_shop_read` (asks nobody), `mcp_shop_write`, ")
+    assert lines[0].startswith("- **shop**: ready, 59 tools: `mcp_shop_read` (no approval), `mcp_shop_write`, ")
     assert lines[0].endswith("; 13 more are left out, being too many or too long")
     assert lines[1:] == [
         "- **lost**: failed ('/bin/lost' cannot be started: there is no such program, or folder)",

@@ -49,8 +49,8 @@ def test_after_pairing() -> None:
     bare = paired_lines(PairingResult(session=BARE, transport_hint="ws"), "/h/file")
     assert len(bare) == 6
     assert bare[3:5] == [
-        "  Warning   not encrypted: whoever is on the way reads",
-        "            along, and has the session token too",
+        "  Warning   not encrypted: every host on the way can read",
+        "            it, and gets the session token too",
     ]
     assert max(map(len, bare)) <= 60
     for url in ("ws://127.0.0.1:8767", "ws://[::1]:8767", "ws://localhost:8767"):

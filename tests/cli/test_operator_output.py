@@ -86,7 +86,7 @@ def test_the_order_of_the_blocks() -> None:
 def test_kind_of_key() -> None:
     own = evolve(INVITE, own_key=True)
     assert (
-        "            this pairing's own: it ends with the session, and with the code if nobody pairs"
+        "            this pairing's own: it ends with the session, and with the code if no device pairs"
         in invite_lines(own)
     )
     assert [line for line in invite_lines(own) if "main key" in line] == []

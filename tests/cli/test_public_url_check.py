@@ -108,7 +108,7 @@ def test_unreachable_servers() -> None:
     [("http://192.0.2.1/relay", "warning"), ("http://box.lan", "warning"), ("http://a.example", "failure")],
 )
 def test_no_encryption(url: str, verdict: str) -> None:
-    text = "none: whoever is on the way reads tokens, chats and screens"
+    text = "none: every host on the way can read tokens, chats and screens"
     assert of(found(Host("ws"), url), "encryption") == (verdict, text)
 
 
@@ -118,7 +118,7 @@ def test_no_encryption(url: str, verdict: str) -> None:
         (
             {"pairing_mint": (400, b""), "sessions": (200, b"{}")},
             "failure",
-            "open to everybody who comes this way: GET /sessions, POST /pairing/mint",
+            "open to every caller on this way: GET /sessions, POST /pairing/mint",
         ),
         ({"media_inspect": (404, b""), "bridge_activity": (405, b""), "sessions": (401, b"")}, "ok", WELL[2]),
         (
@@ -175,8 +175,8 @@ def test_forwarded_headers(url: str, hint: str, verdict: str, text: str) -> None
 @pytest.mark.parametrize(
     ("status", "verdict", "text"),
     [
-        (200, "failure", "the API has no key: everybody may use the agent"),
-        (403, "failure", "the API has no key, so it takes nobody"),
+        (200, "failure", "the API has no key: every caller may use the agent"),
+        (403, "failure", "the API has no key, so it refuses every caller"),
         (404, "warning", "no API, so phones cannot chat this way: status 404"),
     ],
 )
@@ -186,6 +186,6 @@ def test_the_api(status: int, verdict: str, text: str) -> None:
 
 def test_the_dashboard() -> None:
     where = f"{URL}:443/board/"
-    assert of(found(Host(board=(200, b"")), board="/board"), where) == ("failure", "the dashboard lets everybody in")
+    assert of(found(Host(board=(200, b"")), board="/board"), where) == ("failure", "the dashboard lets every caller in")
     assert where not in [each.subject for each in found(Host(board=(404, b"")), board="/board")]
     assert where not in [each.subject for each in found(Host(board=REFUSED), board="/board")]

@@ -381,7 +381,7 @@ def test_interrupt_does_not_wait_for_the_last_output() -> None:
     assert shell(ORDER, (1, last), keys(2, b"\x03")).fails() == Exit(INTERRUPTED)
 
 
-GONE = Exit(1, "nobody can see the terminal any more: standard output is closed")
+GONE = Exit(1, "the terminal cannot be shown any more: standard output is closed")
 
 
 def test_closed_terminal() -> None:

@@ -51,7 +51,7 @@ def test_facts_of_unknown_channels_and_operations_change_nothing() -> None:
         Failed(OperationId(99), Failure(FailureKind.INTERNAL)),
     ):
         book >> fact << []
-    assert [log.event for log in book.logs] == ["answer nobody waits for"] * 2
+    assert [log.event for log in book.logs] == ["answer without a waiting operation"] * 2
 
 
 def test_unwanted_and_late_connections_are_refused() -> None:

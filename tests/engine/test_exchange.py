@@ -303,4 +303,4 @@ def test_answers_of_the_wrong_type_are_failures() -> None:
     book >> Done(opening.op, "nonsense") << [book.says(502, b"internal")]
     book >> Done(opening.op, "again") << []
     book >> Failed(opening.op, Failure(FailureKind.DENIED)) << []
-    assert [log.event for log in book.logs] == ["answer nobody waits for"] * 2
+    assert [log.event for log in book.logs] == ["answer without a waiting operation"] * 2

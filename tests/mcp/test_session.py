@@ -216,7 +216,7 @@ def test_client_without_elicitation(
     peer.open(version, capabilities)
     told = peer.request("tools/call", **PAY)
     assert told["isError"] is True
-    assert told["content"][0]["text"].startswith("This needs the user's word")
+    assert told["content"][0]["text"].startswith("This needs the user's approval")
     shop.asks_there = True
     assert peer.request("tools/call", **PAY)["isError"] is False
     assert shop.done == [{"word": "bread", "there": True}]

@@ -224,7 +224,7 @@ def test_no_proxy_at_all(tmp_path: Path) -> None:
         assert code == 1
         verdict, text = found["local routes"]
         assert verdict == "failure"
-        assert text == "open to everybody who comes this way: " + ", ".join(map(" ".join, LOCAL_ROUTES))
+        assert text == "open to every caller on this way: " + ", ".join(map(" ".join, LOCAL_ROUTES))
         assert found["WebSocket"] == ("ok", "a phone can pair")
-        assert found[f"http://127.0.0.1:{ports['api']}"][1] == "the API has no key: everybody may use the agent"
+        assert found[f"http://127.0.0.1:{ports['api']}"][1] == "the API has no key: every caller may use the agent"
         assert call(ports["relay"], "GET", "/sessions").body["sessions"] == []  # no session is left

@@ -239,7 +239,7 @@ def test_call_times_out_and_is_cancelled() -> None:
     assert talk.after(59.9) == []
     (cancelled,) = talk.after(0.1)
     assert cancelled["method"] == "notifications/cancelled"
-    assert cancelled["params"] == {"requestId": asked["id"], "reason": "nobody waits for it any more"}
+    assert cancelled["params"] == {"requestId": asked["id"], "reason": "no caller waits for it any more"}
     assert talk.told == ["there was no answer in 60 s"]
     talk.hear(id=asked["id"], result={})
     assert talk.client.ignored == 1

@@ -46,7 +46,7 @@ def waiting_page(name: str, code: str) -> Response:
         "choose <b>Allow an agent</b>, and type</p>"
         f'<p class="word">{escape(code)}</p>'
         f"<p>or run <code>svc mcp allow {escape(code)}</code> on the host of the relay. This page goes on by itself. "
-        "Never type a word that somebody else has sent you.</p>",
+        "Never type a word that another person has sent you.</p>",
         REFRESH_HEADER,
     )
 

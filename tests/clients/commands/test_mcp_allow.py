@@ -48,7 +48,7 @@ def test_the_owner_answers(linked: CommandHome) -> None:
     browser = Browser(linked.port)
     page, word = browser.wait()
     done = linked.run("svc", "mcp", "allow", word.lower(), "--read-only", "--days", "2", "--yes")
-    assert (done.code, "Claude Code   (nobody has checked that)" in done.out) == (0, True), done
+    assert (done.code, "Claude Code   (not verified)" in done.out) == (0, True), done
     assert browser.ask("GET", page)[0].startswith(f"{REDIRECT}?code=")
     page, word = browser.wait()
     terminal = linked.spawn("svc", "mcp", "allow", word)
