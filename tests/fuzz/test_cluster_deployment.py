@@ -7,7 +7,7 @@ import pytest
 from fuzz.cluster.run import run_seed
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 34, 37])
+@pytest.mark.parametrize("seed", [0, 1, 3, 34, 37])
 def test_a_storm_breaks_nothing(seed: int) -> None:
     told = run_seed(seed)
     assert told["told 200"] >= 10

@@ -48,10 +48,10 @@ def paired(linked: CommandHome) -> str:
 
 def test_by_code(linked: CommandHome, runtime: str) -> None:
     linked.runtime = runtime
-    done = linked.run("svc-relay", "pair", "q7m-2zk99", "--remote", linked.url, "--name", "My desk", "--json")
+    done = linked.run("svc-relay", "pair", "q7m-2zk", "--remote", linked.url, "--name", "My desk", "--json")
     assert "pairing code is invalid" in done.problem
     code_for(linked)
-    done = linked.run("svc-relay", "pair", "q7m-2zk99", "--remote", linked.url, "--name", "My desk", "--json")
+    done = linked.run("svc-relay", "pair", "q7m-2zk", "--remote", linked.url, "--name", "My desk", "--json")
     assert done.json["ok"] is True
     (record,) = linked.run("svc-relay", "devices", "--json").json
     assert (record["device_name"], record["client_surface"], record["is_current"]) == ("My desk", "desktop", True)
