@@ -85,7 +85,7 @@ def _check_phones(world: ClusterDeployment, rng: Random) -> None:
         if len(set(actives)) > 1:
             raise ClusterViolation(f"the nodes would drive different phones: {actives}")
     if missing := {f"device-{name}" for name in live} - views[0]:
-        raise ClusterViolation(f"nobody sees {missing}")
+        raise ClusterViolation(f"no node sees {missing}")
     for name in live if asks is not None else ():
         for n in _nodes(world):
             caller = world.send_command(n, asks.token, device=f"device-{name}")  # type: ignore[union-attr]  # see above

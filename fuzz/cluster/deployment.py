@@ -474,7 +474,7 @@ class ClusterDeployment:
         def over(caller: RequestClient) -> None:
             self.invariants.note_probe(token, caller.status, began)
 
-        self.request(n, "GET", "/ping?device=nobody", token=token, done=over)
+        self.request(n, "GET", "/ping?device=unknown", token=token, done=over)
 
     def has_bridge_grant(self, phone: ClusterPhone) -> bool:
         """Report whether no client has tried to revoke the bridge grant of a phone."""

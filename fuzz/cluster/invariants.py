@@ -151,7 +151,7 @@ class ClusterInvariants:
         """Check the response of a node that was isolated during the whole request."""
         own = {phone.device for phone in self.world.phones if phone.node == command.node}
         if (status in (404, 503) and code != APART) or (status == 502 and command.device not in ("", *own)):
-            raise ClusterViolation(f"a node that reaches nobody says {code} of {command.device or 'any phone'}")
+            raise ClusterViolation(f"a node that reaches no other says {code} of {command.device or 'any phone'}")
 
     def note_view(self, node: int, listed: Collection[str], began: float) -> None:
         """Check that connected phones are listed on all nodes soon, and disconnected phones are not."""
@@ -160,7 +160,7 @@ class ClusterInvariants:
         elsewhere = {phone.device for phone in world.phones if phone.node not in lost and not phone.closed}
         ghosts = {phone.device for phone in world.phones if phone.node in lost}.intersection(listed) - elsewhere
         if ghosts and node not in world.apart_since:
-            raise ClusterViolation(f"node {node} lists {ghosts} of {lost}, which reach nobody")
+            raise ClusterViolation(f"node {node} lists {ghosts} of {lost}, which reach no other node")
         if not world.is_fault_free or began < max(
             world.troubled + BACK, world.slow_until + SOON, world.shuffled + SOON
         ):

@@ -68,8 +68,8 @@ class ClusterMediaModel:
             self._over(caller, "brought")
             self._check_upload(caller, began)
             if caller.status == 200:
-                everybody = world.is_fault_free and world.troubled < began
-                knows = world.stable_nodes if everybody else [process]
+                all_nodes = world.is_fault_free and world.troubled < began
+                knows = world.stable_nodes if all_nodes else [process]
                 path = f"/media/{caller.answer.json['token']}"
                 self._all.append(UploadedFile(path, data, process, world.sim.now, knows))
                 if self._is_shared and len(world.stable_nodes) > 1 and self._rng.random() < 0.2:
@@ -177,7 +177,7 @@ class ClusterMediaModel:
                     raise ClusterViolation(f"node {n} answers {status} to {file.path}, whose time is over")
         left = [] if world.s3 is None else list(world.s3.objects.values())
         if any(file.data in left for file in kept):
-            raise ClusterViolation("the bucket has a file whose time is over, and nobody deletes it")
+            raise ClusterViolation("the bucket has a file whose time is over, and no node deletes it")
 
 
 def _refused(request: Request, response: Response) -> Response:

@@ -20,7 +20,7 @@ class Invariant(Enum):
     RESOLVED = "decision 6: a revoked or expired session loses its waiting calls (401) at once"
     REACHED = "wire bridge 2.2: 503 is for no phone, 502 for one that left, 504 for one that does not answer in time"
     BLOCKED = "Rate limiting: after 5 failures within 60 seconds the IP is blocked for 5 minutes and receives 429"
-    NOT_BLOCKED = "Rate limiting: nobody is blocked without 5 failures; a registration clears all blocks"
+    NOT_BLOCKED = "Rate limiting: no address is blocked without 5 failures; a registration clears all blocks"
     ONE_ANSWER = "Bridge command record: one decision; each operation has exactly one answer"
     OWN_ANSWER = "Device Control: a caller gets the answer to its own command, from the phone that got it"
     REPORTED = "wire bridge 1.3, 4, core 7.2: a status is its phone's own and newest; reports are as things were"
@@ -36,7 +36,7 @@ class Invariant(Enum):
     ACCESS = "decisions 7, 46: on each route a stranger, a page, a proxy and a dead token meet what the table says"
     AFTER_END = "decision 6: nothing is done for a session after its end, however far it had come"
     AS_PREDICTED = (
-        "An answer is what the specification says after all that one has done, and nobody else may have undone"
+        "An answer is what the specification says after all that the client has done, and that no other can undo"
     )
     STATUS = "Errors: the statuses of the specification, in well-formed answers"
     NO_BUG = "ARCHITECTURE.md: no exception but the declared ones; the contract of facts and commands"
@@ -50,15 +50,13 @@ class Invariant(Enum):
     CANCELLED = "wire terminal-voice 6.8: cancel stops the run, on the API server too"
     CONFIRMED = "wire terminal-voice 6.7: an answer is passed on once, and what asks first happens only after a yes"
     VOICE_OVER = "wire terminal-voice 4.6, 4.8: sessions are short-lived; one that is over opens no more"
-    VOICE_ROOM = (
-        "wire terminal-voice 4.6: so many sessions; at the limit one's own make room that nobody listens to, or 503"
-    )
+    VOICE_ROOM = "wire terminal-voice 4.6: at the limit the caller's sessions without a listener end, or 503"
     CONSENT = "decision 154: what an owner is asked by an agent is answered once, and leads to what he has said"
     TOKENS_ONCE = (
         "decision 153: a code is good once, and a token until there is a newer one; an access token opens `/mcp`"
     )
     LOOKS_ONLY = "decision 153: with `bridge:read` nothing is done that changes anything"
-    RECOVERY = "When all faults are over everybody can connect and work again, and nothing is left behind"
+    RECOVERY = "When all faults are over every client can connect and work again, and nothing is left behind"
 
 
 class Violation(AssertionError):  # noqa: N818 - the name describes the event

@@ -13,7 +13,7 @@ from fuzz.simulation.models.reference_model import violated
 from fuzz.simulation.resource_accounting import table_sizes, uploads_kept
 from svc_proto.engine.core import Engine
 
-_LIVE = "sessions last longer than anybody's visit"
+_LIVE = "sessions outlive the connections of their devices"
 _MEDIA = "media live for their time"
 _SHOWN = "for those who look at what has been"
 _OFFER = "what somebody may call by MCP is kept ready for the next time"
@@ -31,7 +31,7 @@ KEPT: Mapping[str, str] = {
     "PairedSession.grants": _LIVE,
     "SessionRecords._unsaved": "sessions that live, and that the store did not take",
     "PairingTerms.grants": _LIVE,
-    "PairingCodes._codes": "codes that nobody has shown",
+    "PairingCodes._codes": "codes that no device has used",
     "PairingMeta.carries_key": "the same",
     "PairingMeta.endpoints": "the same",
     "PairingMeta.grants": "the same",
@@ -112,7 +112,7 @@ class LeakCheck:
                 self._world.sim.run_for(SOON)  # a periodic read of a file may be in progress
             left = self._left(name)
             if left:
-                violated(Invariant.ACCOUNTING, f"nobody is there, and {name} keeps {left}")
+                violated(Invariant.ACCOUNTING, f"no client is left, and {name} keeps {left}")
         self._check_store()
         self._check_uploads()
 
@@ -146,4 +146,4 @@ class LeakCheck:
         paths = {upload.path.rpartition("/")[2] for upload in relay.media.uploads._owned.values()}
         there = {*world.home.disk.files(world.home.spool)}
         if there - paths and not world.store_trouble and not (world.outages and len(world.wall.steps) > 1):
-            violated(Invariant.ACCOUNTING, f"{sorted(there - paths)} are nobody's")
+            violated(Invariant.ACCOUNTING, f"{sorted(there - paths)} belong to no session")

@@ -190,7 +190,7 @@ class ActorContext:
     def check_allowed(self, task: int, where: str) -> None:
         """Check that an executed task was approved."""
         if task not in self.allowed:
-            violated(Invariant.CONFIRMED, f"{where}: task {task} was done, and nobody has allowed it")
+            violated(Invariant.CONFIRMED, f"{where}: task {task} was done without an approval")
 
     def request(
         self, by: SessionModel | None, method: str, path: str, body: object, done: Told, headers: Pairs | None = None

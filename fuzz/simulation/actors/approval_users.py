@@ -166,4 +166,4 @@ class ApprovalUsers:
         if identity in run.asked and run.told.get(identity) not in ("once", "session"):
             violated(Invariant.CONFIRMED, f"the note {note!r} is kept, and {run.told.get(identity)} was said")
         if identity not in run.asked and (run.chat.id, note) not in self._remembered:
-            violated(Invariant.CONFIRMED, f"the note {note!r} is kept, and nobody was asked")
+            violated(Invariant.CONFIRMED, f"the note {note!r} is kept without an approval")

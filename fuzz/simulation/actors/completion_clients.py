@@ -132,7 +132,7 @@ class CompletionClients:
     def _check_given_up(self, question: _CompletionQuestion, since: float) -> None:
         waits = [caller for caller in question.callers if not caller.is_closed]
         if not waits and self.world.is_fault_free_since(since) and question.text in self.world.upstream.questions:
-            violated(Invariant.CANCELLED, f"the model still answers {question.text!r}, for nobody")
+            violated(Invariant.CANCELLED, f"the model still answers {question.text!r} after its client left")
 
     def _answered(self, question: _CompletionQuestion, caller: RequestClient) -> None:
         answer = caller.answer.json

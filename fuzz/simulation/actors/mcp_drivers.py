@@ -211,7 +211,7 @@ class McpDrivers:
         if sound and ended is not None and now > ended + LATE:
             violated(Invariant.AFTER_END, f"{call.mark} is done after the end of its session of MCP")
         if call.kind == "send" and call.allowed is None:
-            violated(Invariant.CONFIRMED, f"{call.mark} is sent, and nobody has allowed it")
+            violated(Invariant.CONFIRMED, f"{call.mark} is sent without an approval")
         self.world.sim.after(call.delay, lambda: device.send_result(str(payload["request_id"]), call.mark))
         return True
 

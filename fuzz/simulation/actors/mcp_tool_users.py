@@ -121,7 +121,7 @@ class McpToolUsers:
             violated(Invariant.ONE_ANSWER, f"{mark} is done twice")
         use.heard = self.world.sim.now
         if tool in ASKING and not use.allowed:
-            violated(Invariant.CONFIRMED, f"{mark} is done by {tool}, and nobody has allowed it: asked {use.asked}")
+            violated(Invariant.CONFIRMED, f"{mark} is done by {tool} without an approval: asked {use.asked}")
 
     def _judge(self, question: str, rows: list[dict[str, Any]]) -> None:
         """Check that the model receives, for each call, the result of its server."""

@@ -107,7 +107,7 @@ class PhoneUser:
         if self._off is not None and self.crowd.now > self._off + TURNED:
             violated(Invariant.CONFIRMED, "the phone sent a message, and its holder had turned that off")
         if not any(when >= since for when in self._allowed.values()):
-            violated(Invariant.CONFIRMED, "the phone sent a message, and nobody has allowed it while it asked")
+            violated(Invariant.CONFIRMED, "the phone sent a message without an approval while it asked")
 
     def _type(self, line: str) -> None:
         phone, keys = self.world.phone, self._keys
