@@ -81,7 +81,7 @@ LIMITS = {
     # wire bridge 4.2
     "machines.bridge_commands.MAX_SUMMARY": 500,
     # wire core 0.1, 7.1, 7.3
-    "machines.paired_session_registry.TOKEN_LENGTH": 36,
+    "machines.paired_session_registry.TOKEN_LENGTHS": (36, 64),
     "machines.inbox.IMAGE_LIMIT": 25 * 1024 * 1024,
     "machines.inbox.STALE_AFTER": 300.0,
     "machines.inbox.DEFAULT_LIMIT": 20,

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from attrs import evolve
 
-from svc_proto.basics.entropy import Entropy, new_secret, new_uuid, secrets_equal, sha256_hex
+from svc_proto.basics.entropy import Entropy, new_secret, secrets_equal, sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
@@ -58,7 +58,7 @@ MAX_SESSIONS = 10_000  # a further one is refused with 503
 MAX_CLUSTER_SESSIONS = 300_000  # the limit with several nodes, each of which has all sessions
 MIN_PREFIX = 4  # characters, spec "Limits"
 ACCESS_LIFETIME = 3_600.0  # s, of an access token
-TOKEN_LENGTH = 36  # characters of a UUID, wire core 0.1
+TOKEN_LENGTHS = (36, 64)  # characters: UUIDs of earlier versions (wire core 0.1), which stay valid; 32 random bytes
 _TOKEN_TRIES = 8  # attempts to create a token with an unused prefix
 
 
@@ -329,7 +329,7 @@ class PairedSessionRegistry:
 
     def _new_token(self, entropy: Entropy) -> str:
         for _ in range(_TOKEN_TRIES):
-            token = new_uuid(entropy)
+            token = entropy(32).hex()
             # Users and clients name a session by these eight characters.
             if token[:PREFIX_LENGTH] not in self._prefixes:
                 return token
@@ -363,7 +363,7 @@ def session_expiry(wall: float, ttl: float | None, max_ttl: float | None) -> flo
 
 
 def _named(sessions: list[PairedSession], prefix: str) -> list[PairedSession]:
-    if len(prefix) >= TOKEN_LENGTH:
+    if len(prefix) >= TOKEN_LENGTHS[0]:
         token_hash = sha256_hex(prefix)
         return [session for session in sessions if session.token_hash == token_hash]
     return [session for session in sessions if session.token_prefix.startswith(prefix[:PREFIX_LENGTH])]

@@ -168,7 +168,7 @@ def paired(home: Path, *options: str, **streams: Any) -> Iterator[tuple[Client, 
         code = call(port, "POST", "/pairing").body["code"]
         where = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--print-token", "--master", "on")
         with Client(home, *where, *options, **streams) as client:
-            token = client.line(r"paired: session ([0-9a-f-]{36})")[1]
+            token = client.line(r"paired: session ([0-9a-f]{64})")[1]
             yield client, lambda: call(port, "POST", "/call", SEND, token=token).status
 
 

@@ -37,7 +37,7 @@ def test_a_new_session() -> None:
         name="Tablet", id="5b6e", model="TX-9", platform="Android 16", surface="android", form_factor="phone"
     )
     token, session = sessions.create(at(0), source(), transport_hint="wss", device=device, preset={"bridge": 60.0})
-    assert len(token) == 36
+    assert len(token) == 64
     assert session.token_hash == sha256_hex(token)
     assert token not in repr(session)
     assert list(session_record(session, True).items()) == [
@@ -126,6 +126,16 @@ def test_a_session_ends_on_time_and_once() -> None:
     assert sessions.expire_due(at(1e9)) == []
     assert sessions.next_expiry() is None
     assert sessions.active(at(1e9)) == [forever]
+
+
+def test_token_of_an_earlier_version_names_its_session() -> None:
+    sessions, token = PairedSessionRegistry(), "7f0c2d4e-93a1-4b65-8c1d-0a2b3c4d5e6f"
+    _, session = sessions.create(at(0), source())
+    record = {**session.to_record(), "token_hash": sha256_hex(token), "token_prefix": token[:8]}
+    restored = sessions.restore(record, at(1))
+    assert restored is not None
+    assert sessions.lookup(token, at(1)) is restored
+    assert sessions.find(token, at(1)) == [restored]
 
 
 def test_finding_by_prefix() -> None:

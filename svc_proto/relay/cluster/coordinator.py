@@ -61,7 +61,7 @@ from svc_proto.engine.sync import gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
 from svc_proto.machines.paired_session import PairedSession
-from svc_proto.machines.paired_session_registry import TOKEN_LENGTH
+from svc_proto.machines.paired_session_registry import TOKEN_LENGTHS
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.machines.phone_registry import ConnectedPhone
 from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
@@ -168,7 +168,7 @@ class ClusterCoordinator(LocalCoordinator):
 
     def lookup_session(self, token: str) -> Flow[PairedSession | None] | None:
         """Look the session up in the store: another node may have issued the token a moment ago."""
-        return self.sessions.lookup(token) if len(token) == TOKEN_LENGTH and token.isascii() else None
+        return self.sessions.lookup(token) if len(token) in TOKEN_LENGTHS and token.isascii() else None
 
     def flush(self) -> Flow[None]:
         """Wait until Redis has received every message of this connection.

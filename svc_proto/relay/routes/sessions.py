@@ -10,7 +10,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_patch, session_record
-from svc_proto.machines.paired_session_registry import TOKEN_LENGTH
+from svc_proto.machines.paired_session_registry import TOKEN_LENGTHS
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay_config import SessionPolicy
 
@@ -104,8 +104,8 @@ def _prefix(request: Request) -> str:
     Only the hash and eight characters of a token are stored, so a longer part cannot be compared and is refused.
     """
     prefix = request.params["token_prefix"]
-    if PREFIX_LENGTH < len(prefix) < TOKEN_LENGTH:
-        text = f"a token is named by its first {PREFIX_LENGTH} characters at most, or by all {TOKEN_LENGTH}"
+    if PREFIX_LENGTH < len(prefix) < TOKEN_LENGTHS[0]:
+        text = f"a token is named by its first {PREFIX_LENGTH} characters at most, or by all of them"
         raise Refused(400, "invalid_prefix", text, extra={"field": "token_prefix"})
     return prefix
 

@@ -57,7 +57,7 @@ def test_a_token_is_shown_only_at_a_terminal(linked: CommandHome) -> None:
     assert (hidden.code, hidden.out) == (2, "")
     assert hidden.problem == "a token is shown at a terminal alone; --json writes it elsewhere"
     code, shown = finish(linked.spawn("svc", "mcp", "token", "scripts"))
-    found = re.search(r"[0-9a-f-]{36}", shown)
+    found = re.search(r"[0-9a-f]{64}", shown)
     assert found is not None
     assert (code, status(linked, found[0])) == (0, 200)
 

@@ -149,7 +149,7 @@ def test_the_dashboard_revokes_without_a_bearer(book: RelayHarness) -> None:
     assert book.request("DELETE", f"/sessions/{paired.prefix}").json["revoked_self"] is False
 
 
-@pytest.mark.parametrize("length", [4, 7, 8, 36])
+@pytest.mark.parametrize("length", [4, 7, 8, 64])
 def test_prefixes_up_to_the_whole_token(book: RelayHarness, length: int) -> None:
     paired = book.pair()
     assert book.request("DELETE", f"/sessions/{paired.token[:length]}").json["revoked"] == paired.prefix
