@@ -47,13 +47,15 @@ FIELDS = (
     b"Accept: */*",
     b"Connection: keep-alive",
     b"connection: Keep-Alive",
+    b"Connection: close",
     b"X-A: a b  c",
     b"authorization: Bearer abc",
     b"Cookie: a=b; c=d",
     b"Origin: http://a",
 )
 ODD_FIELDS = (
-    b"Connection: close",
+    b"Connection: CLOSE",
+    b"Connection: close, x",
     b"Connection: keep-alive, x",
     b"Connection: Upgrade\r\nUpgrade: websocket",
     b"Upgrade: h2c",

@@ -263,7 +263,10 @@ class ServerChannel(HttpChannel):
             result = error
         whole = type(result) is Response and result.file is None and not self.engine.stopping
         if whole and try_send_simple(self, head, route.label, result):
-            self._request_finished()
+            if own_connection.must_close:
+                self.close_gracefully()
+            else:
+                self._request_finished()
             return
         self.exchange = exchange = Exchange(self, head, route, request)
         exchange.continue_with(result)

@@ -15,23 +15,28 @@ Rules
 
 A request is plain if all of this holds (section numbers of RFC 9112):
      it is one received piece, from its first byte to its last, and no other of this connection is in progress
-3    one of seven methods, a target in origin form, HTTP/1.1
+3    one of seven methods, a target in origin form, HTTP/1.1 or 1.0
 5    each field is `name: value`, with one blank, visible ASCII, and no blank at either end of the value
 3.2  one `Host` that is a name, or a name and a port; no address in brackets
 6    at most one `Content-Length`, of digits, and a body of that many bytes; else none
      no field comes twice; none is `Expect`, `TE`, `Trailer`, `Transfer-Encoding` or `Upgrade`, and `Connection` is
-     absent or `keep-alive`
+     absent, `keep-alive` or `close`
      it is within the limits of a head
 
 A response is plain if it is whole, or if it begins with `date`, has no length and ends without trailers. The latter is
-sent in chunks (section 7.1), each event as it comes. Meanwhile the request is kept for the reference, so it has to be
-small.
+sent in chunks (section 7.1), each event as it comes, to clients of HTTP/1.1. Meanwhile the request is kept for the
+reference, so it has to be small.
+
+After a request with `Connection: close`, or of HTTP/1.0, the response has `Connection: close` and the connection is
+over (section 9.6).
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+
+import attrs
 
 from svc_proto.basics.entropy import Entropy
 from svc_proto.wire.authority import AUTHORITY
@@ -54,7 +59,7 @@ from svc_proto.wire.websocket import WebSocket
 
 __all__ = ["FIELDS", "SLOW_PATH_FIELDS", "MAX_DIGITS", "SIMPLE_REQUEST", "FastPathServerConnection"]
 
-_LINE = rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.1\r\n"
+_LINE = rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.([01])\r\n"
 _BLOCK = rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
 SIMPLE_REQUEST = re.compile(_LINE + _BLOCK)
 _line = re.compile(_LINE).match
@@ -65,7 +70,9 @@ _NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++")
 _VALUE = re.compile(rb"[!-~](?:[ -~]*[!-~])?")
 SLOW_PATH_FIELDS = frozenset({b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
 FRAMING = frozenset({b"connection", b"content-length", b"host", b"transfer-encoding"})  # set by h11 itself
-KEEP_ALIVE = b"keep-alive"
+CLOSES = {b"keep-alive": False, b"close": True}  # values of `Connection`, in lower case
+CLOSE = b"Connection: close\r\n"
+LAST_REQUEST = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
 MAX_DIGITS = 18  # of a Content-Length
 MAX_BLOCK = 2048  # bytes of fields in a cached head
 MAX_BLOCKS = 256  # cached heads of a process
@@ -79,6 +86,7 @@ class FastPathServerConnection(ServerConnection):
 
     __slots__ = (
         "_body",
+        "_closes",
         "_deflate",
         "_entropy",
         "_events_returned",
@@ -86,6 +94,7 @@ class FastPathServerConnection(ServerConnection):
         "_known",
         "_limits",
         "_out",
+        "_over",
         "_raw",
         "_reference",
         "_sent_head",
@@ -103,7 +112,9 @@ class FastPathServerConnection(ServerConnection):
         self._stream = StreamId(0)  # of the last request
         self._raw = b""  # the message in progress, if the fast path handles it
         # the fields of the last request, which clients mostly repeat
-        self._known: tuple[bytes, Headers, int] | None = None
+        self._known: tuple[bytes, Headers, int, bool] | None = None
+        self._closes = False  # the message in progress is the last one of the connection
+        self._over = False  # the last one was answered
         self._events_returned = PENDING
         self._sent_head: ResponseHead | None = None  # the response in progress, if the fast path sends it in chunks
         self._out: list[bytes] = []
@@ -112,7 +123,7 @@ class FastPathServerConnection(ServerConnection):
 
     def receive_simple_request(self, data: bytes) -> tuple[RequestHead, bytes] | None:
         """Parse a plain request with its body and all of its events; return None, without effect, for anything else."""
-        if self._reference is not None or self._raw:
+        if self._reference is not None or self._raw or self._over:
             return None
         line = _line(data)
         if line is None:
@@ -122,13 +133,17 @@ class FastPathServerConnection(ServerConnection):
             known = self._read(data, at)
             if known is None:
                 return None
-        block, headers, length = known
+        block, headers, length, closes = known
         end = at + len(block)
         if end > self._limits.max_head or len(data) - end != length:
             return None
-        method, target = line.groups()
+        method, target, minor = line.groups()
         self._stream = stream = StreamId(self._stream + 1)
-        self._head = head = RequestHead(stream, method.decode("ascii"), target.decode("ascii"), headers)
+        head = RequestHead(stream, method.decode("ascii"), target.decode("ascii"), headers)
+        if minor == b"0":
+            head, closes = attrs.evolve(head, http_version="1.0"), True
+        self._head = head
+        self._closes = closes
         self._body = body = data[end:]
         self._raw = data
         self._events_returned = RETURNED
@@ -148,11 +163,13 @@ class FastPathServerConnection(ServerConnection):
         if head is None:
             return False
         before, after = head
+        close = CLOSE if self._closes else b""
         if status in BODILESS:
-            self._out.append(b"%b%b%b\r\n" % (before, date, after))
+            self._out.append(b"%b%b%b%b\r\n" % (before, date, after, close))
         else:
             shown = b"" if self._head.method == "HEAD" else body
-            self._out.append(b"%b%b%bcontent-length: %d\r\n\r\n%b" % (before, date, after, len(body), shown))
+            self._out.append(b"%b%b%bcontent-length: %d\r\n%b\r\n%b" % (before, date, after, len(body), close, shown))
+        self._over = self._closes
         self._raw = self._body = b""
         del self._head
         return True
@@ -162,7 +179,7 @@ class FastPathServerConnection(ServerConnection):
     @property
     def must_close(self) -> bool:
         """Implement `Connection.must_close`."""
-        return self._reference is not None and self._reference.must_close
+        return self._over if self._reference is None else self._reference.must_close
 
     @property
     def paused(self) -> bool:
@@ -172,7 +189,7 @@ class FastPathServerConnection(ServerConnection):
     @property
     def idle(self) -> bool:
         """Implement `Connection.idle`."""
-        return not self._raw if self._reference is None else self._reference.idle
+        return not (self._raw or self._over) if self._reference is None else self._reference.idle
 
     @property
     def buffered_bytes(self) -> int:
@@ -200,7 +217,7 @@ class FastPathServerConnection(ServerConnection):
             self._reference.receive_data(data)
         elif self.receive_simple_request(data) is not None:
             self._events_returned = PENDING
-        elif data:
+        elif data and not self._over:
             self._obey().receive_data(data)
 
     def receive_eof(self) -> None:
@@ -266,9 +283,11 @@ class FastPathServerConnection(ServerConnection):
     def _send_fast(self, event: Event) -> bool:
         """Send a part of a chunked response; return False, with nothing sent, if the reference has to."""
         if self._sent_head is None:
-            if type(event) is not ResponseHead or len(self._raw) > MAX_CACHED_BLOCK or self._head.method == "HEAD":
+            if type(event) is not ResponseHead or len(self._raw) > MAX_CACHED_BLOCK:
                 return False
-            block = _chunked_head(event)
+            if self._head.method == "HEAD" or self._head.http_version == "1.0":
+                return False
+            block = _chunked_head(event, CLOSE if self._closes else b"")
             if block is None:
                 return False
             self._out.append(block)
@@ -278,13 +297,14 @@ class FastPathServerConnection(ServerConnection):
                 self._out += (b"%x\r\n" % len(event.data), event.data, b"\r\n")
         elif type(event) is ResponseEnd and not event.trailers:
             self._out.append(b"0\r\n\r\n")
+            self._over = self._closes
             self._forget()
         else:
             return False
         return True
 
-    def _read(self, data: bytes, at: int) -> tuple[bytes, Headers, int] | None:
-        """Parse the fields at `at`; return their bytes, the fields, and the length of the body after them.
+    def _read(self, data: bytes, at: int) -> tuple[bytes, Headers, int, bool] | None:
+        """Parse the fields at `at`; return their bytes, the fields, the length of the body, whether to close after it.
 
         None if they are not plain. Small ones are kept for the next request.
         """
@@ -296,9 +316,10 @@ class FastPathServerConnection(ServerConnection):
         if len(by_name) != len(fields) or len(fields) > self._limits.max_fields:
             return None
         length = _length(by_name)
-        if length is None:
+        closes = CLOSES.get(by_name.get(b"connection", b"keep-alive").lower())
+        if length is None or closes is None:
             return None
-        known = found[0], Headers(by_name.items()), length
+        known = found[0], Headers(by_name.items()), length, closes
         if len(found[0]) <= MAX_AGAIN and len(fields) <= MAX_FIELDS_AGAIN:
             self._known = known
         return known
@@ -309,7 +330,7 @@ class FastPathServerConnection(ServerConnection):
         """Return the reference implementation, in the state that it would have now."""
         reference = self._reference
         if reference is None:
-            begun = StreamId(self._stream - 1) if self._raw else self._stream
+            begun = StreamId(self._stream - 1) if self._raw or self._over else self._stream
             reference = self._reference = Http1Connection(
                 Role.SERVER, limits=self._limits, entropy=self._entropy, deflate=self._deflate, after=begun
             )
@@ -321,6 +342,13 @@ class FastPathServerConnection(ServerConnection):
                     reference.send(self._sent_head)
                     reference.data_to_send()  # it was sent already
                 self._forget()
+            elif self._over:
+                reference.receive_data(LAST_REQUEST)
+                reference.next_event()
+                reference.next_event()
+                reference.send(ResponseHead(self._stream, 204))
+                reference.send(ResponseEnd(self._stream))
+                reference.data_to_send()  # another response was sent already
         return reference
 
     def _dismiss(self, reference: Http1Connection) -> None:
@@ -337,7 +365,7 @@ class FastPathServerConnection(ServerConnection):
 
 def _length(fields: dict[bytes, bytes]) -> int | None:
     """Return the length of the body; None if a field needs the reference implementation."""
-    if not SLOW_PATH_FIELDS.isdisjoint(fields) or fields.get(b"connection", KEEP_ALIVE).lower() != KEEP_ALIVE:
+    if not SLOW_PATH_FIELDS.isdisjoint(fields):
         return None
     host = _HOST.fullmatch(fields.get(b"host", b""))
     if host is None or host[1] is not None:
@@ -361,13 +389,13 @@ def _response_head(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> tupl
     return before, b"\r\n".join((b"", *lines, b""))
 
 
-def _chunked_head(head: ResponseHead) -> bytes | None:
-    """Return the head of a chunked response; None if it is not plain."""
+def _chunked_head(head: ResponseHead, close: bytes) -> bytes | None:
+    """Return the head of a chunked response; None if it is not plain. `close` is `CLOSE` or empty."""
     status, fields = head.status, head.headers
     if status in BODILESS or not fields or fields[0][0] != b"date" or _VALUE.fullmatch(fields[0][1]) is None:
         return None
     block = _response_head(status, fields[1:])
-    return block and b"%b%b%bTransfer-Encoding: chunked\r\n\r\n" % (block[0], fields[0][1], block[1])
+    return block and b"%b%b%bTransfer-Encoding: chunked\r\n%b\r\n" % (block[0], fields[0][1], block[1], close)
 
 
 def _may_be_sent(name: bytes, value: bytes) -> bool:

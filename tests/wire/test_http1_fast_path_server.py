@@ -196,7 +196,8 @@ NOT_PLAIN = [
     b"GET * HTTP/1.1\r\nHost: a\r\n\r\n",
     b"GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
     b"GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET / HTTP/1.0\r\nHost: a\r\n\r\n",
+    b"GET / HTTP/1.0\r\n\r\n",
+    b"GET / HTTP/1.2\r\nHost: a\r\n\r\n",
     b"GET / HTTP/1.1\r\n\r\n",
     b"GET / HTTP/1.1\r\nX: a\r\n\r\n",
     *(
@@ -217,7 +218,7 @@ NOT_PLAIN = [
             b"Trailer: x",
             b"Upgrade: h2c",
             b"Expect: 100-continue",
-            b"Connection: close",
+            b"Connection: close, close",
             b"Connection: keep-alive, keep-alive",
             b"Transfer-Encoding: chunked",
             b"Content-Length: 1",
@@ -234,6 +235,40 @@ def test_simple_requests(data: bytes) -> None:
     both = ServerPair(DEFAULT_LIMITS)
     assert both.hear_request(data)
     assert both.answer(ONE, 200, (), b"")
+
+
+CLOSING = [
+    b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: a\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nhi",
+    b"GET / HTTP/1.0\r\nHost: a\r\n\r\n",
+    b"GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("data", CLOSING)
+@pytest.mark.parametrize("status", [200, 204])
+def test_response_to_a_closing_request_ends_the_connection(data: bytes, status: int) -> None:
+    both = ServerPair(DEFAULT_LIMITS)
+    assert both.hear_request(data)
+    assert both.answer(ONE, status, (JSON,), b"ok")
+    assert both.fast_path.must_close
+    assert not both.hear_request(GET)
+    both.next_events(2)
+    assert both.fast_path._reference is None
+    with suppress(LocalMisuseError):
+        both.answer(ONE, 200, (), b"")
+    both.end()
+    both.next_events(2)
+
+
+@pytest.mark.parametrize("data", CLOSING)
+def test_chunked_response_to_a_closing_request_ends_the_connection(data: bytes) -> None:
+    both = ServerPair(DEFAULT_LIMITS)
+    assert both.hear_request(data)
+    head = ResponseHead(ONE, 200, Headers(((b"date", DATE), JSON)))
+    both.send_events(head, ResponseData(ONE, b"ok"), ResponseEnd(ONE))
+    assert both.fast_path.must_close
+    assert (both.fast_path._reference is None) is (b"HTTP/1.1" in data)
 
 
 @pytest.mark.parametrize("data", NOT_PLAIN)
