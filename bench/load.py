@@ -1,4 +1,4 @@
-"""The load: callers on kept connections and one phone, on raw non-blocking sockets in this process.
+"""The load: callers on kept or fresh connections and one phone, on raw non-blocking sockets in this process.
 
 Each caller sends its next request after the answer to its last one, so the number of callers is the number in flight.
 """
@@ -10,7 +10,7 @@ import json
 import selectors
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import Protocol
@@ -112,9 +112,7 @@ class Phone:
 
 class _Caller:
     def __init__(self, address: Address, asked: bytes, load: Load) -> None:
-        self.sock = socket.create_connection(address, timeout=PATIENCE)
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sock.setblocking(False)
+        self.sock = _connect(address)
         self.going = True
         self.waiting = False
         self._asked = asked
@@ -144,6 +142,9 @@ class _Caller:
         if self.going:
             self.ask()
 
+    def close(self) -> None:
+        self.sock.close()
+
     def _complete(self, data: bytes) -> bool:
         if not data.startswith(b"HTTP/1.1 200"):
             if len(data) < 12:
@@ -164,12 +165,59 @@ class _Caller:
         return missing == 0
 
 
+class _FreshCaller(_Caller):
+    """A caller that opens a connection for each request. The latency includes the opening."""
+
+    def __init__(self, address: Address, asked: bytes, load: Load, selector: selectors.BaseSelector) -> None:
+        super().__init__(address, asked, load)
+        self._address, self._selector, self._used = address, selector, False
+
+    def ask(self) -> None:
+        begun = time.perf_counter()
+        if self._used:
+            self._selector.unregister(self.sock)
+            self.sock.close()
+            self.sock = _connect(self._address)
+            self._selector.register(self.sock, selectors.EVENT_READ, self.on_readable)
+        self._used = True
+        super().ask()
+        self._sent_at = begun
+
+    def on_readable(self) -> None:
+        if self.waiting:
+            super().on_readable()
+        else:
+            self._selector.unregister(self.sock)  # the server's FIN, after the last answer
+
+
+def _connect(address: Address) -> socket.socket:
+    sock = socket.create_connection(address, timeout=PATIENCE)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setblocking(False)
+    return sock
+
+
 def drive(
-    address: Address, asked: bytes, *, callers: int, seconds: float, most: int, phone: Phone | None = None
+    address: Address,
+    asked: bytes,
+    *,
+    callers: int,
+    seconds: float,
+    most: int,
+    phone: Phone | None = None,
+    fresh: bool = False,
 ) -> Load:
-    """Load a server for `seconds` or until `most` requests are answered, at least one. Raises `BenchError`."""
+    """Load a server for `seconds` or until `most` requests are answered, at least one. Raises `BenchError`.
+
+    `fresh` opens a connection for each request.
+    """
     load = Load()
-    with _callers(address, asked, load, callers) as pool, selectors.DefaultSelector() as selector:
+    with (
+        selectors.DefaultSelector() as selector,
+        _callers(
+            callers, lambda: _FreshCaller(address, asked, load, selector) if fresh else _Caller(address, asked, load)
+        ) as pool,
+    ):
         watched: Sequence[Readable] = pool if phone is None else [*pool, phone]
         for one in watched:
             selector.register(one.sock, selectors.EVENT_READ, one.on_readable)
@@ -218,15 +266,15 @@ def _take(selector: selectors.BaseSelector, patience: float) -> None:
 
 
 @contextmanager
-def _callers(address: Address, asked: bytes, load: Load, count: int) -> Iterator[list[_Caller]]:
+def _callers(count: int, new_caller: Callable[[], _Caller]) -> Iterator[list[_Caller]]:
     pool: list[_Caller] = []
     try:
         for _ in range(count):
-            pool.append(_Caller(address, asked, load))  # noqa: PERF401 - those opened so far must be closed
+            pool.append(new_caller())  # noqa: PERF401 - those opened so far must be closed
         yield pool
     finally:
         for caller in pool:
-            caller.sock.close()
+            caller.close()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Benchmark of servers over loopback: `/health` and the bridge, every loop beside bare aiohttp and uvicorn."""
+"""Benchmark of servers over loopback: `/health` on kept and new connections, and the bridge, beside bare servers."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from bench.wire import request
 __all__ = ["IN_FLIGHT", "sockets_section"]
 
 IN_FLIGHT = (1, 16, 64)  # commands on the bridge
+FRESH_CALLERS = 8
+FRESH = {"close": "close", "keep_alive": "keep-alive"}  # value of `Connection` by the end of a table's name
 
 
 def sockets_section(
@@ -38,7 +40,7 @@ def sockets_section(
     peers: tuple[Contestant, ...] = (NULL, *PEERS),
     bridges: tuple[Contestant, ...] = BRIDGES,
 ) -> list[Table]:
-    """Return both tables. The ratios refer to the first relay."""
+    """Return the tables. The ratios refer to the first relay."""
     ours, theirs, others = available(relays), available(peers), available(bridges)
     with ExitStack() as stack:
         servers = []
@@ -50,21 +52,39 @@ def sockets_section(
         notes = [placement(), *missing(relays), *missing(peers)]
         direct, bridging = servers[: len(ours) + len(theirs)], servers[: len(ours)] + servers[len(ours) + len(theirs) :]
         tables = _bridge(scale, progress, bridging, missing(bridges), stack)
-        return [_health(scale, progress, direct, notes), *tables]
+        fresh = [_health(scale, progress, direct, notes, fresh=one) for one in FRESH]
+        return [_health(scale, progress, direct, notes), *fresh, *tables]
 
 
-def _health(scale: Scale, progress: Progress, servers: Sequence[Server], notes: Sequence[str]) -> Table:
-    asked = request("GET", "/health")
+def _health(
+    scale: Scale, progress: Progress, servers: Sequence[Server], notes: Sequence[str], fresh: str | None = None
+) -> Table:
+    """Return the table of `/health`; `fresh`, a key of `FRESH`, uses a new connection for each request."""
+    asked = request(
+        "GET", "/health", fields={"Accept": "*/*", **({} if fresh is None else {"Connection": FRESH[fresh]})}
+    )
+    callers = scale.connections if fresh is None else FRESH_CALLERS
     by_name = {server.contestant.name: server for server in servers}
     runs = {name: TimedRounds() for name in by_name}
     for server in servers:  # one round to warm up
-        drive(server.address, asked, callers=scale.connections, seconds=0.1, most=scale.most_requests)
+        drive(server.address, asked, callers=callers, seconds=0.1, most=scale.most_requests, fresh=bool(fresh))
     for turn in range(scale.load_rounds):
         for name in rotated(list(by_name), turn):
             progress(f"sockets: /health, round {turn + 1} of {scale.load_rounds}, {name}")
-            _round(runs[name], by_name[name], asked, scale, scale.load_rounds, scale.connections)
-    title = f"GET /health over loopback, {scale.connections} kept connections"
-    return Table("health", title, REQUESTS, timed_rows(runs), [*notes_on(runs, "requests"), *notes])
+            _round(runs[name], by_name[name], asked, scale, scale.load_rounds, callers, fresh=bool(fresh))
+    what = (
+        "kept connections"
+        if fresh is None
+        else f"callers, a new connection for each request, Connection: {FRESH[fresh]}"
+    )
+    title = f"GET /health over loopback, {callers} {what}"
+    return Table(
+        "health" if fresh is None else f"health_{fresh}",
+        title,
+        REQUESTS,
+        timed_rows(runs),
+        [*notes_on(runs, "requests"), *notes],
+    )
 
 
 def _bridge(
@@ -93,8 +113,16 @@ def _bridge(
 
 
 def _round(
-    runs: TimedRounds, server: Server, asked: bytes, scale: Scale, turns: int, callers: int, phone: Phone | None = None
+    runs: TimedRounds,
+    server: Server,
+    asked: bytes,
+    scale: Scale,
+    turns: int,
+    callers: int,
+    phone: Phone | None = None,
+    *,
+    fresh: bool = False,
 ) -> None:
-    seconds = scale.seconds / turns
-    run = partial(drive, server.address, asked, callers=callers, seconds=seconds, most=scale.most_requests, phone=phone)
+    seconds, most = scale.seconds / turns, scale.most_requests
+    run = partial(drive, server.address, asked, callers=callers, seconds=seconds, most=most, phone=phone, fresh=fresh)
     take_timed_round(runs, server, run)

@@ -83,10 +83,12 @@ def test_mcp() -> None:
 
 
 def test_sockets() -> None:
-    health, *bridge = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT, NULL), bridges=(ABSENT,))
+    health, close, keep_alive, *bridge = sockets_section(
+        TINY, SILENT, relays=RELAYS[:1], peers=(ABSENT, NULL), bridges=(ABSENT,)
+    )
     assert [table.section for table in bridge] == ["bridge_1", "bridge_16", "bridge_64"]
-    for table in (health, *bridge):
-        check(table, 1 + (table is health))
+    for table in (health, close, keep_alive, *bridge):
+        check(table, 1 + table.section.startswith("health"))
         for row in table.rows:
             assert row.values["per_second"] > 0
             assert 0 < row.values["p50_ms"] <= row.values["p99_ms"]
@@ -95,7 +97,7 @@ def test_sockets() -> None:
 
 @pytest.mark.skipif(find_spec("aiohttp") is None, reason="aiohttp is not installed")
 def test_a_bridge_compared_with_a_bare_one() -> None:
-    _, *bridge = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(), bridges=BRIDGES[:1])
+    _, _, _, *bridge = sockets_section(TINY, SILENT, relays=RELAYS[:1], peers=(), bridges=BRIDGES[:1])
     for table in bridge:
         check(table, 2)
 
