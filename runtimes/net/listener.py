@@ -7,6 +7,7 @@ import errno
 import logging
 import socket
 import ssl
+import sys
 from collections import deque
 from typing import Any
 
@@ -33,11 +34,13 @@ __all__ = [
 BACKLOG = 2048  # connections queued in the kernel; Linux limits this to net.core.somaxconn
 MAX_PORT = 65535  # TCP
 MAX_ACCEPTS_PER_CALL = 64  # connections accepted in one wake-up, so that a flood does not starve open channels
+INHERITS_OPTIONS = sys.platform == "linux"  # accepted sockets have the TCP options of their listener, tcp(7)
 UNSENT_LOW_WATER = 128 * 1024  # unsent bytes in the kernel above which a socket is not writable
 RETRY_DELAY = 0.1  # s without accepting after descriptors ran out
 LOG_INTERVAL = 60.0  # s between two warnings about that
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _MAPPED = "::ffff:"
+_ANY = frozenset({"0.0.0.0", "::"})
 
 
 class BindError(Exception):
@@ -87,6 +90,7 @@ def adopt_listener(sock: socket.socket, *, tls: ssl.SSLContext | None = None) ->
         ):
             raise BindError(f"cannot listen on the socket {sock.fileno()}: it is none of TCP that listens")
         sock.setblocking(False)
+        _set_inherited_options(sock)
         return Listener(sock, plain_address(sock.getsockname()), tls)
     except BaseException:
         sock.close()
@@ -112,6 +116,11 @@ def plain_address(name: tuple[object, ...]) -> Address:
     return Address(host, int(str(name[1])))
 
 
+def _set_inherited_options(listener: socket.socket) -> None:
+    if INHERITS_OPTIONS:
+        set_socket_options(listener)
+
+
 def _bound(sock: socket.socket, address: tuple[Any, ...], *, shared: bool, listen: bool) -> socket.socket:
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -120,6 +129,7 @@ def _bound(sock: socket.socket, address: tuple[Any, ...], *, shared: bool, liste
         if sock.family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address[0] != "::"))
         sock.bind(address)
+        _set_inherited_options(sock)
         if listen:
             sock.listen(BACKLOG)
         sock.setblocking(False)
@@ -133,13 +143,15 @@ class Acceptor(Source):
     """Source that accepts connections of one listener and reports them to a core."""
 
     sock: socket.socket
-    __slots__ = ("_closed", "_openings", "_pump", "_rest", "_warn_at", "tls")
+    __slots__ = ("_closed", "_local", "_openings", "_pump", "_rest", "_warn_at", "tls")
 
     def __init__(self, pump: Pump, listener: Listener) -> None:
         super().__init__(listener.sock)
         self._pump = pump
         self.tls = listener.tls  # for connections accepted from now on
         self._closed = False
+        # Of all connections; None if the listener takes those of every address.
+        self._local = None if listener.address.host in _ANY else listener.address
         self._openings: deque[_Handshake] = deque()
         self._rest = pump.own_timers.timer(self.start)
         self._warn_at = 0.0  # earliest time of the next warning, monotonic s
@@ -186,12 +198,13 @@ class Acceptor(Source):
     def _admit(self, sock: socket.socket, peer: tuple[object, ...]) -> None:
         try:
             sock.setblocking(False)
-            set_socket_options(sock)
-            local = sock.getsockname()
+            if not INHERITS_OPTIONS:
+                set_socket_options(sock)
+            local = self._local or plain_address(sock.getsockname())
         except OSError:
             sock.close()
             return
-        addresses = plain_address(peer), plain_address(local)
+        addresses = plain_address(peer), local
         if self.tls is not None:
             if len(self._openings) >= MAX_HANDSHAKES:
                 self._openings[0].time_out()

@@ -212,15 +212,17 @@ class TcpChannel(Source):
             self.pump.loop.watch_write(self)
 
     def shut(self) -> None:
-        """Close the write half: FIN follows the bytes in the kernel."""
+        """Close the write half: FIN follows the bytes in the kernel. After the peer's FIN, close the socket."""
+        if self.read_closed:
+            self.write_closed = True
+            self.end("")
+            return
         try:
             self.sock.shutdown(socket.SHUT_WR)
         except OSError as error:
             self.end(short_reason(error))
             return
         self.write_closed = True
-        if self.read_closed:
-            self.end("")
 
     # --- files ---------------------------------------------------------------------------------------------------
 
