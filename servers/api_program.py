@@ -17,6 +17,7 @@ from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import LogMessage, setup_logging
 from runtimes.net.listener import Listener
+from runtimes.sentences import HassilParser
 from runtimes.service_home.home import ENV_FILE
 from runtimes.service_home.server_registry import HomeClaim, find_running_server
 from runtimes.store.store_service import Store
@@ -110,7 +111,7 @@ def api_program(
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())
     bound = evolve(config, port=place.listener.address.port, home=str(place.home), config_path=str(path), names=names)
-    service = Api(bound, limits=limits_per_server(servers), keys=keys)
+    service = Api(bound, limits=limits_per_server(servers), keys=keys, sentences=HassilParser())
     core = Engine(service, entropy=os.urandom, log_level=bound.log_level)
     public = place.listener.address.host not in LOOPBACK
 

@@ -22,6 +22,8 @@ from svc_proto.agent.memory import AgentMemory
 from svc_proto.agent.model_agent import ModelAgent
 from svc_proto.agent.model_client import DEFAULT_MODEL_LIMITS, ModelCallLimits
 from svc_proto.agent.pair_command import PairCommand
+from svc_proto.agent.sentence_actions import SentenceActions
+from svc_proto.agent.sentences import SentenceParser
 from svc_proto.agent.skills import SkillLibrary
 from svc_proto.agent.tool_selection import ToolPolicy
 from svc_proto.agent.toolbox import ALL, Toolbox
@@ -50,6 +52,7 @@ class AgentConfig:
     tools: ToolPolicy = ALL
     pace: float = 0.02  # s between two words of the built-in agent
     limits: ModelCallLimits = DEFAULT_MODEL_LIMITS
+    sentences: SentenceParser | None = None  # of the built-in agent; None: it runs commands only
 
 
 @define(eq=False)
@@ -85,7 +88,8 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     link = RelayPhoneControl(engine, config.relay_url, config.relay_token)
     toolsets = (phone_tools(link, config.brand), memory_tools(memory), skill_tools(skills), demo_tools(engine))
     toolbox = Toolbox(engine, toolsets, ApprovalMemory(engine), config.tools)
-    builtin = BuiltinAgent(engine, toolbox, memory, pace=config.pace)
+    sentences = None if config.sentences is None else SentenceActions(link, config.sentences)
+    builtin = BuiltinAgent(engine, toolbox, memory, sentences, pace=config.pace)
     model = ModelAgent(engine, toolbox, memory, skills, config.limits)
     pairing = PairCommand(engine, config.relay_url, config.brand)
     parts = AgentParts(toolbox, memory, skills, engine)

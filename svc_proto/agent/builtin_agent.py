@@ -1,4 +1,4 @@
-"""Built-in agent for servers without a model: explains how to connect one, and runs commands with every tool.
+"""Built-in agent for servers without a model: explains how to connect one, runs commands and plain sentences.
 
 The agent is deterministic and emits its words one by one as a model would. So streaming, tool events and phone control
 work without a key. Words count as tokens.
@@ -7,7 +7,8 @@ work without a key. Words count as tokens.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from svc_proto.agent.builtin_commands import Plan, parse_command
@@ -23,6 +24,8 @@ from svc_proto.agent.interface import (
     TurnOutcome,
 )
 from svc_proto.agent.memory import TARGETS, AgentMemory, usage_of
+from svc_proto.agent.sentence_actions import SentenceActions
+from svc_proto.agent.sentences import Sentence, SentenceIntent
 from svc_proto.agent.toolbox import RequestedToolCall, Toolbox, call_preview
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
@@ -47,22 +50,32 @@ protocol will do, such as Ollama, llama.cpp, vLLM or a vendor:
 - `SVC_MODEL`, the model's name
 - `SVC_MODEL_API_KEY`, if the server wants a key
 
-Until then I run commands: `/help` lists them, `/phone ping` asks your phone whether it is there."""
+Until then I understand sentences such as "open mail" or "what is on the screen", and commands: `/help` lists them, \
+`/phone ping` asks your phone whether it is there."""
 
 
 class BuiltinAgent:
-    """Agent that answers commands. `pace` is the time between two words, in seconds."""
+    """Agent that answers commands and sentences. `pace` is the time between two words, in seconds."""
 
-    def __init__(self, engine: Engine, toolbox: Toolbox, memory: AgentMemory, *, pace: float) -> None:
+    def __init__(
+        self, engine: Engine, toolbox: Toolbox, memory: AgentMemory, sentences: SentenceActions | None, *, pace: float
+    ) -> None:
         self._engine = engine
         self._toolbox = toolbox
         self._memory = memory
+        self._sentences = sentences
         self._pace = pace
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn."""
         prompt = content_text(turn.prompt).strip()
-        plan = parse_command(prompt, self._toolbox.tools) if prompt.startswith("/") else Plan(say=GREETING)
+        sentence = None
+        if prompt.startswith("/"):
+            plan = parse_command(prompt, self._toolbox.tools)
+        elif self._sentences is None:
+            plan = Plan(say=GREETING)
+        else:
+            sentence, plan = self._plan(self._sentences, prompt)
         asked = (
             _count_words(turn.system)
             + _count_words(prompt)
@@ -81,9 +94,41 @@ class BuiltinAgent:
             say = "\n\n".join(_displayed_result(call, result.text) for call, result in zip(calls, results, strict=True))
             asked += sum(_count_words(result.text) for result in results)
             host.emit(ModelCallStarted())
+        if sentence is not None and self._sentences is not None:
+            if turn.max_calls < 2:
+                return TurnOutcome(finish="length")
+            say = yield from self._sentences.run(sentence, partial(self._call_tool, turn, host), _displayed_output)
         yield from self._emit_text(host, say, TextDelta)
         host.emit(ModelCallFinished(asked, _count_words(say) + (0 if plan.calls else _count_words(plan.think))))
         return TurnOutcome()
+
+    def _plan(self, sentences: SentenceActions, prompt: str) -> tuple[Sentence | None, Plan]:
+        """Return a sentence that acts on the phone, or the plan for any other text."""
+        sentence = sentences.parser.parse(prompt)
+        if sentence is None:
+            language, nearest = sentences.parser.nearest(prompt)
+            return None, Plan(say=_bullets(sentences.parser.reply(language, "nearest"), nearest))
+        match sentence.intent:
+            case SentenceIntent.GREETING:
+                return None, Plan(say=GREETING)
+            case SentenceIntent.HELP:
+                intro = sentences.parser.reply(sentence.language, "help")
+                return None, Plan(say=_bullets(intro, sentences.parser.examples(sentence.language)))
+            case SentenceIntent.TOOLS:
+                return None, parse_command("/tools", self._toolbox.tools)
+            case SentenceIntent.MEMORY:
+                return None, Plan(show_memory=True)
+            case _:
+                return sentence, Plan()
+
+    def _call_tool(self, turn: Turn, host: AgentHost, name: str, arguments: Mapping[str, object]) -> Flow[str]:
+        """Make one call of a sentence, counted as one model call."""
+        call = self._call(name, arguments)
+        host.emit(ModelCallFinished(0, 1))
+        yield from host.store_calls("", "", (call,))
+        results = yield from self._toolbox.run_calls(turn, host, (RequestedToolCall(call),))
+        host.emit(ModelCallStarted())
+        return results[0].text
 
     def _emit_text(self, host: AgentHost, text: str, kind: Callable[[str], TurnEvent]) -> Flow[None]:
         for place, word in enumerate(_WORD.findall(text)):
@@ -112,15 +157,23 @@ class BuiltinAgent:
         return "\n".join(pieces)
 
 
+def _bullets(intro: str, lines: Iterable[str]) -> str:
+    return "\n".join((intro, *(f"- {line}" for line in lines)))
+
+
 def _displayed_result(call: ToolCall, result: str) -> str:
     """Return a result for people: the markers that clients act on, else the text without advice for a model."""
+    return _displayed_output(call.name, result)
+
+
+def _displayed_output(name: str, result: str) -> str:
     markers = [line for line in result.splitlines() if line.startswith("MEDIA:")]
     if markers:
         return "\n".join(markers)
     if result.startswith("error: "):
         result = result.partition("\n")[0]
     shown = result if len(result) <= MAX_SHOWN else f"{result[:MAX_SHOWN]}…"
-    return f"`{call.name}` answered:\n\n```\n{shown}\n```"
+    return f"`{name}` answered:\n\n```\n{shown}\n```"
 
 
 def _count_words(text: str) -> int:

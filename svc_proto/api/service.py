@@ -10,6 +10,7 @@ from attrs import evolve
 
 from svc_proto.agent.agent_factory import AgentConfig, build_agent
 from svc_proto.agent.interface import Agent
+from svc_proto.agent.sentences import SentenceParser
 from svc_proto.api.access import (
     ALLOW,
     MAIN_KEY_PRINCIPAL,
@@ -78,8 +79,13 @@ class Api:
         limits: Limits = DEFAULT_LIMITS,
         agent: Agent | None = None,
         keys: PairingApiKeys | None = None,
+        sentences: SentenceParser | None = None,
     ) -> None:
-        """Create the service. `agent` replaces the configured agent; `keys` are those of a relay beside it."""
+        """Create the service.
+
+        `agent` replaces the configured agent; `keys` are those of a relay beside it; `sentences` is the parser of the
+        built-in agent.
+        """
         self.config = config
         self.limits = limits
         self.cors = Cors(config.cors_origins)
@@ -91,6 +97,7 @@ class Api:
         self._keys = keys or PairingApiKeys()
         self._replaced = ""  # the previous key, after a replacement
         self._agent = agent
+        self._sentences = sentences
         self._mcp: McpHttpServer | None = None
         themes = (status, sessions, management, chat, completions, runs, responses, mcp)
         rows = [row for theme in themes for row in theme.routes(self)]
@@ -113,6 +120,7 @@ class Api:
                 relay_token=config.relay_token,
                 brand=config.brand,
                 tools=config.tools,
+                sentences=self._sentences,
             ),
         )
         self.agent = self._agent or self.parts.agent

@@ -23,6 +23,11 @@ HANDLERS: dict[str, tuple[str, str, str]] = {  # scheme of the data -> app, scre
     "tel": (DIALER, "keypad", "number"),
 }
 VIEWS = ("android.intent.action.VIEW", "android.intent.action.SENDTO", "android.intent.action.DIAL")
+SETTINGS_PAGES = {
+    "android.settings.WIFI_SETTINGS": "network",
+    "android.settings.DATA_ROAMING_SETTINGS": "network",
+    "android.settings.AIRPLANE_MODE_SETTINGS": "settings",
+}
 SEND = "android.intent.action.SEND"
 
 
@@ -55,5 +60,5 @@ def resolve(device: EmulatedDevice, intent: Intent, target: str, now: Moment) ->
         device.share(intent.extras.get("android.intent.extra.TITLE") or "Share", now)
         return True
     if intent.action.startswith("android.settings."):
-        return device.launch(SETTINGS, now)
+        return device.launch(SETTINGS, now, SETTINGS_PAGES.get(intent.action))
     return False

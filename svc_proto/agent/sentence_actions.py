@@ -1,0 +1,333 @@
+"""Actions of plain sentences: the tools that run, and the text of the answer.
+
+Acts go through the toolbox, as a model's calls do: with its approvals, events and stored rows. Names of apps and
+contacts are looked up first; an act is made only if exactly one matches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import TypeAlias
+
+from svc_proto.agent.sentences import PhoneSetting, Sentence, SentenceIntent, SentenceParser
+from svc_proto.basics.errors import ToolError
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.phone_control import PhoneControl
+
+__all__ = ["PLAIN_TOOLS", "SentenceActions", "ToolRunner"]
+
+ToolRunner: TypeAlias = "Callable[[str, Mapping[str, object]], Flow[str]]"
+"""Runs a tool and returns its result; the result of a failed call begins with `error: `."""
+
+FAILED = "error: "
+MAX_NAMES = 8  # names in a question which one is meant
+MAX_NAME_WORDS = 4  # of a contact at the start of a text
+MAX_CONTACTS = 20  # of one search
+SEPARATORS = " ,:;"
+_WORD = re.compile(r"\w+")
+NUMBER = re.compile(r"\+?[0-9][0-9 ()./-]{1,24}")
+
+PLAIN_TOOLS: Mapping[SentenceIntent, tuple[str, Mapping[str, object]]] = {
+    SentenceIntent.BACK: ("phone_press_key", {"key": "back"}),
+    SentenceIntent.HOME: ("phone_press_key", {"key": "home"}),
+    SentenceIntent.RECENTS: ("phone_press_key", {"key": "recents"}),
+    SentenceIntent.NOTIFICATIONS: ("phone_press_key", {"key": "notifications"}),
+    SentenceIntent.QUICK_SETTINGS: ("phone_press_key", {"key": "quick_settings"}),
+    SentenceIntent.LOCK: ("phone_press_key", {"key": "lock_screen"}),
+    SentenceIntent.MEDIA_PLAY: ("phone_media", {"action": "play"}),
+    SentenceIntent.MEDIA_PAUSE: ("phone_media", {"action": "pause"}),
+    SentenceIntent.MEDIA_NEXT: ("phone_media", {"action": "next"}),
+    SentenceIntent.MEDIA_PREVIOUS: ("phone_media", {"action": "previous"}),
+    SentenceIntent.VOLUME_UP: ("phone_media", {"action": "volume_up"}),
+    SentenceIntent.VOLUME_DOWN: ("phone_media", {"action": "volume_down"}),
+}
+"""Acts without slots."""
+
+SLOT_TOOLS: Mapping[SentenceIntent, tuple[str, str]] = {
+    SentenceIntent.SCROLL: ("phone_scroll", "direction"),
+    SentenceIntent.SWIPE: ("phone_swipe", "direction"),
+    SentenceIntent.TAP: ("phone_tap_text", "text"),
+    SentenceIntent.TYPE: ("phone_type", "text"),
+    SentenceIntent.CLIPBOARD_WRITE: ("phone_clipboard_write", "text"),
+}
+"""Acts with one slot, which is an argument of the same name."""
+
+SHOWN_TOOLS: Mapping[SentenceIntent, str] = {
+    SentenceIntent.SCREENSHOT: "phone_screenshot",
+    SentenceIntent.READ_SCREEN: "phone_screen",
+    SentenceIntent.CURRENT_APP: "phone_current_app",
+    SentenceIntent.LIST_APPS: "phone_get_apps",
+    SentenceIntent.LOCATION: "phone_location",
+    SentenceIntent.PING: "phone_ping",
+    SentenceIntent.CLIPBOARD_READ: "phone_clipboard_read",
+}
+"""Tools whose result is the answer."""
+
+PAGES: Mapping[PhoneSetting, str] = {
+    PhoneSetting.WIFI: "WIFI_SETTINGS",
+    PhoneSetting.BLUETOOTH: "BLUETOOTH_SETTINGS",
+    PhoneSetting.MOBILE_DATA: "DATA_ROAMING_SETTINGS",
+    PhoneSetting.AIRPLANE: "AIRPLANE_MODE_SETTINGS",
+    PhoneSetting.LOCATION: "LOCATION_SOURCE_SETTINGS",
+    PhoneSetting.DO_NOT_DISTURB: "ZEN_MODE_SETTINGS",
+    PhoneSetting.DARK_THEME: "DARK_THEME_SETTINGS",
+    PhoneSetting.BATTERY_SAVER: "BATTERY_SAVER_SETTINGS",
+    PhoneSetting.NFC: "NFC_SETTINGS",
+}
+"""Pages of Android's settings, of the intents `android.settings.…` (android.provider.Settings)."""
+
+APP_KINDS: Mapping[str, tuple[str, ...]] = {
+    "mail": ("com.google.android.gm", "com.android.email", "com.samsung.android.email.provider", "com.fsck.k9"),
+    "messages": ("com.google.android.apps.messaging", "com.android.messaging", "com.samsung.android.messaging"),
+    "browser": ("com.android.chrome", "org.mozilla.firefox", "com.sec.android.app.sbrowser", "com.android.browser"),
+    "settings": ("com.android.settings",),
+    "maps": ("com.google.android.apps.maps", "net.osmand.plus", "app.organicmaps"),
+    "camera": (
+        "com.google.android.GoogleCamera",
+        "com.android.camera2",
+        "com.android.camera",
+        "com.sec.android.app.camera",
+    ),
+    "music": ("com.google.android.apps.youtube.music", "com.spotify.music", "com.android.music"),
+    "phone": ("com.google.android.dialer", "com.android.dialer", "com.samsung.android.dialer"),
+    "calendar": ("com.google.android.calendar", "com.android.calendar", "com.samsung.android.calendar"),
+    "clock": ("com.google.android.deskclock", "com.android.deskclock", "com.sec.android.app.clockpackage"),
+    "notes": ("com.google.android.keep", "com.samsung.android.app.notes"),
+    "photos": ("com.google.android.apps.photos", "com.sec.android.gallery3d", "com.android.gallery3d"),
+    "contacts": ("com.google.android.contacts", "com.android.contacts", "com.samsung.android.app.contacts"),
+    "files": ("com.google.android.apps.nbu.files", "com.google.android.documentsui", "com.android.documentsui"),
+    "calculator": ("com.google.android.calculator", "com.android.calculator2"),
+    "store": ("com.android.vending", "org.fdroid.fdroid"),
+    "weather": ("com.google.android.apps.weather",),
+}
+"""Packages of common apps, for phones whose labels are in another language than the sentence."""
+
+
+class SentenceActions:
+    """Executor of sentences on the paired phone."""
+
+    def __init__(self, phone: PhoneControl, parser: SentenceParser) -> None:
+        self._phone = phone
+        self.parser = parser
+
+    def run(self, sentence: Sentence, call: ToolRunner, show: Callable[[str, str], str]) -> Flow[str]:
+        """Run the action of a sentence and return the answer. `show` renders the result of a tool for people."""
+        intent, slots = sentence.intent, sentence.slots
+        try:
+            if intent in SHOWN_TOOLS:
+                name = SHOWN_TOOLS[intent]
+                return show(name, (yield from call(name, {})))
+            if intent in PLAIN_TOOLS:
+                return (yield from self._act(sentence, call, *PLAIN_TOOLS[intent]))
+            if intent in SLOT_TOOLS:
+                name, slot = SLOT_TOOLS[intent]
+                return (yield from self._act(sentence, call, name, {slot: slots[slot]}))
+            return (yield from _FLOWS[intent](self, sentence, call))
+        except ToolError as error:
+            return self._reply(sentence, "failed", reason=error.message)
+
+    def _act(
+        self,
+        sentence: Sentence,
+        call: ToolRunner,
+        name: str,
+        given: Mapping[str, object],
+        done: str = "",
+    ) -> Flow[str]:
+        """Run a tool and return `done`, the usual reply, or the reason of its failure."""
+        problem = yield from self._try(sentence, call, name, given)
+        return problem or done or self._reply(sentence, "done")
+
+    def _try(self, sentence: Sentence, call: ToolRunner, name: str, given: Mapping[str, object]) -> Flow[str]:
+        """Run a tool and return the answer that reports its failure; empty if it has none."""
+        result = yield from call(name, given)
+        if not result.startswith(FAILED):
+            return ""
+        return self._reply(sentence, "failed", reason=result.removeprefix(FAILED).partition("\n")[0])
+
+    def _open_app(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        name = sentence.slots["app"]
+        rows = yield from self._rows("GET", "/get_apps", {}, "apps")
+        apps = {row.text("package"): row.text("label") or row.text("package") for row in rows}
+        found = self._matching_apps(name, apps)
+        if len(found) != 1:
+            key = "which_app" if found else "no_app"
+            return self._reply(sentence, key, name=name, found=_listed(apps[each] for each in found))
+        done = self._reply(sentence, "opened", name=apps[found[0]])
+        return (yield from self._act(sentence, call, "phone_open_app", {"package": found[0]}, done))
+
+    def _matching_apps(self, name: str, apps: Mapping[str, str]) -> list[str]:
+        """Return the packages that a name means: by label, by kind, then by a part of a label."""
+        plain = name.casefold()
+        kinds = self.parser.kinds_of(name)
+        synonyms = {word for kind in kinds for word in self.parser.words(kind)}
+        known = {package for kind in kinds for package in APP_KINDS.get(kind, ())}
+        labels = {package: label.casefold() for package, label in apps.items()}
+        return (
+            [package for package, label in labels.items() if plain in (label, package)]
+            or [package for package, label in labels.items() if package in known or label in synonyms]
+            or [package for package, label in labels.items() if plain in label.split()]
+            or [package for package, label in labels.items() if plain in label]
+        )
+
+    def _call(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        name = sentence.slots["name"]
+        number, problem = (name, "") if NUMBER.fullmatch(name) else (yield from self._number_of(sentence, name))
+        if problem:
+            return problem
+        return (yield from self._act(sentence, call, "phone_call", {"number": number}))
+
+    def _send_text(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        name, message = sentence.slots.get("name", ""), sentence.slots.get("message", "")
+        if not name:
+            name, message = yield from self._split(sentence.slots.get("rest", ""))
+        if not message:
+            return self._reply(sentence, "no_message", name=name or "Ada")
+        number, problem = (name, "") if NUMBER.fullmatch(name) else (yield from self._number_of(sentence, name))
+        if problem:
+            return problem
+        return (yield from self._act(sentence, call, "phone_send_sms", {"to": number, "body": message}))
+
+    def _split(self, rest: str) -> Flow[tuple[str, str]]:
+        """Split a name and a message that stand beside each other: the longest start that is a contact."""
+        words = rest.split()
+        spaced = len(words) > 1 or rest.isascii()
+        pieces = words if spaced else list(rest)
+        glue = " " if spaced else ""
+        for count in range(min(len(pieces), MAX_NAME_WORDS), 0, -1):
+            name = glue.join(pieces[:count]).strip(SEPARATORS)
+            if NUMBER.fullmatch(name) or (yield from self._contacts(name)):
+                return name, glue.join(pieces[count:]).lstrip(SEPARATORS)
+        return (pieces[0].rstrip(SEPARATORS) if pieces else ""), glue.join(pieces[1:])
+
+    def _find_contact(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        rows = yield from self._contacts(sentence.slots["name"])
+        if not rows:
+            return self._reply(sentence, "no_contact", name=sentence.slots["name"])
+        return "\n".join(
+            f"{row.text('name')}: {_listed(phone.text('number') for phone in row.objects('phones'))}" for row in rows
+        )
+
+    def _number_of(self, sentence: Sentence, name: str) -> Flow[tuple[str, str]]:
+        """Return the number of the only contact of this name, or the answer that explains why there is none."""
+        rows = yield from self._contacts(name)
+        exact = [row for row in rows if row.text("name").casefold() == name.casefold()]
+        rows = exact or rows
+        if len(rows) != 1:
+            key = "which_contact" if rows else "no_contact"
+            return "", self._reply(sentence, key, name=name, found=_listed(row.text("name") for row in rows))
+        return rows[0].objects("phones")[0].text("number"), ""
+
+    def _contacts(self, name: str) -> Flow[list[JsonObject]]:
+        """Return the contacts with a number whose names have all words of a name."""
+        given = {"query": name, "limit": MAX_CONTACTS}
+        rows = yield from self._rows("POST", "/search_contacts", given, "contacts")
+        words = _words_of(name)
+        return [row for row in rows if row.objects("phones") and words <= _words_of(row.text("name"))]
+
+    def _remember(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        given = {"action": "add", "target": "memory", "content": sentence.slots["text"]}
+        return (yield from self._act(sentence, call, "memory", given))
+
+    def _timer(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        seconds = int(sentence.slots["minutes"]) * 60
+        extras = {"android.intent.extra.alarm.LENGTH": seconds, "android.intent.extra.alarm.SKIP_UI": True}
+        given = {"action": "android.intent.action.SET_TIMER", "extras": extras}
+        return (yield from self._act(sentence, call, "phone_send_intent", given))
+
+    def _set(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        """Open the page of a setting, press its switch unless it has the wanted state, and look at it again."""
+        setting = PhoneSetting(sentence.slots["setting"])
+        given = {"action": f"android.settings.{PAGES[setting]}"}
+        problem = yield from self._try(sentence, call, "phone_send_intent", given)
+        if problem:
+            return problem
+        switch = yield from self._switch(setting)
+        if switch is None:
+            return self._reply(sentence, "no_switch")
+        name, wanted = self.parser.words(setting.value)[0], sentence.slots.get("state")
+        node, is_on = switch
+        if wanted is None:
+            return self._state_reply(sentence, "setting_is", name, is_on=is_on)
+        if is_on is (wanted == "on"):
+            return self._state_reply(sentence, "already", name, is_on=is_on)
+        problem = yield from self._try(sentence, call, "phone_tap", {"nodeId": node})
+        if problem:
+            return problem
+        after = yield from self._switch(setting)
+        done = after is not None and after[1] is (wanted == "on")
+        return self._state_reply(sentence, "toggled" if done else "not_toggled", name, is_on=wanted == "on")
+
+    def _state_reply(self, sentence: Sentence, key: str, name: str, *, is_on: bool) -> str:
+        state = self._reply(sentence, "state_on" if is_on else "state_off")
+        return self._reply(sentence, key, setting=name, state=state)
+
+    def _switch(self, setting: PhoneSetting) -> Flow[tuple[str, bool] | None]:
+        """Return the node and the state of the switch that the screen shows for a setting.
+
+        Stock phones report the state of a node only when it is described (wire bridge 3.4).
+        """
+        nodes = yield from self._rows("GET", "/screen", {"include_bounds": True}, "nodes")
+        switches = [node for node in nodes if _is_switch(node)]
+        words = self.parser.words(setting.value)
+        named = [node for node in switches if _names(node, words)] or [
+            node for node in switches if any(_is_beside(node, label) for label in nodes if _names(label, words))
+        ]
+        if not named:
+            return None
+        identity = named[0].text("nodeId")
+        described = yield from self._phone.call("POST", "/describe_node", {"nodeId": identity})
+        return identity, described.body.get("checked") is True
+
+    def _rows(self, method: str, path: str, given: Mapping[str, object], key: str) -> Flow[list[JsonObject]]:
+        answer = yield from self._phone.call(method, path, given)
+        body = JsonObject.of(answer.body)
+        if answer.status >= 400:
+            raise ToolError(body.text("error") or str(answer.status))
+        return body.objects(key)
+
+    def _reply(self, sentence: Sentence, key: str, **values: str) -> str:
+        return self.parser.reply(sentence.language, key, **values)
+
+
+def _words_of(name: str) -> set[str]:
+    """Return the words of a name in lower case; of a name in a script without blanks, its letters."""
+    words = _WORD.findall(name.casefold())
+    return set(words if name.isascii() or len(words) > 1 or name[:1].isupper() else name)
+
+
+def _is_switch(node: JsonObject) -> bool:
+    return node.text("className").rpartition(".")[2] in ("Switch", "ToggleButton", "CheckBox", "CompoundButton")
+
+
+def _names(node: JsonObject, words: tuple[str, ...]) -> bool:
+    """Report whether a node's text is one of these words, or begins or ends with it."""
+    texts = (node.text("text").casefold(), node.text("contentDescription").casefold())
+    return any(text and (text.startswith(word) or text.endswith(word)) for text in texts for word in words)
+
+
+def _is_beside(switch: JsonObject, label: JsonObject) -> bool:
+    """Report whether the middle of a switch is at the height of a label."""
+    mine, theirs = switch.get_object("bounds"), label.get_object("bounds")
+    top, bottom = mine.integer("top") or 0, mine.integer("bottom") or 0
+    middle = (top + bottom) // 2
+    return (theirs.integer("top") or 0) <= middle <= (theirs.integer("bottom") or 0)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(islice(names, MAX_NAMES))
+
+
+_FLOWS: Mapping[SentenceIntent, Callable[[SentenceActions, Sentence, ToolRunner], Flow[str]]] = {
+    SentenceIntent.OPEN_APP: SentenceActions._open_app,
+    SentenceIntent.CALL: SentenceActions._call,
+    SentenceIntent.SEND_TEXT: SentenceActions._send_text,
+    SentenceIntent.FIND_CONTACT: SentenceActions._find_contact,
+    SentenceIntent.REMEMBER: SentenceActions._remember,
+    SentenceIntent.TIMER: SentenceActions._timer,
+    SentenceIntent.TOGGLE: SentenceActions._set,
+    SentenceIntent.CHECK_SETTING: SentenceActions._set,
+}

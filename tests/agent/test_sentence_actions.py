@@ -1,0 +1,249 @@
+"""Actions of plain sentences on a simulated phone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import pytest
+
+from clients.phone.emulator import EmulatedPhone
+from clients.phone.emulator.environment import Contact, PhoneNumber
+from svc_proto.agent.builtin_agent import GREETING
+from svc_proto.agent.interface import TurnOutcome
+from svc_proto.agent.sentence_actions import SentenceActions
+from svc_proto.agent.sentences import Sentence, SentenceIntent
+from svc_proto.engine.flow import Flow
+from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
+from tests.agent.harness import AgentHarness
+
+WORDS = {"wifi": ("wi-fi",), "airplane": ("airplane mode",), "mail": ("mail", "post"), "nfc": ("nfc",)}
+
+
+class ScriptedParser:
+    """Parser of scripted sentences: `open_app app=Mail` is that intent with that slot."""
+
+    def parse(self, text: str) -> Sentence | None:
+        name, *slots = text.split(" | ")
+        if name not in [intent.value for intent in SentenceIntent]:
+            return None
+        return Sentence(SentenceIntent(name), "xx", dict(slot.split("=", 1) for slot in slots))
+
+    def nearest(self, text: str) -> tuple[str, tuple[str, ...]]:
+        return "xx", ("back", "home")
+
+    def examples(self, language: str) -> tuple[str, ...]:
+        return ("one", "two")
+
+    def reply(self, language: str, key: str, **values: str) -> str:
+        return " ".join((key, *values.values()))
+
+    def words(self, key: str) -> tuple[str, ...]:
+        return WORDS.get(key, ())
+
+    def kinds_of(self, text: str) -> tuple[str, ...]:
+        return ("mail",) if text == "Courrier" else ()
+
+
+@pytest.fixture
+def world() -> AgentHarness:
+    return AgentHarness(phone=True, sentences=ScriptedParser())
+
+
+def say(world: AgentHarness, text: str, *choices: str) -> str:
+    """Return the answer to a sentence; `choices` answer the approval requests."""
+    world.host.events.clear()
+    world.host.choices = list(choices)
+    assert world.command(text) == TurnOutcome()
+    return world.host.text
+
+
+def calls(world: AgentHarness) -> list[tuple[str, Mapping[str, object]]]:
+    return [(event.call.name, event.call.args) for event in world.host.finished]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("gibberish", "nearest\n- back\n- home"),
+        ("help", "help\n- one\n- two"),
+        ("greeting", GREETING),
+        ("tools", "These tools are there:"),
+        ("memory", "memory (0%"),
+    ],
+)
+def test_sentences_that_need_no_phone(text: str, answer: str) -> None:
+    world = AgentHarness(sentences=ScriptedParser())
+    assert say(world, text).startswith(answer)
+    assert not calls(world)
+
+
+def test_sentence_needs_two_model_calls(world: AgentHarness) -> None:
+    assert world.command("back", max_calls=1) == TurnOutcome(finish="length")
+    assert not calls(world)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        ("back", "phone_press_key", {"key": "back"}),
+        ("scroll | direction=down", "phone_scroll", {"direction": "down"}),
+        ("type | text=Hello", "phone_type", {"text": "Hello"}),
+        ("screenshot", "phone_screenshot", {}),
+        ("remember | text=Likes tea", "memory", {"action": "add", "target": "memory", "content": "Likes tea"}),
+    ],
+)
+def test_one_call(world: AgentHarness, text: str, name: str, arguments: Mapping[str, object]) -> None:
+    say(world, text)
+    assert calls(world) == [(name, arguments)]
+
+
+def test_result_and_failure_are_answered(world: AgentHarness) -> None:
+    assert "MEDIA:" in say(world, "screenshot")
+    assert say(world, "home") == "done"
+    assert say(world, "tap | text=Nowhere").startswith("failed ")
+    assert say(world, "current_app").startswith("`phone_current_app` answered:")
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("Mail", "mail"),
+        ("mail", "mail"),
+        ("Courrier", "mail"),
+        ("Sett", "settings"),
+        ("com.android.settings", "settings"),
+    ],
+)
+def test_app_is_opened_by_its_label_its_kind_or_a_part(world: AgentHarness, name: str, package: str) -> None:
+    assert say(world, f"open_app | app={name}").startswith("opened ")
+    ((tool, arguments),) = calls(world)
+    assert (tool, package in str(arguments["package"])) == ("phone_open_app", True)
+
+
+def test_app_that_is_unknown_or_ambiguous_is_not_opened(world: AgentHarness) -> None:
+    assert say(world, "open_app | app=Nothing").startswith("no_app Nothing")
+    assert say(world, "open_app | app=a").startswith("which_app a ")
+    assert not calls(world)
+
+
+@pytest.mark.parametrize(
+    "text", ["send_text | name=ada | message=I am late", "send_text | rest=Ada Lovelace: I am late"]
+)
+def test_text_message_asks_for_approval(world: AgentHarness, text: str) -> None:
+    assert say(world, text, "once") == "done"
+    ((name, arguments),) = calls(world)
+    assert (name, arguments["body"]) == ("phone_send_sms", "I am late")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("send_text | rest=Ada", "no_message Ada"),
+        ("send_text", "no_message Ada"),
+        ("send_text | rest=Zed I am late", "no_contact Zed"),
+        ("send_text | name=Zed | message=Hi", "no_contact Zed"),
+        ("call | name=Known", "no_contact Known"),
+        ("call | name=b", "no_contact b"),
+        ("find_contact | name=Zed", "no_contact Zed"),
+        ("find_contact | name=bo", "Bo Peep: +15550102"),
+    ],
+)
+def test_no_act_without_one_contact_and_a_message(world: AgentHarness, text: str, answer: str) -> None:
+    assert say(world, text).strip() == answer
+    assert not calls(world)
+
+
+def test_contact_that_is_ambiguous_is_asked_for() -> None:
+    backend = EmulatedPhone()
+    phones = (PhoneNumber("+15550199"),)
+    backend.device.contacts = tuple(Contact(n, name, phones) for n, name in enumerate(("Ada A", "Ada B", "Ada")))
+    world = AgentHarness(phone=True, backend=backend, sentences=ScriptedParser())
+    assert say(world, "call | name=ada", "once") == "done"  # the whole name of one
+    backend.device.contacts = backend.device.contacts[:2]
+    assert say(world, "call | name=ada") == "which_contact ada Ada A, Ada B"
+    backend.device.contacts = (Contact(1, "\u5f20\u4e09", phones),)
+    assert say(world, "send_text | rest=\u5f20\u4e09\u6211\u8fdf\u5230\u4e86", "once") == "done"
+    assert calls(world)[0][1]["body"] == "\u6211\u8fdf\u5230\u4e86"
+
+
+@pytest.mark.parametrize("name", ["+1 555 0177", "555-0177"])
+def test_number_is_called_as_it_is(world: AgentHarness, name: str) -> None:
+    assert say(world, f"call | name={name}", "once") == "done"
+    assert calls(world) == [("phone_call", {"number": name})]
+
+
+def test_text_to_a_number(world: AgentHarness) -> None:
+    assert say(world, "send_text | rest=5550177 I am late", "once") == "done"
+    ((name, arguments),) = calls(world)
+    assert (name, arguments) == ("phone_send_sms", {"to": "5550177", "body": "I am late"})
+
+
+def test_timer(world: AgentHarness) -> None:
+    say(world, "timer | minutes=5", "once")
+    ((name, arguments),) = calls(world)
+    assert name == "phone_send_intent"
+    assert arguments["extras"] == {"android.intent.extra.alarm.LENGTH": 300, "android.intent.extra.alarm.SKIP_UI": True}
+
+
+def test_setting_is_switched_once(world: AgentHarness) -> None:
+    assert say(world, "toggle | setting=wifi | state=off", "session") == "toggled wi-fi state_off"
+    assert [name for name, _ in calls(world)] == ["phone_send_intent", "phone_tap"]
+    assert say(world, "toggle | setting=wifi | state=off", "once") == "already wi-fi state_off"
+    assert say(world, "check_setting | setting=wifi", "once") == "setting_is wi-fi state_off"
+    assert say(world, "toggle | setting=airplane | state=on", "once") == "toggled airplane mode state_on"
+
+
+def test_setting_without_a_switch_or_without_consent(world: AgentHarness) -> None:
+    assert say(world, "toggle | setting=wifi | state=off").startswith("failed ")
+    assert say(world, "toggle | setting=nfc | state=on", "once") == "no_switch"
+
+
+def test_failure_of_the_phone_is_answered() -> None:
+    world = AgentHarness(relay=True, sentences=ScriptedParser())
+    assert say(world, "open_app | app=Mail").startswith("failed ")
+
+
+class CannedPhone:
+    """Phone whose page of settings has two switches beside their labels; `states` are those of the second, in turn."""
+
+    def __init__(self, *states: bool) -> None:
+        self.states = list(states)
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
+        yield from ()
+        if path == "/describe_node":
+            assert arguments == {"nodeId": "s2"}
+            return PhoneResponse(200, {"checked": self.states.pop(0)})
+        rows = (("l1", "TextView", "NFC", 0), ("s1", "Switch", "", 0), ("l2", "TextView", "Use Wi-Fi", 90))
+        nodes = [
+            {
+                "nodeId": node,
+                "className": f"android.widget.{kind}",
+                "text": text,
+                "bounds": {"top": y, "bottom": y + 80},
+            }
+            for node, kind, text, y in (*rows, ("s2", "Switch", "", 100))
+        ]
+        return PhoneResponse(200, {"nodes": nodes})
+
+
+@pytest.mark.parametrize(
+    ("states", "tap", "answer"),
+    [
+        ((False, True), "{}", "toggled wi-fi state_on"),
+        ((False, False), "{}", "not_toggled wi-fi state_on"),
+        ((False,), "error: denied\nadvice for a model", "failed denied"),
+        ((True,), "", "already wi-fi state_on"),
+    ],
+)
+def test_switch_beside_its_label(states: tuple[bool, ...], tap: str, answer: str) -> None:
+    def call(name: str, arguments: Mapping[str, object]) -> Flow[str]:
+        yield from ()
+        return tap if name == "phone_tap" else "{}"
+
+    actions = SentenceActions(cast("PhoneControl", CannedPhone(*states)), ScriptedParser())
+    sentence = Sentence(SentenceIntent.TOGGLE, "xx", {"setting": "wifi", "state": "on"})
+    with pytest.raises(StopIteration) as stop:
+        next(actions.run(sentence, call, lambda name, result: result))
+    assert stop.value.value == answer

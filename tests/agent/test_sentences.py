@@ -1,0 +1,24 @@
+"""Intents of plain sentences: each has an action."""
+
+from __future__ import annotations
+
+from svc_proto.agent import sentence_actions
+from svc_proto.agent.sentences import PhoneSetting, SentenceIntent
+
+WITHOUT_PHONE = {SentenceIntent.GREETING, SentenceIntent.HELP, SentenceIntent.TOOLS, SentenceIntent.MEMORY}
+
+
+def test_every_intent_has_one_action() -> None:
+    tables = (
+        sentence_actions.PLAIN_TOOLS,
+        sentence_actions.SLOT_TOOLS,
+        sentence_actions.SHOWN_TOOLS,
+        sentence_actions._FLOWS,
+    )
+    found = [intent for table in tables for intent in table]
+    assert {*found, *WITHOUT_PHONE} == set(SentenceIntent)
+    assert len(found) == len(SentenceIntent) - len(WITHOUT_PHONE)
+
+
+def test_every_setting_has_a_page() -> None:
+    assert set(sentence_actions.PAGES) == set(PhoneSetting)
