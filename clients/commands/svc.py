@@ -48,6 +48,7 @@ Shell completion (bash; zsh and fish likewise):
         "restore": ("clients.commands.backup:restore", "Restore a backup."),
         "db": ("clients.commands.db:main", "Copy or upgrade the database."),
         "mcp": ("clients.commands.mcp:main", "Connect MCP clients (Claude Code, Cursor, ...) to the phone."),
+        "message": ("clients.commands.message:main", "Send a message to the owner's phone."),
         "key": ("clients.commands.key:main", "Replace the key of the API server."),
         "relay": ("clients.commands.svc:relay", "Change settings of the running relay."),
     },

@@ -36,12 +36,13 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
         """GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
         GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register, POST /pairing/approve,
         POST /pairing/mint, POST /media/register, GET /media/inspect, GET /media/inspect/{token},
-        GET /metrics, GET /mcp/questions/{code}, POST /mcp/questions/{code}""",
+        GET /metrics, GET /mcp/questions/{code}, POST /mcp/questions/{code}, POST /phone/message, GET /phone/replies,
+        GET /phone/outbound, DELETE /phone/outbound""",
     ),
     "this host, or a session": (
         "in   401  401  401  401  401  in   in   401",
         """GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /notifications/recent,
-        GET /openapi.json, GET /docs""",
+        GET /openapi.json, GET /docs, GET /phone/threads""",
     ),
     "a session": (
         "401  401  401  401  401  401  in   in   401",
@@ -79,7 +80,8 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
 CHANNEL_ACCESS: dict[str, tuple[str, str]] = {
     "whoever has signed in": (
         "auth auth 403  403  auth auth in   in   auth",
-        "system ping, chat chat.send, notifications notification.posted",
+        """system ping, chat chat.send, notifications notification.posted, proactive proactive.subscribe,
+        proactive proactive.unsubscribe, proactive proactive.cancel, proactive proactive.reply""",
     ),
     "a session with bridge": (
         "auth auth 403  403  auth auth grant in  auth",

@@ -18,10 +18,12 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.request_origin import TrustedProxies
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server_channel import ServerChannel
+from svc_proto.engine.sync import Condition
 from svc_proto.facts import Accepted, Failure, FailureKind
 from svc_proto.machines.bridge_commands import BridgeCommands
 from svc_proto.machines.inbox import NotificationBuffer
 from svc_proto.machines.log_throttle import LogThrottle
+from svc_proto.machines.owner_messages import OwnerMessages
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, PairedSessionRegistry
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
@@ -46,7 +48,7 @@ from svc_proto.relay.local_access import LocalAuthorizer
 from svc_proto.relay.media.media_service import MediaService
 from svc_proto.relay.metrics import relay_metrics
 from svc_proto.relay.oauth.issuer import challenge_headers
-from svc_proto.relay.routes import device_control, inbox, mcp, media, pairing, sessions, status
+from svc_proto.relay.routes import device_control, inbox, mcp, media, owner_messages, pairing, sessions, status
 from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay.terminals.shells import ShellLauncher
 from svc_proto.relay.terminals.terminal_channel import Terminal
@@ -98,6 +100,7 @@ class Relay:
         self.bridge = BridgeCommands(hide_text=config.hide_typed_text)
         self.phones = PhoneRegistry()
         self.notifications = NotificationBuffer()
+        self.owner_messages = OwnerMessages()
         self.changes = ChangeNotifier()
         self.profiles: list[dict[str, object]] = []
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
@@ -112,6 +115,7 @@ class Relay:
                 *sessions.routes(self),
                 *media.routes(self),
                 *inbox.routes(self),
+                *owner_messages.routes(self),
                 *device_control.routes(self),
                 *mcp.routes(self),
                 *OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(RelayAccess.LOOPBACK_OR_BEARER),
@@ -139,6 +143,7 @@ class Relay:
         )
         self._monitor.bind(engine, self._admission, lambda: relay_metrics(self))
         self._records = SessionRecords(engine, self.sessions, shared=self.config.shares_home)
+        self.owner_replied = Condition(engine)
         self.shells = ShellLauncher(engine, self.config)
         self.media = MediaService(engine, self.config, self.coordinator.broadcast)
         self._session_timer = engine.timers.timer(self.expire_sessions)
@@ -355,6 +360,7 @@ class Relay:
             del self._sockets[session.token_hash][client.number]
             if not self._sockets[session.token_hash]:
                 del self._sockets[session.token_hash]
+            self.owner_messages.unsubscribe(client.number)
             self.remove_phone(client.number)
 
     def register_phone(

@@ -264,6 +264,61 @@ class TuiResizeJson(TypedDict, total=False):
     rows: Cells
 
 
+# --- proactive ------------------------------------------------------------------------------------------------------
+
+
+class MessageIdJson(TypedDict, total=False):
+    """A message to the owner."""
+
+    message_id: str
+
+
+class OwnerReplyJson(TypedDict, total=False):
+    """A reply of the owner."""
+
+    text: str
+    chat_id: str
+    reply_to: str
+    message_id: str
+    ts: object
+    client_msg_id: str
+
+
+class MomentJson(TypedDict):
+    """The relay's clock."""
+
+    ts: UnixTime
+
+
+class PhoneMessageJson(TypedDict, total=False):
+    """A message to the owner; `sent_at` is in ms."""
+
+    message_id: Required[str]
+    chat_id: Required[str]
+    text: Required[str]
+    title: Required[str | None]
+    surfacing: Required[Literal["notification", "inbox", "session"] | None]
+    reply_to: Required[str | None]
+    metadata: Required[dict[str, object] | None]
+    sent_at: Required[int]
+    queued_delivery: Literal[True]
+
+
+class BacklogCompleteJson(TypedDict):
+    """All queued messages were delivered."""
+
+    count: int
+    ts: UnixTime
+
+
+class ReplyAckJson(TypedDict):
+    """Acknowledgement of a reply."""
+
+    client_msg_id: object
+    status: Literal["accepted", "rejected"]
+    ts: UnixTime
+
+
 CLIENT_MESSAGES: Mapping[str, type] = {
     "system auth": AuthJson,
     "system ping": PingJson,
@@ -281,6 +336,10 @@ CLIENT_MESSAGES: Mapping[str, type] = {
     "tui tui.rpc.request": TuiRpcJson,
     "tui tui.resize": TuiResizeJson,
     "tui tui.detach": AnyObjectJson,
+    "proactive proactive.subscribe": AnyObjectJson,
+    "proactive proactive.unsubscribe": AnyObjectJson,
+    "proactive proactive.cancel": MessageIdJson,
+    "proactive proactive.reply": OwnerReplyJson,
 }
 """Messages from clients, by channel and type."""
 
@@ -301,5 +360,9 @@ SERVER_MESSAGES: Mapping[str, type] = {
     "tui tui.error": TuiErrorJson,
     "tui tui.rpc.response": TuiRpcJson,
     "tui tui.rpc.event": TuiRpcJson,
+    "proactive proactive.subscribed": MomentJson,
+    "proactive phone.message": PhoneMessageJson,
+    "proactive proactive.backlog.complete": BacklogCompleteJson,
+    "proactive proactive.reply.ack": ReplyAckJson,
 }
 """Messages from the relay."""

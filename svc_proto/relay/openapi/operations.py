@@ -192,6 +192,21 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
             "List recent notifications of the phones", types.NotificationsJson, query=types.NotificationQueryJson
         ),
     },
+    "Messages to the owner": {
+        "POST /phone/message": OperationDoc(
+            "Send a message to the owner's phones",
+            types.OwnerMessageSentJson,
+            body=types.OwnerMessageJson,
+            error_responses={429: "The owner got 60 messages in the last hour; `Retry-After` has the seconds to wait."},
+            details="Subscribed phones receive it at once. Without one it waits in a queue of 100 messages.",
+        ),
+        "GET /phone/replies": OperationDoc(
+            "Fetch the owner's replies, each once", types.OwnerRepliesJson, query=types.OwnerRepliesQueryJson
+        ),
+        "GET /phone/outbound": OperationDoc("List queued messages to the owner", types.OwnerOutboundJson),
+        "DELETE /phone/outbound": OperationDoc("Drop queued messages to the owner", types.OwnerOutboundDroppedJson),
+        "GET /phone/threads": OperationDoc("List threads of messages to the owner", types.OwnerThreadsJson),
+    },
     "Device Control": {
         f"{method} {path}": OperationDoc(
             COMMANDS[method, path],

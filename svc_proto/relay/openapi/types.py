@@ -368,6 +368,72 @@ class PastedJson(TypedDict):
     swept_stale: NonNegativeInt
 
 
+class OwnerMessageJson(TypedDict, total=False):
+    """A message to the owner. `chat_id` names its thread; `surfacing` selects the place in the app."""
+
+    text: Required[Annotated[str, schema_keywords(minLength=1, maxLength=8000)]]
+    title: str | None
+    chat_id: str | None
+    session_id: str | None
+    surfacing: Literal["notification", "inbox", "session"] | None
+    reply_to: str | None
+    metadata: dict[str, object] | None
+
+
+class OwnerMessageSentJson(TypedDict, total=False):
+    """Delivery of a message: to a phone at once, or queued as one of `buffered`."""
+
+    ok: Required[Literal[True]]
+    delivered: Required[bool]
+    message_id: Required[str]
+    queued: Literal[True]
+    buffered: NonNegativeInt
+
+
+class OwnerRepliesQueryJson(TypedDict, total=False):
+    """Time to wait for a reply."""
+
+    timeout: Annotated[int, schema_keywords(minimum=0), "s, at most 30; 0 if absent"]
+
+
+class OwnerRepliesJson(TypedDict):
+    """Replies of the owner, oldest first."""
+
+    ok: Literal[True]
+    replies: list[dict[str, object]]
+    count: NonNegativeInt
+
+
+class OwnerOutboundJson(TypedDict):
+    """Messages that wait for a phone, oldest first."""
+
+    ok: Literal[True]
+    messages: list[dict[str, object]]
+    count: NonNegativeInt
+
+
+class OwnerOutboundDroppedJson(TypedDict):
+    """Number of dropped messages."""
+
+    ok: Literal[True]
+    deleted: NonNegativeInt
+
+
+class OwnerThreadJson(TypedDict):
+    """A thread of messages."""
+
+    session_id: str | None
+    chat_id: str
+    title: str
+
+
+class OwnerThreadsJson(TypedDict):
+    """Threads, the latest first."""
+
+    ok: Literal[True]
+    threads: list[OwnerThreadJson]
+
+
 class NotificationsJson(TypedDict):
     """Notifications of phones, newest first."""
 

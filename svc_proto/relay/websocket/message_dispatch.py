@@ -13,6 +13,7 @@ from svc_proto.commands import Level
 from svc_proto.relay.change_notifier import NOTIFICATIONS
 from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
 from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
+from svc_proto.relay.websocket.proactive_channel import handle_proactive
 from svc_proto.schema.envelope import Envelope
 
 if TYPE_CHECKING:
@@ -99,4 +100,5 @@ CHANNEL_HANDLERS: dict[str, Callable[[ClientConnection, Envelope], None]] = {
     "terminal": _terminal,
     "tui": _tui,
     "chat": _chat,
+    "proactive": handle_proactive,
 }

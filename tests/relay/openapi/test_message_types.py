@@ -37,6 +37,7 @@ def test_scenario_with_every_message() -> None:
     desktop, phone = book.client(bridge=0), book.pair().phone
     back = book.websocket()
     heard.append(back.auth(session_token=book.pair().token))
+    book.request("POST", "/phone/message", {"text": "Done"})
     for channel, kind, payload in (
         ("system", "ping", {"ts": 1}),
         ("chat", "chat.send", {"text": "hi"}),
@@ -45,6 +46,8 @@ def test_scenario_with_every_message() -> None:
         ("terminal", "terminal.list", {}),
         ("terminal", "terminal.resize", {"cols": "wide"}),
         ("tui", "tui.attach", {}),
+        ("proactive", "proactive.subscribe", {}),
+        ("proactive", "proactive.reply", {"text": "Thanks"}),
     ):
         desktop.send(channel, kind, payload)
     shell, gateway = book.children[-2:]

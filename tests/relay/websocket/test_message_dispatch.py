@@ -18,7 +18,7 @@ def test_non_object_messages_are_ignored(text: str) -> None:
     assert phone.is_open
 
 
-@pytest.mark.parametrize("channel", ["desktop", "proactive", "chat", "", "x" * 1000, None, 5])
+@pytest.mark.parametrize("channel", ["desktop", "chat", "", "x" * 1000, None, 5])
 def test_unknown_channel_is_answered_with_the_same_id(channel: object) -> None:
     phone = RelayHarness().pair().phone
     phone.text(json.dumps({"channel": channel, "type": "tui.attach", "id": "m-7", "payload": {}}))

@@ -1,0 +1,69 @@
+"""Routes of messages to the owner, for programs on the relay's host; phones use the channel `proactive`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.entropy import new_uuid
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route
+from svc_proto.machines.owner_messages import parse_message, parse_wait
+from svc_proto.relay.access import RelayAccess
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["routes"]
+
+
+def routes(relay: Relay) -> list[Route]:
+    """Return the routes of messages to the owner."""
+    view = _OwnerMessageRoutes(relay)
+    local = RelayAccess.LOOPBACK
+    return [
+        Route(method="POST", pattern="/phone/message", access=local, handler=view.post),
+        Route(method="GET", pattern="/phone/replies", access=local, handler=view.replies),
+        Route(method="GET", pattern="/phone/outbound", access=local, handler=view.outbound),
+        Route(method="DELETE", pattern="/phone/outbound", access=local, handler=view.clear),
+        Route(method="GET", pattern="/phone/threads", access=RelayAccess.LOCAL_OR_BEARER, handler=view.threads),
+    ]
+
+
+class _OwnerMessageRoutes:
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+
+    def post(self, request: Request) -> Response:
+        relay, message = self._relay, parse_message(request.json_object())
+        identity = new_uuid(relay.engine.entropy)
+        for number in sorted(relay.owner_messages.subscribers):
+            if not relay.clients[number].has_grant("chat"):
+                relay.owner_messages.unsubscribe(number)
+        payload = relay.owner_messages.post(message, identity, relay.engine.now)
+        if payload is None:
+            buffered = len(relay.owner_messages.outbound())
+            body = {"ok": True, "delivered": False, "queued": True, "buffered": buffered, "message_id": identity}
+            return json_response(200, body)
+        for number in sorted(relay.owner_messages.subscribers):
+            relay.clients[number].send("proactive", "phone.message", payload)
+        return json_response(200, {"ok": True, "delivered": True, "message_id": identity})
+
+    def replies(self, request: Request) -> Flow[Response]:
+        relay = self._relay
+        until = relay.engine.now.mono + parse_wait(request.query.get("timeout"))
+        found = relay.owner_messages.take_replies()
+        while not found and relay.engine.now.mono < until:
+            yield from relay.owner_replied.wait(until)
+            found = relay.owner_messages.take_replies()
+        return json_response(200, {"ok": True, "replies": found, "count": len(found)})
+
+    def outbound(self, request: Request) -> Response:
+        found = self._relay.owner_messages.outbound()
+        return json_response(200, {"ok": True, "messages": found, "count": len(found)})
+
+    def clear(self, request: Request) -> Response:
+        return json_response(200, {"ok": True, "deleted": self._relay.owner_messages.clear()})
+
+    def threads(self, request: Request) -> Response:
+        return json_response(200, {"ok": True, "threads": self._relay.owner_messages.threads()})

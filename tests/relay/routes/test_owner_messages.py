@@ -1,0 +1,55 @@
+"""Messages to the owner: routes for programs of this host."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relay.harness import REMOTE, HttpCall, PairedPhone, RelayHarness
+from tests.support.http_client import Response
+
+
+def answer_of(call: HttpCall) -> Response:
+    assert call.answer is not None
+    return call.answer
+
+
+def post(book: RelayHarness, text: str = "Backup done") -> dict[str, object]:
+    answer = book.request("POST", "/phone/message", {"text": text})
+    assert answer.status == 200
+    return dict(answer.json)
+
+
+def test_reply_ends_a_waiting_request(book: RelayHarness, paired: PairedPhone) -> None:
+    call = book.call("GET", "/phone/replies?timeout=30")
+    book.after(5)
+    paired.phone.send("proactive", "proactive.reply", {"text": "Thanks", "client_msg_id": "k1"}, "p-2")
+    ack = paired.phone.only()
+    assert (ack["type"], ack["id"]) == ("proactive.reply.ack", "p-2")
+    assert ack["payload"] == {"client_msg_id": "k1", "status": "accepted", "ts": book.now.wall}
+    assert [reply["text"] for reply in answer_of(call).json["replies"]] == ["Thanks"]
+
+
+def test_request_for_replies_ends_without_one(book: RelayHarness, paired: PairedPhone) -> None:
+    assert book.request("GET", "/phone/replies").json == {"ok": True, "replies": [], "count": 0}
+    call = book.call("GET", "/phone/replies?timeout=30")
+    paired.phone.send("proactive", "proactive.reply", {"text": ""}, "p")
+    assert paired.phone.only()["payload"]["status"] == "rejected"
+    book.after(30)
+    assert answer_of(call).json["count"] == 0
+
+
+def test_threads(book: RelayHarness, paired: PairedPhone) -> None:
+    post(book)
+    answer = book.request("GET", "/phone/threads", token=paired.token, peer=REMOTE)
+    assert answer.json == {
+        "ok": True, "threads": [{"session_id": None, "chat_id": "owner", "title": "Backup done"}]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/phone/message"), ("GET", "/phone/replies"), ("GET", "/phone/outbound"), ("DELETE", "/phone/outbound")],
+)
+def test_other_routes_are_for_this_host(book: RelayHarness, paired: PairedPhone, method: str, path: str) -> None:
+    body = {"text": "x"} if method == "POST" else None
+    assert book.request(method, path, body, token=paired.token, peer=REMOTE).status == 403
