@@ -12,6 +12,7 @@ from pathlib import Path
 from attrs import evolve
 
 from runtimes.failures import HostError
+from runtimes.files.env_file import EnvFileError, read_env_file
 from runtimes.host.compute import load_yaml
 from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
@@ -34,7 +35,7 @@ from servers.supervision import inherited_address
 from svc_proto.api.agent_settings import build_agent_settings, find_misspelled
 from svc_proto.api.config import ApiConfig, parse_api_config
 from svc_proto.api.service import Api
-from svc_proto.basics.dotenv import parse_own_settings
+from svc_proto.basics.dotenv import select_own_settings
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
@@ -172,7 +173,10 @@ def _yaml_file(path: str) -> dict[str, str]:
 
 
 def _env_file(path: str) -> dict[str, str]:
-    return parse_own_settings(_file(path) or "")
+    try:
+        return select_own_settings(read_env_file(Path(path).expanduser()))
+    except EnvFileError as error:
+        raise CannotStartError(str(error), code=2) from error
 
 
 def _key_place(config: ApiConfig) -> str:

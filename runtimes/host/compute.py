@@ -16,6 +16,7 @@ from datetime import date
 from typing import Any
 
 from runtimes.failures import HostError
+from runtimes.files.env_file import parse_env_file, set_env_line
 from runtimes.host.metrics_text import metrics_text
 from runtimes.host.pump import Pump
 from runtimes.host.s3_signing import sign_s3_request
@@ -166,6 +167,8 @@ def qr_rows(text: str) -> list[str]:
 
 
 COMPUTE_FUNCTIONS: Mapping[str, Callable[..., object]] = {
+    "dotenv.load": parse_env_file,
+    "dotenv.set": set_env_line,
     "yaml.load": load_yaml,
     "yaml.edit": edit_yaml,
     "lan_address": lan_address,

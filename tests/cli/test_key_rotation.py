@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from svc_proto.basics.dotenv import parse_dotenv
+from runtimes.files.env_file import parse_env_file
 from svc_proto.cli.key_rotation import KeyRotationResult, rotate_key
 from svc_proto.commands import Exit, WriteConfig
 from svc_proto.facts import Failure, FailureKind
@@ -72,7 +72,7 @@ def test_in_the_env_file(config: bytes | None) -> None:
 def test_no_previous_key() -> None:
     there = world()
     done = there.run()
-    assert parse_dotenv(str(there.written_configs[".env"])) == {"API_SERVER_KEY": done.key}
+    assert parse_env_file(str(there.written_configs[".env"])) == {"API_SERVER_KEY": done.key}
     assert not done.in_environment
     assert not there.asked
 
