@@ -11,8 +11,9 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from datetime import date
+from functools import cache
 from typing import Any
 
 from runtimes.failures import HostError
@@ -34,6 +35,7 @@ __all__ = [
     "lan_address",
     "list_folders",
     "load_yaml",
+    "yaml_line",
     "qr_rows",
     "real_paths",
     "find_program",
@@ -64,11 +66,14 @@ class ComputeService:
 
 
 def load_yaml(text: str) -> dict[str, object]:
-    """Parse a YAML document whose top is a mapping (or empty) into plain JSON types; dates become ISO text."""
+    """Parse a YAML document whose top is a mapping (or empty) into plain JSON types; dates become ISO text.
+
+    Only `true` and `false` are booleans, as in YAML 1.2: `language: no` is Norwegian.
+    """
     import yaml  # noqa: PLC0415, RUF100 - loaded when first needed: start-up is a user's time
 
     try:
-        loaded = yaml.safe_load(text)
+        loaded = yaml.load(text, _yaml_loader())
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark is not None else ""
@@ -79,6 +84,38 @@ def load_yaml(text: str) -> dict[str, object]:
         raise HostError(FailureKind.INVALID, "the top of the YAML document is not a mapping")
     plain: dict[str, object] = _Plain().value(loaded, YAML_DEPTH)
     return plain
+
+
+def yaml_line(text: str, path: Sequence[str]) -> int | None:
+    """Return the number of the line of a member in a document that `load_yaml` accepts; None if it has no place."""
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first needed
+
+    node, line = yaml.compose(text, _yaml_loader()), None
+    for name in path:
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        found = [(key, value) for key, value in pairs if key.value == name]
+        if not found:
+            return line
+        (key, node) = found[-1]  # the last of equal names counts
+        line = key.start_mark.line + 1
+    return line
+
+
+@cache
+def _yaml_loader() -> type[Any]:
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first needed
+
+    class Loader(yaml.SafeLoader):
+        """`SafeLoader` with the booleans of YAML 1.2."""
+
+        yaml_implicit_resolvers = {  # noqa: RUF012 - the class attribute of the library
+            first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:bool"]
+            for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    words = re.compile("(?:true|True|TRUE|false|False|FALSE)$")
+    Loader.add_implicit_resolver("tag:yaml.org,2002:bool", words, list("tTfF"))
+    return Loader
 
 
 def edit_yaml(text: str, changes: Mapping[str, object]) -> str:

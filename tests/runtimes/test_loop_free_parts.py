@@ -16,7 +16,16 @@ from types import SimpleNamespace
 import pytest
 
 from runtimes.failures import HostError, failure_of, short_reason
-from runtimes.host.compute import YAML_NODES, lan_address, list_folders, load_yaml, qr_rows, real_paths, release_memory
+from runtimes.host.compute import (
+    YAML_NODES,
+    lan_address,
+    list_folders,
+    load_yaml,
+    qr_rows,
+    real_paths,
+    release_memory,
+    yaml_line,
+)
 from runtimes.host.logs import LogMessage, LogWriter, setup_logging
 from runtimes.host.thread_pool import ThreadPool
 from runtimes.loops.loop import Source
@@ -160,6 +169,27 @@ def test_yaml() -> None:
         "day": "2026-01-31",
         "at": "2026-01-31T01:02:03+00:00",
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        *((word, word) for word in ("no", "NO", "on", "Yes", "off", "y", "truely", "'true'")),
+        *((word, True) for word in ("true", "True", "TRUE")),
+        *((word, False) for word in ("false", "False", "FALSE")),
+    ],
+)
+def test_only_true_and_false_are_booleans(value: str, found: object) -> None:
+    assert load_yaml(f"language: {value}") == {"language": found if found is not value else value.strip("'")}
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [("a", 1), ("b", 3), ("b.c", 3), ("b.d", 4), ("b.d.e", 4), ("b.x", 3), ("x", None), ("2", 6)],
+)
+def test_the_line_of_a_member(path: str, line: int | None) -> None:
+    document = "a: no\nb: {}\nb: {c: on,\n  d: True}\n\n2: x\n"
+    assert yaml_line(document, path.split(".")) == line
 
 
 @pytest.mark.parametrize(
