@@ -10,7 +10,6 @@ import io
 import os
 import re
 import shutil
-import socket
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from datetime import date
 from functools import cache
@@ -19,6 +18,7 @@ from typing import Any
 from runtimes.failures import HostError
 from runtimes.files.env_file import parse_env_file, set_env_line
 from runtimes.host.metrics_text import metrics_text
+from runtimes.host.network_addresses import list_network_addresses
 from runtimes.host.pump import Pump
 from runtimes.host.s3_signing import sign_s3_request
 from runtimes.host.thread_pool import ThreadPool
@@ -32,7 +32,6 @@ __all__ = [
     "edit_yaml",
     "is_executable",
     "release_memory",
-    "lan_address",
     "list_folders",
     "load_yaml",
     "yaml_line",
@@ -150,17 +149,6 @@ def edit_yaml(text: str, changes: Mapping[str, object]) -> str:
     return edited
 
 
-def lan_address() -> str:
-    """Return this host's address on the interface of its default route; 127.0.0.1 without such a route."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        try:
-            sock.connect(("192.0.2.1", 9))  # RFC 5737 TEST-NET-1; connecting a datagram socket sends nothing
-            host: str = sock.getsockname()[0]
-        except OSError:
-            return "127.0.0.1"
-    return "127.0.0.1" if host == "0.0.0.0" else host
-
-
 def find_program(name: str) -> str | None:
     """Return the path of a program found by name on this process's PATH, or None."""
     return shutil.which(name)
@@ -208,7 +196,7 @@ COMPUTE_FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "dotenv.set": set_env_line,
     "yaml.load": load_yaml,
     "yaml.edit": edit_yaml,
-    "lan_address": lan_address,
+    "network_addresses": list_network_addresses,
     "which": find_program,
     "executable": is_executable,
     "list_folders": list_folders,

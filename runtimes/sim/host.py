@@ -70,7 +70,7 @@ class SimHost:
             "dotenv.set": set_env_line,
             "yaml.load": load_yaml,
             "yaml.edit": edit_yaml,
-            "lan_address": lambda: address,
+            "network_addresses": lambda: [{"interface": "eth0", "address": address, "default": True}],
             "which": self.which,
             "executable": lambda path: path in self.programs,
             "list_folders": self.disk.folders,

@@ -18,7 +18,6 @@ import pytest
 from runtimes.failures import HostError, failure_of, short_reason
 from runtimes.host.compute import (
     YAML_NODES,
-    lan_address,
     list_folders,
     load_yaml,
     qr_rows,
@@ -27,6 +26,7 @@ from runtimes.host.compute import (
     yaml_line,
 )
 from runtimes.host.logs import LogMessage, LogWriter, setup_logging
+from runtimes.host.network_addresses import list_network_addresses
 from runtimes.host.thread_pool import ThreadPool
 from runtimes.loops.loop import Source
 from runtimes.loops.waker import Waker
@@ -212,15 +212,18 @@ def test_yaml_that_is_refused(document: str) -> None:
     assert caught.value.failure.kind is FailureKind.INVALID
 
 
-def test_the_address_on_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lan_address().count(".") == 3
+def test_the_addresses_on_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = list_network_addresses()
+    loopback = next(row for row in listed if row["address"] == "127.0.0.1")
+    assert loopback == {**loopback, "up": True, "point_to_point": False, "default": False}
 
     class Lonely(socket.socket):
         def connect(self, address: object) -> None:
             raise OSError(errno.ENETUNREACH, "no network")
 
     monkeypatch.setattr(socket, "socket", Lonely)
-    assert lan_address() == "127.0.0.1"
+    assert [row["address"] for row in list_network_addresses()] == [row["address"] for row in listed]
+    assert not any(row["default"] for row in list_network_addresses())
 
 
 # --- threads -----------------------------------------------------------------------------------------------------
