@@ -42,6 +42,8 @@ from servers.start_screen import StartScreen
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
 from svc_proto.cli.one_shot_service import OneShotService
+from svc_proto.cli.pairing_candidates import ApiCandidate, CandidateMode, candidate_member
+from svc_proto.cli.pairing_routes import RouteRequest, find_routes
 from svc_proto.commands import Notify
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.core import Engine
@@ -157,7 +159,8 @@ def _open(
                 api_only_here=api_listener is not None and api_listener.address.host in LOOPBACK,
             )
             keyless = api is not None and not pointed and keys is None
-            programs.append(_inviter(relay, inner_url(inner or listener), api_url, screen, keyless=keyless))
+            bound = evolve(relay, port=listener.address.port)
+            programs.append(_inviter(bound, inner_url(inner or listener), api_url, screen, keyless=keyless))
         undo.pop_all()
         # They share a logger, and each core filters by its own level.
         levels = [int(config.log_level) for config in (relay, api, board) if config is not None]
@@ -196,7 +199,6 @@ class _InviteService(OneShotService[None]):
 
 def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartScreen, *, keyless: bool) -> Program:
     """Build the program that requests an invite for a terminal's user; `keyless`: the API has no key."""
-    body = strict_json.dumps_bytes({"api_key": ""} if keyless else {})
 
     def plan(engine: Engine) -> Flow[None]:
         yield from fetch(engine, "GET", f"{url}/health", within=10.0)  # once the relay answers, its secret exists
@@ -208,6 +210,9 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartSc
         if not sys.stdout.isatty():
             engine.emit(Notify("started", {}))
             return
+        asked: dict[str, object] = {"api_key": ""} if keyless else {}
+        asked["endpoints"] = yield from _candidates(engine, config)
+        body = strict_json.dumps_bytes(asked)
         answer = yield from fetch(engine, "POST", f"{url}/pairing/mint", headers=secret, body=body, within=10.0)
         if isinstance(answer, Failure):
             engine.emit(Notify("no invite", {"why": f"{answer.kind.value} {answer.detail}".strip()}))
@@ -218,6 +223,14 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartSc
 
     services = Services(state=private_home(config.home))
     return Program(core=Engine(_InviteService(plan), entropy=os.urandom), services=services, on_notify=screen.show)
+
+
+def _candidates(engine: Engine, config: RelayConfig) -> Flow[list[dict[str, object]]]:
+    """Return the candidates that `svc pair` would put into an invite."""
+    there = config.webapi
+    request = RouteRequest(mode=CandidateMode.AUTO, api=ApiCandidate(there.host, there.port, there.tls))
+    found = yield from find_routes(engine, config, request)
+    return [candidate_member(route, place) for place, route in enumerate(found.routes)]
 
 
 def _count(listed: HttpResult | Failure) -> int | None:

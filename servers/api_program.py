@@ -12,6 +12,7 @@ from pathlib import Path
 from attrs import evolve
 
 from runtimes.failures import HostError
+from runtimes.files.env_file import EnvFileError, read_env_file
 from runtimes.host.compute import load_yaml
 from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
@@ -21,6 +22,7 @@ from runtimes.sentences import HassilParser
 from runtimes.service_home.home import ENV_FILE
 from runtimes.service_home.server_registry import HomeClaim, find_running_server
 from runtimes.store.store_service import Store
+from servers.config_report import log_config_problems
 from servers.env_file import create_api_key
 from servers.launch import (
     CannotStartError,
@@ -32,11 +34,10 @@ from servers.launch import (
     publish_running_server,
 )
 from servers.supervision import inherited_address
-from svc_proto.api.agent_settings import build_agent_settings, find_misspelled
+from svc_proto.api.agent_settings import build_agent_settings
 from svc_proto.api.config import ApiConfig, parse_api_config
 from svc_proto.api.service import Api
-from svc_proto.basics.dotenv import parse_own_settings
-from svc_proto.basics.sanitize import sanitize_line
+from svc_proto.basics.dotenv import select_own_settings
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
@@ -120,9 +121,7 @@ def api_program(
             logger.warning("serving other hosts without a key: every host that reaches this port can use the agent")
         if public and place.listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
-        for name, meant in find_misspelled(_settings(bound)).items():
-            problem = f"{sanitize_line(name)} is no setting that is known here: is {meant} meant?"
-            logger.warning(LogMessage("configuration not used", {"path": str(path), "problem": problem}))
+        log_config_problems(logger, str(path))
         model = configured_model(bound)
         key = _key_place(bound)
         publish_running_server(place.claim, config, place.listener, place.inner, key=key, model=model)
@@ -173,7 +172,10 @@ def _yaml_file(path: str) -> dict[str, str]:
 
 
 def _env_file(path: str) -> dict[str, str]:
-    return parse_own_settings(_file(path) or "")
+    try:
+        return select_own_settings(read_env_file(Path(path).expanduser()))
+    except EnvFileError as error:
+        raise CannotStartError(str(error), code=2) from error
 
 
 def _key_place(config: ApiConfig) -> str:

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from runtimes.failures import HostError
+from runtimes.files.env_file import set_env_line
 from runtimes.files.state_folder import StateFolder
 from runtimes.service_home.home import ENV_FILE
 from servers.launch import CannotStartError
-from svc_proto.basics.dotenv import set_dotenv
 from svc_proto.basics.entropy import new_api_key
 
 __all__ = ["create_api_key", "set_env_variable"]
@@ -26,7 +26,7 @@ def set_env_variable(home: Path, name: str, value: str, what: str) -> None:
     """Set a variable in `.env`, mode 0600; the other lines stay. Raises `CannotStartError`."""
     folder = StateFolder(home)
     try:
-        folder.write(ENV_FILE, set_dotenv(_text(folder), name, value).encode())
+        folder.write(ENV_FILE, set_env_line(_text(folder), name, value).encode())
     except (OSError, HostError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise CannotStartError(f"cannot keep {what} in {home / ENV_FILE}: {why}", code=2) from error

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from runtimes.files.private_files import ensure_private_folder
 from runtimes.host.exit_process import exit_process
+from runtimes.host.logs import LogMessage
 from runtimes.net.listener import BindError, Listener, adopt_listener, bind
 from runtimes.run import run
-from runtimes.service_home.home import service_home_path, with_env_file
+from runtimes.service_home.home import EnvFileError, with_env_file
 from runtimes.service_home.log_file import add_log_file
 from runtimes.service_home.server_registry import HomeClaim, HomeInUseError, lock_home
 from runtimes.store.store_factory import configured_store, open_store
@@ -24,6 +25,8 @@ from runtimes.store.store_service import Store, StoreError
 from runtimes.tls.contexts import ServerContext, TlsFileError, context_for_certificates, server_context
 from servers.options import INTERRUPTED, exit_with_error
 from servers.supervision import inherited_socket, readiness_programs
+from svc_proto.basics.sanitize import sanitize_line
+from svc_proto.basics.variable_names import find_unknown_variables, unknown_variable_text
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
 from svc_proto.version import VERSION
@@ -86,10 +89,8 @@ def read_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return an environment with `.env` of the service home added. Raises `CannotStartError` if that is unreadable."""
     try:
         return with_env_file(env)
-    except OSError as error:
-        raise CannotStartError(f"cannot read {service_home_path(env) / '.env'}: {error.strerror}", code=2) from error
-    except UnicodeDecodeError as error:
-        raise CannotStartError(f"cannot read {service_home_path(env) / '.env'}: not UTF-8", code=2) from error
+    except EnvFileError as error:
+        raise CannotStartError(str(error), code=2) from error
 
 
 def claim_home(home: Path, role: str) -> HomeClaim:
@@ -229,6 +230,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
     try:
         opened = programs()
         log = _keep_log(opened)
+        _report_unknown_variables(opened)
         gc.freeze()  # permanent objects are no garbage, and each collection over them would block the loop
         gc.enable()
         set_malloc_trim_threshold()
@@ -281,6 +283,15 @@ def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
         if program.claim is not None:
             return add_log_file(program.services.logger, program.claim.home, program.claim.role)
     return None
+
+
+def _report_unknown_variables(programs: Sequence[Program]) -> None:
+    """Log the names in the environment and `.env` that no setting has; the workers of a relay leave it to the first."""
+    if not programs or "RELAY_WORKER" in os.environ:
+        return
+    for name, nearest in find_unknown_variables(read_environment(os.environ)).items():
+        problem = unknown_variable_text(sanitize_line(name), nearest)
+        programs[0].services.logger.warning(LogMessage("variable not used", {"problem": problem}))
 
 
 def _here(listener: Listener) -> str:

@@ -20,6 +20,7 @@ from runtimes.service_home.server_registry import HomeClaim
 from runtimes.store.store_factory import store_files
 from runtimes.store.store_service import Store
 from runtimes.tls.contexts import PinnedTrust
+from servers.config_report import log_config_problems
 from servers.launch import (
     CannotStartError,
     bind_server,
@@ -103,6 +104,8 @@ def relay_program(
     def ready() -> None:
         if plain and config.begins:
             logger.warning("serving without TLS: use it only on a network you trust")
+        agent_file = () if claim is not None or not config.begins else (config.config_path,)  # else the API reports it
+        log_config_problems(logger, *agent_file, config.voice.output_path, config.voice.realtime_path)
         publish_running_server(place.claim, config, place.listener, place.inner, brand=config.brand.name)
         (on_ready or announce_relay)(bound)
 

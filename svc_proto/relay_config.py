@@ -107,6 +107,7 @@ class RelayConfig:
     inside: str | None = None  # address of the relay for them; None: where it listens
     webapi_pin: str | None = None  # of the API's certificate (wire core 10.8); None: the system's trust store decides
     cluster: RedisAddress | None = None  # shared Redis of all nodes; None: a single process
+    public_url: str | None = None  # address of this host from outside; a slash at its end is significant
     node_url: str = ""  # address of this node for the others; empty: none
     workers: int = 1  # processes of this relay on this host
     shares_home: bool = False  # several processes share this home
@@ -146,9 +147,10 @@ class RelayConfig:
     def local_trust_policy(self, *, public_route: bool) -> LocalTrustPolicy:
         """Return the policy in force: as configured, else the secret if requests may come from outside.
 
-        That is with trusted proxies, with a public route, or with several processes on one home.
+        That is with trusted proxies, with a public route or address, or with several processes on one home.
         """
-        asked = self.trusted_proxies or public_route or self.shares_home  # other processes would not notice a new route
+        # the other processes of a shared home would not notice a new route
+        asked = self.trusted_proxies or public_route or self.public_url or self.shares_home
         by_itself = LocalTrustPolicy.SECRET if asked else LocalTrustPolicy.ADDRESS
         return self.local_trust or by_itself
 
@@ -225,6 +227,7 @@ def parse_relay_config(
         api_tls=source.text("API_SERVER_SSL_CERT", None) is not None,
         webapi_pin=_pin(source, "RELAY_WEBAPI_PIN"),
         cluster=source.redis("SVC_CLUSTER_URL"),
+        public_url=_public_url(source),
         node_url=source.url("SVC_NODE_URL", None, ""),
         workers=source.integer("RELAY_WORKERS", 1, low=1, high=MAX_WORKERS, option="workers"),
         voice=parse_voice_config(
@@ -253,6 +256,13 @@ def _pin(source: SettingsSource, variable: str) -> str | None:
     if pin is not None and not re.fullmatch(r"sha256/[A-Za-z0-9+/]{43}=", pin):
         raise ConfigError(f"{variable} must be sha256/ and 44 characters of Base64")
     return pin
+
+
+def _public_url(source: SettingsSource) -> str | None:
+    url = source.text("SVC_PUBLIC_URL", None)
+    if url is not None and http_address(url) is None:
+        raise ConfigError("SVC_PUBLIC_URL must be an http:// or https:// URL with a host, without a password")
+    return url
 
 
 def _policy(source: SettingsSource, variable: str) -> SessionPolicy:

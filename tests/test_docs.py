@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fuzz.simulation.access_matrix import CHANNEL_ACCESS, CLIENT_KINDS, IN, RELAY_ACCESS
+from runtimes.files.env_file import parse_env_file
 from runtimes.loops import threads_loop
 from svc_proto import boundary
 from svc_proto.api.config import parse_api_config
-from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.dashboard.config import parse_dashboard_config
 from svc_proto.relay_config import parse_relay_config
 from tests.support.cli_page import PAGE as CLI_PAGE
@@ -126,7 +126,7 @@ def test_a_page_of_the_root_is_short(name: str) -> None:
 def settings_blocks() -> list[tuple[str, dict[str, str]]]:
     """Return the blocks of the how-tos that belong into `.env`, with the names of their pages."""
     blocks = [
-        (page.name, parse_dotenv(block))
+        (page.name, parse_env_file(block))
         for page in sorted((ROOT / "docs/howto").rglob("*.md"))
         for block in re.findall(r"```sh\n((?:[A-Z_]+=.*\n)+)```", page.read_text())
     ]

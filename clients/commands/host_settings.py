@@ -7,7 +7,7 @@ import ssl
 import tempfile
 from pathlib import Path
 
-from runtimes.service_home.home import service_home_path, with_env_file
+from runtimes.service_home.home import EnvFileError, service_home_path, with_env_file
 from runtimes.service_home.running_relay import with_running_settings
 from runtimes.store.store_factory import configured_store, store_files
 from runtimes.store.store_service import StoreError
@@ -26,8 +26,10 @@ def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
     """Return the relay's configuration, with that of the running relay unless `named`. Raises `CliError`."""
     try:
         env = with_env_file(os.environ)
-    except (OSError, UnicodeDecodeError):  # unreadable for this user: use only the environment
-        env = dict(os.environ)
+    except EnvFileError as error:
+        if not isinstance(error.__cause__, OSError):
+            raise CliError(str(error), code=USAGE_ERROR) from None
+        env = dict(os.environ)  # the file of another user: only the environment counts
     try:
         config = parse_relay_config(
             env,
@@ -50,8 +52,8 @@ def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
     """Return the store that settings in the folder `files` name, and its file if it is SQLite."""
     try:
         settings = with_env_file({**os.environ, "SVC_HOME": str(files)})
-    except (OSError, UnicodeDecodeError) as error:
-        raise CliError(f"the settings in {files / '.env'} cannot be read: {error}") from None
+    except EnvFileError as error:
+        raise CliError(str(error)) from None
     try:
         named = configured_store(os.environ, settings, home)
     except StoreError as error:

@@ -61,12 +61,16 @@ CREDENTIALS = (
     show_default=True,
     help="Which routes go into the QR.",
 )
-@click.option("--public-url", metavar="URL", help="http:// or https:// address of this host from outside.")
+@click.option(
+    "--public-url", metavar="URL", help="Address of this host from outside: http:// or https://.  [SVC_PUBLIC_URL]"
+)
 @click.option("--prefer", metavar="ROLE", help="Route to put first: lan, mesh or public.")
 @click.option("--register-code", metavar="CODE", help="Register a code that the phone made, and make no QR.")
 @click.option("--transport-hint", type=click.Choice(["ws", "wss"]), help="Only with --register-code.")
 @click.option("--revoke", metavar="PREFIX", help="End the session whose token starts with PREFIX.")
-@click.option("--host", metavar="HOST", help="Address of the API server for the QR.  [configuration]")
+@click.option(
+    "--host", metavar="HOST", help="Address of this host in the local network, for API and relay.  [best interface]"
+)
 @click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API server.  [configuration; 8642]")
 @click.option("--dashboard-url", metavar="URL", help="Address of the dashboard for the QR.")
 @click.option("--brand", help="Names for the phone's app: svc or hermes.  [that of the relay; SVC_BRAND; svc]")

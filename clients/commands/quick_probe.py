@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from runtimes.service_home.home import with_env_file
+from runtimes.service_home.home import EnvFileError, with_env_file
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def metrics_headers() -> list[str]:
     """Return the Authorization field for /metrics, if a token is set."""
     try:
         token = with_env_file(os.environ).get("SVC_METRICS_TOKEN", "").strip()
-    except (OSError, UnicodeDecodeError):  # unreadable for this user: use only the environment
+    except EnvFileError:  # unreadable for this user: use only the environment
         token = os.environ.get("SVC_METRICS_TOKEN", "").strip()
     return [f"Authorization: Bearer {token}"] if token else []
 

@@ -10,13 +10,15 @@ import io
 import os
 import re
 import shutil
-import socket
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from datetime import date
+from functools import cache
 from typing import Any
 
 from runtimes.failures import HostError
+from runtimes.files.env_file import parse_env_file, set_env_line
 from runtimes.host.metrics_text import metrics_text
+from runtimes.host.network_addresses import list_network_addresses
 from runtimes.host.pump import Pump
 from runtimes.host.s3_signing import sign_s3_request
 from runtimes.host.thread_pool import ThreadPool
@@ -30,9 +32,9 @@ __all__ = [
     "edit_yaml",
     "is_executable",
     "release_memory",
-    "lan_address",
     "list_folders",
     "load_yaml",
+    "yaml_line",
     "qr_rows",
     "real_paths",
     "find_program",
@@ -63,11 +65,14 @@ class ComputeService:
 
 
 def load_yaml(text: str) -> dict[str, object]:
-    """Parse a YAML document whose top is a mapping (or empty) into plain JSON types; dates become ISO text."""
+    """Parse a YAML document whose top is a mapping (or empty) into plain JSON types; dates become ISO text.
+
+    Only `true` and `false` are booleans, as in YAML 1.2: `language: no` is Norwegian.
+    """
     import yaml  # noqa: PLC0415, RUF100 - loaded when first needed: start-up is a user's time
 
     try:
-        loaded = yaml.safe_load(text)
+        loaded = yaml.load(text, _yaml_loader())
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark is not None else ""
@@ -78,6 +83,38 @@ def load_yaml(text: str) -> dict[str, object]:
         raise HostError(FailureKind.INVALID, "the top of the YAML document is not a mapping")
     plain: dict[str, object] = _Plain().value(loaded, YAML_DEPTH)
     return plain
+
+
+def yaml_line(text: str, path: Sequence[str]) -> int | None:
+    """Return the number of the line of a member in a document that `load_yaml` accepts; None if it has no place."""
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first needed
+
+    node, line = yaml.compose(text, _yaml_loader()), None
+    for name in path:
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        found = [(key, value) for key, value in pairs if key.value == name]
+        if not found:
+            return line
+        (key, node) = found[-1]  # the last of equal names counts
+        line = key.start_mark.line + 1
+    return line
+
+
+@cache
+def _yaml_loader() -> type[Any]:
+    import yaml  # noqa: PLC0415, RUF100 - loaded when first needed
+
+    class Loader(yaml.SafeLoader):
+        """`SafeLoader` with the booleans of YAML 1.2."""
+
+        yaml_implicit_resolvers = {  # noqa: RUF012 - the class attribute of the library
+            first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:bool"]
+            for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    words = re.compile("(?:true|True|TRUE|false|False|FALSE)$")
+    Loader.add_implicit_resolver("tag:yaml.org,2002:bool", words, list("tTfF"))
+    return Loader
 
 
 def edit_yaml(text: str, changes: Mapping[str, object]) -> str:
@@ -110,17 +147,6 @@ def edit_yaml(text: str, changes: Mapping[str, object]) -> str:
     if load_yaml(edited) != wanted:  # the editor implements YAML 1.2, the reader 1.1
         raise HostError(FailureKind.INVALID, "a YAML document that cannot be edited")
     return edited
-
-
-def lan_address() -> str:
-    """Return this host's address on the interface of its default route; 127.0.0.1 without such a route."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        try:
-            sock.connect(("192.0.2.1", 9))  # RFC 5737 TEST-NET-1; connecting a datagram socket sends nothing
-            host: str = sock.getsockname()[0]
-        except OSError:
-            return "127.0.0.1"
-    return "127.0.0.1" if host == "0.0.0.0" else host
 
 
 def find_program(name: str) -> str | None:
@@ -166,9 +192,11 @@ def qr_rows(text: str) -> list[str]:
 
 
 COMPUTE_FUNCTIONS: Mapping[str, Callable[..., object]] = {
+    "dotenv.load": parse_env_file,
+    "dotenv.set": set_env_line,
     "yaml.load": load_yaml,
     "yaml.edit": edit_yaml,
-    "lan_address": lan_address,
+    "network_addresses": list_network_addresses,
     "which": find_program,
     "executable": is_executable,
     "list_folders": list_folders,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from runtimes.files.env_file import EnvFileError, read_env_file
 from svc_proto.basics.dotenv import merge_env_file
 
-__all__ = ["ENV_FILE", "service_home_path", "with_env_file"]
+__all__ = ["ENV_FILE", "EnvFileError", "service_home_path", "with_env_file"]
 
 ENV_FILE = ".env"
 
@@ -21,14 +22,10 @@ def service_home_path(env: Mapping[str, str]) -> Path:
 def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
     """Return the environment together with this service's settings in the file; the environment wins.
 
-    The API's key is left out: code that needs it searches the whole chain of wire core 2.7. Raises `OSError` and
-    `UnicodeDecodeError` for a file that exists and cannot be read.
+    The API's key is left out: code that needs it searches the whole chain of wire core 2.7. Raises `EnvFileError` for
+    a file that exists and cannot be read.
     """
-    try:
-        text = (service_home_path(env) / ENV_FILE).read_text("utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        text = ""
-    found = merge_env_file(env, text)
+    found = merge_env_file(env, read_env_file(service_home_path(env) / ENV_FILE))
     if "API_SERVER_KEY" not in env:
         found.pop("API_SERVER_KEY", None)
     return found

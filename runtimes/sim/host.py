@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from runtimes.failures import HostError
+from runtimes.files.env_file import parse_env_file, set_env_line
 from runtimes.host.compute import edit_yaml, load_yaml, qr_rows
 from runtimes.host.metrics_text import metrics_text
 from runtimes.sim.child import ProgramFactory, SimChild
@@ -65,9 +66,11 @@ class SimHost:
         self.store = SimStore()
         self.certificate: str | None = "sha256/simulated"  # pin that `ReloadTls` returns; None: no usable certificate
         self.compute: dict[str, Callable[..., object]] = {
+            "dotenv.load": parse_env_file,
+            "dotenv.set": set_env_line,
             "yaml.load": load_yaml,
             "yaml.edit": edit_yaml,
-            "lan_address": lambda: address,
+            "network_addresses": lambda: [{"interface": "eth0", "address": address, "default": True}],
             "which": self.which,
             "executable": lambda path: path in self.programs,
             "list_folders": self.disk.folders,

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from runtimes.failures import HostError
-from runtimes.service_home.home import with_env_file
+from runtimes.service_home.home import EnvFileError, with_env_file
 from svc_proto.facts import FailureKind
 
 __all__ = ["SPEECH_FUNCTIONS", "encode_mp3", "find_speech_programs"]
@@ -56,7 +56,7 @@ SPEECH_FUNCTIONS: Mapping[str, Callable[..., object]] = {"voice.engines": find_s
 def _listener() -> list[str]:
     """Return the recognizer's command; Whisper is preferred for its accuracy (docs/reference/performance.md)."""
     if _has("faster_whisper"):
-        with suppress(OSError, UnicodeDecodeError):  # an unreadable file of settings has no model
+        with suppress(EnvFileError):  # an unreadable file of settings has no model
             model = with_env_file(os.environ).get(MODEL)
             if model:
                 return _ours(LISTENER, "--whisper", str(Path(model).expanduser()))

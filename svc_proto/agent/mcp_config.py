@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from svc_proto.basics.sanitize import sanitize_line
-from svc_proto.basics.validate import FALSE_WORDS
+from svc_proto.basics.validate import FALSE_WORDS, TRUE_WORDS
 from svc_proto.schema import coercion
 from svc_proto.schema.json_object import JsonObject, as_array
 from svc_proto.service_clients.mcp_http_transport import HttpParameters
@@ -81,7 +81,7 @@ def _server(name: str, given: JsonObject, slugs: dict[str, None]) -> McpServerCo
         transport=way,
         timeout=_seconds(given, "timeout"),
         connect_timeout=_seconds(given, "connect_timeout"),
-        trust=given.get("trust") is True,
+        trust=str(given.get("trust")).lower() in TRUE_WORDS,
         auto=_names(given, "auto") or (),
         only=_names(given, "include") if only is None else only,
         never=(*(_names(tools, "exclude") or ()), *(_names(given, "exclude") or ())),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from svc_proto.api.config import ApiConfig, parse_api_key
-from svc_proto.basics.dotenv import parse_own_settings
+from svc_proto.basics.dotenv import select_own_settings
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.core import Engine
-from svc_proto.engine.files import read_file, read_yaml
+from svc_proto.engine.files import read_env_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.service_clients.local_api import yaml_variables
@@ -25,16 +25,17 @@ def read_key(engine: Engine, config: ApiConfig) -> Flow[str]:
     if not config.key:
         raise _key_not_changed_error("keyless", "the server was started without a key")
     settings = yield from read_yaml(engine, config.config_path)
-    lines = yield from read_file(engine, f"{config.home}/.env")
+    dotenv = yield from read_env_file(engine, f"{config.home}/.env")
     found: dict[str, str] = {}
     if not isinstance(settings, Failure):
         found.update(yaml_variables(settings))
     elif settings.kind is not FailureKind.NOT_FOUND:
         raise _key_not_changed_error("key_not_read", "the configuration file cannot be read")
-    if not isinstance(lines, Failure):
-        found.update(parse_own_settings(lines.decode("utf-8", "replace")))
-    elif lines.kind is not FailureKind.NOT_FOUND:
-        raise _key_not_changed_error("key_not_read", ".env cannot be read")
+    if not isinstance(dotenv, Failure):
+        found.update(select_own_settings(dotenv))
+    elif dotenv.kind is not FailureKind.NOT_FOUND:
+        where = f" ({dotenv.detail})" if dotenv.kind is FailureKind.INVALID else ""
+        raise _key_not_changed_error("key_not_read", f".env cannot be read{where}")
     try:
         key = parse_api_key(SettingsSource(found, {}), config.host)
     except ConfigError as error:

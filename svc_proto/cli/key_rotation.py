@@ -5,11 +5,11 @@ A running API server on this home is notified with the old key, and uses the new
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 from attrs import field, frozen
 
-from svc_proto.basics.dotenv import parse_dotenv, set_dotenv
 from svc_proto.basics.entropy import new_api_key
 from svc_proto.cli.errors import CliError, failure_reason
 from svc_proto.commands import Compute, WriteConfig
@@ -57,6 +57,10 @@ def rotate_key(engine: Engine, config: RelayConfig) -> Flow[KeyRotationResult]:
     if not isinstance(found, dict | None):
         raise CliError(f"{config.config_path} is not valid YAML: mend it by hand")
     lines = yield from _text(engine, f"{config.home}/{ENV_FILE}")
+    dotenv = (yield from run_operation(engine, Compute(engine.new_op(), "dotenv.load", (lines,)))) if lines else {}
+    if isinstance(dotenv, Failure):
+        raise CliError(f"{config.home}/{ENV_FILE} cannot be read ({dotenv.detail}): mend it by hand")
+    named_in_file = NAME in cast("Mapping[str, str]", dotenv)
     files: dict[str, str] = {}
     if change := with_key(found or {}, key):
         edited = yield from run_operation(engine, Compute(engine.new_op(), "yaml.edit", (settings, change)))
@@ -67,10 +71,13 @@ def rotate_key(engine: Engine, config: RelayConfig) -> Flow[KeyRotationResult]:
                 f"{config.config_path} holds the key and is not in the service home: change it there by hand"
             )
         files[config.config_path.removeprefix(f"{config.home}/")] = edited
-    if NAME in parse_dotenv(lines) or not files:
-        if config.api_key and NAME not in parse_dotenv(lines):
+    if named_in_file or not files:
+        if config.api_key and not named_in_file:
             raise CliError(f"the key is {NAME} of the environment: set a new one there, and start the servers anew")
-        files[ENV_FILE] = set_dotenv(lines, NAME, key)
+        edited = yield from run_operation(engine, Compute(engine.new_op(), "dotenv.set", (lines, NAME, key)))
+        if not isinstance(edited, str):
+            raise CliError(f"{config.home}/{ENV_FILE} cannot be edited: mend it by hand")
+        files[ENV_FILE] = edited
     for name, text in files.items():
         written = yield from run_operation(engine, WriteConfig(engine.new_op(), name, text))
         if isinstance(written, Failure):

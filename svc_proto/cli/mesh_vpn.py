@@ -15,6 +15,7 @@ from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["MeshStatus", "find_mesh", "parse_served_ports", "parse_mesh_status"]
 
+PORT_DIGITS = 5
 QUERY_TIMEOUT = 1.5  # s for each of the two commands: pairing must not wait for a VPN that hangs
 
 
@@ -58,7 +59,17 @@ def parse_mesh_status(text: bytes) -> MeshStatus | None:
 
 
 def parse_served_ports(text: bytes) -> tuple[int, ...]:
-    """Return the ports in the output of `serve status --json` that are served with HTTPS."""
-    ports = JsonObject.parse_or_empty(text).get_object("TCP")
-    named = (port for port in ports if port.isascii() and port.isdecimal() and len(port) <= 5)
-    return tuple(int(port) for port in named if ports.get_object(port).get("HTTPS") is True)
+    """Return the ports in the output of `serve status --json` that are served with TLS.
+
+    They are served with HTTPS, or as TCP behind TLS; a `serve` in the foreground has a configuration of its own.
+    """
+    status = JsonObject.parse_or_empty(text)
+    foreground = status.get_object("Foreground")
+    found = dict[int, None]()
+    for served in (status, *(foreground.get_object(session) for session in foreground)):
+        ports = served.get_object("TCP")
+        for port in (port for port in ports if port.isascii() and port.isdecimal() and len(port) <= PORT_DIGITS):
+            way = ports.get_object(port)
+            if way.get("HTTPS") is True or way.text("TerminateTLS"):
+                found[int(port)] = None
+    return tuple(found)

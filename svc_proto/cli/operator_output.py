@@ -70,6 +70,8 @@ def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
         lines += [f"            works once, for {MINUTES}", *meta_lines(invite.meta, invite.max_ttl)]
         lines += ["", "Routes, best first"]
         lines += [f"  {route.role:9} {route.api.url}  {route.relay_url}" for route in invite.routes]
+    if invite.left_out:
+        lines += ["", "Not in the invite", *(f"  {each.what}: {each.why}" for each in invite.left_out)]
     for note in invite.notes:
         lines += ["", f"Note: {note}"]
     return [*lines, "", "Invite URL (holds credentials)", f"  {NOT_A_TERMINAL_TEXT if hidden else invite.pairing_url}"]
@@ -117,6 +119,7 @@ def invite_json(invite: NewInvite) -> dict[str, object]:
         "routes": [
             {"role": route.role, "api_url": route.api.url, "relay_url": route.relay_url} for route in invite.routes
         ],
+        "left_out": [{"what": each.what, "why": each.why} for each in invite.left_out],
         "qr_payload": invite.qr_payload,
         "pairing_url": invite.pairing_url,
         "notes": [*invite.notes, *invite.warnings],

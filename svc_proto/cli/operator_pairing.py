@@ -9,38 +9,21 @@ from attrs import evolve, field, frozen
 
 from svc_proto.basics.entropy import new_code
 from svc_proto.cli.errors import USAGE_ERROR, CliError, failure_reason
-from svc_proto.cli.mesh_vpn import MeshStatus, find_mesh
 from svc_proto.cli.one_shot_service import announce_progress
 from svc_proto.cli.operator_requests import PROBE_TIMEOUT, local_relay, register
-from svc_proto.cli.pairing_candidates import (
-    ApiCandidate,
-    CandidateMode,
-    HostCandidate,
-    candidate_member,
-    lan_candidate,
-    mesh_candidate,
-    prefer_role,
-    public_candidate,
-)
+from svc_proto.cli.pairing_candidates import ApiCandidate, CandidateMode, HostCandidate, candidate_member
+from svc_proto.cli.pairing_routes import NO_ADDRESS, LeftOut, RouteRequest, find_routes
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
-from svc_proto.service_clients.advertised_address import (
-    LOCAL_HOSTS,
-    advertised_host,
-    lan_address,
-    relay_address,
-    sign_invite,
-)
+from svc_proto.service_clients.advertised_address import sign_invite
 from svc_proto.service_clients.local_api import find_local_api
 from svc_proto.service_clients.service_client import ServiceCallError
-from svc_proto.wire.urls import parse_url
 
 __all__ = ["NewInvite", "PairingRequest", "create_invite"]
 
-HERE_ALONE = "the relay listens on this host alone, so no other device finds it: see RELAY_HOST"
 KEY_ELSEWHERE = (
     "the API server on this host asks for a key that stands in no file of its home: "
     "set API_SERVER_KEY for this command, as it was set for the server"
@@ -83,6 +66,7 @@ class NewInvite:
     routes: tuple[HostCandidate, ...]
     qr_payload: str = field(repr=False)
     pairing_url: str = field(repr=False)
+    left_out: tuple[LeftOut, ...] = ()  # addresses of this host that are in no route
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()  # problems for standard error
 
@@ -90,12 +74,21 @@ class NewInvite:
 def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
     """Register a code and make the invite. Raises `CliError`."""
     config, notes, warnings = order.config, list[str](), list[str]()
-    if order.mode is CandidateMode.PUBLIC and not order.public_url:
-        raise CliError("--mode public needs --public-url https://…", code=USAGE_ERROR)
-    public = None if order.public_url is None else public_candidate(order.public_url, config.port, config.root_path)
+    if order.mode is CandidateMode.PUBLIC and not (order.public_url or config.public_url):
+        raise CliError("--mode public needs --public-url https://… or SVC_PUBLIC_URL", code=USAGE_ERROR)
     relay = local_relay(config)
-    unreachable = list[str]()
-    api, key, address = yield from _api(engine, order, unreachable)
+    server = yield from find_local_api(engine, config)
+    key = server.key if order.meta.grants_chat else ""
+    api = ApiCandidate(server.host, order.port or server.port, server.tls)
+    announce_progress(engine, "looking for ways to this host")
+    found = yield from find_routes(
+        engine,
+        config,
+        RouteRequest(mode=order.mode, api=api, public_url=order.public_url, prefer=order.prefer, host=order.host),
+    )
+    if found.mesh_is_missing:
+        raise CliError("--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan")
+    routes = found.routes
     announce_progress(engine, f"asking the relay at {relay.url}")
     code = own = None
     if order.with_relay:
@@ -109,7 +102,7 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
         else:
             code = new_code(engine.entropy)
             # A relay with a public route requires the local secret of programs on this host from then on.
-            outside = public if order.mode in (CandidateMode.AUTO, CandidateMode.PUBLIC) else None
+            outside = next((route for route in routes if route.role == "public"), None)
             meta = evolve(order.meta, carries_key=bool(key), own_key=order.meta.grants_chat)
             meta = meta if outside is None else evolve(meta, endpoints=[candidate_member(outside, 0)])
             own = yield from register(engine, relay, code, meta)
@@ -119,18 +112,12 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
     if order.keyed and order.meta.grants_chat and not key:
         raise CliError(KEY_ELSEWHERE)
     expires_at = None if code is None else int(engine.now.wall + CODE_LIFETIME)
-    announce_progress(engine, "looking for ways to this host")
-    notes += unreachable
-    relay_url = relay_address(config, address)
-    mesh = None
-    if order.mode in (CandidateMode.AUTO, CandidateMode.MESH):
-        mesh = yield from find_mesh(engine)
-    routes, warning = prefer_role(_routes(order, lan_candidate(api, relay_url), mesh, public), order.prefer)
-    if warning is not None:
-        warnings.append(warning)
-    if code is not None and not unreachable and all(parse_url(route.relay_url).host in LOCAL_HOSTS for route in routes):
-        notes.append(HERE_ALONE)
-    top = routes[0].api if code is None else api  # without a relay there are no candidates: only the best route is used
+    notes += found.notes if code is not None else [note for note in found.notes if note == NO_ADDRESS]
+    if found.warning is not None:
+        warnings.append(found.warning)
+    # clients without candidates use the local network; without a relay there are no candidates
+    first = routes[0] if code is None else next((route for route in routes if route.role == "lan"), routes[0])
+    top, relay_url = first.api, first.relay_url
     payload = build_payload(
         brand=config.brand,
         host=top.host,
@@ -153,7 +140,8 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
         relay_url=None if code is None else relay_url,
         meta=order.meta,
         max_ttl=config.max_session_ttl,
-        routes=tuple(routes),
+        routes=routes,
+        left_out=found.left_out,
         qr_payload=text,
         pairing_url=url,
         notes=tuple(notes),
@@ -165,31 +153,3 @@ def _requires_secret_from_now(config: RelayConfig) -> bool:
     """Report whether a first public route changes what the relay requires of programs on this host."""
     policies = [config.local_trust_policy(public_route=public) for public in (False, True)]
     return policies == [LocalTrustPolicy.ADDRESS, LocalTrustPolicy.SECRET]
-
-
-def _api(engine: Engine, order: PairingRequest, notes: list[str]) -> Flow[tuple[ApiCandidate, str, str]]:
-    """Return the API server's address for phones, its key unless chat is withheld, and this host's LAN address."""
-    server = yield from find_local_api(engine, order.config)
-    address = yield from lan_address(engine)
-    host = advertised_host(order.host or server.host, address)
-    if host in LOCAL_HOSTS:
-        notes.append("this host has no address on a network, so only programs on this host can use the invite")
-    key = server.key if order.meta.grants_chat else ""
-    return ApiCandidate(host, order.port or server.port, server.tls), key, address
-
-
-def _routes(
-    order: PairingRequest, lan: HostCandidate, mesh: MeshStatus | None, public: HostCandidate | None
-) -> list[HostCandidate]:
-    routes: list[HostCandidate] = []
-    mode, config = order.mode, order.config
-    if mode in (CandidateMode.AUTO, CandidateMode.LAN):
-        routes.append(lan)
-    if mesh is not None:
-        role = config.brand.mesh_role
-        routes.append(mesh_candidate(mesh, role, lan.api, relay_port=config.port, relay_tls=config.tls))
-    elif mode is CandidateMode.MESH:
-        raise CliError("--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan")
-    if public is not None and mode in (CandidateMode.AUTO, CandidateMode.PUBLIC):
-        routes.append(public)
-    return routes

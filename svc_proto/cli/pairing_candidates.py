@@ -5,6 +5,7 @@ Spec order: LAN, mesh, public; priorities 0, 1, 2 as emitted. `--prefer` moves o
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 from attrs import frozen
@@ -20,7 +21,6 @@ __all__ = [
     "CandidateMode",
     "HostCandidate",
     "candidate_member",
-    "lan_candidate",
     "mesh_candidate",
     "prefer_role",
     "public_candidate",
@@ -59,11 +59,6 @@ class HostCandidate:
     relay_url: str
 
 
-def lan_candidate(api: ApiCandidate, relay_url: str) -> HostCandidate:
-    """Return the route over the local network."""
-    return HostCandidate("lan", api, relay_url)
-
-
 def mesh_candidate(
     mesh: MeshStatus, role: str, api: ApiCandidate, *, relay_port: int, relay_tls: bool
 ) -> HostCandidate:
@@ -82,10 +77,11 @@ def mesh_candidate(
 def public_candidate(url: str, relay_port: int, root_path: str = "") -> HostCandidate:
     """Return the route over a public address. Raises `CliError`, code 2, for a URL that is not http or https.
 
-    For a relay with a `root_path` that path is used if the address has none.
+    For a relay with a `root_path` that path is used if the address has none. Without both, the relay has a port of its
+    own, unless the address ends with a slash: then a proxy on the named port serves the relay.
     """
     try:
-        parsed = parse_url(url.strip())
+        parsed = parse_url(_ascii_url(url.strip()))
     except RemoteProtocolError as error:
         raise CliError(f"--public-url cannot be used: {error}", code=USAGE_ERROR) from None
     if parsed.scheme not in ("http", "https"):
@@ -96,9 +92,9 @@ def public_candidate(url: str, relay_port: int, root_path: str = "") -> HostCand
         )
     scheme, host = "wss" if parsed.tls else "ws", bracket_ipv6(parsed.host)
     path = parsed.target.partition("?")[0].rstrip("/") or root_path
-    # With a path, a proxy on the named port serves both; without one the relay has its own port.
+    proxied = bool(path) or url.strip().partition("?")[0].endswith("/")
     port = "" if parsed.port == (443 if parsed.tls else 80) else f":{parsed.port}"
-    relay = f"{scheme}://{host}{port}{path}" if path else f"{scheme}://{host}:{relay_port}"
+    relay = f"{scheme}://{host}{port}{path}" if proxied else f"{scheme}://{host}:{relay_port}"
     return HostCandidate("public", ApiCandidate(parsed.host, parsed.port, parsed.tls), relay)
 
 
@@ -123,3 +119,16 @@ def candidate_member(route: HostCandidate, priority: int) -> dict[str, object]:
         "api": {"host": route.api.host, "port": route.api.port, "tls": route.api.tls},
         "relay": {"url": route.relay_url, "transport_hint": hint},
     }
+
+
+def _ascii_url(url: str) -> str:
+    """Return an address whose name is in the form of DNS: `bücher.example` is `xn--bcher-kva.example`."""
+    scheme, separator, rest = url.partition("://")
+    name = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
+    if name.isascii():
+        return url
+    try:
+        plain = name.encode("idna").decode("ascii")
+    except UnicodeError:
+        return url
+    return f"{scheme}{separator}{rest.replace(name, plain, 1)}"

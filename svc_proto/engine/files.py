@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.commands import (
     Compute,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svc_proto.basics.errors import Refused
     from svc_proto.engine.core import Engine
 
-__all__ = ["update_yaml", "ensure_secret", "read_file", "read_state", "read_yaml", "spool_file"]
+__all__ = ["update_yaml", "ensure_secret", "read_env_file", "read_file", "read_state", "read_yaml", "spool_file"]
 
 MAX_CONFIG = 1024 * 1024  # bytes of a configuration file
 NOT_TEXT = "not UTF-8"
@@ -47,6 +47,15 @@ def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[byt
         return (yield from run_operation(engine, ReadFile(engine.new_op(), opened.handle, 0, limit)))
     finally:
         engine.emit(ReleaseFile(opened.handle))
+
+
+def read_env_file(engine: Engine, path: str) -> Flow[Mapping[str, str] | Failure]:
+    """Read the variables that a file of lines `NAME=value` sets. A failure's detail names the line, never its text."""
+    text = yield from _read_text(engine, path)
+    if isinstance(text, Failure):
+        return text
+    found = yield from run_operation(engine, Compute(engine.new_op(), "dotenv.load", (text,)))
+    return found if isinstance(found, Failure) else cast("Mapping[str, str]", found)
 
 
 def read_yaml(engine: Engine, path: str) -> Flow[JsonObject | Failure]:

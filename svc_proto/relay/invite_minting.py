@@ -15,6 +15,7 @@ from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta, parse_meta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
 from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.advertised_address import advertised_host, lan_address, relay_address, sign_invite
 from svc_proto.service_clients.local_api import local_api_key
 
@@ -79,14 +80,19 @@ def mint_invite(
     engine: Engine, config: RelayConfig, mint_request: MintRequest, code: str, key: str
 ) -> Flow[dict[str, object]]:
     """Build, sign and encode the payload; return the response of the route without `expires_at`."""
-    lan = yield from lan_address(engine)
-    host, relay_url = advertised_host(mint_request.host, lan), relay_address(config, lan)
+    lan = yield from lan_address(engine, config.host)
+    host, port, tls, relay_url = _first_route(mint_request) or (
+        advertised_host(mint_request.host, lan),
+        mint_request.port,
+        mint_request.tls,
+        relay_address(config, lan),
+    )
     payload = build_payload(
         brand=config.brand,
         host=host,
-        port=mint_request.port,
+        port=port,
         key=key,
-        tls=mint_request.tls,
+        tls=tls,
         relay=relay_block(relay_url, code, mint_request.meta),
         endpoints=mint_request.meta.endpoints,
         dashboard_url=mint_request.dashboard_url,
@@ -100,8 +106,8 @@ def mint_invite(
         "qr_payload": qr_text,
         "pairing_url": url,
         "host": host,
-        "port": mint_request.port,
-        "tls": mint_request.tls,
+        "port": port,
+        "tls": tls,
         "relay_url": relay_url,
     }
     if mint_request.dashboard_url is not None:
@@ -109,6 +115,20 @@ def mint_invite(
     if mint_request.meta.endpoints is not None:
         answer["endpoints"] = mint_request.meta.endpoints
     return answer
+
+
+def _first_route(mint_request: MintRequest) -> tuple[str, int, bool, str] | None:
+    """Return host, port and TLS of the API, and the relay's URL, of the route for clients without candidates.
+
+    It is the route of the local network, else the first one. None: the request has no complete route.
+    """
+    routes = [JsonObject.of(each) for each in mint_request.meta.endpoints or ()]
+    best = next((route for route in routes if route.text("role").lower() == "lan"), routes[0] if routes else None)
+    if best is None:
+        return None
+    api = best.get_object("api")
+    host, port, url = api.text("host"), api.integer("port", 1, 65_535), best.get_object("relay").text("url")
+    return (host, port, api.get("tls") is True, url) if host and port is not None and url else None
 
 
 def _port(value: object) -> int:

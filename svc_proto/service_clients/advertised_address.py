@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from svc_proto.commands import Compute
 from svc_proto.engine.files import ensure_secret
-from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing_payload import encode_payload, pairing_url, sign_payload
 from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.host_addresses import find_host_addresses
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -27,12 +27,12 @@ __all__ = [
     "advertised_host",
     "lan_address",
     "relay_address",
+    "relay_url_at",
     "sign_invite",
 ]
 
 WILDCARD_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addresses that include loopback
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", *WILDCARD_ADDRESSES)  # useless for a phone
-LAN_TIMEOUT = 1.0  # s
 
 
 def bracket_ipv6(host: str) -> str:
@@ -40,10 +40,9 @@ def bracket_ipv6(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def lan_address(engine: Engine) -> Flow[str]:
-    """Return this host's address on its network; 127.0.0.1 without one."""
-    found = yield from run_operation(engine, Compute(engine.new_op(), "lan_address"), within=LAN_TIMEOUT)
-    return found if isinstance(found, str) else "127.0.0.1"
+def lan_address(engine: Engine, bind_host: str = "::") -> Flow[str]:
+    """Return this host's address on its network, for a server that is bound to a wildcard; 127.0.0.1 without one."""
+    return (yield from find_host_addresses(engine)).best(bind_host) or "127.0.0.1"
 
 
 def advertised_host(host: str, lan: str) -> str:
@@ -53,7 +52,11 @@ def advertised_host(host: str, lan: str) -> str:
 
 def relay_address(config: RelayConfig, lan: str) -> str:
     """Return the URL of the relay for an invite."""
-    host = lan if config.host in WILDCARD_ADDRESSES else config.host
+    return relay_url_at(config, lan if config.host in WILDCARD_ADDRESSES else config.host)
+
+
+def relay_url_at(config: RelayConfig, host: str) -> str:
+    """Return the URL of the relay at an address of this host."""
     return f"{'wss' if config.tls else 'ws'}://{bracket_ipv6(host)}:{config.port}"
 
 

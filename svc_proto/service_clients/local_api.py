@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from attrs import field
 
-from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.basics.fast_frozen import fast_frozen
-from svc_proto.engine.files import read_file, read_yaml
+from svc_proto.engine.files import read_env_file, read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.relay_config import RelayConfig
@@ -96,9 +95,10 @@ def with_key(found: Mapping[str, object], key: str) -> dict[str, object]:
 def _read_files(engine: Engine, config_path: str, home: str) -> Flow[tuple[Mapping[str, str], Mapping[str, str]]]:
     """Read `.env` and the configuration file. A file that cannot be read or parsed counts as absent."""
     settings = yield from read_yaml(engine, config_path)
-    lines = yield from read_file(engine, f"{home}/.env")
-    dotenv = {} if isinstance(lines, Failure) else parse_dotenv(lines.decode("utf-8", "replace"))
-    return dotenv, {} if isinstance(settings, Failure) else yaml_variables(settings)
+    dotenv = yield from read_env_file(engine, f"{home}/.env")
+    return {} if isinstance(dotenv, Failure) else dotenv, {} if isinstance(settings, Failure) else yaml_variables(
+        settings
+    )
 
 
 def _key(settings_files: tuple[Mapping[str, str], ...], configured_key: str, *, named: bool) -> str:

@@ -133,7 +133,7 @@ class ServiceClient:
         until = engine.now.mono + (self.patience if within is None else within)
         secret = (yield from secret_headers(engine)) if self.local else ()
         data = body if isinstance(body, bytes) else strict_json.dumps_bytes(body)
-        anew = False
+        anew, may_be_stale = False, self.local
         while True:
             shown = self.token
             answer = yield from fetch(
@@ -148,6 +148,11 @@ class ServiceClient:
             )
             if isinstance(answer, Failure):
                 raise ServiceCallError(self, ServiceFault.UNREACHABLE, answer)
+            if may_be_stale and isinstance(answer, HttpResult) and answer.status == 403:
+                # a relay that has just started created a new secret after the old one was read
+                may_be_stale, shown_secret, secret = False, secret, (yield from secret_headers(engine))
+                if secret != shown_secret:
+                    continue
             if anew or self.find_token is None or not isinstance(answer, HttpResult) or answer.status != 401:
                 return answer
             self.token, anew = (yield from self.find_token(shown)), True

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
-from svc_proto.basics.dotenv import parse_dotenv
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.engine.files import read_file
+from svc_proto.commands import Level
+from svc_proto.engine.files import read_env_file
 from svc_proto.engine.flow import Flow
-from svc_proto.facts import Failure
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.voice.provider_interface import ProviderError
 from svc_proto.voice_config import KEY_VARIABLES, URL_VARIABLES, ProviderEndpoint
 
@@ -67,7 +67,10 @@ class ProviderKeys:
         return sha256_hex("\0".join(f"{name}={self.get(name)}" for name in KEY_VARIABLES))
 
     def refresh(self, engine: Engine, home: str) -> Flow[None]:
-        """Read `.env`; an unreadable file counts as empty."""
-        lines = yield from read_file(engine, f"{home}/.env")
-        found = {} if isinstance(lines, Failure) else parse_dotenv(lines.decode("utf-8", "replace"))
+        """Read `.env`; a file that cannot be read counts as empty, with a warning."""
+        found = yield from read_env_file(engine, f"{home}/.env")
+        if isinstance(found, Failure):
+            if found.kind is not FailureKind.NOT_FOUND:
+                engine.log(Level.WARNING, ".env not read", problem=found.detail or found.kind.value)
+            found = {}
         self._file = {name: found[name] for name in (*KEY_VARIABLES, *URL_VARIABLES) if name in found}

@@ -62,7 +62,9 @@ def test_which_tools(given: dict[str, Any], wanted: str) -> None:
 def test_trusted_servers_and_automatic_tools() -> None:
     server = read(command="x", trust=True, auto=["a"])
     assert (server.trust, server.auto) == (True, ("a",))
-    assert read(command="x", trust="yes").trust is False
+    assert read(command="x", trust="yes").trust is True  # a word in YAML 1.2
+    assert read(command="x", trust="perhaps").trust is False
+    assert read(command="x", trust=None).trust is False
     assert read(command="x").auto == ()
 
 

@@ -115,6 +115,7 @@ def test_pairing_key_stays_valid_and_cannot_reload() -> None:
         (ApiConfig(key=KEY), {}, "key_not_found"),
         (ApiConfig(key=KEY), {"env": "API_SERVER_KEY=", "yaml": "model: m\n"}, "key_not_found"),
         (ApiConfig(key=KEY), {"env": f"API_SERVER_KEY={NEW}", "yaml": "a: ["}, "key_not_read"),
+        (ApiConfig(key=KEY), {"env": f"API_SERVER_KEY='{NEW}"}, "key_not_read"),
         (ApiConfig(key=KEY), {"env": "API_SERVER_KEY='a b'"}, "key_not_usable"),
         (ApiConfig(key=KEY, host="0.0.0.0"), {"env": "API_SERVER_KEY=short"}, "key_not_usable"),
     ],

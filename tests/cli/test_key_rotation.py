@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from svc_proto.basics.dotenv import parse_dotenv
+from runtimes.files.env_file import parse_env_file
 from svc_proto.cli.key_rotation import KeyRotationResult, rotate_key
 from svc_proto.commands import Exit, WriteConfig
 from svc_proto.facts import Failure, FailureKind
@@ -72,7 +72,7 @@ def test_in_the_env_file(config: bytes | None) -> None:
 def test_no_previous_key() -> None:
     there = world()
     done = there.run()
-    assert parse_dotenv(str(there.written_configs[".env"])) == {"API_SERVER_KEY": done.key}
+    assert parse_env_file(str(there.written_configs[".env"])) == {"API_SERVER_KEY": done.key}
     assert not done.in_environment
     assert not there.asked
 
@@ -114,6 +114,7 @@ def test_api_keeps_the_old_key(answer: Reply, why: str) -> None:
         (world(b"\xff"), "/h/config.yaml is not UTF-8"),
         (denied(world(b""), "/h/config.yaml"), "/h/config.yaml cannot be read (permission denied)"),
         (denied(world(dotenv="A=1"), "/h/.env"), "/h/.env cannot be read"),
+        (world(dotenv="A=1\nB='"), "/h/.env cannot be read (line 2: neither NAME=value nor a comment"),
         (
             world(EXTRA, settings=RelayConfig(home="/h", config_path="/etc/svc.yaml")),
             "/etc/svc.yaml holds the key and is not in the service home",
@@ -135,6 +136,9 @@ def test_uneditable_or_unwritable_file() -> None:
     there = world(b"a: [", "API_SERVER_KEY=old")
     there.host.compute["yaml.load"] = lambda text: Failure(FailureKind.INVALID)
     assert there.fails().reason == "/h/config.yaml is not valid YAML: mend it by hand"
+    there = world()
+    there.host.compute["dotenv.set"] = lambda text, name, value: Failure(FailureKind.INTERNAL)
+    assert there.fails().reason == "/h/.env cannot be edited: mend it by hand"
     there = world()
     there.refuse = (WriteConfig,)
     assert there.fails().reason == "/h/.env cannot be written (no space left on the device): the old key stays"

@@ -14,7 +14,8 @@ from svc_proto.cli.operator_output import (
     security_lines,
 )
 from svc_proto.cli.operator_pairing import NewInvite
-from svc_proto.cli.pairing_candidates import ApiCandidate, lan_candidate
+from svc_proto.cli.pairing_candidates import ApiCandidate, HostCandidate
+from svc_proto.cli.pairing_routes import LeftOut
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.schema.json_object import JsonObject
@@ -29,11 +30,16 @@ INVITE = NewInvite(
     relay_url="ws://192.0.2.10:8767",
     meta=PairingMeta(ttl_seconds=604_800.0, grants={"terminal": 0.0, "bridge": 3600.0}),
     max_ttl=None,
-    routes=(lan_candidate(API, "ws://192.0.2.10:8767"),),
+    routes=(HostCandidate("lan", API, "ws://192.0.2.10:8767"),),
     qr_payload="{}",
     pairing_url="svc-relay://pair?payload=e30",
     notes=("a note",),
 )
+
+
+def test_addresses_that_are_left_out_have_their_reasons() -> None:
+    lines = invite_lines(evolve(INVITE, left_out=(LeftOut("10.5.0.2 (tun0)", "belongs to a VPN"),)))
+    assert lines[lines.index("Not in the invite") + 1] == "  10.5.0.2 (tun0): belongs to a VPN"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +157,7 @@ def test_every_channel_has_its_lifetime() -> None:
 
 def test_json() -> None:
     found = invite_json(INVITE)
-    assert list(found) == ["api", "relay", "routes", "qr_payload", "pairing_url", "notes"]
+    assert list(found) == ["api", "relay", "routes", "left_out", "qr_payload", "pairing_url", "notes"]
     relay = found["relay"]
     assert isinstance(relay, dict)
     assert relay["grants"] == {**dict.fromkeys(CHANNELS, 604_800.0), "bridge": 3600.0}

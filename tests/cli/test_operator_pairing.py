@@ -7,8 +7,9 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.brand import HERMES
-from svc_proto.cli.operator_pairing import HERE_ALONE, LOCAL_SECRET_NEEDED, NewInvite, PairingRequest, create_invite
+from svc_proto.cli.operator_pairing import LOCAL_SECRET_NEEDED, NewInvite, PairingRequest, create_invite
 from svc_proto.cli.pairing_candidates import CandidateMode
+from svc_proto.cli.pairing_routes import HERE_ALONE, NO_ADDRESS
 from svc_proto.commands import EnsureSecret, Exit
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_codes import PairingMeta
@@ -103,7 +104,7 @@ def test_every_route() -> None:
     there = meshed(order)
     found = payload(there.run())
     doing = [tell.fields["text"] for tell in there.told if tell.event == "doing"]
-    assert doing == ["asking the relay at http://127.0.0.1:8767", "looking for ways to this host"]
+    assert doing == ["looking for ways to this host", "asking the relay at http://127.0.0.1:8767"]
     assert [(each["role"], each["priority"]) for each in found["endpoints"]] == [("public", 0), ("lan", 1), ("mesh", 2)]
     assert found["dashboard_url"] == "http://d"
 
@@ -160,9 +161,9 @@ def test_a_relay_with_tls_on_one_address() -> None:
 
 
 def test_a_host_without_a_network() -> None:
-    invite = world(ORDER, compute={"lan_address": lambda: Failure(FailureKind.INTERNAL)}).run()
+    invite = world(ORDER, compute={"network_addresses": lambda: Failure(FailureKind.INTERNAL)}).run()
     assert invite.api.host == "127.0.0.1"
-    assert invite.notes == ("this host has no address on a network, so only programs on this host can use the invite",)
+    assert invite.notes == (NO_ADDRESS,)
 
 
 def test_a_relay_for_this_host_alone() -> None:
@@ -202,7 +203,10 @@ def test_an_unsigned_invite() -> None:
 @pytest.mark.parametrize(
     ("order", "end"),
     [
-        (evolve(ORDER, mode=CandidateMode.PUBLIC), Exit(2, "--mode public needs --public-url https://…")),
+        (
+            evolve(ORDER, mode=CandidateMode.PUBLIC),
+            Exit(2, "--mode public needs --public-url https://… or SVC_PUBLIC_URL"),
+        ),
         (
             evolve(ORDER, mode=CandidateMode.MESH),
             Exit(1, "--mode mesh finds no mesh VPN: start tailscale on this host, or use --mode lan"),

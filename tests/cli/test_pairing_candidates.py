@@ -8,14 +8,13 @@ from svc_proto.cli.pairing_candidates import (
     ApiCandidate,
     HostCandidate,
     candidate_member,
-    lan_candidate,
     mesh_candidate,
     prefer_role,
     public_candidate,
 )
 
 API = ApiCandidate("192.0.2.10", 8642, False)
-LAN = lan_candidate(API, "ws://192.0.2.10:8767")
+LAN = HostCandidate("lan", API, "ws://192.0.2.10:8767")
 PUBLIC = public_candidate("https://home.example", 8767)
 
 
@@ -40,7 +39,10 @@ def test_mesh_by_name_when_it_serves_both_ports() -> None:
     ("url", "api", "relay"),
     [
         ("https://home.example", "https://home.example:443", "wss://home.example:8767"),
-        ("https://home.example/", "https://home.example:443", "wss://home.example:8767"),
+        ("https://home.example/", "https://home.example:443", "wss://home.example"),
+        ("https://home.example:8443/", "https://home.example:8443", "wss://home.example:8443"),
+        ("https://home.example/?x=1", "https://home.example:443", "wss://home.example"),
+        ("https://bücher.example/r", "https://xn--bcher-kva.example:443", "wss://xn--bcher-kva.example/r"),
         (" http://home.example:8642 ", "http://home.example:8642", "ws://home.example:8767"),
         ("https://home.example:9/relay/?x=1", "https://home.example:9", "wss://home.example:9/relay"),
         ("https://home.example:443/relay", "https://home.example:443", "wss://home.example/relay"),
@@ -59,7 +61,16 @@ def test_public_under_the_path_of_a_proxy() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "home.example", "wss://home.example", "https://a:b@h.example", "https://", "http://0.0.0.0:1", "http://[::]"],
+    [
+        "",
+        "home.example",
+        "https://\u00fc..example",
+        "wss://home.example",
+        "https://a:b@h.example",
+        "https://",
+        "http://0.0.0.0:1",
+        "http://[::]",
+    ],
 )
 def test_bad_public(url: str) -> None:
     with pytest.raises(CliError, match="--public-url") as caught:

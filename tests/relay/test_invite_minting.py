@@ -157,6 +157,23 @@ def test_relay_url_is_not_taken_from_the_body(host: str, port: int, tls: bool, u
     assert minted["relay_url"] == payload(minted)["relay"]["url"] == url
 
 
+def candidate(role: str, host: str) -> dict[str, object]:
+    return {"role": role, "api": {"host": host, "port": 443, "tls": True}, "relay": {"url": f"wss://{host}/relay"}}
+
+
+@pytest.mark.parametrize(
+    ("roles", "first"),
+    [(["public"], "public.example"), (["public", "LAN"], "lan.example"), (["mesh", "public"], "mesh.example")],
+)
+def test_clients_without_candidates_get_the_route_of_the_local_network_or_the_first(
+    roles: list[str], first: str
+) -> None:
+    minted = mint({"endpoints": [candidate(role, f"{role.lower()}.example") for role in roles]})
+    found = payload(minted)
+    assert (minted["host"], minted["port"], minted["tls"]) == (first, 443, True)
+    assert (found["host"], found["relay"]["url"], minted["relay_url"]) == (first, *[f"wss://{first}/relay"] * 2)
+
+
 def test_without_a_lan_address() -> None:
     book = RelayHarness(CONFIG)
     book.refuse = (Compute,)

@@ -16,8 +16,17 @@ from types import SimpleNamespace
 import pytest
 
 from runtimes.failures import HostError, failure_of, short_reason
-from runtimes.host.compute import YAML_NODES, lan_address, list_folders, load_yaml, qr_rows, real_paths, release_memory
+from runtimes.host.compute import (
+    YAML_NODES,
+    list_folders,
+    load_yaml,
+    qr_rows,
+    real_paths,
+    release_memory,
+    yaml_line,
+)
 from runtimes.host.logs import LogMessage, LogWriter, setup_logging
+from runtimes.host.network_addresses import list_network_addresses
 from runtimes.host.thread_pool import ThreadPool
 from runtimes.loops.loop import Source
 from runtimes.loops.waker import Waker
@@ -163,6 +172,27 @@ def test_yaml() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        *((word, word) for word in ("no", "NO", "on", "Yes", "off", "y", "truely", "'true'")),
+        *((word, True) for word in ("true", "True", "TRUE")),
+        *((word, False) for word in ("false", "False", "FALSE")),
+    ],
+)
+def test_only_true_and_false_are_booleans(value: str, found: object) -> None:
+    assert load_yaml(f"language: {value}") == {"language": found if found is not value else value.strip("'")}
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [("a", 1), ("b", 3), ("b.c", 3), ("b.d", 4), ("b.d.e", 4), ("b.x", 3), ("x", None), ("2", 6)],
+)
+def test_the_line_of_a_member(path: str, line: int | None) -> None:
+    document = "a: no\nb: {}\nb: {c: on,\n  d: True}\n\n2: x\n"
+    assert yaml_line(document, path.split(".")) == line
+
+
+@pytest.mark.parametrize(
     "document",
     [
         "a: [",
@@ -182,15 +212,18 @@ def test_yaml_that_is_refused(document: str) -> None:
     assert caught.value.failure.kind is FailureKind.INVALID
 
 
-def test_the_address_on_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lan_address().count(".") == 3
+def test_the_addresses_on_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = list_network_addresses()
+    loopback = next(row for row in listed if row["address"] == "127.0.0.1")
+    assert loopback == {**loopback, "up": True, "point_to_point": False, "default": False}
 
     class Lonely(socket.socket):
         def connect(self, address: object) -> None:
             raise OSError(errno.ENETUNREACH, "no network")
 
     monkeypatch.setattr(socket, "socket", Lonely)
-    assert lan_address() == "127.0.0.1"
+    assert [row["address"] for row in list_network_addresses()] == [row["address"] for row in listed]
+    assert not any(row["default"] for row in list_network_addresses())
 
 
 # --- threads -----------------------------------------------------------------------------------------------------

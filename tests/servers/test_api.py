@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from runtimes.tls.contexts import client_context
+from servers.__main__ import main as all_main
 from servers.api import main
 from servers.api_program import read_api_config
+from servers.dashboard import main as dashboard_main
+from servers.options import ProgramCommand
+from servers.relay import main as relay_main
 from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
 from tests.servers.program_process import TIMEOUT, ProgramProcess, call, running, shown_pin
@@ -79,12 +83,12 @@ def test_listening_beyond_loopback_gives_warnings(tmp_path: Path) -> None:
     """Misspelled settings give warnings too, but not those of other programs in the file."""
     (tmp_path / "svc").mkdir()
     (tmp_path / "svc" / "config.yaml").write_text("modle: {default: llama3.2}\nterminal: {backend: local}\n")
+    (tmp_path / "svc" / ".env").write_text("API_SERVER_PROT=1\n")
     with running(tmp_path, "servers.api", "--host", "0.0.0.0", *LOCAL) as api:
+        api.line("WARNING .*variable not used problem=.*API_SERVER_PROT is no variable .*: is API_SERVER_PORT meant")
         api.line("WARNING .*without a key")
         api.line("WARNING .*without TLS")
-        api.line(
-            r"WARNING .*configuration not used path=\S+/config\.yaml problem=.*modle is no setting .*: is model meant\?"
-        )
+        api.line(r"WARNING .*configuration not used path=\S+/config\.yaml line=1 problem=.*modle .* is model meant\?")
         api.line(r"^api: http://0\.0\.0\.0:\d+ \(no key\)$")
         assert api.stop() == 0
     with running(tmp_path, "servers.api", "--host", "0.0.0.0", *LOCAL, env=KEYED) as api:
@@ -179,6 +183,18 @@ def test_invalid_environments(
     assert code == 2
     assert said.format(tmp=tmp_path) in line
     assert "secret" not in line
+
+
+@pytest.mark.parametrize("program", [main, relay_main, dashboard_main, all_main])
+def test_no_server_starts_with_a_line_of_settings_that_cannot_be_read(
+    failing: Failing, tmp_path: Path, program: ProgramCommand
+) -> None:
+    (tmp_path / "svc").mkdir()
+    (tmp_path / "svc" / ".env").write_text("\n# mine\nAPI_SERVER_KEY='sixteen-from-dotenv\n")
+    code, line = failing(program)
+    assert code == 2
+    assert line.endswith("svc/.env: line 3: neither NAME=value nor a comment, or a quote without its end")
+    assert "sixteen" not in line
 
 
 def test_a_broken_configuration_file(failing: Failing, tmp_path: Path) -> None:

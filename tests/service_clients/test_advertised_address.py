@@ -6,7 +6,7 @@ from svc_proto.commands import EnsureSecret
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
 from svc_proto.relay_config import RelayConfig
-from svc_proto.service_clients.advertised_address import advertised_host, lan_address, relay_address, sign_invite
+from svc_proto.service_clients.advertised_address import advertised_host, relay_address, sign_invite
 from tests.cli.harness import OneShotHarness
 from tests.support.core_harness import SECRET
 
@@ -35,11 +35,6 @@ def test_other_hosts_are_kept() -> None:
 def test_the_relay_in_an_invite(host: str, tls: bool, url: str) -> None:
     config = RelayConfig(home="/h", config_path="/c", host=host, ssl_cert="/c.pem" if tls else None, ssl_key="/k.pem")
     assert relay_address(config, LAN) == url
-
-
-@pytest.mark.parametrize(("found", "address"), [(LAN, LAN), (None, "127.0.0.1")])
-def test_lan_address_of_this_host(found: object, address: str) -> None:
-    assert OneShotHarness(lan_address, compute={"lan_address": lambda: found}).run() == address
 
 
 def test_signed_invite() -> None:

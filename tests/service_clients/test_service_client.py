@@ -13,7 +13,7 @@ from svc_proto.facts import FailureKind
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 from svc_proto.wire.multipart import Part
-from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, as_json
+from tests.cli.harness import REFUSED, SILENT, OneShotHarness, Reply, UpstreamRequest, as_json
 from tests.support.core_harness import HOME
 
 PEER = ServiceClient("it", "http://h:1", "t0ken", 5.0)
@@ -91,6 +91,22 @@ def test_the_local_secret(local: bool, shown: bytes | None) -> None:
     assert world.run().status == 204
     assert world.asked[0].headers.get(HEADER) == shown
     assert world.asked[0].headers.get(b"authorization") is None
+
+
+@pytest.mark.parametrize(("stored_later", "status", "requests"), [(b"6f" * 32, 200, 2), (None, 403, 1)])
+def test_a_secret_that_the_relay_has_just_replaced(stored_later: bytes | None, status: int, requests: int) -> None:
+    peer = ServiceClient("it", "http://h:1", local=True)
+
+    def relay(asked: UpstreamRequest) -> Reply:
+        if asked.headers.get(HEADER) == b"6f" * 32:
+            return 200, b""
+        if stored_later is not None:
+            world.disk.put(f"{HOME}/{LOCAL_SECRET}", stored_later)
+        return 403, b""
+
+    world = OneShotHarness(lambda engine: peer.request(engine, "GET", "/"), http=relay)
+    world.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
+    assert (world.run().status, len(world.asked)) == (status, requests)
 
 
 @pytest.mark.parametrize(

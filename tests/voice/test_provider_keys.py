@@ -31,6 +31,14 @@ def test_only_voice_keys_are_kept() -> None:
     assert refreshed({}, None).present_variables("XAI_API_KEY") == []
 
 
+def test_a_line_that_cannot_be_read_is_logged_with_its_number() -> None:
+    rig = VoiceHarness({"/h/.env": "XAI_API_KEY=a\nB='"}, config=CONFIG)
+    assert rig.spawn(rig.voice.refresh_keys()) == [None]
+    assert rig.voice.keys.present_variables("XAI_API_KEY") == []
+    (told,) = [record.fields for record in rig.logs if record.event == ".env not read"]
+    assert str(told["problem"]).startswith("line 2: ")
+
+
 def test_the_fingerprint_changes_with_the_keys_alone() -> None:
     first = refreshed({"XAI_API_KEY": "a"}, None).fingerprint()
     assert first == refreshed({}, "XAI_API_KEY=a").fingerprint()

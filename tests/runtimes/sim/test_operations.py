@@ -449,7 +449,7 @@ def test_work_by_name() -> None:
     bench = ToyNetwork(Simulation())
     assert bench.run_operation(lambda op: Compute(op, "yaml.load", ("a: [1, 2]",))) == {"a": [1, 2]}
     assert bench.run_operation(lambda op: Compute(op, "yaml.load", ("a: [",))).kind is FailureKind.INVALID
-    assert bench.run_operation(lambda op: Compute(op, "lan_address")) == "10.0.0.1"
+    assert [row["address"] for row in bench.run_operation(lambda op: Compute(op, "network_addresses"))] == ["10.0.0.1"]
     bench.relay.disk.put("/p/b/x", b"")
     bench.relay.disk.folder("/p/a/deeper")
     assert bench.run_operation(lambda op: Compute(op, "list_folders", ("/p",))) == ("a", "b")
@@ -511,7 +511,7 @@ def test_a_cancelled_change_may_be_made_nevertheless() -> None:
 def test_a_killed_process_gets_no_answer() -> None:
     orders: list[Callable[[], Command]] = [
         lambda: CreateBlob(op(901)),
-        lambda: Compute(op(902), "lan_address"),
+        lambda: Compute(op(902), "network_addresses"),
     ]
     bench = ToyNetwork(Simulation())
     bench.order(*[order() for order in orders])

@@ -1,0 +1,108 @@
+"""Parsing and editing of `.env` files by python-dotenv, without interpolation.
+
+A line that cannot be read is an error with its number and is never skipped: it may hold the API's key. Every reader of
+such a file parses it here, the core by the functions `dotenv.load` and `dotenv.set` of `Compute`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runtimes.failures import HostError, failure_of
+from svc_proto.facts import FailureKind
+
+if TYPE_CHECKING:
+    from dotenv.parser import Binding
+
+__all__ = ["EnvFileError", "parse_env_file", "read_env_file", "set_env_line"]
+
+BYTE_ORDER_MARK = "\ufeff"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")  # of a shell, and the dots and dashes of other programs
+_LINE_BREAK = re.compile(r"\r\n|\n|\r")
+_EXPORTED = re.compile(r"\s*export\s")
+
+
+class EnvFileError(Exception):
+    """An `.env` file exists and cannot be read; the message names the path, and the line if it is one."""
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """Return the variables of a file; empty if it does not exist. Raises `EnvFileError`."""
+    try:
+        text = path.read_text("utf-8")
+        return parse_env_file(text) if text else {}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except UnicodeDecodeError as error:
+        raise EnvFileError(f"cannot read {path}: not UTF-8") from error
+    except OSError as error:
+        raise EnvFileError(f"cannot read {path}: {error.strerror}") from error
+    except HostError as error:
+        raise EnvFileError(f"cannot read {path}: {failure_of(error).detail}") from error
+
+
+def parse_env_file(text: str) -> dict[str, str]:
+    """Return the variables that the lines set; the last value that is not empty counts.
+
+    Raises `HostError` INVALID with the number of the first line that cannot be read.
+    """
+    found: dict[str, str] = {}
+    for binding in _bindings(text):
+        problem = _problem(binding)
+        if problem:
+            raise HostError(FailureKind.INVALID, f"line {_line(binding)}: {problem}")
+        if binding.key is not None and binding.value:
+            found[binding.key] = binding.value
+    return found
+
+
+def set_env_line(text: str, name: str, value: str) -> str:
+    """Return the text with a value that needs no quotes: in the lines that set the name, else in one more.
+
+    All other lines stay as they are.
+    """
+    parts, found = list[str](), False
+    for binding in _bindings(text):
+        part = binding.original.string
+        if binding.key == name and binding.value is not None:
+            empty = part[: len(_leading(part).rstrip(" \t"))]
+            exported = "export " if _EXPORTED.match(part) else ""
+            part, found = f"{empty}{exported}{name}={value}\n", True
+        parts.append(part)
+    whole = "".join(parts)
+    if whole and not whole.endswith(("\n", "\r")):
+        whole += "\n"
+    return whole if found else f"{whole}{name}={value}\n"
+
+
+def _bindings(text: str) -> Iterator[Binding]:
+    from io import StringIO  # noqa: PLC0415, RUF100 - loaded when first needed: many homes have no such file
+
+    from dotenv.parser import parse_stream  # noqa: PLC0415, RUF100
+
+    return parse_stream(StringIO(text.removeprefix(BYTE_ORDER_MARK), newline=""))
+
+
+def _problem(binding: Binding) -> str:
+    """Return why a line cannot be read; empty if it can. The text never quotes the line, which may hold a secret."""
+    if binding.error:
+        return "neither NAME=value nor a comment, or a quote without its end"
+    if binding.key is None:
+        return ""
+    if _NAME.fullmatch(binding.key) is None:
+        return "the name in front of = has characters that no variable has"
+    if binding.value is None and _EXPORTED.match(binding.original.string) is None:
+        return "neither NAME=value nor a comment"
+    return ""
+
+
+def _line(binding: Binding) -> int:
+    """Return the number of a binding's line: the parser counts the empty lines before it as its own."""
+    return binding.original.line + len(_LINE_BREAK.findall(_leading(binding.original.string)))
+
+
+def _leading(text: str) -> str:
+    return text[: len(text) - len(text.lstrip())]
