@@ -75,7 +75,7 @@ def is_harmless(labels: Iterable[str]) -> bool:
 
 
 def is_confirming(labels: Iterable[str]) -> bool:
-    """Report whether a label agrees to what its screen asks: OK, Yes, Continue, or a sign for them."""
+    """Report whether a label agrees to the text of its screen: OK, Yes, Continue, or a sign for them."""
     return any(
         _letters(label) in _confirming() or _kind_of_symbols(label) is EffectKind.CONFIRMATION for label in labels
     )

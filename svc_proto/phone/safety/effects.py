@@ -157,8 +157,8 @@ def _effect_of_press(control: TouchedControl, tree: ScreenTree, client: str) -> 
     labels = control.labels
     named = _kind_by_words(control)
     if kind is AppKind.LAUNCHER:
-        found = named if named in (EffectKind.DELETION, EffectKind.INSTALL) else None
-        return None if found is None else _effect(found, control, tree)
+        removed = named if named in (EffectKind.DELETION, EffectKind.INSTALL) else None
+        return None if removed is None else _effect(removed, control, tree)
     if is_harmless(labels):
         return None
     found = _kind_by_place(kind, control, tree) or named or _kind_by_structure(control, tree)

@@ -40,6 +40,7 @@ class ScreenNode:
     focused: bool = False
     selected: bool = False
     checkable: bool = False
+    checked: bool | None = None  # None: not checkable, or not reported
     password: bool = False
 
     @classmethod
@@ -61,6 +62,7 @@ class ScreenNode:
             focused=node.get("focused") is True,
             selected=node.get("selected") is True,
             checkable=node.get("checkable") is True or class_name.endswith(_CHECKABLE),
+            checked=node.boolean("checked"),
             password=node.get("password") is True,
         )
 
@@ -114,6 +116,11 @@ class TouchedControl:
     def is_checkable(self) -> bool:
         """Report whether the control has a state: a switch, a check box, a bar."""
         return any(part.checkable for part in self.parts)
+
+    @property
+    def hides_its_state(self) -> bool:
+        """Report whether the control has a state that the phone does not report."""
+        return any(part.checkable and part.checked is None for part in self.parts)
 
     @property
     def is_button(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -298,7 +299,7 @@ def test_a_messaging_app_sends_what_was_typed(package: str, text: str) -> None:
     assert kind(tree, "/tap_text", text="Navigate up") is None
 
 
-def raw(package: str, *nodes: dict[str, object]) -> ScreenTree:
+def raw(package: str, *nodes: Mapping[str, object]) -> ScreenTree:
     """Return a screen of raw nodes; each is 100 pixels high, from the left at `x` on line `y`."""
     listed = [
         {
