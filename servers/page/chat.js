@@ -330,6 +330,7 @@ export function openChat(room, auto, place) {
     else if (event === "tool.completed") message.call(id, "done", { ...about, result: data.result_preview });
     else if (event === "tool.failed") message.call(id, "failed", { ...about, result: data.error });
     else if (event === "assistant.completed" && data.interrupted) message.note("stopped", "Stopped.");
+    else if (event === "run.completed") message.ended(data);
     else if (event === "error") message.note("failed", data.message ?? "The turn failed.");
     if (follow) requestAnimationFrame(() => { log.scrollTop = log.scrollHeight; });
   }

@@ -86,6 +86,15 @@ export class AgentMessage {
     this.#parts.append(h("p", { class: `note ${kind}` }, said));
   }
 
+  /** Append why a turn was ended early, and the acts that failed, were denied or changed nothing. */
+  ended({ reason, unfinished }) {
+    if (reason) this.note("stopped", reason);
+    if (unfinished?.length) {
+      this.note("failed", "Not done in this turn:");
+      this.#parts.append(h("ul", { class: "note failed unfinished" }, ...unfinished.map((line) => h("li", {}, line))));
+    }
+  }
+
   /** Draw pending text at once, not with the next frame. */
   draw() {
     this.#end();

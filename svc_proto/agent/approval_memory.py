@@ -1,7 +1,8 @@
 """Approvals of tool calls: once, for a chat, or for good. Approvals for good are in a state file.
 
-An approval is stored as a pattern: the tool's name and target, such as `phone_call +15550100`, or with several
-arguments `phone_send_intent {"action":"…","data":"…"}`. The approval request shows all arguments of the tool.
+An approval is stored as a pattern: the tool's name and all its arguments, such as `phone_call +15550100`, or with
+several arguments `phone_send_intent {"action":"…","data":"…"}`. So it covers exactly what the approval request showed.
+A tool with an edition, one of an MCP server, is approved for all arguments and for that edition alone.
 """
 
 from __future__ import annotations
@@ -14,18 +15,29 @@ from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import ToolError
+from svc_proto.basics.plain_letters import has_look_alikes, show_look_alikes
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.phone.safety.effects import Effect
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import SECRET_KEYS, redact
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ALLOWED", "FILE", "ApprovalMemory", "pattern_of", "build_approval_request", "describe_call"]
+__all__ = [
+    "ALLOWED",
+    "FILE",
+    "ApprovalMemory",
+    "build_approval_request",
+    "build_effect_request",
+    "describe_call",
+    "pattern_of",
+    "pattern_of_effect",
+]
 
 FILE = "agent-approvals.json"  # `{"always": ["<pattern>"]}` in the state folder
 ALLOWED = ("once", "session", "always")
@@ -40,21 +52,29 @@ TOO_LONG = f"This call needs approval, but it is too long to be shown: at most {
 
 def pattern_of(tool: Tool, given: Arguments) -> str:
     """Return the pattern that "session" and "always" allow."""
-    about = {name: given[name] for name in tool.asks_by if name in given}
-    if not about:
-        return f"{tool.name} #{tool.edition}" if tool.edition else tool.name
-    words = strict_json.dumps(about) if len(tool.asks_by) > 1 else str(next(iter(about.values())))
-    pattern = f"{tool.name} {words}"
-    if len(pattern) > MAX_PATTERN:
-        digest = sha256_hex(pattern)
-        pattern = f"{pattern[: MAX_PATTERN - 1 - len(digest)]} {digest}"
-    return pattern
+    if tool.edition:
+        return f"{tool.name} #{tool.edition}"
+    if not given:
+        return tool.name
+    words = strict_json.dumps(dict(sorted(given.items()))) if len(given) > 1 else str(next(iter(given.values())))
+    return _bounded(f"{tool.name} {words}")
 
 
-def build_approval_request(tool: Tool, call: ToolCall, given: Arguments, why: str) -> ApprovalRequested:
-    """Build an approval request. Raises `ToolError` for a call that cannot be shown in full."""
+def pattern_of_effect(effect: Effect) -> str:
+    """Return the pattern of an effect: its kind and place, and a digest of all that the question shows."""
+    return _bounded(f"{effect.kind.name.lower()} {effect.place} #{sha256_hex(effect.question)[:16]}")
+
+
+def build_approval_request(
+    tool: Tool, call: ToolCall, given: Arguments, why: str, effect: Effect | None = None
+) -> ApprovalRequested:
+    """Build an approval request, with what the call is about set apart.
+
+    Raises `ToolError` for a call that cannot be shown in full.
+    """
+    apart = _about(effect) if effect is not None else ""
     return ApprovalRequested(
-        call=call, command=describe_call(tool, given), description=why, pattern=pattern_of(tool, given)
+        call=call, command=describe_call(tool, given), description=f"{why}{apart}", pattern=pattern_of(tool, given)
     )
 
 
@@ -67,6 +87,16 @@ def describe_call(tool: Tool, given: Arguments) -> str:
     if len(command) > MAX_SHOWN:
         raise ToolError(TOO_LONG)
     return command
+
+
+def build_effect_request(effect: Effect, call: ToolCall) -> ApprovalRequested:
+    """Build an approval request for an effect of a running call."""
+    return ApprovalRequested(
+        call=call,
+        command=_line(effect.question),
+        description="The place or the words of what is pressed need your consent.",
+        pattern=pattern_of_effect(effect),
+    )
 
 
 class ApprovalMemory:
@@ -132,6 +162,23 @@ class ApprovalMemory:
             self._writing.release()
 
 
+def _about(effect: Effect) -> str:
+    """Return the recipient and the app of an effect as sentences: a host without its user part, a number, a package."""
+    pieces = [f" To: {effect.recipient}."] if effect.recipient else []
+    pieces += [f" App: {effect.place}."] if effect.place else []
+    if has_look_alikes(f"{effect.recipient} {effect.place}"):
+        pieces.append(" Some of the letters only look like others.")
+    return _line("".join(pieces))
+
+
+def _bounded(pattern: str) -> str:
+    if len(pattern) <= MAX_PATTERN:
+        return pattern
+    digest = sha256_hex(pattern)
+    return f"{pattern[: MAX_PATTERN - 1 - len(digest)]} {digest}"
+
+
 def _line(text: str) -> str:
-    """Escape characters as JSON does that could reorder or imitate parts of the line."""
+    """Escape characters as JSON does that could reorder or imitate parts of the line, or that look like others."""
+    text = show_look_alikes(text)
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)

@@ -62,6 +62,7 @@ class Turn:
     run_id: str
     prompt: Content  # empty: the history ends with the message to answer
     history: tuple[Mapping[str, object], ...] = ()  # earlier messages in the chat-completions form, whole
+    client_history: bool = False  # a client sent the history: others may have written any part of it
     system: str = ""  # the whole system prompt; the agent appends only what its tools need
     model: ModelEndpoint | None = None  # None: the built-in agent answers
     max_calls: int = 90  # model calls in this turn
@@ -244,6 +245,8 @@ class TurnOutcome:
     finish: str = "stop"
     calls: tuple[ToolCall, ...] = ()  # for the client
     error: str | None = None
+    reason: str | None = None  # for people: why a turn that is no failure was ended early
+    unfinished: tuple[str, ...] = ()  # for people: acts that failed, were denied or changed nothing
     code: str | None = None  # machine-readable: `upstream_error`, `upstream_timeout`, `agent_error`
 
 

@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+from attrs import evolve
+
 from svc_proto.agent.completion_assembler import CompletionAssembler, PartialToolCall
 from svc_proto.agent.interface import (
     AgentHost,
     ModelCallFinished,
     ModelCallStarted,
     ModelEndpoint,
+    TextDelta,
     ToolCall,
     Turn,
     TurnOutcome,
 )
+from svc_proto.agent.loop_guard import LoopGuard, RepeatedTextError, RepetitionWatch
 from svc_proto.agent.memory import TARGETS, AgentMemory
 from svc_proto.agent.model_client import ModelCallFailure, ModelCallLimits, call_model
 from svc_proto.agent.skills import SkillLibrary
@@ -40,6 +44,7 @@ __all__ = ["PARAGRAPH_BREAK", "MAX_CONTEXT_BYTES", "ModelAgent"]
 MAX_CONTEXT_BYTES = 4 * 1024 * 1024  # characters of answers and results that return to the model; the turn is cut there
 PARAGRAPH_BREAK = "\n\n"  # emitted between the texts of two answers of one turn
 NO_OBJECT = "the arguments are not a JSON object: {why}. Call the tool again with valid JSON."
+REPEATED_TEXT = "The answer was stopped: its text repeated itself."
 Row = Mapping[str, object]
 
 
@@ -57,6 +62,14 @@ class ModelAgent:
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn, whose `model` is set."""
+        guard = LoopGuard()
+        try:
+            return (yield from self._run(turn, RepetitionWatch(host), guard))
+        except RepeatedTextError:
+            host.emit(ModelCallFinished())
+            return _stopped(host, guard, REPEATED_TEXT)
+
+    def _run(self, turn: Turn, host: AgentHost, guard: LoopGuard) -> Flow[TurnOutcome]:
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))
         endpoint = cast("ModelEndpoint", turn.model)
@@ -70,9 +83,7 @@ class ModelAgent:
         ids = _ids_in(turn)
         has_text, context_size = False, 0
         images = ToolImages(takes=endpoint.context is None or endpoint.context >= SMALL_CONTEXT)
-        has_read = self._toolbox.reads(
-            call.get_object("function").text("name") for row in turn.history for call in _calls_of(row)
-        )
+        consent = self._toolbox.begin_turn(turn, guard, has_servers=bool(mcp_note))
         for _ in range(turn.max_calls):
             host.emit(ModelCallStarted())
             answer = yield from call_model(
@@ -86,15 +97,17 @@ class ModelAgent:
                 return TurnOutcome(finish="error", error=answer.text, code=answer.code)
             host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
             if not answer.calls or answer.full or answer.finish in ("error", "content_filter"):
-                return _outcome(answer)
+                return evolve(_outcome(answer), unfinished=guard.unfinished())
             has_text = has_text or bool(answer.text)
             calls = self._calls(answer.calls, ids)
             yield from host.store_calls(answer.text, answer.reasoning, tuple(requested.call for requested in calls))
-            results = yield from self._toolbox.run_calls(turn, host, calls, has_read=has_read)
+            results = yield from self._toolbox.run_calls(turn, host, calls, consent)
             selection.expand(requested.call for requested in calls)
-            has_read = has_read or self._toolbox.reads(requested.call.name for requested in calls)
+            consent.taint(self._toolbox.reads(requested.call.name for requested in calls))
             context_size += len(answer.text) + sum(len(requested.call.arguments) for requested in calls)
             context_size += sum(len(result.text) for result in results)
+            if guard.reason is not None:
+                return _stopped(host, guard, guard.reason)
             if context_size > MAX_CONTEXT_BYTES:
                 break
             rows.append(_assistant_row(answer.text, calls))
@@ -103,7 +116,7 @@ class ModelAgent:
                 for requested, result in zip(calls, results, strict=True)
             ]
             rows += images.rows(zip((requested.call.name for requested in calls), results, strict=True))
-        return TurnOutcome(finish="length")
+        return TurnOutcome(finish="length", unfinished=guard.unfinished())
 
     def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: AgentHost) -> Flow[TurnOutcome]:
         """Run a turn with the client's tools: one model answer, without our prompts and tools."""
@@ -140,6 +153,12 @@ class ModelAgent:
             ids[identity] = None
             calls.append(_requested_call(identity, fragment))
         return tuple(calls)
+
+
+def _stopped(host: AgentHost, guard: LoopGuard, reason: str) -> TurnOutcome:
+    """End a turn that went in circles; the reason is also a part of the text, for clients that show nothing else."""
+    host.emit(TextDelta(f"{PARAGRAPH_BREAK}[{reason}]"))
+    return TurnOutcome(finish="length", reason=reason, unfinished=guard.unfinished())
 
 
 def _request(turn: Turn, system: str, tools: list[Row]) -> tuple[dict[str, object], list[Row]]:

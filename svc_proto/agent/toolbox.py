@@ -8,12 +8,20 @@ phone keep the model's order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from attrs import frozen
+from attrs import define, frozen
 
-from svc_proto.agent.approval_memory import ApprovalMemory, build_approval_request, pattern_of
+from svc_proto.agent.approval_memory import (
+    ApprovalMemory,
+    build_approval_request,
+    build_effect_request,
+    pattern_of,
+    pattern_of_effect,
+)
+from svc_proto.agent.foreign_text import fence, neutralize
 from svc_proto.agent.interface import (
     AgentHost,
     ApprovalRequested,
@@ -24,13 +32,19 @@ from svc_proto.agent.interface import (
     ToolCallStarted,
     Turn,
 )
+from svc_proto.agent.loop_guard import LoopGuard
+from svc_proto.agent.phone_consent import ALREADY_DENIED
 from svc_proto.agent.tool_selection import ToolPolicy, more_tools
 from svc_proto.agent.tools import arguments
 from svc_proto.agent.tools.tool import Arguments, MemoryToolResult, Tool, ToolImage, ToolResult, Toolset
+from svc_proto.agent.turn_consent import TurnConsent
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock, gather
-from svc_proto.schema.json_object import JsonObject
+from svc_proto.phone.safety.effect_kinds import EffectKind
+from svc_proto.phone.safety.effects import Effect
+from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.json_object import JsonObject, content_text
 from svc_proto.schema.redact import summary
 
 if TYPE_CHECKING:
@@ -49,6 +63,8 @@ __all__ = [
 
 ALL = ToolPolicy()
 MAX_OUTPUT = 64 * 1024  # characters of one result for the model
+_MEDIA = re.compile(r"^MEDIA:", re.MULTILINE)
+MAX_REPORT = 300  # characters of an act's result that only reports what was done
 MAX_PREVIEW = 120  # characters of a call or a result for people
 CUT = "\n[cut: the rest is too long]"
 NO_APPROVER = (
@@ -129,51 +145,66 @@ class Toolbox:
         """Report whether results of these tools hold foreign content; unknown tools count as such."""
         return any(name not in self.tools or self.tools[name].reads_foreign_content for name in names)
 
+    def begin_turn(self, turn: Turn, guard: LoopGuard, *, has_servers: bool = False) -> TurnConsent:
+        """Return the state of a turn; it begins tainted if the model reads what others wrote with its first request.
+
+        That is a history with such results, a history that a client sent, and the descriptions of MCP servers' tools.
+        """
+        rows = [JsonObject.of(row) for row in turn.history]
+        calls = [call for row in rows for call in row.objects("tool_calls")]
+        names = {call.text("id"): call.get_object("function").text("name") for call in calls}
+        has_read = has_servers or (turn.client_history and bool(rows)) or self.reads(names.values())
+        consent = TurnConsent.begin(self._engine, content_text(turn.prompt), has_read=has_read, loop=guard)
+        for row in rows:
+            if row.get("role") == "tool":
+                consent.private.read_history(names.get(row.text("tool_call_id"), ""), row.text("content"))
+        return consent
+
     def run_calls(
-        self, turn: Turn, host: AgentHost, calls: tuple[RequestedToolCall, ...], *, has_read: bool = False
+        self, turn: Turn, host: AgentHost, calls: tuple[RequestedToolCall, ...], consent: TurnConsent | None = None
     ) -> Flow[list[ToolResult]]:
         """Run the calls of one answer; store each result and emit its events. Tool errors do not raise.
 
-        `has_read`: the model had read foreign content before it made the calls (see `reads`).
+        `consent` is the state of the turn before the calls were made; None: it begins with them.
         """
+        state = TurnConsent.begin(self._engine) if consent is None else consent
         queue = Lock(self._engine)
-        flows = [self._run(turn, host, requested, queue, has_read) for requested in calls]
+        flows = [self._run(_Attempt(turn, host, requested.call, state), requested, queue) for requested in calls]
         return (yield from gather(self._engine, flows))
 
-    def _run(
-        self, turn: Turn, host: AgentHost, requested: RequestedToolCall, queue: Lock, has_read: bool
-    ) -> Flow[ToolResult]:
+    def _run(self, attempt: _Attempt, requested: RequestedToolCall, queue: Lock) -> Flow[ToolResult]:
         tool = self.tools.get(requested.call.name)
         if tool is None and self.dynamic_tools is not None:
             tool = self.dynamic_tools.tool(requested.call.name)
         if tool is None or not tool.sequential:
-            return (yield from self._attempt(turn, host, requested, tool, has_read))
+            return (yield from self._attempt(attempt, requested, tool))
         yield from queue.acquire()
         try:
-            return (yield from self._attempt(turn, host, requested, tool, has_read))
+            return (yield from self._attempt(attempt, requested, tool))
         finally:
             queue.release()
 
-    def _attempt(
-        self, turn: Turn, host: AgentHost, requested: RequestedToolCall, tool: Tool | None, has_read: bool
-    ) -> Flow[ToolResult]:
+    def _attempt(self, attempt: _Attempt, requested: RequestedToolCall, tool: Tool | None) -> Flow[ToolResult]:
         """Run one call from its check to its end."""
-        engine, call = self._engine, requested.call
+        engine, call, host = self._engine, requested.call, attempt.host
         begun = engine.now.mono
         error: str | None = None
-        told = False  # `ToolCallPending` or `ToolCallStarted` was emitted
         pictures: tuple[ToolImage, ...] = ()
         try:
+            if attempt.state.loop.reason is not None:
+                raise ToolError(attempt.state.loop.reason)
             able, given = _checked(requested, tool)
-            question, given = yield from self._question(turn, host, call, able, given, has_read)
+            question, given = yield from self._question(attempt, able, given)
             if question is not None:
-                told = True
-                host.emit(ToolCallPending(call))
-                if not (yield from self._approvals.request(turn.session_id, question, host)):
-                    raise ToolError(*DENIED)
-            told = True
+                effect = attempt.effect or _effect_of_tool(able)
+                yield from self._ask(attempt, question, effect)
+                attempt.state.grant(effect, ScreenTree())
+            attempt.is_announced = True
             host.emit(ToolCallStarted(call))
             begun = engine.now.mono
+            if able.with_consent is not None:
+                consent = _CallConsent(attempt, self._ask, self._approvals)
+                able = able.with_consent(consent)
             result = yield from able.run(given)
             if isinstance(result, MemoryToolResult):
                 host.emit(MemoryChanged(call, result.change))
@@ -185,11 +216,11 @@ class Toolbox:
             output, error = str(failure), failure.message
         except Exception as bug:  # the turn goes on without this call
             output = error = f"the tool has a bug, logged as {engine.log_bug(bug)}"
-        if not told:
+        if not attempt.is_announced:
             host.emit(ToolCallStarted(call))
         if len(output) > MAX_OUTPUT:
             output = output[: MAX_OUTPUT - len(CUT)] + CUT
-        text = output if error is None else f"error: {output}"
+        text = _marked(output, tool, attempt.state) if error is None else f"error: {neutralize(output)}"
         yield from host.store_result(call, text)
         host.emit(
             ToolCallFinished(
@@ -200,21 +231,95 @@ class Toolbox:
                 error=error,
             )
         )
-        return ToolResult(text, pictures)
+        notice = attempt.state.loop.record(call, text, is_act=tool is not None and tool.sequential)
+        return ToolResult(text if notice is None else f"{text}\n\n[notice: {notice}]", pictures)
 
     def _question(
-        self, turn: Turn, host: AgentHost, call: ToolCall, tool: Tool, given: Arguments, has_read: bool
+        self, attempt: _Attempt, tool: Tool, given: Arguments
     ) -> Flow[tuple[ApprovalRequested | None, Arguments]]:
         """Return the approval request, if one is needed, and the tool's arguments. Raises `ToolError` if refused."""
-        why = tool.needs_approval_after_reading if tool.needs_approval is None and has_read else tool.needs_approval
-        if why is None or (yield from self._approvals.remembers(turn.session_id, pattern_of(tool, given))):
+        state = attempt.state
+        attempt.effect = None if tool.effect_of is None else tool.effect_of(given)
+        why = tool.needs_approval
+        if why is None and state.has_read:
+            why = tool.needs_approval_after_reading
+        if why is None:
+            return None, given
+        if state.is_denied(attempt.effect or _effect_of_tool(tool)):
+            raise ToolError(*ALREADY_DENIED)
+        if (yield from self._approvals.remembers(attempt.turn.session_id, pattern_of(tool, given))):
             return None, given
         bound = None if tool.requests_own_approval is None else (yield from tool.requests_own_approval(given))
         if bound is not None:
             return None, bound
-        if not host.can_request_approval:
+        return build_approval_request(tool, attempt.call, given, why, attempt.effect), given
+
+    def _ask(self, attempt: _Attempt, question: ApprovalRequested, effect: Effect) -> Flow[None]:
+        """Request an approval; a turn has one open request at a time. Raises `ToolError` if the call is not allowed."""
+        if not attempt.host.can_request_approval:
             raise ToolError(*NO_APPROVER)
-        return build_approval_request(tool, call, given, why), given
+        state = attempt.state
+        attempt.is_announced = True
+        attempt.host.emit(ToolCallPending(attempt.call))
+        yield from state.asking.acquire()
+        try:
+            if state.is_denied(effect):
+                raise ToolError(*ALREADY_DENIED)
+            if (yield from self._approvals.request(attempt.turn.session_id, question, attempt.host)):
+                return
+            state.deny(effect)
+            raise ToolError(*DENIED)
+        finally:
+            state.asking.release()
+
+
+@define
+class _Attempt:
+    """Attempt to run one call of a turn. `effect` is the effect that follows from the arguments alone."""
+
+    turn: Turn
+    host: AgentHost
+    call: ToolCall
+    state: TurnConsent
+    effect: Effect | None = None
+    is_announced: bool = False  # `ToolCallPending` or `ToolCallStarted` was emitted
+
+
+@frozen
+class _CallConsent:
+    """Consent for one running call. Implements `CallConsent`."""
+
+    _attempt: _Attempt
+    _ask: Callable[[_Attempt, ApprovalRequested, Effect], Flow[None]]
+    _approvals: ApprovalMemory
+
+    @property
+    def turn(self) -> TurnConsent:
+        """Implement `CallConsent.turn`."""
+        return self._attempt.state
+
+    def request(self, effect: Effect, tree: ScreenTree) -> Flow[None]:
+        """Implement `CallConsent.request`."""
+        session_id = self._attempt.turn.session_id
+        if not (yield from self._approvals.remembers(session_id, pattern_of_effect(effect))):
+            yield from self._ask(self._attempt, build_effect_request(effect, self._attempt.call), effect)
+        self._attempt.state.grant(effect, tree)
+
+
+def _effect_of_tool(tool: Tool) -> Effect:
+    """Return the effect of a tool that has no other: the tool's own name is what a denial covers."""
+    return Effect(kind=EffectKind.INTENT, label=tool.name, recipient=tool.name)
+
+
+def _marked(output: str, tool: Tool | None, state: TurnConsent) -> str:
+    """Return a result for the model: what others wrote is neutralized, and fenced unless it is a short report."""
+    if tool is None or not tool.reads_foreign_content:
+        return output
+    output = neutralize(output)
+    is_report = tool.sequential and len(output) <= MAX_REPORT
+    if not tool.source or is_report or _MEDIA.search(output):  # a marker is for the clients, on a line of its own
+        return output
+    return fence(output, state.source or tool.source if tool.with_consent is not None else tool.source)
 
 
 def _checked(requested: RequestedToolCall, tool: Tool | None) -> tuple[Tool, Arguments]:

@@ -230,6 +230,8 @@ class RunCompleted(_CompletionEvent):
     """The turn has ended, with its result."""
 
     api_calls: int = 0
+    reason: str | None = None  # for people: why the turn was ended early
+    unfinished: Sequence[str] = ()  # for people: acts that failed, were denied or changed nothing
 
 
 @frozen

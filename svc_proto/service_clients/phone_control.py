@@ -111,10 +111,16 @@ class RelayPhoneControl:
         """Decide by the `safety` of the phone's status: a phone that reported none may have no gates."""
         if not self._is_here:
             return None
-        device = arguments.get("device")
-        status = yield from self._status("" if device is None else f"?{urlencode({'device': device})}")
+        status = yield from self.phone_status(arguments)
         asks = status.get("phone_connected") is True and bool(status.get("safety"))
         return {**arguments, ASKS_ITS_USER: True} if asks else None
+
+    def phone_status(self, arguments: Mapping[str, object]) -> Flow[JsonObject]:
+        """Return the status of the phone that a call goes to; empty for a relay on another host."""
+        if not self._is_here:
+            return JsonObject()
+        device = arguments.get("device")
+        return (yield from self._status("" if device is None else f"?{urlencode({'device': device})}"))
 
     def _status(self, query: str = "") -> Flow[JsonObject]:
         try:

@@ -40,11 +40,8 @@ CALL = Tool(
     parameters=schema(),
     run=nothing,
     needs_approval="Costs money.",
-    asks_by=("number",),
 )
-INTENT = Tool(
-    name="phone_send_intent", description="", parameters=schema(), run=nothing, asks_by=("action", "data", "package")
-)
+INTENT = Tool(name="phone_send_intent", description="", parameters=schema(), run=nothing)
 A_CALL = ToolCall(id="c", name="phone_call", args={"whatever": "the model wrote"})
 
 
@@ -111,16 +108,26 @@ def test_patterns() -> None:
     assert pattern_of(CALL, {"number": "+1 555"}) == "phone_call +1 555"
     assert pattern_of(CALL, {}) == "phone_call"
     assert pattern_of(INTENT, {"data": "b", "action": "a", "extras": {}}) == (
-        'phone_send_intent {"action":"a","data":"b"}'
+        'phone_send_intent {"action":"a","data":"b","extras":{}}'
     )
 
 
 @pytest.mark.parametrize(
-    "other", [{"data": "tel:+1900"}, {"package": "com.example"}, {"action": "DELETE"}, {"data": "x" * 500 + "y"}]
+    "other",
+    [
+        {"data": "tel:+1900"},
+        {"data": "x" * 500 + "y"},
+        {"package": "com.example"},
+        {"component": "com.example/.Main"},
+        {"category": "android.intent.category.DEFAULT"},
+        {"action": "DELETE"},
+        {"extras": {"android.intent.extra.EMAIL": "elsewhere@example.com"}},
+        {"device": "the other"},
+    ],
 )
-def test_an_intent_is_remembered_with_its_target(other: dict[str, str]) -> None:
+def test_an_approval_covers_all_arguments(other: dict[str, object]) -> None:
     allowed = {"action": "VIEW", "data": "x" * 500}
-    assert pattern_of(INTENT, allowed) == pattern_of(INTENT, {**allowed, "extras": {"a": 1}})
+    assert pattern_of(INTENT, allowed) == pattern_of(INTENT, dict(reversed(allowed.items())))
     assert pattern_of(INTENT, allowed) != pattern_of(INTENT, {**allowed, **other})
 
 

@@ -25,6 +25,11 @@ from tests.support.servers.model_server import calls, last_result, plain
 READING: dict[str, Any] = {"auto": ["read"]}
 
 
+def shop(text: str) -> str:
+    """Return a result of the server as the model reads it."""
+    return f"[untrusted: MCP server shop]\n{text}\n[/untrusted]"
+
+
 class Kept(AgentHarness):
     """Agent harness with a server `shop`, which lives on between the turns of one plan."""
 
@@ -77,7 +82,7 @@ def test_server_state_table() -> None:
 
 def test_a_turn_with_a_tool() -> None:
     world = Kept(model=[calls(("mcp_shop_read", {"a": 1})), echo], **READING)
-    assert world.once() == 'read {"a": 1}'
+    assert world.once() == shop('read {"a": 1}')
     assert world.offered == {
         "mcp_shop_read": "[MCP server shop] Does it.",
         "mcp_shop_write": "[MCP server shop] Does it.",
@@ -97,7 +102,7 @@ def test_writing_tool_needs_approval() -> None:
     assert "tools/call" not in [message["method"] for message in world.shops[0].seen]
     world = Kept(model=asking, **READING)
     world.host.choices = ["once"]
-    assert world.once() == 'write {"a": 1}'
+    assert world.once() == shop('write {"a": 1}')
     world = Kept(model=asking, **READING)
     world.host.can_request_approval = False
     assert "cannot be requested here" in world.once()
@@ -206,7 +211,7 @@ def test_a_crash_between_turns() -> None:
 
     world.run(plan)
     results = [event.output for event in world.host.finished]
-    assert results[0] == results[2] == results[3] == results[4] == "read {}"  # the last pause was short
+    assert results[0] == results[2] == results[3] == results[4] == shop("read {}")  # the last pause was short
     assert results[1] == "error: the MCP server shop is not there: it has exited with status 1"
     assert len(world.shops) == 4
 
@@ -284,7 +289,7 @@ def test_slow_server_is_waited_for_once() -> None:
 
     assert world.run(plan) == pytest.approx(20.0, abs=0.5)
     assert world.offered == {}
-    assert [event.output for event in world.host.finished] == ["read {}"]
+    assert [event.output for event in world.host.finished] == [shop("read {}")]
 
 
 def test_server_stopped_during_its_start_leaves_no_flow() -> None:
@@ -351,5 +356,5 @@ def test_small_models_get_tools_on_demand() -> None:
     assert "mcp_shop_read" in told[1]
     assert [event.output for event in world.host.finished] == [
         "until this answer is done you have: servers that the user has connected",
-        "read {}",
+        shop("read {}"),
     ]

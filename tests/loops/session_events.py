@@ -60,6 +60,10 @@ def usage(value: Any) -> bool:
     )
 
 
+def texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
 def exactly(expected: object) -> Kind:
     return lambda value: value == expected and type(value) is type(expected)
 
@@ -102,7 +106,7 @@ KINDS: dict[str, Shape] = {
         {**CALL, "error": some_text}, {"success": exactly(False), "duration": number, "args": mapping}
     ),
     "assistant.completed": Shape({**FLAGS, "content": text}),
-    "run.completed": Shape({**FLAGS, "api_calls": whole}),
+    "run.completed": Shape({**FLAGS, "api_calls": whole, "reason": text_or_null, "unfinished": texts}),
     "error": Shape({"message": some_text, "error": some_text}),
     "done": Shape({"state": exactly("final")}),
     "approval.request": Shape(

@@ -28,7 +28,7 @@ def good() -> list[Event]:
         ("assistant.delta", {"message_id": "m", "delta": "Hel"}),
         ("assistant.delta", {"message_id": "m", "delta": "lo"}),
         ("assistant.completed", {**FLAGS, "content": "Hello"}),
-        ("run.completed", {**FLAGS, "api_calls": 2}),
+        ("run.completed", {**FLAGS, "api_calls": 2, "reason": None, "unfinished": []}),
         ("done", {"state": "final"}),
     ]
 

@@ -29,7 +29,7 @@ KNOWN = {
         **CALL, target="user", entry_count=2, added="x", undo=JsonObject(method="PUT")
     ),
     "assistant.completed": events.AssistantCompleted(**ENDED, usage=JsonObject(input_tokens=1), content="Hé"),
-    "run.completed": events.RunCompleted(**ENDED, api_calls=3),
+    "run.completed": events.RunCompleted(**ENDED, api_calls=3, reason="Cut.", unfinished=["phone_tap: denied"]),
     "error": events.Error(message="gone", error="upstream_error"),
     "done": events.Done(),
 }

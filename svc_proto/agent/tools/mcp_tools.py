@@ -96,6 +96,7 @@ def _tool(config: McpServerConfig, raw: str, row: JsonObject, run: Run) -> Tool 
         run=call,
         needs_approval=None if reads_only or raw in config.auto else f"It is a tool of the MCP server {config.name}.",
         edition=_edition(config, row),
+        source=f"MCP server {config.name}",
         pass_through=True,
         group=GROUP,
     )
@@ -113,7 +114,7 @@ def _name(slug: str, raw: str) -> str:
 def _edition(config: McpServerConfig, row: JsonObject) -> str:
     way = config.transport
     where = way.url if isinstance(way, HttpParameters) else strict_json.dumps(way.argv)
-    said = [where, row.get("name"), row.get("description"), row.get("inputSchema"), row.get("annotations")]
+    said = [where, *map(row.get, ("name", "title", "description", "inputSchema", "outputSchema", "annotations"))]
     return sha256_hex(strict_json.dumps(said))[:12]
 
 

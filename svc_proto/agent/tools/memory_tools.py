@@ -48,7 +48,6 @@ def memory_tools(memory: AgentMemory) -> Toolset:
         needs_approval_after_reading=(
             "After reading what others wrote, the agent wants to keep a note for all later chats."
         ),
-        asks_by=("action", "target", "content", "old_text"),
         reads_foreign_content=False,
     )
     return Toolset(name="memory", label="Memory", description="Notes kept between chats", tools=(tool,))

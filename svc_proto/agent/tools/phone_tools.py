@@ -8,15 +8,20 @@ the user then chooses the recipient on the phone. Actions on the screen keep the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
+from svc_proto.agent.phone_consent import ConsentingPhoneControl
 from svc_proto.agent.tools.phone_result import result_of
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
+from svc_proto.agent.turn_consent import CallConsent
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
+from svc_proto.phone.safety.effects import Effect, effect_of_command, needs_screen
+from svc_proto.phone.safety.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse, RelayPhoneControl
 
@@ -40,7 +45,6 @@ class PhoneTool:
     changes_screen: bool = False
     needs_approval: str | None = None
     phone_asks_user: bool = False  # the phone's gates request confirmation (wire bridge 5.2, "always confirm")
-    asks_by: tuple[str, ...] = ()
     always: Arguments = NONE  # further arguments of the route
     prepare: Callable[[PhoneControl, Arguments], Flow[Arguments]] | None = None
     parameters: Mapping[str, object] = field(init=False)  # built once for all toolboxes
@@ -58,7 +62,10 @@ def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
         description="Device Control: look at the paired phone and act on it",
         configured=link.configured,
         available=link.is_phone_connected,
-        tools=tools_of(link, brand),
+        tools=tuple(
+            evolve(tool, with_consent=partial(_with_consent, row, link, brand))
+            for row, tool in zip(PHONE_TOOLS, tools_of(link, brand), strict=True)
+        ),
     )
 
 
@@ -78,6 +85,14 @@ def path_of(row: PhoneTool, brand: Brand) -> str:
     return brand.self_foreground if row.name == "return_to_app" else row.path
 
 
+def _with_consent(row: PhoneTool, link: RelayPhoneControl, brand: Brand, consent: CallConsent) -> Tool:
+    return _tool(row, ConsentingPhoneControl(link, consent), brand)
+
+
+def _effect_of(row: PhoneTool, arguments: Arguments) -> Effect | None:
+    return None if needs_screen(row.path, arguments) else effect_of_command(row.path, arguments, ScreenTree())
+
+
 def _tool(row: PhoneTool, link: PhoneControl, brand: Brand) -> Tool:
     def run(arguments: Arguments) -> Flow[str]:
         answer = yield from run_phone_tool(row, link, brand, arguments)
@@ -90,7 +105,8 @@ def _tool(row: PhoneTool, link: PhoneControl, brand: Brand) -> Tool:
         run=run,
         needs_approval=row.needs_approval,
         requests_own_approval=link.gate_bound_arguments if row.phone_asks_user else None,
-        asks_by=row.asks_by,
+        effect_of=partial(_effect_of, row),
+        source="" if row.name in WORDLESS else "phone",
         group=next((group for group, names in ON_DEMAND.items() if row.name in names), ""),
         hidden_by_default=("device", "include_bounds", "duration", "duration_ms"),
         sequential=row.changes_screen,
@@ -135,6 +151,8 @@ ON_DEMAND = {
     "send": ("clipboard_read", "clipboard_write", "media", "send_intent", "broadcast", "share_media"),
     "people": ("location", "search_contacts", "call", "send_sms", "send_mms"),
 }
+# Tools whose results have no words of others.
+WORDLESS = ("ping", "setup", "screen_hash", "diff_screen", "location", "events_stream", "wait", "media")
 SIDES = ("left", "top", "right", "bottom")
 WORD: Mapping[str, object] = {"type": "string"}
 WHOLE: Mapping[str, object] = {"type": "integer"}
@@ -144,7 +162,6 @@ NODE: Mapping[str, object] = {"type": "string", "description": "as phone_screen 
 DIRECTION: Mapping[str, object] = {"type": "string", "enum": ["up", "down", "left", "right"]}
 DEVICE: Mapping[str, object] = {"type": "string", "description": "which phone, if there are several: its name or id"}
 EXTRAS: Mapping[str, object] = {"type": "object", "description": "extras, plain values only"}
-AIM = ("action", "data", "package", "component")  # action, data and app of an intent
 ATTACHMENTS: Mapping[str, object] = {
     "type": "array",
     "description": "files: media is a bare media token, or path an absolute path on this host",
@@ -282,13 +299,13 @@ PHONE_TOOLS: tuple[PhoneTool, ...] = (
         properties={
             "action": WORD, "data": WORD, "package": WORD, "component": WORD, "category": WORD, "extras": EXTRAS,
         },
-        needs_approval="An intent can make any app do something.", asks_by=AIM,
+        needs_approval="An intent can make any app do something.",
     ),
     PhoneTool(
         name="broadcast", method="POST", path="/broadcast", changes_screen=True,
         description="Send an Android broadcast.",
         required=("action",), properties={"action": WORD, "data": WORD, "package": WORD, "extras": EXTRAS},
-        needs_approval="A broadcast can make any app do something.", asks_by=AIM[:3],
+        needs_approval="A broadcast can make any app do something.",
     ),
     # events
     PhoneTool(
@@ -308,12 +325,12 @@ PHONE_TOOLS: tuple[PhoneTool, ...] = (
     PhoneTool(
         name="call", method="POST", path="/call", changes_screen=True, description="Call a number.",
         required=("number",), properties={"number": WORD},
-        needs_approval="A call is placed from the phone and may cost money.", asks_by=("number",), phone_asks_user=True,
+        needs_approval="A call is placed from the phone and may cost money.", phone_asks_user=True,
     ),
     PhoneTool(
         name="send_sms", method="POST", path="/send_sms", changes_screen=True, description="Send a text message.",
         required=("to", "body"), properties={"to": WORD, "body": WORD},
-        needs_approval="A text message is sent from the phone and may cost money.", asks_by=("to",),
+        needs_approval="A text message is sent from the phone and may cost money.",
         phone_asks_user=True,
     ),
     PhoneTool(
@@ -326,7 +343,7 @@ PHONE_TOOLS: tuple[PhoneTool, ...] = (
         description="Open a message with text or files to a number; the user sends it.",
         required=("to",), properties={"to": WORD, "text": WORD, "attachments": ATTACHMENTS, "package": WORD},
         needs_approval="A message is opened on the phone, addressed and ready to be sent.",
-        asks_by=("to",), phone_asks_user=True,
+        phone_asks_user=True,
     ),
 )  # fmt: skip
 """One row for each route; `/apps` is an old name of `/get_apps`, and `/clipboard` is two tools."""

@@ -12,7 +12,9 @@ from typing import TypeAlias
 from attrs import frozen
 
 from svc_proto.agent.interface import MemoryChange
+from svc_proto.agent.turn_consent import CallConsent
 from svc_proto.engine.flow import Flow
+from svc_proto.phone.safety.effects import Effect
 
 __all__ = ["Arguments", "MemoryToolResult", "ToolImage", "ToolResult", "Tool", "Toolset", "schema"]
 
@@ -55,8 +57,11 @@ class Tool:
     needs_approval_after_reading: str | None = None  # the same, after the model has read foreign content
     # If the executor requests approval itself, the arguments that bind the call to it; else None.
     requests_own_approval: Callable[[Arguments], Flow[Arguments | None]] | None = None
-    asks_by: tuple[str, ...] = ()  # arguments in the approval's pattern: the target, such as the called number
+    # The same tool for one call, whose effects need consent while it runs; None: the tool has no such effects.
+    with_consent: Callable[[CallConsent], Tool] | None = None
+    effect_of: Callable[[Arguments], Effect | None] | None = None  # effect of a call, known from its arguments
     reads_foreign_content: bool = True  # the result may hold foreign content: a screen, a web page, a server's answer
+    source: str = ""  # origin of that content, which the result names; for the phone, the app in front is named
     group: str = ""  # that a model with a small context gets on demand; empty: always offered
     hidden_by_default: tuple[str, ...] = ()  # arguments that are not offered to such a model
     edition: str = ""  # version of the definition, to which a stored approval is bound; empty: there is one

@@ -103,7 +103,12 @@ class RunProjection:
             return self._frame("run.cancelled", ts, {}) + CLOSED
         if event.error is not None:
             return self._frame("run.failed", ts, {"error": event.error}) + CLOSED
-        members: dict[str, object] = {"output": event.content, "usage": usage_view(event.usage)}
+        members: dict[str, object] = {
+            "output": event.content,
+            "usage": usage_view(event.usage),
+            "reason": event.reason,
+            "unfinished": event.unfinished,
+        }
         return self._frame("run.completed", ts, members) + CLOSED
 
 

@@ -106,7 +106,7 @@ class SessionProjection:
         }
         return (
             events.AssistantCompleted(**flags, content=event.content),
-            events.RunCompleted(**flags, api_calls=event.api_calls),
+            events.RunCompleted(**flags, api_calls=event.api_calls, reason=event.reason, unfinished=event.unfinished),
             events.Done(),
         )
 

@@ -38,6 +38,8 @@ class TurnEnded:
     interrupted: bool = False  # the run was stopped
     error: str | None = None  # for people; None unless the turn failed
     code: str = ""  # of the error
+    reason: str | None = None  # for people: why a turn without an error was ended early
+    unfinished: tuple[str, ...] = ()  # for people: acts that failed, were denied or changed nothing
     calls: tuple[ToolCall, ...] = ()  # calls that the client is to make
 
     @property

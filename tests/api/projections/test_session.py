@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -129,9 +130,10 @@ def test_the_end() -> None:
     usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
     flags = {"message_id": "m1", "completed": True, "partial": False, "interrupted": False, "usage": usage}
     ended = TurnEnded(content="Hello", usage=Usage(input_tokens=1, output_tokens=2), api_calls=2)
+    ended = evolve(ended, unfinished=("phone_tap: denied",))
     assert told(ended) == [
         ("assistant.completed", {**flags, "content": "Hello"}),
-        ("run.completed", {**flags, "api_calls": 2}),
+        ("run.completed", {**flags, "api_calls": 2, "reason": None, "unfinished": ["phone_tap: denied"]}),
         ("done", {"state": "final"}),
     ]
     assert told(TurnEnded(content="Hel", error="gone", code="upstream_error")) == [

@@ -126,7 +126,7 @@ def test_unknown_route_is_not_performed(path: str) -> None:
     "asked",
     [
         command("/tap_text", text="Send"),
-        command("/type", text="please pay-now"),
+        command("/tap_text", text="please pay-now"),
         command("/tap", nodeId="w0:1"),
         command("/long_press", node_id="w0:1"),
         command("/tap", x=1, y=2, text="Buy"),
@@ -195,11 +195,11 @@ def test_confirmation_without_overlay_permission_is_denied() -> None:
 def test_trusted_verb_needs_no_confirmation() -> None:
     _, gate = gated()
     gate.decide(check_gate(gate, command("/tap_text", text="Send")), allow=True, remember=True, now=NOW)
-    assert gate.execute(command("/type", text="send it"), NOW) == OK
-    check_gate(gate, command("/type", text="send and delete"))  # another verb beside a trusted one
+    assert gate.execute(command("/tap_text", text="send it"), NOW) == OK
+    check_gate(gate, command("/tap_text", text="send and delete"))  # another verb beside a trusted one
     check_gate(gate, command("/send_sms", "r2", to="+1", body="send it"))  # an action is not a verb
     gate.trust.reset()
-    check_gate(gate, command("/type", "r3", text="send it"))
+    check_gate(gate, command("/tap_text", "r3", text="send it"))
 
 
 def test_trusted_action_still_passes_the_other_gates() -> None:

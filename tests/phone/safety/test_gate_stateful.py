@@ -122,7 +122,7 @@ class Gates(RuleBasedStateMachine):
         return self.backend.texts[str(node)] if node else str(command.body.get("text"))
 
     def verb(self, command: PhoneCommand) -> str | None:
-        return VERBS.get(self.text(command))
+        return None if command.path == "/type" else VERBS.get(self.text(command))
 
     def pass_time(self, seconds: float) -> None:
         self.time += seconds

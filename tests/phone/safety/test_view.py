@@ -42,7 +42,7 @@ def test_the_view() -> None:
     gate.blocklist.remove("com.venmo")
     gate.verbs.add("call")
     gate.decide(check_gate(gate, command("/call", "r0")), allow=True, remember=True, now=NOW)
-    gate.decide(check_gate(gate, command("/type", "r0", text="pay")), allow=True, remember=True, now=NOW)
+    gate.decide(check_gate(gate, command("/tap_text", "r0", text="pay")), allow=True, remember=True, now=NOW)
     check_gate(gate, command("/tap_text", text="Send it"))
     view = gate.view(later(5))
     assert view == SafetyView(

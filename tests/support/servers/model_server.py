@@ -106,8 +106,10 @@ def refusal(status: int, message: str = "no", *, retry_after: str | None = None)
 
 
 def huge(events: int, size: int) -> ModelAnswer:
-    """Return an answer with much text."""
-    return ModelAnswer(events=(*(chunk({"content": "x" * size}) for _ in range(events)), chunk(finish="stop"), DONE))
+    """Return an answer with much text, which does not repeat itself."""
+    text = "".join(f"{number:06}," for number in range(events * size // 7 + 1))
+    pieces = (chunk({"content": text[place * size : (place + 1) * size]}) for place in range(events))
+    return ModelAnswer(events=(*pieces, chunk(finish="stop"), DONE))
 
 
 def last_result(request: Mapping[str, Any]) -> str:

@@ -1,0 +1,244 @@
+"""Guard against a model that goes in circles: equal calls, cycles, acts without progress, text that repeats itself.
+
+    guard = LoopGuard()
+    notice = guard.record(call, result, is_act=True)      # for the model, in its result
+    if guard.reason is not None: ...         # the turn ends, with these words for people
+
+The guard is on for every turn. A call is equal to another one if its arguments, its result and the screen before it are
+equal, so that the fifth press of a button that counts is no loop.
+"""
+
+from __future__ import annotations
+
+from attrs import define, field, frozen
+
+from svc_proto.agent.interface import (
+    AgentHost,
+    ApprovalChoice,
+    ApprovalRequested,
+    ModelCallStarted,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    TurnEvent,
+)
+from svc_proto.basics import strict_json
+from svc_proto.basics.entropy import sha256_hex
+from svc_proto.engine.flow import Flow
+from svc_proto.phone.safety.screen_tree import ScreenTree
+
+__all__ = ["LoopGuard", "RepeatedTextError", "RepetitionWatch", "ScreenTrail", "fingerprint_of", "is_repeating"]
+
+EQUAL_NOTICE, EQUAL_END = 3, 5  # equal calls in a row
+PATIENCE = {"phone_media": 4}  # times the limits above: volume and tracks change without a trace on the screen
+CYCLES = (2, 3, 4, 5)  # calls of one round
+CYCLE_NOTICE, CYCLE_END = 6, 12  # calls in rounds: at least so many, and two rounds or three
+ACTS_NOTICE, ACTS_END = 6, 8  # acts since the screen was last one that the turn had not seen
+MAX_RECORDS = 64  # calls that are compared
+MAX_UNFINISHED = 20  # acts in the report of a turn
+MAX_OUTCOME = 160  # characters of an error in it
+MAX_TEXT = 6_400  # characters of an answer that are compared, some 1,600 tokens
+CHECK_EVERY = 200  # characters
+MIN_REPEATED = 600  # characters of a text that was there before, and as many as two periods
+MAX_PERIOD = 2_000  # characters of the text that is repeated
+DENIED = "denied"
+DENIALS = (
+    "The user did not allow",
+    "The user has already denied",
+    "This call needs the user's approval",
+    "user_denied",
+)
+
+
+class RepeatedTextError(Exception):
+    """The model's answer repeats itself."""
+
+
+def fingerprint_of(tree: ScreenTree) -> str:
+    """Return a digest of all that a person sees on a screen: texts, states and places."""
+    rows = [
+        (node.labels, node.class_name, node.bounds, node.focused, node.selected, node.checked) for node in tree.nodes
+    ]
+    return sha256_hex(repr((tree.package, rows)))[:16]
+
+
+@frozen
+class _Look:
+    """Number of screens that were read, and of those that differed from the one before."""
+
+    count: int = 0
+    changes: int = 0
+
+
+@define
+class ScreenTrail:
+    """Screens of one turn, as digests, in the order in which they were read."""
+
+    current: str = ""
+    idle_acts: int = 0  # acts since the last screen that was new in this turn
+    latest: _Look = _Look()
+    at_act: _Look | None = None  # as the last act was sent; None: no screen was read for it
+    _seen: set[str] = field(factory=set)
+
+    def see(self, tree: ScreenTree) -> None:
+        """Note a screen that was read."""
+        digest = fingerprint_of(tree)
+        self.latest = _Look(self.latest.count + 1, self.latest.changes + (digest != self.current))
+        self.current = digest
+        if digest not in self._seen:
+            self._seen.add(digest)
+            self.idle_acts = 0
+
+    def act(self, *, shows: bool = True) -> None:
+        """Note that a command which acts on the screen is sent; `shows`: the screen shows what it changes."""
+        self.idle_acts += shows
+        self.at_act = self.latest if shows and self.latest.count else None
+
+
+@frozen
+class _Act:
+    call: ToolCall
+    look: _Look | None
+    outcome: str  # empty: done
+
+
+class LoopGuard:
+    """Guard of one turn. `reason` is set once the turn must end."""
+
+    def __init__(self) -> None:
+        self.trail = ScreenTrail()
+        self.reason: str | None = None
+        self._keys: list[str] = []
+        self._acts: list[_Act] = []
+
+    def record(self, call: ToolCall, result: str, *, is_act: bool) -> str | None:
+        """Note a call with its result; return a notice for the model if it is one too many. May set `reason`."""
+        trail = self.trail
+        outcome = _outcome_of(result)
+        if is_act or outcome == DENIED:
+            self._acts = [*self._acts[-MAX_RECORDS:], _Act(call, trail.at_act, outcome)]
+        trail.at_act = None
+        arguments = strict_json.dumps(dict(sorted(call.args.items())))
+        key = sha256_hex(f"{call.name} {arguments} {result} {trail.current if is_act else ''}")
+        self._keys = [*self._keys[-MAX_RECORDS:], key]
+        notices = (self._equal(call.name), self._cycle(), self._idle() if is_act else None)
+        return next((notice for notice in notices if notice is not None), None)
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Return the acts of the turn that failed, were denied or changed nothing, as lines for people."""
+        following = self.trail.latest
+        lines: list[str] = []
+        for act in reversed(self._acts):
+            look, outcome = act.look, act.outcome
+            if look is not None:
+                if not outcome and following.count > look.count and following.changes == look.changes:
+                    outcome = "nothing changed on the screen"
+                following = look
+            if outcome:
+                lines.append(" ".join(filter(None, (act.call.name, act.call.preview))) + f": {outcome}")
+        return tuple(dict.fromkeys(reversed(lines)))[-MAX_UNFINISHED:]
+
+    def _equal(self, name: str) -> str | None:
+        newest = self._keys[-1]
+        count = next((place for place, key in enumerate(reversed(self._keys)) if key != newest), len(self._keys))
+        patience = PATIENCE.get(name, 1)
+        if count >= EQUAL_END * patience:
+            self.reason = f"The agent was stopped: it made the same call {count} times, with the same result."
+        if count < EQUAL_NOTICE * patience:
+            return None
+        return f"You have made this call {count} times with the same result. Do something else, or tell the user."
+
+    def _cycle(self) -> str | None:
+        keys = self._keys
+        for size in CYCLES:
+            if len(set(keys[-size:])) < 2:
+                continue
+            pairs = list(zip(reversed(keys), reversed(keys[:-size]), strict=False))
+            length = size + next((place for place, (one, other) in enumerate(pairs) if one != other), len(pairs))
+            if length >= min(CYCLE_END, max(3 * size, CYCLE_NOTICE + 2)):
+                self.reason = f"The agent was stopped: it repeated the same {size} calls, with the same results."
+            if length >= max(2 * size, CYCLE_NOTICE):
+                return f"You repeat the same {size} calls with the same results. Do something else, or tell the user."
+        return None
+
+    def _idle(self) -> str | None:
+        acts = self.trail.idle_acts
+        if acts >= ACTS_END:
+            self.reason = f"The agent was stopped: its last {acts} acts brought up nothing new on the screen."
+        return None if acts < ACTS_NOTICE else f"Your last {acts} acts brought up no new screen. Try another way."
+
+
+def is_repeating(text: str) -> bool:
+    """Report whether the end of a text repeats what stands before it, at least twice."""
+    tail = text[-MAX_TEXT:]
+    key = tail[-24:]
+    place = tail.rfind(key, 0, len(tail) - 1)
+    for _ in range(8):  # periods of a text whose key occurs more than once in a period
+        if place < 0:
+            return False
+        period = len(tail) - len(key) - place
+        if period > MAX_PERIOD:
+            return False
+        repeated = max(2 * period, MIN_REPEATED)
+        if len(tail) >= repeated + period and tail[-repeated:] == tail[-repeated - period : -period]:
+            return bool(key.strip())
+        place = tail.rfind(key, 0, place + len(key) - 1)
+    return False
+
+
+class RepetitionWatch:
+    """Host that raises `RepeatedTextError` once the model's text repeats itself. Implements `AgentHost`."""
+
+    def __init__(self, host: AgentHost) -> None:
+        self._host = host
+        self._text = ""
+        self._unchecked = 0
+
+    @property
+    def reader_behind(self) -> bool:
+        """Implement `AgentHost.reader_behind`."""
+        return self._host.reader_behind
+
+    @property
+    def can_request_approval(self) -> bool:
+        """Implement `AgentHost.can_request_approval`."""
+        return self._host.can_request_approval
+
+    def emit(self, event: TurnEvent) -> None:
+        """Implement `AgentHost.emit`. Raises `RepeatedTextError` after the event is emitted."""
+        self._host.emit(event)
+        if isinstance(event, ModelCallStarted):
+            self._text = ""
+        if not isinstance(event, TextDelta | ReasoningDelta):
+            return
+        self._text = (self._text + event.text)[-2 * MAX_TEXT :]
+        self._unchecked += len(event.text)
+        if self._unchecked >= CHECK_EVERY:
+            self._unchecked = 0
+            if is_repeating(self._text):
+                raise RepeatedTextError
+
+    def wait_drained(self) -> Flow[None]:
+        """Implement `AgentHost.wait_drained`."""
+        return self._host.wait_drained()
+
+    def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
+        """Implement `AgentHost.store_calls`."""
+        return self._host.store_calls(text, reasoning, calls)
+
+    def store_result(self, call: ToolCall, output: str) -> Flow[None]:
+        """Implement `AgentHost.store_result`."""
+        return self._host.store_result(call, output)
+
+    def request_approval(self, event: ApprovalRequested) -> Flow[ApprovalChoice]:
+        """Implement `AgentHost.request_approval`."""
+        return self._host.request_approval(event)
+
+
+def _outcome_of(result: str) -> str:
+    """Return what became of a call that did not succeed, for people; empty if it succeeded."""
+    if not result.startswith("error: "):
+        return ""
+    if any(words in result for words in DENIALS):
+        return DENIED
+    return result.removeprefix("error: ").partition("\n")[0][:MAX_OUTCOME]

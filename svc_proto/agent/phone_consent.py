@@ -1,0 +1,159 @@
+"""Phone control for the agent's tools that obtains the owner's consent before a command has an effect.
+
+Each command of a tool passes here in the form of the wire, whatever the tool's arguments are. The screen is read before
+a touch, unless the tool has read it in the same call. The phone asks its user by itself about some effects (wire bridge
+5.4, 5.5); then this control adds no question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from svc_proto.agent.turn_consent import CallConsent
+from svc_proto.basics.errors import ToolError
+from svc_proto.engine.flow import Flow
+from svc_proto.phone.safety.app_kinds import AppKind, kind_of_app
+from svc_proto.phone.safety.destructive_verbs import DestructiveVerbs
+from svc_proto.phone.safety.effects import Effect, effect_of_command, needs_screen
+from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
+
+__all__ = ["ALREADY_DENIED", "ConsentingPhoneControl", "StatusSource"]
+
+ALREADY_DENIED = (
+    "The user has already denied this in this turn, so it was not done.",
+    "Respect that: tell the user, and do not try the same by other means.",
+)
+_ASKED_BEFORE = (
+    "/call",
+    "/send_sms",
+    "/send_mms",
+    "/send_intent",
+    "/broadcast",
+)  # the approval is requested before the tool runs
+_ASKED_BY_PHONE = ("/share_media",)  # always (wire bridge 5.2)
+_VERB_ROUTES = ("/tap", "/tap_text", "/long_press")
+_VERBS = DestructiveVerbs()
+_CHANGES_SCREEN = ("/scroll", "/press_key")  # the screen is read before them, for the guard against loops
+_LEAVES_SCREEN = ("/open_app", "/press_key")
+_READS_BY_POST = ("/find_nodes", "/describe_node", "/search_contacts")
+_READS = ("/screen", "/find_nodes", "/describe_node", "/search_contacts", "/clipboard", "/location", "/events")
+
+
+class StatusSource(PhoneControl, Protocol):
+    """Phone control with access to the phone's status."""
+
+    def phone_status(self, arguments: Mapping[str, object]) -> Flow[JsonObject]:
+        """Return the status of the phone that a call goes to; empty if it is unknown (wire bridge 1.3)."""
+        ...
+
+
+class ConsentingPhoneControl:
+    """Phone control of one tool call. Implements `PhoneControl`."""
+
+    def __init__(self, link: StatusSource, consent: CallConsent) -> None:
+        self._link = link
+        self._consent = consent
+        self._tree: ScreenTree | None = None  # the screen, if this call has read it since its last act
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
+        """Implement `PhoneControl.call`. Raises `ToolError` also if the owner does not allow the effect."""
+        turn = self._consent.turn
+        if method == "GET" or path in _READS_BY_POST:
+            answer = yield from self._link.call(method, path, arguments)
+            self._note(path, answer)
+            return answer
+        tree = yield from self._screen(path, arguments)
+        effect = yield from self._effect(path, arguments, tree)
+        if path in _LEAVES_SCREEN:
+            turn.leave_screen()
+        if effect is not None:
+            yield from self._obtain(effect, path, arguments, tree)
+        turn.loop.trail.act(shows=not any(each.hides_its_state for each in tree.targets(path, arguments)))
+        answer = yield from self._link.call(method, path, arguments)
+        self._tree = None
+        if effect is not None:
+            body = JsonObject.of(answer.body)
+            if body.get("error_code") == "user_denied":
+                turn.deny(effect)
+            elif body.get("confirmed") is True:
+                turn.grant(effect, tree)
+        return answer
+
+    def media(self, token: str) -> Flow[bytes]:
+        """Implement `PhoneControl.media`."""
+        return self._link.media(token)
+
+    def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+        """Implement `PhoneControl.gate_bound_arguments`."""
+        return self._link.gate_bound_arguments(arguments)
+
+    def activity(self) -> Flow[list[JsonObject]]:
+        """Implement `PhoneControl.activity`."""
+        return self._link.activity()
+
+    def _note(self, path: str, answer: PhoneResponse) -> None:
+        if answer.status >= 400 or path not in _READS:
+            return
+        turn = self._consent.turn
+        turn.private.read_answer(path, answer.body)
+        if path == "/screen":
+            self._see(ScreenTree.parse(answer.body))
+
+    def _screen(self, path: str, arguments: Mapping[str, object]) -> Flow[ScreenTree]:
+        if not needs_screen(path, arguments) and path not in _CHANGES_SCREEN:
+            return ScreenTree()
+        if self._tree is None:
+            device = {name: value for name, value in arguments.items() if name == "device"}
+            answer = yield from self._link.call("GET", "/screen", {"include_bounds": True, **device})
+            if answer.status >= 400:
+                return ScreenTree()
+            return self._see(ScreenTree.parse(answer.body))
+        return self._tree
+
+    def _see(self, tree: ScreenTree) -> ScreenTree:
+        self._tree = tree
+        turn = self._consent.turn
+        turn.source = tree.package
+        turn.loop.trail.see(tree)
+        return tree
+
+    def _effect(self, path: str, arguments: Mapping[str, object], tree: ScreenTree) -> Flow[Effect | None]:
+        turn = self._consent.turn
+        if turn.phone is None:
+            turn.phone = yield from self._link.phone_status(arguments)
+        client = turn.phone.get_object("device").text("application_id")
+        return effect_of_command(path, arguments, tree, client=client)
+
+    def _obtain(self, effect: Effect, path: str, arguments: Mapping[str, object], tree: ScreenTree) -> Flow[None]:
+        turn = self._consent.turn
+        if effect.soft and not self._carries_private_data(effect):
+            return
+        if turn.is_denied(effect):
+            raise ToolError(*ALREADY_DENIED)
+        if path in _ASKED_BEFORE or turn.is_granted(effect, tree) or self._phone_asks(path, arguments, tree):
+            return
+        if path in _ASKED_BY_PHONE and not turn.private.was_read:
+            return
+        yield from self._consent.request(effect, tree)
+
+    def _carries_private_data(self, effect: Effect) -> bool:
+        """Report whether what is submitted may hold private data: in a browser any text may, in an encoding."""
+        private = self._consent.turn.private
+        if private.is_in(effect.details):
+            return True
+        return private.was_read and (kind_of_app(effect.place) is AppKind.BROWSER or bool(effect.recipient))
+
+    def _phone_asks(self, path: str, arguments: Mapping[str, object], tree: ScreenTree) -> bool:
+        """Report whether the phone's gates request a confirmation: of shares, and of touches with a verb."""
+        safety = (self._consent.turn.phone or JsonObject()).get_object("safety")
+        if not safety.integer("destructive_verbs_count", 1):
+            return False
+        if path in _ASKED_BY_PHONE:
+            return True
+        if path not in _VERB_ROUTES:
+            return False
+        controls = tree.targets(path, arguments)
+        return bool(controls) and all(_VERBS.first(" | ".join(control.labels)) is not None for control in controls)

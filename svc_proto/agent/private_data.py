@@ -1,0 +1,99 @@
+"""Private data that a turn has read on the phone, and whether a text may carry it away.
+
+Contacts, the clipboard and the location are private by their route; a screen is private in an app whose content is
+private, or by what it shows: a number, an address, a code. A text can hide data in an encoding, so the place that it
+goes to decides together with this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from svc_proto.phone.safety.app_kinds import AppKind, kind_of_app
+from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.json_object import as_array, as_object, as_text
+
+__all__ = ["PRIVATE_ROUTES", "PrivateData"]
+
+PRIVATE_ROUTES = ("/search_contacts", "/clipboard", "/location")
+PRIVATE_TOOLS = ("phone_search_contacts", "phone_clipboard_read", "phone_location", "phone_events")
+MAX_VALUES = 4_000  # tokens that are compared; the oldest are dropped
+MAX_DEPTH = 8  # levels of an answer
+_PRIVATE_KINDS = (AppKind.MESSAGING, AppKind.PRIVATE, AppKind.SYSTEM_UI, AppKind.DIALER)
+_OPEN_KINDS = (AppKind.BROWSER, AppKind.LAUNCHER, AppKind.INSTALLER, AppKind.SETTINGS)
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
+_DIGITS = re.compile(r"\d[\d\s().\-/]{2,}\d")
+_PERSONAL = re.compile(r"\+\d[\d\s().\-/]{6,}\d|\b[A-Z]{2}\d{2}[ \d]{11,}|\b\d{6}\b|\b(?:\d{4}[ -]?){3}\d{4}\b")
+
+
+class PrivateData:
+    """Private data of one turn. `was_read` reports whether there is any."""
+
+    def __init__(self, prompt: str = "") -> None:
+        self.was_read = False
+        self._values: dict[str, None] = {}
+        self._given = frozenset(_values_of(prompt))  # by the owner: not private for this turn
+
+    def read_answer(self, path: str, body: Mapping[str, object]) -> None:
+        """Note an answer of the phone that the model reads."""
+        if path in PRIVATE_ROUTES:
+            self.was_read = True
+            self._add("\n".join(_texts(body, MAX_DEPTH)))
+        elif path in ("/screen", "/find_nodes", "/describe_node", "/events"):
+            self._read_screen(ScreenTree.parse(body).package, "\n".join(_texts(body, MAX_DEPTH)))
+
+    def read_history(self, name: str, content: str) -> None:
+        """Note a tool's result of an earlier turn."""
+        if name in PRIVATE_TOOLS:
+            self.was_read = True
+            self._add(content)
+        elif name.startswith("phone_"):
+            self._read_screen("", content)
+
+    def is_in(self, text: str) -> bool:
+        """Report whether a text holds a value that was read, as it was or without its separators."""
+        compact = re.sub(r"[\W_]+", "", text).casefold()
+        found = _values_of(text)
+        return any(value in self._values for value in found) or any(
+            value in compact for value in self._values if len(value) > 5
+        )
+
+    def _read_screen(self, package: str, text: str) -> None:
+        kind = kind_of_app(package)
+        if kind in _PRIVATE_KINDS:
+            self.was_read = True
+        elif kind in _OPEN_KINDS:
+            return
+        elif _EMAIL.search(text) or _PERSONAL.search(text):
+            self.was_read = True
+        self._add(text)
+
+    def _add(self, text: str) -> None:
+        for value in _values_of(text):
+            if value not in self._given:
+                self._values[value] = None
+        while len(self._values) > MAX_VALUES:
+            del self._values[next(iter(self._values))]
+
+
+def _values_of(text: str) -> list[str]:
+    """Return what identifies a person or opens a door: addresses, and numbers of at least four digits."""
+    mails = [re.sub(r"[\W_]+", "", found).casefold() for found in _EMAIL.findall(text)]
+    numbers = [digits for found in _DIGITS.findall(text) if len(digits := re.sub(r"\D", "", found)) >= 4]
+    return mails + numbers
+
+
+def _texts(value: object, depth: int) -> list[str]:
+    if (text := as_text(value)) is not None:
+        return [text]
+    if depth and (members := as_object(value)) is not None:
+        return [text for name, member in members.items() if name not in _NO_TEXT for text in _texts(member, depth - 1)]
+    if depth and (items := as_array(value)) is not None:
+        return [text for item in items for text in _texts(item, depth - 1)]
+    if isinstance(value, float):
+        return [str(value)]
+    return []
+
+
+_NO_TEXT = frozenset(("nodeId", "className", "viewId", "packageName", "bounds", "rootBounds"))

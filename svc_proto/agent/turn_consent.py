@@ -1,0 +1,130 @@
+"""Consent in one turn: what the model has read, and what the owner has allowed and denied.
+
+A denial covers the same effect for the rest of the turn, by any tool: the kind of the effect, its recipient, its app.
+After `MAX_DENIALS` further effects are refused without a question. An approval covers the press that completes it, such
+as the button of a dialog that appeared, and nothing that was on the screen before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from attrs import define, field
+
+from svc_proto.agent.loop_guard import LoopGuard
+from svc_proto.agent.private_data import PrivateData
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.sync import Lock
+from svc_proto.phone.safety.effect_kinds import EffectKind
+from svc_proto.phone.safety.effects import Effect, digits_of
+from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["MAX_DENIALS", "CallConsent", "TurnConsent"]
+
+MAX_DENIALS = 3  # questions of one turn that the owner denied; then further effects are refused without a question
+MAX_COMPLETIONS = 3  # presses that complete one approved effect
+# Kinds that are so wide that a denial covers the same recipient alone.
+_WIDE = (EffectKind.INTENT, EffectKind.DISCLOSURE)
+_REPEATABLE = (EffectKind.SETTING, EffectKind.SECRET, EffectKind.DISCLOSURE)
+
+
+@define
+class _Grant:
+    effect: Effect
+    seen: frozenset[str]  # labels of the screen at the approval
+    left: int = MAX_COMPLETIONS
+
+
+@define(eq=False)
+class TurnConsent:
+    """State of one turn. `has_read`: the model has read what others wrote."""
+
+    private: PrivateData
+    asking: Lock  # one question of a turn at a time
+    has_read: bool
+    loop: LoopGuard
+    phone: JsonObject | None = None  # status of the phone, once it is known
+    source: str = ""  # app whose screen was read last
+    _denied: list[Effect] = field(factory=list)
+    _granted: list[_Grant] = field(factory=list)
+
+    @classmethod
+    def begin(
+        cls, engine: Engine, prompt: str = "", *, has_read: bool = False, loop: LoopGuard | None = None
+    ) -> TurnConsent:
+        """Return the state of a turn that begins."""
+        return cls(PrivateData(prompt), Lock(engine), has_read, LoopGuard() if loop is None else loop)
+
+    def deny(self, effect: Effect) -> None:
+        """Note that the owner denied an effect, or did not answer."""
+        self._denied.append(effect)
+
+    def grant(self, effect: Effect, tree: ScreenTree) -> None:
+        """Note that the owner allowed an effect on a screen."""
+        self._granted.append(_Grant(effect, frozenset(tree.texts)))
+
+    def leave_screen(self) -> None:
+        """Note that the screen of the last approval is left: nothing completes it any more."""
+        if self._granted:
+            self._granted[-1].left = 0
+
+    def is_denied(self, effect: Effect) -> bool:
+        """Report whether a denial of this turn covers an effect."""
+        return len(self._denied) >= MAX_DENIALS or any(_covers_denied(each, effect) for each in self._denied)
+
+    def is_granted(self, effect: Effect, tree: ScreenTree) -> bool:
+        """Report whether an approval of this turn covers an effect: it completes the effect, or repeats a setting."""
+        for grant in self._granted:
+            same = (grant.effect.kind, grant.effect.place) == (effect.kind, effect.place)
+            if same and grant.effect == effect and effect.kind in _REPEATABLE:
+                return True
+        if not self._granted:
+            return False
+        last = self._granted[-1]
+        is_new = bool(effect.label) and not set(effect.label.split(" / ")) & last.seen
+        kinds = (last.effect.kind, EffectKind.CONFIRMATION)
+        if not last.left or not is_new or effect.kind not in kinds or not _is_same_recipient(last.effect, effect):
+            return False
+        last.left -= 1
+        last.seen |= frozenset(tree.texts)
+        return True
+
+    def taint(self, reads: bool) -> None:
+        """Note that results were read; `reads`: others wrote them."""
+        self.has_read = self.has_read or reads
+
+
+class CallConsent(Protocol):
+    """Consent for one tool call."""
+
+    @property
+    def turn(self) -> TurnConsent:
+        """Return the state of the turn."""
+        ...
+
+    def request(self, effect: Effect, tree: ScreenTree) -> Flow[None]:
+        """Ask the owner about an effect. Raises `ToolError` if it is not allowed."""
+        ...
+
+
+def _covers_denied(denied: Effect, effect: Effect) -> bool:
+    recipients = (denied.recipient, effect.recipient)
+    if all(recipients) and (denied.recipient == effect.recipient or _is_same_number(*recipients)):
+        return True
+    if denied.place and denied.place == effect.place and not (denied.soft or effect.soft):
+        return True
+    return denied.kind is effect.kind and denied.kind not in _WIDE
+
+
+def _is_same_number(one: str, other: str) -> bool:
+    digits = digits_of(one)
+    return bool(digits) and digits == digits_of(other)
+
+
+def _is_same_recipient(granted: Effect, effect: Effect) -> bool:
+    both = granted.recipient and effect.recipient
+    return not both or granted.recipient == effect.recipient or _is_same_number(granted.recipient, effect.recipient)

@@ -1,0 +1,131 @@
+"""Labels of controls with an effect, in the languages of many phones: the net below the rules by place.
+
+    kinds_of_label("Jetzt kaufen")      # EffectKind.PURCHASE
+
+A label is compared in its plain form (`svc_proto.basics.plain_letters`). Phrases of scripts that write no spaces are
+found anywhere in a label, the others as whole words at its start or end. The lists have the same words for each
+language: send, call, buy, delete, install, allow, and what people press instead of them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from svc_proto.basics.plain_letters import plain
+from svc_proto.phone.safety.effect_kinds import EffectKind
+from svc_proto.phone.safety.label_words import (
+    CONFIRMING,
+    EFFECT_SYMBOLS,
+    EFFECT_WORDS,
+    HARMLESS,
+    LURES,
+    NOUN_ENDINGS,
+    NOUNS,
+)
+
+__all__ = ["is_confirming", "is_harmless", "kind_of_label", "kind_of_sentence"]
+
+MAX_WORDS = 6  # words of a label; a longer text is no label
+MAX_LABEL = 48  # characters
+MAX_EXTRA = 1.6  # times the length of a phrase that an entry of a list may have
+MAX_UNSPACED = 12  # characters of a label in a script without spaces
+
+_NOUNS = frozenset(NOUNS.split("|"))
+_NOUN_ENDINGS = frozenset(NOUN_ENDINGS.split("|"))
+_UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+def _phrases(words: str) -> frozenset[str]:
+    return frozenset(_letters(each) for line in words.splitlines() for each in line.split("|") if each.strip())
+
+
+@lru_cache(maxsize=1)
+def _net() -> tuple[dict[str, EffectKind], tuple[tuple[str, EffectKind], ...]]:
+    """Return the phrases of spaced scripts by their text, and the others, longest first."""
+    spaced: dict[str, EffectKind] = {}
+    unspaced: dict[str, EffectKind] = {}
+    for kind, words in EFFECT_WORDS.items():
+        for phrase in _phrases(words):
+            (unspaced if _UNSPACED.search(phrase) else spaced).setdefault(phrase, kind)
+    return spaced, tuple(sorted(unspaced.items(), key=lambda item: -len(item[0])))
+
+
+@lru_cache(maxsize=1)
+def _harmless() -> frozenset[str]:
+    return _phrases(HARMLESS)
+
+
+@lru_cache(maxsize=1)
+def _lures() -> frozenset[str]:
+    return _phrases(LURES)
+
+
+@lru_cache(maxsize=1)
+def _confirming() -> frozenset[str]:
+    return _phrases(CONFIRMING)
+
+
+def is_harmless(labels: Iterable[str]) -> bool:
+    """Report whether every label only leaves, refuses or looks: Back, Cancel, No, Search."""
+    found = [_letters(label) for label in labels]
+    return bool(found) and all(label in _harmless() for label in found)
+
+
+def is_confirming(labels: Iterable[str]) -> bool:
+    """Report whether a label agrees to the text of its screen: OK, Yes, Continue, or a sign for them."""
+    return any(
+        _letters(label) in _confirming() or _kind_of_symbols(label) is EffectKind.CONFIRMATION for label in labels
+    )
+
+
+def kind_of_label(label: str, *, whole: bool = False) -> EffectKind | None:
+    """Return the kind of a label's effect; `whole`: only if nothing else is in the label, as for an entry of a list."""
+    if len(label) > MAX_LABEL:
+        return None
+    text = _letters(label)
+    if not text:
+        return _kind_of_symbols(label)
+    if text in _harmless():
+        return None
+    spaced, unspaced = _net()
+    if text in spaced:
+        return spaced[text]
+    for phrase, kind in unspaced:
+        if phrase in text and len(text) <= (len(phrase) * MAX_EXTRA if whole else MAX_UNSPACED):
+            return kind
+    words = text.split()
+    if not whole and len(words) <= MAX_WORDS and words[-1] not in _NOUN_ENDINGS:
+        for size in range(len(words) - 1, 0, -1):
+            last = " ".join(words[-size:])
+            found = spaced.get(" ".join(words[:size])) or (None if last in _NOUNS else spaced.get(last))
+            if found is not None:
+                return found
+    return _kind_of_symbols(label)
+
+
+def kind_of_sentence(text: str) -> EffectKind | None:
+    """Return the kind of an effect that a sentence names anywhere, as the text of a dialog does."""
+    found = _letters(text)
+    spaced, unspaced = _net()
+    words = found.split()
+    for size in (4, 3, 2, 1):
+        for start in range(len(words) - size + 1):
+            phrase = " ".join(words[start : start + size])
+            if phrase in spaced and not (start and phrase in _NOUNS):
+                return spaced[phrase]
+    if (kind := next((kind for phrase, kind in unspaced if phrase in found), None)) is not None:
+        return kind
+    lured = any(f" {lure} " in f" {found} " or (_UNSPACED.search(lure) and lure in found) for lure in _lures())
+    return EffectKind.CONFIRMATION if lured else None
+
+
+def _letters(label: str) -> str:
+    """Return a label without signs and symbols; vowel signs of Indic scripts are letters here."""
+    return " ".join("".join(" " if unicodedata.category(each)[0] in "PS" else each for each in plain(label)).split())
+
+
+def _kind_of_symbols(label: str) -> EffectKind | None:
+    return next((kind for kind, signs in EFFECT_SYMBOLS.items() if any(sign in label for sign in signs)), None)

@@ -1,0 +1,173 @@
+"""Guard against circles: equal calls, cycles, acts without progress, repeated text, and the report of a turn."""
+
+from __future__ import annotations
+
+import json
+from itertools import cycle, islice
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.agent.interface import TextDelta, ToolCall, TurnOutcome
+from svc_proto.agent.loop_guard import LoopGuard, fingerprint_of, is_repeating
+from svc_proto.phone.safety.screen_tree import ScreenNode, ScreenTree
+from tests.agent.harness import AgentHarness
+from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, plain
+
+
+def call(name: str = "phone_tap", **args: object) -> ToolCall:
+    return ToolCall(id="c", name=name, args=args, preview=json.dumps(args) if args else None)
+
+
+def screen(text: str) -> ScreenTree:
+    return ScreenTree(package="p", nodes=(ScreenNode(text=text),))
+
+
+def play(guard: LoopGuard, *names: str, is_act: bool = False) -> tuple[int | None, int | None]:
+    """Make calls until the guard ends the turn; return the numbers of the first notice and of the last call."""
+    noticed: int | None = None
+    for number, name in enumerate(names, 1):
+        if guard.record(call(name), "same", is_act=is_act) is not None and noticed is None:
+            noticed = number
+        if guard.reason is not None:
+            return noticed, number
+    return noticed, None
+
+
+@pytest.mark.parametrize(("size", "noticed", "ended"), [(1, 3, 5), (2, 6, 8), (3, 6, 9), (4, 8, 12), (5, 10, 12)])
+def test_rounds_end_within_twelve_calls(size: int, noticed: int, ended: int) -> None:
+    names = islice(cycle([f"tool_{number}" for number in range(size)]), 40)
+    guard = LoopGuard()
+    assert play(guard, *names) == (noticed, ended)
+    assert guard.reason is not None
+    assert guard.reason.startswith("The agent was stopped: ")
+
+
+def test_the_volume_may_be_changed_more_often() -> None:
+    assert play(LoopGuard(), *["phone_media"] * 40) == (12, 20)
+
+
+@given(st.lists(st.integers(0, 9), unique=True, max_size=10))
+def test_different_calls_are_no_loop(numbers: list[int]) -> None:
+    assert play(LoopGuard(), *map(str, numbers)) == (None, None)
+
+
+def test_equal_presses_on_a_changing_screen_are_no_loop() -> None:
+    guard = LoopGuard()
+    for number in range(20):
+        guard.trail.see(screen(str(number)))
+        guard.trail.act()
+        assert guard.record(call(), "ok", is_act=True) is None
+    guard.trail.see(screen("the last"))
+    assert (guard.reason, guard.unfinished()) == (None, ())
+
+
+def test_acts_that_bring_up_nothing_new_end_the_turn() -> None:
+    guard = LoopGuard()
+    notices: list[str | None] = []
+    for number in range(8):
+        guard.trail.see(screen(str(number % 2)))
+        guard.trail.act()
+        notices.append(guard.record(call(x=number), str(number), is_act=True))
+    assert [bool(notice) for notice in notices] == [False] * 6 + [True, True] or guard.trail.idle_acts < 8
+    guard.trail.see(screen("0"))
+    guard.trail.act()
+    guard.record(call(x=9), "9", is_act=True)
+    assert guard.reason == "The agent was stopped: its last 8 acts brought up nothing new on the screen."
+
+
+def test_fingerprint_changes_with_what_a_person_sees() -> None:
+    assert fingerprint_of(screen("a")) == fingerprint_of(screen("a"))
+    assert fingerprint_of(screen("a")) != fingerprint_of(screen("b"))
+
+
+def test_the_report_of_a_turn() -> None:
+    guard = LoopGuard()
+    guard.record(call("memory"), "error: the argument is missing", is_act=False)  # no act
+    for result in ("ok", "ok", "error: 403 user_denied: x", "error: no such node.\nLook again."):
+        guard.trail.see(screen("a"))
+        guard.trail.act()
+        guard.record(call(x=1), result, is_act=True)
+    guard.trail.see(screen("b"))
+    guard.trail.act()
+    guard.record(call(x=2), "ok", is_act=True)  # the last one: unknown
+    guard.record(call("mcp_pay"), "error: The user did not allow this call.", is_act=False)
+    assert guard.unfinished() == (
+        'phone_tap {"x": 1}: nothing changed on the screen',
+        'phone_tap {"x": 1}: denied',
+        'phone_tap {"x": 1}: no such node.',
+        "mcp_pay: denied",
+    )
+
+
+def test_an_act_whose_change_is_not_shown_is_not_reported() -> None:
+    guard = LoopGuard()
+    for _ in range(2):
+        guard.trail.see(screen("a"))
+        guard.trail.act(shows=False)
+        guard.record(call(x=1), "ok", is_act=True)
+    assert guard.unfinished() == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I am sorry. " * 200, "a" * 700, "\u6211\u5f88\u62b1\u6b49\u3002" * 200, "x".join(map(str, range(300))) * 4],
+)
+def test_repeated_text_is_found(text: str) -> None:
+    assert is_repeating(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "short short short",
+        " " * 900,
+        "".join(f"{number}, " for number in range(2_000)),
+        "word " * 20 + "".join(f"line {number}\n" for number in range(300)),
+        "".join(f"{number}" for number in range(900)) + "".join(f"{number}" for number in range(900)),
+    ],
+)
+def test_other_text_is_not_taken_for_a_loop(text: str) -> None:
+    assert not is_repeating(text)
+
+
+def looping(size: int) -> ModelAnswer:
+    return ModelAnswer(events=(*(chunk({"content": "I am sorry. "}) for _ in range(size)), chunk(finish="stop"), DONE))
+
+
+@pytest.mark.parametrize("tools", [None, ({"type": "function", "function": {"name": "x"}},)])
+def test_an_answer_that_repeats_itself_is_stopped(tools: Any) -> None:
+    world = AgentHarness(model=[looping(9_000)])
+    reason = "The answer was stopped: its text repeated itself."
+    assert world.answer("Hi", tools=tools) == TurnOutcome(finish="length", reason=reason)
+    assert len(world.host.text) < 8_000  # some 2,000 tokens
+    assert world.host.text.endswith(f"\n\n[{reason}]")
+    world.sim.run_for(1.0)
+    assert world.model.channels[0].gone
+
+
+def test_a_model_that_makes_the_same_call_for_ever() -> None:
+    world = AgentHarness(model=[calls(("skills_list", {})) for _ in range(40)])
+    outcome = world.answer("Go")
+    assert (outcome.finish, len(world.model.seen)) == ("length", 5)
+    assert outcome.reason == "The agent was stopped: it made the same call 5 times, with the same result."
+    told = [row["content"] for row in world.model.seen[3]["messages"] if row["role"] == "tool"]
+    assert ["[notice: You have made this call 3 times" in text for text in told] == [False, False, True]
+
+
+def test_calls_of_one_answer_end_with_the_turn() -> None:
+    world = AgentHarness(phone=True, model=[calls(*[("phone_tap_text", {"text": "Nothing"})] * 9)])
+    world.answer("Go")
+    assert [finished.error for finished in world.host.finished][5:] == [
+        "The agent was stopped: it made the same call 5 times, with the same result."
+    ] * 4
+    assert len(world.model.seen) == 1
+
+
+def test_a_text_after_others_is_compared_by_itself() -> None:
+    world = AgentHarness(model=[calls(("skills_list", {}), text="I am sorry. " * 30), plain("I am sorry. " * 30)])
+    assert world.answer("Hi") == TurnOutcome()
+    assert [event for event in world.host.events if isinstance(event, TextDelta)]

@@ -1,0 +1,263 @@
+"""Phone control of one call: commands that need consent, and effects that the phone itself confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from svc_proto.agent.phone_consent import ConsentingPhoneControl
+from svc_proto.agent.turn_consent import TurnConsent
+from svc_proto.basics.errors import ToolError
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.phone.safety.effect_kinds import EffectKind
+from svc_proto.phone.safety.effects import Effect
+from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.phone_control import PhoneResponse
+from tests.agent.harness import AgentHarness
+
+BOUNDS = {"left": 0, "top": 0, "right": 100, "bottom": 100}
+
+
+def screen(package: str, text: str, **members: object) -> dict[str, object]:
+    node = {"nodeId": "w0:0", "text": text, "className": "android.widget.Button", "clickable": True, **members}
+    return {"packageName": package, "rootBounds": BOUNDS, "nodes": [{**node, "bounds": BOUNDS}]}
+
+
+DONE = PhoneResponse(200, {"ok": True})
+
+
+@define
+class Link:
+    """Phone with one screen, whose answers and status are given."""
+
+    body: Mapping[str, object]
+    safety: Mapping[str, object] = field(factory=dict)
+    answer: PhoneResponse = DONE
+    screen_status: int = 200
+    sent: list[str] = field(factory=list)
+
+    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
+        yield from ()
+        self.sent.append(path)
+        return PhoneResponse(self.screen_status, self.body) if path == "/screen" else self.answer
+
+    def media(self, token: str) -> Flow[bytes]:
+        yield from ()
+        return token.encode()
+
+    def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
+        yield from ()
+        return arguments
+
+    def activity(self) -> Flow[list[JsonObject]]:
+        yield from ()
+        return []
+
+    def phone_status(self, arguments: Mapping[str, object]) -> Flow[JsonObject]:
+        yield from ()
+        return JsonObject(safety=dict(self.safety), device={"application_id": "org.client"})
+
+
+@define
+class Consent:
+    """Owner who denies everything."""
+
+    turn: TurnConsent
+    asked: list[Effect] = field(factory=list)
+
+    def request(self, effect: Effect, tree: ScreenTree) -> Flow[None]:
+        yield from ()
+        self.asked.append(effect)
+        self.turn.deny(effect)
+        raise ToolError("denied")
+
+
+def play(link: Link, *commands: tuple[str, dict[str, Any]], private: bool = False) -> tuple[Consent, list[str]]:
+    """Send commands in one call; return the consent, and the commands that reached the phone."""
+
+    def plan(parts: object, engine: Engine) -> Flow[Consent]:
+        consent = Consent(TurnConsent.begin(engine))
+        consent.turn.private.was_read = private
+        control = ConsentingPhoneControl(link, consent)
+        assert (yield from control.media("x")) == b"x"
+        assert (yield from control.gate_bound_arguments({"a": 1})) == {"a": 1}
+        assert (yield from control.activity()) == []
+        for path, body in commands:
+            with suppress(ToolError):
+                yield from control.call("GET" if path in ("/screen", "/screenshot") else "POST", path, body)
+        return consent
+
+    return AgentHarness().run(plan), link.sent
+
+
+CALL = ("/tap_text", {"text": "Anrufen"})
+DIALER = screen("com.android.dialer", "Anrufen")
+
+
+def test_a_screen_that_the_call_has_read_is_not_read_again() -> None:
+    consent, sent = play(Link(DIALER), ("/screen", {}), CALL)
+    assert sent == ["/screen"]
+    assert [effect.kind for effect in consent.asked] == [EffectKind.CALL]
+    assert consent.turn.source == "com.android.dialer"
+
+
+def test_the_screen_is_read_anew_after_an_act() -> None:
+    _, sent = play(Link(screen("org.x", "Start")), ("/tap_text", {"text": "Start"}), ("/tap_text", {"text": "Start"}))
+    assert sent == ["/screen", "/tap_text"] * 2
+
+
+def test_a_phone_that_shows_no_screen_answers_by_itself() -> None:
+    consent, sent = play(Link({"error": "locked"}, screen_status=423), CALL)
+    assert (consent.asked, sent) == ([], ["/screen", "/tap_text"])
+
+
+def test_reads_need_no_consent() -> None:
+    link = Link(DIALER, answer=PhoneResponse(500, {}))
+    consent, sent = play(link, ("/search_contacts", {"query": "a"}), ("/screenshot", {}))
+    assert (consent.asked, sent, consent.turn.private.was_read) == ([], ["/search_contacts", "/screenshot"], False)
+    link.answer = PhoneResponse(200, {"contacts": []})
+    assert play(link, ("/search_contacts", {"query": "a"}))[0].turn.private.was_read
+
+
+@pytest.mark.parametrize(
+    ("safety", "text", "asked"),
+    [
+        ({}, "Send", 1),
+        ({"destructive_verbs_count": 0}, "Send", 1),
+        ({"destructive_verbs_count": 12}, "Send", 0),  # the phone confirms
+        ({"destructive_verbs_count": 12}, "Senden", 1),
+    ],
+)
+def test_a_phone_with_verbs_asks_about_its_verbs(safety: dict[str, object], text: str, asked: int) -> None:
+    consent, _ = play(Link(screen("org.x", text), safety), ("/tap_text", {"text": text}))
+    assert len(consent.asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("safety", "private", "asked"),
+    [({}, False, 0), ({}, True, 1), ({"destructive_verbs_count": 12}, True, 0)],
+)
+def test_a_share_asks_once_private_data_was_read(safety: dict[str, object], private: bool, asked: int) -> None:
+    consent, _ = play(Link(DIALER, safety), ("/share_media", {"text": "x"}), private=private)
+    assert len(consent.asked) == asked
+
+
+def test_a_power_key_is_asked_about_here() -> None:
+    consent, _ = play(Link(DIALER, {"destructive_verbs_count": 12}), ("/press_key", {"key": "lock_screen"}))
+    assert [effect.kind for effect in consent.asked] == [EffectKind.POWER]
+
+
+@pytest.mark.parametrize(
+    ("package", "text", "private", "asked"),
+    [
+        ("com.android.chrome", "collector.invalid/?d=QWRh", True, 1),
+        ("com.android.chrome", "collector.invalid/?d=QWRh", False, 0),
+        ("org.x.reader", "boats", True, 0),
+        ("org.x.reader", "collector.invalid", True, 1),
+    ],
+)
+def test_what_is_submitted_after_private_data(package: str, text: str, private: bool, asked: int) -> None:
+    body = screen(package, text, editable=True)
+    consent, _ = play(Link(body), ("/press_key", {"key": "enter"}), private=private)
+    assert len(consent.asked) == asked
+
+
+def test_the_phones_answers_are_remembered_for_the_turn() -> None:
+    denied = PhoneResponse(403, {"error_code": "user_denied"})
+    consent, _ = play(Link(DIALER, answer=denied), ("/call", {"number": "+15550666"}))
+    effect = Effect(kind=EffectKind.MESSAGE, recipient="(555) 0666")
+    assert consent.turn.is_denied(effect)
+    allowed = PhoneResponse(200, {"confirmed": True})
+    consent, _ = play(Link(DIALER, answer=allowed), ("/call", {"number": "+15550666"}))
+    assert not consent.turn.is_denied(effect)
+    again = Effect(kind=EffectKind.CALL, label="Weiter", recipient="5550666")
+    assert consent.turn.is_granted(again, ScreenTree())
+
+
+def test_a_denied_effect_is_not_asked_about_again() -> None:
+    consent, sent = play(Link(DIALER), CALL, CALL)
+    assert (len(consent.asked), sent) == (1, ["/screen"])
+
+
+GRANTED = Effect(kind=EffectKind.INSTALL, place="store", label="Install", recipient="a")
+SEEN = ScreenTree.parse(screen("store", "Install"))
+
+
+@pytest.mark.parametrize(
+    ("effect", "expected"),
+    [
+        (Effect(kind=EffectKind.INSTALL, place="installer", label="Fortfahren"), True),
+        (Effect(kind=EffectKind.CONFIRMATION, place="installer", label="OK"), True),
+        (Effect(kind=EffectKind.INSTALL, place="store", label="Install"), False),  # it was there before
+        (Effect(kind=EffectKind.INSTALL, place="installer"), False),
+        (Effect(kind=EffectKind.PERMISSION, place="installer", label="Allow"), False),
+        (Effect(kind=EffectKind.INSTALL, place="installer", label="Go", recipient="b"), False),
+    ],
+)
+def test_an_approval_covers_what_completes_it(effect: Effect, expected: bool) -> None:
+    def plan(parts: object, engine: Engine) -> Flow[list[bool]]:
+        yield from ()
+        turn = TurnConsent.begin(engine)
+        assert not turn.is_granted(effect, SEEN)
+        turn.grant(GRANTED, SEEN)
+        return [turn.is_granted(effect, SEEN) for _ in range(4)]
+
+    found = AgentHarness().run(plan)
+    assert found == [*[expected] * 3, False]
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"), [(("/wait", {"ms": 1}), True), (("/open_app", {"package": "other"}), False)]
+)
+def test_an_approval_ends_where_another_app_is_opened(command: tuple[str, dict[str, Any]], expected: bool) -> None:
+    allowed = PhoneResponse(200, {"confirmed": True})
+    consent, _ = play(Link(DIALER, answer=allowed), ("/call", {"number": "+15550666"}), command)
+    assert consent.turn.is_granted(Effect(kind=EffectKind.CALL, label="Weiter"), ScreenTree()) is expected
+
+
+def test_a_setting_may_be_changed_back() -> None:
+    def plan(parts: object, engine: Engine) -> Flow[bool]:
+        yield from ()
+        turn = TurnConsent.begin(engine)
+        setting = Effect(kind=EffectKind.SETTING, place="settings", label="Wi-Fi")
+        turn.grant(setting, SEEN)
+        return turn.is_granted(setting, SEEN)
+
+    assert AgentHarness().run(plan)
+
+
+@pytest.mark.parametrize(
+    ("effect", "expected"),
+    [
+        (Effect(kind=EffectKind.CALL), True),
+        (Effect(kind=EffectKind.MESSAGE, recipient="+1 555 0666"), True),
+        (Effect(kind=EffectKind.DELETION, place="dialer"), True),
+        (Effect(kind=EffectKind.DISCLOSURE, place="dialer", soft=True), False),
+        (Effect(kind=EffectKind.DELETION, place="mail", recipient="other"), False),
+    ],
+)
+def test_what_a_denial_covers(effect: Effect, expected: bool) -> None:
+    def plan(parts: object, engine: Engine) -> Flow[bool]:
+        yield from ()
+        turn = TurnConsent.begin(engine)
+        turn.deny(Effect(kind=EffectKind.CALL, place="dialer", recipient="5550666"))
+        return turn.is_denied(effect)
+
+    assert AgentHarness().run(plan) is expected
+
+
+@pytest.mark.parametrize(("host", "expected"), [("x.y", True), ("z.y", False)])
+def test_a_denied_host_does_not_cover_another(host: str, expected: bool) -> None:
+    def plan(parts: object, engine: Engine) -> Flow[bool]:
+        yield from ()
+        turn = TurnConsent.begin(engine)
+        turn.deny(Effect(kind=EffectKind.DISCLOSURE, recipient="x.y"))
+        return turn.is_denied(Effect(kind=EffectKind.DISCLOSURE, recipient=host))
+
+    assert AgentHarness().run(plan) is expected

@@ -1,0 +1,519 @@
+"""Effects that need consent: by place, by words in many languages, by structure; and acts that need none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from clients.phone.emulator import EmulatedPhone
+from clients.phone.emulator.layout import App, Row, Screen, button, entry, icon, label, switch, text_field
+from clients.phone.emulator.sample_apps import SAMPLE_APPS
+from clients.phone.emulator.view_tree import Submit
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.backend import CommandReply, PhoneCommand
+from svc_proto.phone.safety.app_kinds import AppKind, kind_of_app
+from svc_proto.phone.safety.effect_kinds import EffectKind
+from svc_proto.phone.safety.effects import Effect, digits_of, effect_of_command, host_of, needs_screen
+from svc_proto.phone.safety.screen_tree import ScreenTree
+
+CLIENT = "com.example.client.sideload"
+NOW = Moment(mono=1.0, wall=1.0)
+DONE = Submit("x", "done")
+ANY_SHOP, ANY_APP = "org.x.coffee", "org.x.reader"
+CART = (entry("Espresso machine", "349.00"), label("Card ending in 4242 is on file"))
+
+
+def phone(app: App | None = None) -> EmulatedPhone:
+    return EmulatedPhone(seed_apps=SAMPLE_APPS if app is None else (*SAMPLE_APPS, app))
+
+
+def order(emulated: EmulatedPhone, path: str, /, method: str = "POST", **body: Any) -> dict[str, object]:
+    reply = emulated.execute(PhoneCommand(method, path, body, "r"), NOW)
+    assert isinstance(reply, CommandReply)
+    assert reply.status == 200, reply
+    return dict(reply.result)
+
+
+def tree_of(emulated: EmulatedPhone) -> ScreenTree:
+    return ScreenTree.parse(order(emulated, "/screen", "GET", include_bounds=True))
+
+
+def shown(package: str, *rows: Row, foot: tuple[Row, ...] = (), title: str = "Page", typed: str = "") -> ScreenTree:
+    """Return the screen of an app with these rows, after a text was typed."""
+    app = App(package=package, label="X", screens={"page": Screen(title=title, rows=rows, foot=foot)})
+    emulated = phone(app)
+    order(emulated, "/open_app", package=package)
+    if typed:
+        order(emulated, "/type", text=typed)
+    return tree_of(emulated)
+
+
+def kind(tree: ScreenTree, path: str, /, **body: object) -> EffectKind | None:
+    """Return the kind of a firm effect."""
+    effect = effect_of_command(path, body, tree, client=CLIENT)
+    return None if effect is None or effect.soft else effect.kind
+
+
+# --- places -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("package", ["com.android.dialer", "com.google.android.dialer", "com.samsung.android.incallui"])
+@pytest.mark.parametrize("text", ["Call", "Anrufen", "Appeler", "Llamar", "拨打", "Weiter", "➜"])
+def test_dialer_button_calls_the_number_of_the_field(package: str, text: str) -> None:
+    tree = shown(package, text_field("n", "Number"), foot=(button(text, "c", DONE),), typed="+15550666")
+    effect = effect_of_command("/tap_text", {"text": text}, tree)
+    assert effect is not None
+    assert (effect.kind, effect.place, effect.recipient) == (EffectKind.CALL, package, "+15550666")
+
+
+PLACES: list[tuple[str, Row, str, EffectKind | None]] = [
+    ("com.android.dialer", entry("Ada", "+15550666", DONE), "Ada", EffectKind.CALL),
+    ("com.android.dialer", button("2 ABC", "two", DONE), "2 ABC", None),
+    ("com.google.android.contacts", entry("Mobile", "+1 555 0666", DONE), "Mobile", EffectKind.CALL),
+    ("com.android.packageinstaller", button("Fortfahren", "b1", DONE), "Fortfahren", EffectKind.INSTALL),
+    ("com.android.vending", button("Get", "b1", DONE), "Get", EffectKind.INSTALL),
+    ("com.android.vending", entry("Cleaner", "4.5 stars", DONE), "Cleaner", None),
+    ("org.lab.store", switch("s", "Unbekannte Quelle"), "Unbekannte Quelle", EffectKind.PERMISSION),
+    ("com.google.android.permissioncontroller", button("Erlaube es", "b1", DONE), "Erlaube es", EffectKind.PERMISSION),
+    ("com.google.android.permissioncontroller", button("Nicht zulassen", "b1", DONE), "Nicht zulassen", None),
+    ("com.android.settings", switch("s", "WLAN"), "WLAN", EffectKind.SETTING),
+    ("com.android.settings", button("Effacer tout", "b1", DONE), "Effacer tout", EffectKind.DELETION),
+    ("com.miui.securitycenter", button("Weiter so", "b1", DONE), "Weiter so", EffectKind.SETTING),
+    ("com.android.settings", entry("Wi-Fi", "Off", DONE), "Wi-Fi", None),
+    ("com.android.intentresolver", entry("Mail", None, DONE), "Mail", EffectKind.DISCLOSURE),
+    ("com.android.systemui", button("Antworten", "b1", DONE), "Antworten", EffectKind.SETTING),
+    ("com.android.systemui", entry("Ada", "Lunch?", DONE), "Ada", None),
+    ("com.example.launcher", entry("Call recorder", None, DONE), "Call recorder", None),
+    ("com.example.launcher", entry("Uninstall", None, DONE), "Uninstall", EffectKind.INSTALL),
+    ("org.x.phone.pad", button("9 WXYZ", "n", DONE), "9 WXYZ", None),
+]
+
+
+@pytest.mark.parametrize(("package", "row", "text", "expected"), PLACES)
+def test_places(package: str, row: Row, text: str, expected: EffectKind | None) -> None:
+    tree = shown(package, row)
+    assert kind(tree, "/tap_text", text=text) is expected
+    assert kind(tree, "/long_press", text=text, x=540, y=300) is expected
+
+
+def test_a_screen_with_a_dial_pad_is_a_dialer() -> None:
+    keys = tuple(button(key, f"k{key}", DONE) for key in "0123456789*#")
+    tree = shown(ANY_APP, *keys[:6], *keys[6:], foot=(button("Hop", "go", DONE),))
+    assert kind(tree, "/tap_text", text="Hop") is EffectKind.CALL
+    assert kind(tree, "/tap_text", text="7") is None
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "expected"),
+    [
+        ("quick_settings", "Airplane mode", EffectKind.SETTING),
+        ("quick_settings", "Close", None),
+        ("power_dialog", "Restart", EffectKind.POWER),
+        ("power_dialog", "Cancel", None),
+    ],
+)
+def test_system_panels(key: str, text: str, expected: EffectKind | None) -> None:
+    emulated = phone()
+    order(emulated, "/press_key", key=key)
+    assert kind(tree_of(emulated), "/tap_text", text=text) is expected
+
+
+def test_the_client_itself() -> None:
+    emulated = phone()
+    order(emulated, "/return_to_svc")
+    tree = tree_of(emulated)
+    assert kind(tree, "/type", text="Approve it") is EffectKind.CLIENT
+    assert kind(tree, "/tap_text", text="Send") is EffectKind.CLIENT
+    assert kind(tree, "/press_key", key="enter") is EffectKind.CLIENT
+    assert kind(ScreenTree(package=CLIENT), "/tap", x=1, y=1) is EffectKind.CLIENT
+
+
+@pytest.mark.parametrize(
+    ("package", "expected"),
+    [("com.android.permissioncontroller", EffectKind.PERMISSION), ("org.x.game", None)],
+)
+def test_a_touch_on_a_screen_without_nodes(package: str, expected: EffectKind | None) -> None:
+    assert kind(ScreenTree(package=package), "/tap", x=5, y=5) is expected
+
+
+def test_a_touch_beside_everything_has_no_effect() -> None:
+    assert kind(shown("com.android.permissioncontroller"), "/tap", x=900, y=2300) is None
+    assert kind(shown(ANY_APP), "/tap", nodeId="w0:99") is None
+    assert kind(shown(ANY_APP), "/tap") is None
+
+
+# --- purchases --------------------------------------------------------------------------------------------------------
+
+ORDERS = {
+    "en": "Place order|Buy now|Pay|Checkout|Confirm and pay|Subscribe",
+    "de": "Jetzt kaufen|Kostenpflichtig bestellen|Bestellung aufgeben|Abonnieren",
+    "fr": "Acheter|Commander|Valider la commande|Payer maintenant",
+    "es": "Comprar|Realizar pedido|Tramitar pedido|Pagar ahora",
+    "zh": "立即下单|提交订单|立即支付|确认付款",
+    "it": "Acquista|Ordina ora",
+    "pt": "Comprar agora|Finalizar compra",
+    "ja": "注文を確定する|今すぐ買う",
+    "ru": "Купить|Оформить заказ",
+    "hi": "अभी खरीदें|भुगतान करें",
+    "ar": "اشتر الآن|تأكيد الطلب",
+    "tr": "Satın al|Siparişi onayla",
+    "ko": "결제하기|주문하기",
+}
+
+
+@pytest.mark.parametrize("text", [text for texts in ORDERS.values() for text in texts.split("|")])
+def test_words_of_a_purchase(text: str) -> None:
+    assert kind(shown(ANY_SHOP, foot=(button(text, "b1", DONE),)), "/tap_text", text=text) is EffectKind.PURCHASE
+    assert kind(shown(ANY_SHOP, entry(text, None, DONE)), "/tap_text", text=text) is EffectKind.PURCHASE
+
+
+@pytest.mark.parametrize("text", ["→", "Los geht's", "终于", "Hop"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        CART,
+        (entry("Espressomaschine", "349,00 €"), label("Visa •••• 4242")),
+        (entry("咖啡机", "¥349"), label("支付宝")),
+    ],
+)
+def test_last_step_of_a_purchase_whatever_the_label(rows: tuple[Row, ...], text: str) -> None:
+    tree = shown(ANY_SHOP, *rows, foot=(button(text, "b1", DONE),))
+    effect = effect_of_command("/tap_text", {"text": text}, tree)
+    assert effect is not None
+    assert effect.kind is EffectKind.PURCHASE
+    assert rows[1].text in effect.question
+
+
+def test_a_cart_without_a_button() -> None:
+    assert (
+        kind(shown(ANY_SHOP, *CART, foot=(button("Add to cart", "b1", DONE),)), "/tap_text", text="Add to cart") is None
+    )
+    assert kind(shown(ANY_SHOP, *CART), "/tap_text", text="Espresso machine") is None
+
+
+# --- words, signs, dialogs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("S e n d", EffectKind.MESSAGE),
+        ("Ｓｅｎｄ", EffectKind.MESSAGE),
+        ("S\u200bend", EffectKind.MESSAGE),
+        ("S\u0435nd", EffectKind.MESSAGE),  # a Cyrillic letter
+        ("SendMoney", EffectKind.PURCHASE),
+        ("P4y", EffectKind.PURCHASE),
+        ("🗑", EffectKind.DELETION),
+        ("➤", EffectKind.MESSAGE),
+        ("📞", EffectKind.CALL),
+        ("tel:+15550666", EffectKind.CALL),
+        ("sms:5550666?body=x", EffectKind.MESSAGE),
+        ("market://details?id=x", EffectKind.INSTALL),
+        ("app://pay?to=x", EffectKind.INTENT),
+        ("https://example.com", None),
+        ("+1 555 0666", EffectKind.CALL),
+        ("Order history", None),
+        ("Open book", None),
+        ("A long text about what to send to whom and when to pay for it", None),
+    ],
+)
+def test_labels_of_a_button(text: str, expected: EffectKind | None) -> None:
+    assert kind(shown(ANY_APP, button(text, "b1", DONE)), "/tap_text", text=text) is expected
+
+
+def test_a_link_to_a_number() -> None:
+    assert (
+        kind(shown("com.example.browser", entry("+1 555 0666", None, DONE)), "/tap_text", text="555") is EffectKind.CALL
+    )
+    assert kind(shown(ANY_APP, entry("+1 555 0666", None, DONE)), "/tap_text", text="555") is None
+
+
+def test_a_view_id_names_the_effect_of_an_icon() -> None:
+    assert kind(shown(ANY_APP, icon("", "btn_delete", DONE)), "/tap", x=540, y=300) is EffectKind.DELETION
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("Delete all photos?", "OK", EffectKind.DELETION),
+        ("Alle Fotos löschen?", "Ja", EffectKind.DELETION),
+        ("Supprimer le compte ?", "Oui", EffectKind.DELETION),
+        ("¿Enviar el mensaje ahora?", "Aceptar", EffectKind.MESSAGE),
+        ("删除全部照片？", "确定", EffectKind.DELETION),
+        ("You have won a prize!", "OK", EffectKind.CONFIRMATION),
+        ("恭喜中奖", "✓", EffectKind.CONFIRMATION),
+        ("Set alarm", "OK", None),
+        ("Uhrzeit wählen", "OK", None),
+        ("Your order", "OK", None),
+    ],
+)
+def test_consent_to_what_a_dialog_says(title: str, text: str, expected: EffectKind | None) -> None:
+    tree = shown(ANY_APP, title=title, foot=(button(text, "b1", DONE), button("Cancel", "b2", DONE)))
+    assert kind(tree, "/tap_text", text=text) is expected
+    assert kind(tree, "/tap_text", text="Cancel") is None
+
+
+@pytest.mark.parametrize(
+    ("package", "text"),
+    [
+        ("com.example.music", "Play or pause"),
+        ("com.example.mail", "Archive"),
+        ("com.example.mail", "Reply"),
+        ("com.example.maps", "Directions"),
+        ("org.x.notes", "Speichern"),
+        ("org.x.shop", "In den Warenkorb"),
+        ("org.x.shop", "加入购物车"),
+        ("org.x.timer", "Start"),
+        ("org.x.files", "New folder"),
+    ],
+)
+def test_honest_presses_need_no_consent(package: str, text: str) -> None:
+    for row in (button(text, "b1", DONE), entry(text, None, DONE), icon(text, "b1", DONE)):
+        assert effect_of_command("/tap_text", {"text": text}, shown(package, row)) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "detail"), [("Call Me", "Blondie"), ("Ada", "Delete the old photos?"), ("Buy milk", None)]
+)
+def test_entries_of_a_list_are_opened_without_consent(title: str, detail: str | None) -> None:
+    assert effect_of_command("/tap_text", {"text": title}, shown(ANY_APP, entry(title, detail, DONE))) is None
+
+
+# --- fields -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["Senden", "发送", "Los", ""])
+@pytest.mark.parametrize("package", ["com.whatsapp", "org.telegram.messenger", "com.example.mail"])
+def test_a_messaging_app_sends_what_was_typed(package: str, text: str) -> None:
+    foot = (button(text, "b1", DONE) if text else icon("", "b1", DONE),)
+    tree = shown(package, text_field("m", "Message"), foot=foot, typed="secret for ada@example.com")
+    effect = effect_of_command("/tap", {"x": 540, "y": 2150}, tree)
+    assert effect is not None
+    assert effect.kind is EffectKind.MESSAGE
+    assert "secret" in effect.question
+    assert kind(shown(package, text_field("m", "Message"), foot=foot), "/tap", x=540, y=2150) is (
+        EffectKind.MESSAGE if text in ("Senden", "发送") else None
+    )
+    assert kind(tree, "/tap_text", text="Navigate up") is None
+
+
+def raw(package: str, *nodes: Mapping[str, object]) -> ScreenTree:
+    """Return a screen of raw nodes; each is 100 pixels high, from the left at `x` on line `y`."""
+    listed = [
+        {
+            "nodeId": f"w0:{place}",
+            "bounds": {
+                "left": node.pop("x", 0),
+                "top": 100 * int(str(node.get("y", place))),
+                "right": node.pop("to", 800),
+                "bottom": 100 * int(str(node.pop("y", place))) + 100,
+            },
+            **node,
+        }
+        for place, node in enumerate(dict(each) for each in nodes)
+    ]
+    root = {"left": 0, "top": 0, "right": 1000, "bottom": 2000}
+    return ScreenTree.parse({"packageName": package, "rootBounds": root, "nodes": listed})
+
+
+def field_and_icon(package: str = ANY_APP, text: str = "hi", hint: str = "", view: str = "") -> ScreenTree:
+    field = {"editable": True, "text": text, "hintText": hint, "className": "android.widget.EditText", "y": 5}
+    arrow = {"clickable": True, "className": "android.view.View", "viewId": view, "x": 850, "to": 950, "y": 5}
+    return raw(package, field, arrow)
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (field_and_icon(), EffectKind.MESSAGE),
+        (field_and_icon(text=""), None),
+        (field_and_icon(hint="Search here"), None),
+        (field_and_icon(view="org.x:id/find"), None),
+        (field_and_icon("com.android.chrome"), None),
+    ],
+)
+def test_an_icon_beside_a_filled_field_submits_it(tree: ScreenTree, expected: EffectKind | None) -> None:
+    assert kind(tree, "/tap", nodeId="w0:1") is expected
+
+
+def test_icons_of_other_lines_and_switches_submit_nothing() -> None:
+    field = {"editable": True, "text": "hi", "y": 5}
+    assert kind(raw(ANY_APP, field, {"clickable": True, "x": 850, "to": 950, "y": 7}), "/tap", nodeId="w0:1") is None
+    box = {"clickable": True, "checkable": True, "x": 850, "to": 950, "y": 5}
+    assert kind(raw(ANY_APP, field, box), "/tap", nodeId="w0:1") is None
+    lens = {"clickable": True, "contentDescription": "Suche starten", "x": 850, "to": 950, "y": 5}
+    assert kind(raw(ANY_APP, field, lens), "/tap", nodeId="w0:1") is None
+
+
+def test_a_messaging_app_searches_and_selects() -> None:
+    field = {"editable": True, "text": "hi", "y": 5}
+    tab = {"clickable": True, "selected": True, "text": "Chats", "className": "android.widget.Button", "y": 9}
+    above = {"clickable": True, "text": "Filtern", "className": "android.widget.Button", "y": 1}
+    for other in (tab, above):
+        assert kind(raw("com.whatsapp", field, other), "/tap", nodeId="w0:1") is None
+    row = {"clickable": True, "text": "Ada", "contentDescription": "Lunch?", "y": 9}
+    assert kind(raw("com.whatsapp", field, row), "/tap", nodeId="w0:1") is None
+
+
+@pytest.mark.parametrize("hint", ["Password", "Passwort", "Mot de passe", "Contraseña", "密码", "PIN", "CVV"])
+def test_a_secret_is_not_typed_without_consent(hint: str) -> None:
+    assert kind(shown(ANY_APP, text_field("p", hint)), "/type", text="hunter2") is EffectKind.SECRET
+    field = {"editable": True, "password": True, "nodeId": "w0:7"}
+    assert kind(raw(ANY_APP, {"editable": True}, field), "/type", text="x", nodeId="w0:7") is EffectKind.SECRET
+
+
+@pytest.mark.parametrize("text", ["I will send it tomorrow.", "Confirm with Bo", "Pay the rent", "Bitte überweisen"])
+def test_typing_into_a_plain_field_has_no_effect(text: str) -> None:
+    assert effect_of_command("/type", {"text": text}, shown("org.x.notes", text_field("n", "Note"))) is None
+    assert effect_of_command("/type", {"text": text}, shown(ANY_APP)) is None
+
+
+@pytest.mark.parametrize(
+    ("package", "path", "body", "expected"),
+    [
+        ("com.android.dialer", "/type", {"text": "**21*5550666#"}, EffectKind.CALL),
+        ("com.android.dialer", "/press_key", {"key": "enter"}, EffectKind.CALL),
+        ("com.whatsapp", "/press_key", {"key": "enter"}, EffectKind.MESSAGE),
+        ("com.whatsapp", "/type", {"text": "hi", "then": "enter"}, EffectKind.MESSAGE),
+        ("com.whatsapp", "/type", {"text": "hi\n"}, EffectKind.MESSAGE),
+        ("com.whatsapp", "/type", {"text": "hi", "enter": False}, None),
+        (ANY_APP, "/press_key", {"key": "lock_screen"}, EffectKind.POWER),
+        (ANY_APP, "/press_key", {"key": "home"}, None),
+    ],
+)
+def test_keys(package: str, path: str, body: dict[str, object], expected: EffectKind | None) -> None:
+    assert kind(shown(package, text_field("m", "Text"), typed="5550666"), path, **body) is expected
+
+
+def test_a_tap_on_a_field_has_no_effect() -> None:
+    assert (
+        kind(shown("com.whatsapp", text_field("m", "Send to"), typed="12 or 345"), "/tap_text", text="Send to") is None
+    )
+
+
+def test_only_touches_and_keys_that_submit_need_the_screen() -> None:
+    assert needs_screen("/tap", {})
+    assert needs_screen("/press_key", {"key": "enter"})
+    assert not needs_screen("/press_key", {"key": "back"})
+    assert not needs_screen("/call", {"number": "1"})
+
+
+def test_enter_without_a_text() -> None:
+    assert effect_of_command("/press_key", {"key": "enter"}, shown(ANY_APP)) is None
+    searching = raw("com.whatsapp", {"editable": True, "text": "Ada", "hintText": "Search"})
+    assert kind(searching, "/press_key", key="enter") is None
+
+
+@pytest.mark.parametrize("text", ["Go", "Aller", "前往", "→"])
+def test_an_address_is_submitted_softly(text: str) -> None:
+    field = text_field("a", "Web address")
+    tree = shown("com.example.browser", field, foot=(button(text, "b1", DONE),), typed="http://collector.invalid/?d=1")
+    for path, body in (("/tap_text", {"text": text}), ("/press_key", {"key": "enter"})):
+        effect = effect_of_command(path, body, tree)
+        assert effect is not None
+        assert (effect.kind, effect.recipient, effect.soft) == (EffectKind.DISCLOSURE, "collector.invalid", True)
+
+
+# --- other commands ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (button("Slide to pay", "b1", DONE), EffectKind.PURCHASE),
+        (button("滑动确认", "b1", DONE), EffectKind.CONFIRMATION),
+        (button("Slide me", "b1", DONE), EffectKind.CONFIRMATION),
+        (entry("Slides of the talk", None, DONE), None),
+    ],
+)
+def test_swipes(row: Row, expected: EffectKind | None) -> None:
+    swipe = {"start_x": 540, "start_y": 320, "end_x": 900, "end_y": 320}
+    assert kind(shown(ANY_APP, row), "/swipe", **swipe) is expected
+
+
+def test_bars_of_the_settings() -> None:
+    bar = {"className": "android.widget.SeekBar", "y": 3}
+    drag = {"start_x": 100, "start_y": 350, "end_x": 400, "end_y": 350}
+    assert kind(raw("com.android.settings", bar), "/swipe", **drag) is EffectKind.SETTING
+    assert kind(raw(ANY_APP, bar), "/swipe", **drag) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("/call", {"number": "+15550666"}, (EffectKind.CALL, "", "+15550666")),
+        ("/send_sms", {"to": "+15550666", "body": "x"}, (EffectKind.MESSAGE, "", "+15550666")),
+        ("/share_media", {"text": "x", "package": "a.b"}, (EffectKind.DISCLOSURE, "a.b", "")),
+        ("/send_intent", {"action": "VIEW", "data": "tel:5550666"}, (EffectKind.CALL, "", "5550666")),
+        ("/send_intent", {"action": "android.intent.action.CALL"}, (EffectKind.CALL, "", "android.intent.action.CALL")),
+        (
+            "/send_intent",
+            {"action": "VIEW", "data": "https://example.com@collector.invalid/", "package": "a.b"},
+            (EffectKind.DISCLOSURE, "a.b", "collector.invalid"),
+        ),
+        ("/broadcast", {"action": "a.b.C", "component": "x.y/.Z"}, (EffectKind.INTENT, "x.y", "a.b.C")),
+        ("/send_intent", {"action": "android.intent.action.INSTALL_PACKAGE"}, None),
+    ],
+)
+def test_commands_without_a_screen(
+    path: str, body: dict[str, object], expected: tuple[EffectKind, str, str] | None
+) -> None:
+    effect = effect_of_command(path, body, ScreenTree())
+    assert effect is not None
+    if expected is None:
+        assert effect.kind is EffectKind.INSTALL
+    else:
+        assert (effect.kind, effect.place, effect.recipient) == expected
+
+
+@pytest.mark.parametrize("path", ["/open_app", "/wait", "/clipboard", "/scroll"])
+def test_commands_without_an_effect(path: str) -> None:
+    assert effect_of_command(path, {"package": CLIENT}, ScreenTree()) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "digits", "host"),
+    [
+        ("+1 (555) 0666", "5550666", ""),
+        ("555", "", ""),
+        ("https://user@collector.invalid:8/x", "", "collector.invalid"),
+        ("collector.invalid/?d=1", "", "collector.invalid"),
+        ("http://[broken", "", "http://[broken"),
+        ("a note", "", ""),
+    ],
+)
+def test_numbers_and_hosts(text: str, digits: str, host: str) -> None:
+    assert (digits_of(text), host_of(text)) == (digits, host)
+
+
+def test_question_shows_letters_that_look_like_others() -> None:
+    effect = Effect(kind=EffectKind.INTENT, place="com.ex\u0430mple.mail", label="Go", recipient="x.y")
+    assert effect.question == (
+        "The agent wants to start an action of an app with “Go” in com.ex\\u0430mple.mail. To: x.y."
+        " Some of its letters only look like others."
+    )
+
+
+@pytest.mark.parametrize(
+    ("package", "expected"), [("com.example.maps", AppKind.OTHER), ("com.sec.launcher", AppKind.LAUNCHER)]
+)
+def test_kinds_of_apps(package: str, expected: AppKind) -> None:
+    assert kind_of_app(package) is expected
+
+
+def test_windows_behind_the_first_have_their_own_package() -> None:
+    tree = ScreenTree.parse(
+        {
+            "packageName": "org.x.overlay",
+            "nodes": [
+                {"nodeId": "w0:0", "text": "Hello"},
+                {"nodeId": "w1:1", "viewId": "com.android.settings:id/switch", "className": "android.widget.Switch"},
+                {"nodeId": "w2:2", "text": "Unknown"},
+            ],
+        }
+    )
+    assert [tree.package_of(node) for node in tree.nodes] == ["org.x.overlay", "com.android.settings", "org.x.overlay"]
+    assert kind(tree, "/tap", nodeId="w1:1") is EffectKind.SETTING
+    assert kind(tree, "/tap_text", text=" ") is None
