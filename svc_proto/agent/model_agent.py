@@ -21,6 +21,7 @@ from svc_proto.agent.interface import (
 )
 from svc_proto.agent.memory import TARGETS, AgentMemory
 from svc_proto.agent.model_client import ModelCallFailure, ModelCallLimits, call_model
+from svc_proto.agent.screen_history import screen_budget, shorten_screens
 from svc_proto.agent.skills import SkillLibrary
 from svc_proto.agent.system_prompt import (
     MCP,
@@ -78,6 +79,7 @@ class ModelAgent:
         system = yield from self._system(turn, PHONE if "phone" in tools else phone_note, mcp_note)
         request, rows = _request(turn, system, selection.rows)
         ids = _ids_in(turn)
+        budget = screen_budget(endpoint.context, few=few)
         has_text, context_size = False, 0
         images = ToolImages(takes=endpoint.context is None or endpoint.context >= SMALL_CONTEXT)
         has_read = self._toolbox.reads(
@@ -85,6 +87,7 @@ class ModelAgent:
         )
         for _ in range(turn.max_calls):
             host.emit(ModelCallStarted())
+            request["messages"] = shorten_screens(rows, budget)
             answer = yield from call_model(
                 self._engine, endpoint, request, host, self._limits, before_text=PARAGRAPH_BREAK if has_text else ""
             )
