@@ -14,15 +14,15 @@ from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["screen_budget", "shorten_screens"]
 
-LARGE_BUDGET = 6_000  # tokens of screens in a request to a model with a large, or an unknown context
+LARGE_BUDGET = 1_800  # tokens of screens in a request to a model with a large, or an unknown context
 SMALL_CONTEXT = 4_096  # tokens; assumed where a model is offered few tools and its context is unknown
-SHARE = 3  # of a small context, one part for screens
+SHARE = 8  # of a small context, one part for screens
 BYTES_PER_TOKEN = 3
 Row = Mapping[str, object]
 
 
 def screen_budget(context: int | None, *, few: bool) -> int:
-    """Return how many tokens of screens a request may hold."""
+    """Return how many tokens of screens a request may hold, beside the newest."""
     if context is None:
         return SMALL_CONTEXT // SHARE if few else LARGE_BUDGET
     return min(LARGE_BUDGET, context // SHARE)
@@ -31,18 +31,21 @@ def screen_budget(context: int | None, *, few: bool) -> int:
 def shorten_screens(rows: Iterable[Row], budget: int) -> list[Row]:
     """Return the rows of a request with older screens as one line each."""
     found = list(rows)
-    kept: list[int] = []
+    kept: dict[int, str] = {}  # by place: what is shown, without its number
     size = 0
     for place, row in enumerate(found):
         block = SCREEN_BLOCK.search(JsonObject.of(row).text("content")) if row.get("role") == "tool" else None
         if block is None:
             continue
-        tokens = len(block[0].encode("utf-8", "replace")) // BYTES_PER_TOKEN
-        if size + tokens > budget:
-            for older in kept:
-                found[older] = {**found[older], "content": SCREEN_BLOCK.sub(_replaced, str(found[older]["content"]))}
-            kept, size = [], 0
-        kept.append(place)
+        shown = block[0].partition(block[1])[2]
+        tokens = len(shown.encode("utf-8", "replace")) // BYTES_PER_TOKEN
+        is_again = bool(kept) and kept[max(kept)] == shown
+        crowded = list(kept) if size + tokens > budget else []
+        older = [max(kept)] if is_again else crowded  # of two equal ones in a row only the newest is kept
+        for each in older:
+            found[each] = {**found[each], "content": SCREEN_BLOCK.sub(_replaced, str(found[each]["content"]))}
+            size -= len(kept.pop(each).encode("utf-8", "replace")) // BYTES_PER_TOKEN
+        kept[place] = shown
         size += tokens
     return found
 

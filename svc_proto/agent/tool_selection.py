@@ -26,16 +26,17 @@ TOOLSETS = ("phone", "memory", "skills", "mcp")
 MORE_TOOLS = "more_tools"
 # Groups by name, with the purpose of their tools.
 GROUPS = {
-    "look": "search the screen, details of a node, app in front, events",
+    "look": "search the screen, details, events",
     "touch": "long press, drag, swipe, wait, bars",
     "send": "clipboard, playback, sharing, intents",
     "people": "contacts, calls, messages, location",
-    "skills": "instructions for special tasks",
-    "mcp": "servers that the user has connected",
+    "skills": "instructions",
+    "mcp": "servers of the user",
 }
-MORE_BY_GROUP = "More tools. Put a group into tool to read what is in it, or one of its tools. Groups: "
+MORE_BY_GROUP = "More tools. Put a group into tool to read what it has, or one of its tools: "
 MORE_BY_NAME = "More tools. Put one into tool, with its arguments, or without to read what it takes: "
 MORE_PARAMETERS = schema(("tool",), tool={"type": "string"}, arguments={"type": "object"})
+OFFERED_MORE_PARAMETERS = {name: value for name, value in MORE_PARAMETERS.items() if name != "additionalProperties"}
 USE = f"Call them by {MORE_TOOLS} with tool and arguments."
 UNSAID = ("minimum", "maximum")  # members of a schema that are left out for models
 MAX_DESCRIBED = 20  # tools of one description
@@ -74,7 +75,7 @@ class ToolSelection:
         if groups or rare:
             about = "; ".join(f"{group}: {GROUPS[group]}" for group in groups) if groups else ", ".join(rare)
             start = MORE_BY_GROUP if groups else MORE_BY_NAME
-            self.rows.append(_function(MORE_TOOLS, f"{start}{about}.", MORE_PARAMETERS))
+            self.rows.append(_function(MORE_TOOLS, f"{start}{about}.", OFFERED_MORE_PARAMETERS))
 
 
 def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:

@@ -102,7 +102,7 @@ def _tool(row: PhoneTool, actions: PhoneActions, link: PhoneControl, brand: Bran
         asks_by=row.asks_by,
         group=next((group for group, names in ON_DEMAND.items() if row.name in names), ""),
         is_rare=row.is_rare,
-        hidden_by_default=("include_bounds", "duration", "duration_ms", "exact", "class_name"),
+        hidden_by_default=("look", "include_bounds", "duration", "duration_ms", "exact", "class_name"),
         sequential=True,
     )
 
@@ -237,7 +237,7 @@ PHONE_TOOLS: tuple[PhoneTool, ...] = (
     ),
     PhoneTool(
         name="type", method="POST", path="/type", changes_screen=True,
-        description="Put text into the field nodeId, else the focused one; enter presses Enter after it.",
+        description="Put text into the field nodeId, else the focused one, then press Enter if enter is true.",
         properties={
             "text": WORD, "nodeId": NODE, "look": LOOK, "mode": _one_of("replace", "append", "clear"), "enter": FLAG,
         },
