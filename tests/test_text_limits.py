@@ -81,7 +81,7 @@ def line_of_a_transcript(text: str) -> str:
 
 def failure_of_a_phone(text: str) -> str:
     with pytest.raises(ToolError) as caught:
-        body_of("tap", PhoneResponse(418, {"error": text}))
+        body_of(PhoneResponse(418, {"error": text}))
     return str(caught.value).removeprefix("418: ").removesuffix(".")
 
 

@@ -25,8 +25,18 @@ from svc_proto.agent.interface import (
 from svc_proto.agent.loop_guard import LoopGuard, RepeatedTextError, RepetitionWatch
 from svc_proto.agent.memory import TARGETS, AgentMemory
 from svc_proto.agent.model_client import ModelCallFailure, ModelCallLimits, call_model
+from svc_proto.agent.screen_history import screen_budget, shorten_screens
 from svc_proto.agent.skills import SkillLibrary
-from svc_proto.agent.system_prompt import MCP, NO_PHONE, PHONE, TOOLS, build_system_prompt, notes_part, skills_part
+from svc_proto.agent.system_prompt import (
+    MCP,
+    NO_PHONE,
+    PHONE,
+    TOOLS,
+    build_system_prompt,
+    date_part,
+    notes_part,
+    skills_part,
+)
 from svc_proto.agent.tool_images import ToolImages
 from svc_proto.agent.tool_selection import SMALL_CONTEXT, ToolSelection
 from svc_proto.agent.toolbox import RequestedToolCall, Toolbox, call_preview
@@ -75,17 +85,20 @@ class ModelAgent:
         endpoint = cast("ModelEndpoint", turn.model)
         tools = yield from self._toolbox.visible_tools()
         choice = self._toolbox.choice
-        selection = ToolSelection(tools, few=choice.prefers_few(endpoint.context))
+        few = choice.prefers_few(endpoint.context)
+        selection = ToolSelection(tools, few=few, hidden=(yield from self._toolbox.hidden_arguments()))
         phone_note = NO_PHONE if choice.includes("phone") else ""
         mcp_note = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
         system = yield from self._system(turn, PHONE if "phone" in tools else phone_note, mcp_note)
         request, rows = _request(turn, system, selection.rows)
         ids = _ids_in(turn)
+        budget = screen_budget(endpoint.context, few=few)
         has_text, context_size = False, 0
         images = ToolImages(takes=endpoint.context is None or endpoint.context >= SMALL_CONTEXT)
         consent = self._toolbox.begin_turn(turn, guard, has_servers=bool(mcp_note))
         for _ in range(turn.max_calls):
             host.emit(ModelCallStarted())
+            request["messages"] = shorten_screens(rows, budget)
             answer = yield from call_model(
                 self._engine, endpoint, request, host, self._limits, before_text=PARAGRAPH_BREAK if has_text else ""
             )
@@ -99,10 +112,9 @@ class ModelAgent:
             if not answer.calls or answer.full or answer.finish in ("error", "content_filter"):
                 return evolve(_outcome(answer), unfinished=guard.unfinished())
             has_text = has_text or bool(answer.text)
-            calls = self._calls(answer.calls, ids)
+            calls = self._toolbox.unwrap(self._calls(answer.calls, ids))
             yield from host.store_calls(answer.text, answer.reasoning, tuple(requested.call for requested in calls))
             results = yield from self._toolbox.run_calls(turn, host, calls, consent)
-            selection.expand(requested.call for requested in calls)
             consent.taint(self._toolbox.reads(requested.call.name for requested in calls))
             context_size += len(answer.text) + sum(len(requested.call.arguments) for requested in calls)
             context_size += sum(len(result.text) for result in results)
@@ -141,7 +153,9 @@ class ModelAgent:
                 notes[target] = entries
         skills = yield from self._skills.list()
         rows = [(skill.name, skill.description) for skill in skills]
-        return build_system_prompt(turn.system, *about, TOOLS, notes_part(notes), skills_part(rows))
+        return build_system_prompt(
+            turn.system, *about, TOOLS, notes_part(notes), skills_part(rows), date_part(self._engine.now)
+        )
 
     def _calls(self, fragments: list[PartialToolCall], ids: dict[str, None]) -> tuple[RequestedToolCall, ...]:
         """Return the calls of an answer with ids that are unique in the conversation: clients match results by id."""

@@ -8,7 +8,7 @@ a touch, unless the tool has read it in the same call. The phone asks its user b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.agent.turn_consent import CallConsent
 from svc_proto.basics.errors import ToolError
@@ -19,6 +19,9 @@ from svc_proto.phone.safety.effects import Effect, effect_of_command, needs_scre
 from svc_proto.phone.safety.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
 
 __all__ = ["ALREADY_DENIED", "ConsentingPhoneControl", "StatusSource"]
 
@@ -57,6 +60,11 @@ class ConsentingPhoneControl:
         self._link = link
         self._consent = consent
         self._tree: ScreenTree | None = None  # the screen, if this call has read it since its last act
+
+    @property
+    def engine(self) -> Engine:
+        """Implement `PhoneControl.engine`."""
+        return self._link.engine
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         """Implement `PhoneControl.call`. Raises `ToolError` also if the owner does not allow the effect."""

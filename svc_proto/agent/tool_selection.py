@@ -1,35 +1,45 @@
-"""Selection of tools for a model: all, or for a small context a few with short descriptions, and more on demand.
+"""Selection of tools for a model: all common ones, or for a small context a few, and one tool for all others.
 
-The 37 tools with a phone are 16 kB of schemas, some 4,000 tokens: the whole of a small context. The selected few
-suffice for most tasks; the others are in groups, and the tool `more_tools` adds a group for the rest of the turn. A
-call of a tool outside the selection is run as well.
+The selection is constant over a turn, and as far as phones and servers stay the same over a chat, since a changed list
+of tools costs the model's server the whole of its prompt cache. `more_tools` shows what the other tools take, and runs
+them: a call of it that names a tool and its arguments becomes a call of that tool before anything else sees it, so
+approvals, events and stored rows are those of the tool. A call of a tool outside the selection is run as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from attrs import frozen
 
-from svc_proto.agent.interface import ToolCall
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
+from svc_proto.basics import strict_json
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
+from svc_proto.schema.json_object import JsonObject, as_text
 
-__all__ = ["MORE_TOOLS", "SMALL_CONTEXT", "TOOLSETS", "ToolSelection", "ToolPolicy", "more_tools"]
+__all__ = ["MORE_TOOLS", "SMALL_CONTEXT", "TOOLSETS", "ToolSelection", "ToolPolicy", "more_tools", "unwrap_call"]
 
 SMALL_CONTEXT = 16_384  # tokens; a model with less is offered a few tools
 TOOLSETS = ("phone", "memory", "skills", "mcp")
 MORE_TOOLS = "more_tools"
 # Groups by name, with the purpose of their tools.
 GROUPS = {
-    "look": "search the screen, one node in detail, what changed, the app in front, events",
-    "touch": "long press, drag, swipe, wait",
-    "send": "clipboard, playback, sharing, intents, broadcasts",
-    "people": "contacts, calls, text messages, location",
-    "skills": "instructions for special tasks",
-    "mcp": "servers that the user has connected",
+    "look": "search the screen, details, events",
+    "touch": "long press, drag, swipe, wait, bars",
+    "send": "clipboard, playback, sharing, intents",
+    "people": "contacts, calls, messages, location",
+    "skills": "instructions",
+    "mcp": "servers of the user",
 }
+MORE_BY_GROUP = "More tools. Put a group into tool to read what it has, or one of its tools: "
+MORE_BY_NAME = "More tools. Put one into tool, with its arguments, or without to read what it takes: "
+MORE_PARAMETERS = schema(("tool",), tool={"type": "string"}, arguments={"type": "object"})
+OFFERED_MORE_PARAMETERS = {name: value for name, value in MORE_PARAMETERS.items() if name != "additionalProperties"}
+USE = f"Call them by {MORE_TOOLS} with tool and arguments."
+UNSAID = ("minimum", "maximum")  # members of a schema that are left out for models
+MAX_DESCRIBED = 20  # tools of one description
 
 
 @frozen(kw_only=True)
@@ -49,66 +59,81 @@ class ToolPolicy:
 
 
 class ToolSelection:
-    """The tools of one turn. `rows` is the list for the model; it grows."""
+    """The tools that a model is offered: `rows`. `hidden`: arguments that the model does not need."""
 
-    def __init__(self, toolsets: Mapping[str, tuple[Tool, ...]], *, few: bool) -> None:
-        self._groups: dict[str, list[Tool]] = {}
+    def __init__(self, toolsets: Mapping[str, tuple[Tool, ...]], *, few: bool, hidden: tuple[str, ...] = ()) -> None:
         self.rows: list[Mapping[str, object]] = []
+        groups: dict[str, None] = {}
+        rare: list[str] = []
         for tool in (tool for tools in toolsets.values() for tool in tools):
             if few and tool.group:
-                self._groups.setdefault(tool.group, []).append(tool)
+                groups[tool.group] = None
+            elif tool.is_rare:
+                rare.append(tool.name)
             else:
-                self.rows.append(_tool_definition(tool, short=few))
-        if self._groups:
-            self.rows.append(_function(*_more(self._groups)))
-
-    def expand(self, calls: Iterable[ToolCall]) -> None:
-        """Add the groups that these calls request, for the model's next request."""
-        for call in calls:
-            if call.name == MORE_TOOLS:
-                self.rows += [
-                    _tool_definition(tool, short=True) for tool in self._groups.pop(str(call.args.get("group")), ())
-                ]
+                self.rows.append(_function(tool.name, *_definition(tool, short=few, hidden=hidden)))
+        if groups or rare:
+            about = "; ".join(f"{group}: {GROUPS[group]}" for group in groups) if groups else ", ".join(rare)
+            start = MORE_BY_GROUP if groups else MORE_BY_NAME
+            self.rows.append(_function(MORE_TOOLS, f"{start}{about}.", OFFERED_MORE_PARAMETERS))
 
 
-def more_tools(toolsets: tuple[Toolset, ...]) -> Toolset:
-    """Return the toolset of `more_tools`. `ToolSelection` offers the tool if there is a group to add."""
-    names: dict[str, list[str]] = {}
-    for tool in (tool for toolset in toolsets for tool in toolset.tools if tool.group):
-        names.setdefault(tool.group, []).append(tool.name)
+def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
+    """Return the toolset of `more_tools`, which describes a tool or a group of these."""
 
     def run(arguments: Arguments) -> Flow[str]:
         yield from ()
-        group = str(arguments["group"])
-        return f"until this answer is done you have: {', '.join(names.get(group, (GROUPS[group],)))}"
+        wanted = str(arguments["tool"])
+        found = [tool for tool in tools() if wanted and wanted in (tool.name, tool.group)]
+        if not found:
+            names = ", ".join([*GROUPS, *(tool.name for tool in tools() if tool.group or tool.is_rare)])
+            raise ToolError(f"there is no tool and no group {wanted[:60]!r}. There are: {names}")
+        lines = []
+        for tool in found[:MAX_DESCRIBED]:
+            description, parameters = _definition(tool, short=True, hidden=("device",))
+            lines.append(f"{tool.name}: {description} {strict_json.dumps(parameters['properties'])}")
+        lines += [f"and {len(found) - MAX_DESCRIBED} more"] * (len(found) > MAX_DESCRIBED)
+        return "\n".join([*lines, USE])
 
-    name, description, parameters = _more(GROUPS)
-    tool = Tool(name=name, description=description, parameters=parameters, run=run, reads_foreign_content=False)
-    return Toolset(name="more", label="More", description="Brings groups of tools", tools=(tool,), offered=False)
+    description = f"{MORE_BY_GROUP}{'; '.join(f'{group}: {about}' for group, about in GROUPS.items())}."
+    tool = Tool(
+        name=MORE_TOOLS, description=description, parameters=MORE_PARAMETERS, run=run, reads_foreign_content=False
+    )
+    return Toolset(name="more", label="More", description="Shows and runs further tools", tools=(tool,), offered=False)
 
 
-def _more(groups: Iterable[str]) -> tuple[str, str, Mapping[str, object]]:
-    """Return name, description and parameters of the tool that adds a group."""
-    lines = "; ".join(f"{group}: {GROUPS[group]}" for group in groups)
-    parameters = schema(("group",), group={"type": "string", "enum": list(groups)})
-    return MORE_TOOLS, f"Bring more tools, by group. {lines}.", parameters
+def unwrap_call(arguments: Arguments, find: Callable[[str], Tool | None]) -> tuple[str, Arguments] | None:
+    """Return the tool and the arguments that a call of `more_tools` names; None for a request for a description."""
+    name, given = str(arguments.get("tool", "")), arguments.get("arguments")
+    tool = find(name)
+    if tool is None or name == MORE_TOOLS:
+        return None
+    found = JsonObject.of_or_none(given) if (text := as_text(given)) is None else JsonObject.parse(text)
+    if found is None:
+        return None if _definition(tool, short=True, hidden=("device",))[1]["properties"] else (name, {})
+    return name, found
 
 
-def _tool_definition(tool: Tool, *, short: bool) -> Mapping[str, object]:
-    """Return a tool's definition. Short: the first sentence of its description, and arguments without descriptions."""
-    description, parameters = tool.description, tool.parameters
-    if short:
-        description = f"{description.partition('. ')[0].rstrip('.')}."
-        properties = cast("Mapping[str, Mapping[str, object]]", parameters["properties"])
-        parameters = {
-            **parameters,
-            "properties": {
-                name: {key: value for key, value in member.items() if key != "description"}
-                for name, member in properties.items()
-                if name not in tool.hidden_by_default
-            },
-        }
-    return _function(tool.name, description, parameters)
+def _definition(tool: Tool, *, short: bool, hidden: tuple[str, ...]) -> tuple[str, Mapping[str, object]]:
+    """Return description and parameters as a model needs them. Limits are left out: an error reports a broken one.
+
+    Short: the first sentence of the description, and arguments without descriptions.
+    """
+    if tool.pass_through and not short:
+        return tool.description, tool.parameters
+    dropped = {*UNSAID, *(("description",) if short else ())}
+    left_out = {*hidden, *(tool.hidden_by_default if short else ())}
+    properties = cast("Mapping[str, Mapping[str, object]]", tool.parameters["properties"])
+    members = {
+        name: {key: value for key, value in member.items() if key not in dropped}
+        for name, member in properties.items()
+        if name not in left_out
+    }
+    parameters: dict[str, object] = {"type": "object", "properties": members}
+    if required := tool.parameters.get("required"):
+        parameters["required"] = required
+    description = f"{tool.description.partition('. ')[0].rstrip('.')}." if short else tool.description
+    return description, parameters
 
 
 def _function(name: str, description: str, parameters: Mapping[str, object]) -> Mapping[str, object]:

@@ -9,10 +9,10 @@ phone keep the model's order.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from svc_proto.agent.approval_memory import (
     ApprovalMemory,
@@ -34,10 +34,12 @@ from svc_proto.agent.interface import (
 )
 from svc_proto.agent.loop_guard import LoopGuard
 from svc_proto.agent.phone_consent import ALREADY_DENIED
-from svc_proto.agent.tool_selection import ToolPolicy, more_tools
+from svc_proto.agent.tool_output import MAX_OUTPUT, fit_output, output_limit
+from svc_proto.agent.tool_selection import MORE_TOOLS, ToolPolicy, more_tools, unwrap_call
 from svc_proto.agent.tools import arguments
 from svc_proto.agent.tools.tool import Arguments, MemoryToolResult, Tool, ToolImage, ToolResult, Toolset
 from svc_proto.agent.turn_consent import TurnConsent
+from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock, gather
@@ -62,11 +64,9 @@ __all__ = [
 ]
 
 ALL = ToolPolicy()
-MAX_OUTPUT = 64 * 1024  # characters of one result for the model
 _MEDIA = re.compile(r"^MEDIA:", re.MULTILINE)
 MAX_REPORT = 300  # characters of an act's result that only reports what was done
 MAX_PREVIEW = 120  # characters of a call or a result for people
-CUT = "\n[cut: the rest is too long]"
 NO_APPROVER = (
     "This call needs the user's approval, which cannot be requested here, so it was not made.",
     "Tell the user to ask for it where approvals are shown (dashboard, chat, voice); do not try the same otherwise.",
@@ -107,7 +107,7 @@ class Toolbox:
         self, engine: Engine, toolsets: tuple[Toolset, ...], approvals: ApprovalMemory, choice: ToolPolicy = ALL
     ) -> None:
         self._engine = engine
-        self._toolsets = (*toolsets, more_tools(toolsets))
+        self._toolsets = (*toolsets, more_tools(self._all_tools))
         self.choice = choice
         self._approvals = approvals
         self.tools: dict[str, Tool] = {tool.name: tool for toolset in self._toolsets for tool in toolset.tools}
@@ -141,6 +141,37 @@ class Toolbox:
             found |= {toolset.name: toolset.tools for toolset in self.dynamic_tools.toolsets() if toolset.tools}
         return found
 
+    def hidden_arguments(self) -> Flow[tuple[str, ...]]:
+        """Return arguments that a model does not need at the moment."""
+        found: list[str] = []
+        for toolset in self._toolsets:
+            if toolset.hidden is not None and self.choice.includes(toolset.name):
+                found += yield from toolset.hidden()
+        return tuple(found)
+
+    def unwrap(self, calls: Iterable[RequestedToolCall]) -> tuple[RequestedToolCall, ...]:
+        """Replace calls of `more_tools` by the calls that they name."""
+        return tuple(map(self._unwrapped, calls))
+
+    def _unwrapped(self, requested: RequestedToolCall) -> RequestedToolCall:
+        call = requested.call
+        named = unwrap_call(call.args, self._find) if call.name == MORE_TOOLS else None
+        if named is None:
+            return requested
+        name, args = named
+        inner = evolve(call, name=name, args=args, arguments=strict_json.dumps(args), preview=call_preview(args))
+        return RequestedToolCall(inner, requested.problem)
+
+    def _find(self, name: str) -> Tool | None:
+        tool = self.tools.get(name)
+        return self.dynamic_tools.tool(name) if tool is None and self.dynamic_tools is not None else tool
+
+    def _all_tools(self) -> Iterator[Tool]:
+        more = () if self.dynamic_tools is None else self.dynamic_tools.toolsets()
+        for toolset in (*self._toolsets, *more):
+            if toolset.offered:
+                yield from toolset.tools
+
     def reads(self, names: Iterable[str]) -> bool:
         """Report whether results of these tools hold foreign content; unknown tools count as such."""
         return any(name not in self.tools or self.tools[name].reads_foreign_content for name in names)
@@ -173,9 +204,7 @@ class Toolbox:
         return (yield from gather(self._engine, flows))
 
     def _run(self, attempt: _Attempt, requested: RequestedToolCall, queue: Lock) -> Flow[ToolResult]:
-        tool = self.tools.get(requested.call.name)
-        if tool is None and self.dynamic_tools is not None:
-            tool = self.dynamic_tools.tool(requested.call.name)
+        tool = self._find(requested.call.name)
         if tool is None or not tool.sequential:
             return (yield from self._attempt(attempt, requested, tool))
         yield from queue.acquire()
@@ -190,6 +219,7 @@ class Toolbox:
         begun = engine.now.mono
         error: str | None = None
         pictures: tuple[ToolImage, ...] = ()
+        ignored = "" if tool is None or tool.pass_through else arguments.ignored_note(tool.parameters, call.args)
         try:
             if attempt.state.loop.reason is not None:
                 raise ToolError(attempt.state.loop.reason)
@@ -218,8 +248,8 @@ class Toolbox:
             output = error = f"the tool has a bug, logged as {engine.log_bug(bug)}"
         if not attempt.is_announced:
             host.emit(ToolCallStarted(call))
-        if len(output) > MAX_OUTPUT:
-            output = output[: MAX_OUTPUT - len(CUT)] + CUT
+        model = attempt.turn.model
+        output = fit_output(output + ignored, output_limit(None if model is None else model.context))
         text = _marked(output, tool, attempt.state) if error is None else f"error: {neutralize(output)}"
         yield from host.store_result(call, text)
         host.emit(

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from svc_proto.agent.tools.phone_actions import PhoneActions
 from svc_proto.agent.tools.phone_result import body_of, text_of
-from svc_proto.agent.tools.phone_tools import PHONE_TOOLS, PhoneTool, path_of, run_phone_tool, tools_of
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS, PhoneTool, run_phone_tool, tools_of
 from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import SVC
@@ -73,12 +74,13 @@ def phone_features(
 
     Clients that may not act get the read-only tools. `begin` is the link's `call` without a flow.
     """
+    actions = PhoneActions(link)
     return ServerFeatures(
         name="svc-relay",
         title="Phone",
         version=VERSION,
         instructions=INSTRUCTIONS,
-        tools=tuple(_offered(tool, row, link, begin) for tool, row in zip(tools_of(link, SVC), PHONE_TOOLS,
+        tools=tuple(_offered(tool, row, actions, link, begin) for tool, row in zip(tools_of(link, SVC), PHONE_TOOLS,
         strict=True)),
         resources=(
             Resource(
@@ -123,25 +125,21 @@ def poll_for_changes(engine: Engine, link: PhoneControl) -> Watch:
     return lambda path, tell: watch_by_polling(engine, readers[path], tell)
 
 
-def _offered(tool: Tool, row: PhoneTool, link: PhoneControl, begin: Begin | None) -> ServerTool:
+def _offered(tool: Tool, row: PhoneTool, actions: PhoneActions, link: PhoneControl, begin: Begin | None) -> ServerTool:
     def shown(arguments: Arguments) -> Flow[ToolContent]:
         kind, data = yield from _picture(link, arguments)
         return [{"type": "image", "data": b64encode(data).decode("ascii"), "mimeType": kind}]
 
     def perform_it(arguments: Arguments) -> Flow[ToolContent]:
-        return found(arguments, (yield from run_phone_tool(row, link, SVC, arguments)))
+        answer = yield from run_phone_tool(row, actions, link, SVC, arguments)
+        return [{"type": "text", "text": answer}] if isinstance(answer, str) else text_of(answer)
 
     def found(arguments: Arguments, answer: PhoneResponse) -> ToolContent:
-        return text_of(row.name, answer, bounds=arguments.get("include_bounds") is True)
+        return text_of(answer)
 
-    def begun(arguments: Arguments, tell: Callable[[PhoneResponse], bool]) -> PhoneResponse | None:
-        assert begin is not None
-        return begin(row.method, path, {**arguments, **row.always}, tell)
-
-    path = path_of(row, SVC)
     run: Callable[[Arguments], Flow[ToolContent]] | DirectTool = shown if row.name == "screenshot" else perform_it
-    if begin is not None and run is perform_it and row.prepare is None:
-        run = DirectTool(begun if row.always else partial(begin, row.method, path), found)
+    if begin is not None and run is perform_it and row.perform is None and row.name != "return_to_app":
+        run = DirectTool(partial(begin, row.method, row.path), found)
     return ServerTool(
         tool=tool,
         title=row.name.replace("_", " ").capitalize(),
@@ -154,12 +152,12 @@ def _offered(tool: Tool, row: PhoneTool, link: PhoneControl, begin: Begin | None
 def _read(link: PhoneControl, path: str) -> Flow[str]:
     wanted = {"include_bounds": True} if path == "/screen" else {}
     answer = yield from link.call("GET", path, wanted)
-    return text_of(path.strip("/"), answer)
+    return text_of(answer)
 
 
 def _devices(link: PhoneControl) -> Flow[str]:
     answer = yield from link.call("GET", DEVICES, {})
-    rows = [{name: row.get(name) for name in OF_A_DEVICE} for row in body_of("devices", answer).objects("devices")]
+    rows = [{name: row.get(name) for name in OF_A_DEVICE} for row in body_of(answer).objects("devices")]
     return strict_json.dumps({"devices": rows})
 
 
@@ -176,7 +174,7 @@ def _picture_alone(link: PhoneControl) -> Flow[bytes]:
 def _picture(link: PhoneControl, arguments: Arguments) -> Flow[tuple[str, bytes]]:
     """Take a screenshot; return its media type and data. Raises `ToolError`."""
     answer = yield from link.call("GET", "/screenshot", arguments)
-    data = yield from link.media(body_of("screenshot", answer).text("media").rpartition("/")[2])
+    data = yield from link.media(body_of(answer).text("media").rpartition("/")[2])
     kind = image_type(data)
     if kind is None:
         raise ToolError("the phone's picture could not be had from the relay")

@@ -27,6 +27,7 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse, query_text
 
 if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
     from svc_proto.machines.bridge_commands import CommandOutcome
     from svc_proto.relay.service import Relay
 
@@ -54,6 +55,11 @@ class LocalPhoneControl:
     def __init__(self, relay: Relay, session: PairedSession) -> None:
         self._relay = relay
         self._session = session
+
+    @property
+    def engine(self) -> Engine:
+        """Implement `PhoneControl.engine`."""
+        return self._relay.engine
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         """Have the phone execute the command of this route and return its answer."""

@@ -37,6 +37,7 @@ __all__ = ["FILE", "PhoneResponse", "PhoneControl", "RelayPhoneControl", "query_
 FILE = "agent-relay.json"  # `{"url": ..., "token": ...}` in the state folder, mode 0600
 CALL_TIMEOUT = 35.0  # s for one call, above the relay's 30, so that its 504 arrives (wire bridge 6)
 QUICK = 2.0  # s to check for a phone, or for the validity of a token
+SELECTOR = ("device",)
 _MEDIA_TOKEN = re.compile("[A-Za-z0-9_-]{1,200}")
 NO_RELAY = "the relay cannot be reached (SVC_RELAY_URL)"
 NO_TOKEN = (
@@ -59,6 +60,11 @@ class PhoneResponse:
 
 class PhoneControl(Protocol):
     """Access to phones for tools."""
+
+    @property
+    def engine(self) -> Engine:
+        """Return the engine whose clock and operations the tools use."""
+        ...
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         """Call a route of the relay. Raises `ToolError` if the relay is unreachable."""
@@ -95,6 +101,11 @@ class RelayPhoneControl:
         self._pairing = Lock(engine)
 
     @property
+    def engine(self) -> Engine:
+        """Implement `PhoneControl.engine`."""
+        return self._engine
+
+    @property
     def configured(self) -> bool:
         """Report whether there is a token, or a relay to pair with."""
         return bool(self._set) or self._is_here
@@ -106,6 +117,20 @@ class RelayPhoneControl:
         status = yield from self._status()
         able = status.get_object("bridge").get("device_control_supported") is not False
         return status.get("phone_connected") is True and able
+
+    def unneeded_arguments(self) -> Flow[tuple[str, ...]]:
+        """Return the arguments that no call needs: the selector of a phone, unless several are known to be connected.
+
+        The relay's operator view counts them, so for a remote relay the number is unknown.
+        """
+        if not self._is_here:
+            return SELECTOR
+        try:
+            asked = self._local_client.request(self._engine, "GET", "/bridge/devices", fields=(), within=QUICK)
+            found = _members((yield from asked)).integer("count")
+        except ServiceCallError:
+            return SELECTOR
+        return () if found is not None and found > 1 else SELECTOR
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
         """Decide by the `safety` of the phone's status: a phone that reported none may have no gates."""

@@ -349,12 +349,14 @@ def test_no_secret_is_reported() -> None:
 
 
 def test_small_models_get_tools_on_demand() -> None:
-    world = Kept(model=[calls(("more_tools", {"group": "mcp"})), calls(("mcp_shop_read", {})), echo], **READING)
+    world = Kept(
+        model=[calls(("more_tools", {"tool": "mcp"})), calls(("more_tools", {"tool": "mcp_shop_read"})), echo],
+        **READING,
+    )
     world.once(evolve(ROUTE, context=8_000))
     told = [[row["function"]["name"] for row in request["tools"]] for request in world.model.seen]
     assert "mcp_shop_read" not in told[0]
-    assert "mcp_shop_read" in told[1]
-    assert [event.output for event in world.host.finished] == [
-        "until this answer is done you have: servers that the user has connected",
-        shop("read {}"),
-    ]
+    assert told[0] == told[1] == told[2]
+    described, read = [event.output for event in world.host.finished]
+    assert described.startswith("mcp_shop_read: [MCP server shop]")
+    assert read == shop("read {}")

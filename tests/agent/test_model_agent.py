@@ -50,7 +50,7 @@ def test_phone_tools_are_offered_with_a_phone() -> None:
     asked = world.model.seen[0]
     assert asked["messages"][0]["content"].startswith(PHONE)
     names = [tool["function"]["name"] for tool in asked["tools"]]
-    assert {"phone_ping", "phone_send_mms", "memory", "skills_list", "skill_view"} <= set(names)
+    assert {"phone_screen", "phone_send_sms", "more_tools", "memory", "skills_list", "skill_view"} <= set(names)
     assert not [name for name in names if name.startswith("demo_")]
 
 
@@ -84,7 +84,7 @@ def test_memory_and_skills_are_in_the_prompt() -> None:
     system = world.model.seen[0]["messages"][0]["content"]
     notes = "What you know about the user (tool memory, target user):\n- Likes tea\n- Lives in Bern"
     skills = "Skills (read one with skill_view before you do what it is about):\n- brew: Make tea"
-    assert system.endswith(f"{TOOLS}\n\n{notes}\n\n{skills}")
+    assert f"{TOOLS}\n\n{notes}\n\n{skills}\n\nToday is " in system
     assert "Your notes" not in system
 
 

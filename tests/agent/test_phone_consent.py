@@ -41,6 +41,7 @@ class Link:
     answer: PhoneResponse = DONE
     screen_status: int = 200
     sent: list[str] = field(factory=list)
+    engine: Engine = field(init=False)  # set by `play`
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         yield from ()
@@ -82,12 +83,13 @@ def play(link: Link, *commands: tuple[str, dict[str, Any]], private: bool = Fals
     """Send commands in one call; return the consent, and the commands that reached the phone."""
 
     def plan(parts: object, engine: Engine) -> Flow[Consent]:
-        consent = Consent(TurnConsent.begin(engine))
+        consent, link.engine = Consent(TurnConsent.begin(engine)), engine
         consent.turn.private.was_read = private
         control = ConsentingPhoneControl(link, consent)
         assert (yield from control.media("x")) == b"x"
         assert (yield from control.gate_bound_arguments({"a": 1})) == {"a": 1}
         assert (yield from control.activity()) == []
+        assert control.engine is engine
         for path, body in commands:
             with suppress(ToolError):
                 yield from control.call("GET" if path in ("/screen", "/screenshot") else "POST", path, body)

@@ -9,9 +9,11 @@ from svc_proto.agent.system_prompt import (
     PHONE,
     TOOLS,
     build_system_prompt,
+    date_part,
     notes_part,
     skills_part,
 )
+from svc_proto.basics.moment import Moment
 
 
 def test_the_whole() -> None:
@@ -19,6 +21,10 @@ def test_the_whole() -> None:
     assert build_system_prompt("", TOOLS) == TOOLS
     assert len(TOOLS) + len(PHONE) < 1_000
     assert len(NO_PHONE) < 200
+
+
+def test_date() -> None:
+    assert date_part(Moment(0.0, 1_795_777_200.0)) == "Today is Friday, 2026-11-27 (UTC)."
 
 
 def test_notes() -> None:

@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
+from attrs import evolve
 
 from svc_proto.agent.agent_factory import AgentParts
-from svc_proto.agent.interface import ModelEndpoint, ToolCall
 from svc_proto.agent.system_prompt import NO_PHONE
-from svc_proto.agent.tool_selection import GROUPS, MORE_TOOLS, ToolPolicy, ToolSelection
-from svc_proto.agent.tools.phone_tools import ON_DEMAND, PHONE_TOOLS
+from svc_proto.agent.tool_selection import GROUPS, MORE_TOOLS, ToolPolicy, ToolSelection, more_tools
+from svc_proto.agent.tools.phone_tools import ON_DEMAND
 from svc_proto.agent.tools.tool import Tool
 from svc_proto.basics import strict_json
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from tests.agent.harness import ROUTE, AgentHarness
-from tests.support.servers.model_server import calls, plain
+from tests.support.servers.model_server import ModelAnswer, calls, plain
 
 FEW = ("screen", "screenshot", "get_apps", "tap", "tap_text", "type", "scroll", "press_key", "open_app")
 
@@ -33,50 +33,99 @@ def names(rows: list[Mapping[str, object]]) -> list[str]:
     return [cast("dict[str, Any]", row["function"])["name"] for row in rows]
 
 
-def bring(group: object) -> ToolCall:
-    return ToolCall(id="c", name=MORE_TOOLS, args={"group": group})
+def function(rows: list[Mapping[str, object]], name: str) -> dict[str, Any]:
+    (found,) = [row["function"] for row in rows if names([row]) == [name]]
+    return cast("dict[str, Any]", found)
 
 
-def test_large_context_gets_all_tools() -> None:
+def test_large_context_gets_the_common_tools() -> None:
     tools = all_tools()
     offer = ToolSelection(tools, few=False)
-    assert names(offer.rows) == [tool.name for toolset in tools.values() for tool in toolset]
-    assert len(offer.rows) == 37
-    assert offer.rows[4] == {
-        "type": "function",
-        "function": {
-            "name": "phone_screen",
-            "description": tools["phone"][4].description,
-            "parameters": tools["phone"][4].parameters,
+    common = [tool.name for toolset in tools.values() for tool in toolset if not tool.is_rare]
+    assert names(offer.rows) == [*common, MORE_TOOLS]
+    assert function(offer.rows, "phone_call") == {
+        "name": "phone_call",
+        "description": "Call a number.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "number": {"type": "string"},
+                "device": {"type": "string", "description": "which phone, if there are several: its name or id"},
+            },
+            "required": ["number"],
         },
     }
+    rare = [tool.name for toolset in tools.values() for tool in toolset if tool.is_rare]
+    assert function(offer.rows, MORE_TOOLS)["description"].endswith(f": {', '.join(rare)}.")
+
+
+def test_one_phone_needs_no_selector_and_limits_are_not_told() -> None:
+    rows = ToolSelection(all_tools(), few=False, hidden=("device",)).rows
+    assert '"device"' not in strict_json.dumps(rows)
+    assert "imum" not in strict_json.dumps(rows)
+    assert function(rows, "phone_wait")["parameters"]["properties"]["ms"] == {"type": "integer"}
 
 
 def test_small_context_gets_few_short_tools() -> None:
     whole, offer = ToolSelection(all_tools(), few=False), ToolSelection(all_tools(), few=True)
     assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", MORE_TOOLS])
-    screen = next(row for row in offer.rows if names([row]) == ["phone_screen"])
-    assert screen["function"] == {
+    assert function(offer.rows, "phone_screen") == {
         "name": "phone_screen",
-        "description": "What is on the screen: texts and controls with their node ids.",
-        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
+        "description": "What is on the screen, a line a node: number, kind, texts, unusual state.",
+        "parameters": {"type": "object", "properties": {"device": {"type": "string"}}},
     }
-    size = len(strict_json.dumps(offer.rows))
-    assert size < 3_500  # characters: about 900 tokens
-    assert size * 4 < len(strict_json.dumps(whole.rows))
-    more = cast("dict[str, Any]", offer.rows[-1]["function"])
-    assert more["parameters"]["properties"]["group"]["enum"] == [group for group in GROUPS if group != "mcp"]
+    assert len(strict_json.dumps(offer.rows)) * 2 < len(strict_json.dumps(whole.rows))
+    description = function(offer.rows, MORE_TOOLS)["description"]
+    assert [group for group in GROUPS if f"{group}: " in description] == [group for group in GROUPS if group != "mcp"]
 
 
-def test_more_tools_are_loaded_by_group() -> None:
-    offer = ToolSelection(all_tools(), few=True)
-    few = len(offer.rows)
-    offer.expand([bring("people"), bring("people"), bring("nonsense"), ToolCall(id="d", name="memory", args={})])
-    assert names(offer.rows[few:]) == [f"phone_{row.name}" for row in PHONE_TOOLS if row.name in ON_DEMAND["people"]]
-    for group in GROUPS:
-        offer.expand([bring(group)])
-    assert len(offer.rows) == 38
-    assert len(set(names(offer.rows))) == 38
+def ask(*answers: ModelAnswer, phone: bool = False) -> AgentHarness:
+    world = AgentHarness(model=[*answers, plain("Done.")], phone=phone)
+    world.answer("Go", model=evolve(ROUTE, context=8_000))
+    assert len({strict_json.dumps(asked["tools"]) for asked in world.model.seen}) == 1  # constant over the turn
+    return world
+
+
+def test_a_group_is_described() -> None:
+    world = ask(calls((MORE_TOOLS, {"tool": "people"})))
+    (finished,) = world.host.finished
+    *lines, use = finished.output.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [f"phone_{name}" for name in ON_DEMAND["people"]]
+    assert lines[2] == 'phone_call: Call a number. {"number":{"type":"string"}}'
+    assert use == "Call them by more_tools with tool and arguments."
+
+
+@pytest.mark.parametrize("arguments", [{"number": "+15550100"}, '{"number": "+15550100"}'])
+def test_a_named_tool_is_the_call(arguments: object) -> None:
+    world = ask(calls((MORE_TOOLS, {"tool": "phone_call", "arguments": arguments})), phone=True)
+    (finished,) = world.host.finished
+    assert finished.call.name == "phone_call"
+    assert '"confirmed":true' in finished.output
+    (row,) = [row for row in world.model.seen[1]["messages"] if row["role"] == "assistant"]
+    assert row["tool_calls"][0]["function"] == {"name": "phone_call", "arguments": '{"number":"+15550100"}'}
+
+
+def test_a_tool_without_arguments_is_called_by_its_name_alone() -> None:
+    world = ask(calls((MORE_TOOLS, {"tool": "phone_ping"}), (MORE_TOOLS, {"tool": "phone_drag"})), phone=True)
+    drag, ping = sorted(world.host.finished, key=lambda finished: finished.call.id, reverse=True)
+    assert (ping.call.name, '"pong":true' in ping.output) == ("phone_ping", True)
+    assert drag.output.startswith('phone_drag: Drag from one point to another. {"start_x":{"type":"integer"}')
+
+
+@pytest.mark.parametrize("wanted", ["nonsense", MORE_TOOLS, ""])
+def test_an_unknown_name_lists_the_known_ones(wanted: str) -> None:
+    world = ask(calls((MORE_TOOLS, {"tool": wanted, "arguments": {}})))
+    (finished,) = world.host.finished
+    assert finished.output.startswith(f"error: there is no tool and no group {wanted!r}. There are: look, touch, send")
+    assert "phone_drag" in finished.output
+
+
+def test_a_long_description_is_cut() -> None:
+    tool = all_tools()["memory"][0]
+    toolset = more_tools(lambda: [evolve(tool, name=f"t{number}", group="mcp") for number in range(30)])
+    with pytest.raises(StopIteration) as ended:
+        next(toolset.tools[0].run({"tool": "mcp"}))
+    assert "and 10 more" in ended.value.value.splitlines()
 
 
 def test_no_more_tools_without_other_groups() -> None:
@@ -96,19 +145,6 @@ def test_no_more_tools_without_other_groups() -> None:
 )
 def test_few_tools_depend_on_the_context(choice: ToolPolicy, context: int | None, few: bool) -> None:
     assert choice.prefers_few(context) is few
-
-
-def test_turn_that_loads_more_tools() -> None:
-    world = AgentHarness(model=[calls((MORE_TOOLS, {"group": "skills"})), calls(("skills_list", {})), plain("None.")])
-    route = ModelEndpoint(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=4_096)
-    world.answer("Skills?", model=route)
-    assert [names(asked["tools"]) for asked in world.model.seen] == [
-        ["memory", MORE_TOOLS],
-        *[["memory", MORE_TOOLS, "skills_list", "skill_view"]] * 2,
-    ]
-    results = [row["content"] for row in world.model.seen[2]["messages"] if row["role"] == "tool"]
-    assert results[0] == "until this answer is done you have: skills_list, skill_view"
-    assert "skills" in results[1]
 
 
 def test_an_operator_names_toolsets() -> None:

@@ -6,6 +6,7 @@ import json
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -46,7 +47,9 @@ def call(offer: ServerFeatures, name: str, arguments: Mapping[str, object] | Non
     (offered,) = [each for each in offer.tools if each.tool.name == name]
     assert not isinstance(offered.run, DirectTool)
     found = yield from offered.run(arguments or {})
-    return json.loads(found) if isinstance(found, str) else found
+    if isinstance(found, str):
+        return json.loads(found)
+    return found[0]["text"] if found[0]["type"] == "text" else found
 
 
 def read(offer: ServerFeatures, uri: str) -> Flow[Any]:
@@ -85,7 +88,7 @@ def test_phone_is_controlled_and_read() -> None:
         return found
 
     opened, picture, screen, shot, app, apps, notifications, activity, devices = with_offer(world, plan)
-    assert opened["package"] == "com.example.mail"
+    assert opened.startswith("opened com.example.mail; changed: true; app: com.example.launcher -> com.example.mail")
     assert (picture[0]["type"], picture[0]["mimeType"]) == ("image", "image/png")
     assert b64decode(picture[0]["data"]).startswith(b"\x89PNG")
     assert json.loads(screen)["packageName"] == "com.example.mail"
@@ -96,7 +99,7 @@ def test_phone_is_controlled_and_read() -> None:
     done = [(row["path"], row["decision"]) for row in json.loads(activity)["activity"]]
     assert done == [
         *((path, "executed") for path in ("/get_apps", "/current_app", "/screenshot", "/screen", "/screenshot")),
-        ("/open_app", "executed"),
+        *((path, "executed") for path in ("/screen", "/screen", "/open_app", "/screen")),
     ]
     (device,) = json.loads(devices)["devices"]
     assert device["active"] is True
@@ -120,6 +123,7 @@ class FakeLink:
         self.data = data
         self.configured = True
         self.is_phone_connected = self.gate_bound_arguments = None
+        self.engine = SimpleNamespace(entropy=bytes)  # the first look has number 100
         self.asked: list[str] = []
         self.given: Mapping[str, object] = {}  # arguments of the last call
 
@@ -165,11 +169,13 @@ def test_invalid_images() -> None:
 
 
 def test_screen_has_bounds_on_request_only() -> None:
-    link = FakeLink({"nodes": [{"nodeId": "w0:1", "bounds": {"left": 0}, "clickable": False}]}, b"")
+    bounds = {"left": 0, "top": 0, "right": 9, "bottom": 9}
+    node = {"nodeId": "w0:1", "text": "Hi", "bounds": bounds, "className": "android.widget.TextView"}
+    link = FakeLink({"packageName": "a.b", "rootBounds": bounds, "nodes": [node]}, b"")
     offer = phone_features(cast("RelayPhoneControl", link))
-    assert run(call(offer, "phone_screen")) == {"nodes": [{"nodeId": "w0:1"}]}
-    assert run(call(offer, "phone_screen", {"include_bounds": True}))["nodes"][0]["bounds"] == {"left": 0}
-    assert run(read(offer, "phone://screen")) == '{"nodes":[{"nodeId":"w0:1"}]}'
+    assert run(call(offer, "phone_screen")) == 'screen 100 a.b 9x9\n1 "Hi"'
+    assert run(call(offer, "phone_screen", {"include_bounds": True})) == 'screen 101 a.b 9x9\n1 "Hi" [0,0,9,9]'
+    assert json.loads(run(read(offer, "phone://screen")))["nodes"] == [node]
     assert link.given == {"include_bounds": True}  # without bounds phones in use find no nodes at all (wire bridge 3.4)
 
 

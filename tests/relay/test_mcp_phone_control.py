@@ -24,20 +24,23 @@ def book() -> RelayHarness:
 
 
 def test_a_tool_is_the_route(book: RelayHarness, agent: RelayMcpClient) -> None:
-    called = agent.tool("phone_tap", x=1, y=2)
+    called = agent.tool("phone_media", action="play")
     command = agent.paired.phone.command()
-    assert (command["method"], command["path"], command["body"]) == ("POST", "/tap", {"x": 1, "y": 2})
+    assert (command["method"], command["path"], command["body"]) == ("POST", "/media", {"action": "play"})
     agent.paired.phone.reply(command, 200, {"ok": True})
     assert json.loads(text(called)) == {"ok": True}
     (record,) = book.activity()
-    assert (record["path"], record["decision"], record["asked_by"]) == ("/tap", "executed", "Pixel")
+    assert (record["path"], record["decision"], record["asked_by"]) == ("/media", "executed", "Pixel")
     (log,) = [log for log in book.logs if log.event == "phone driven"]
     assert log.fields["session"] == agent.paired.prefix
     read = agent.tool("phone_screen", device="Pixel", include_bounds=False)
     command = agent.paired.phone.command()
     assert command["params"] == {"include_bounds": "true"}
     agent.paired.phone.reply(command, 200, [1])
-    assert json.loads(text(read)) == {"value": "[1]"}
+    assert text(read).partition(" ")[0] == "screen"
+    located = agent.tool("phone_location")
+    agent.paired.phone.reply(agent.paired.phone.command(), 200, [1])
+    assert json.loads(text(located)) == {"value": "[1]"}
 
 
 def test_result_has_text_and_structured_content(agent: RelayMcpClient) -> None:
@@ -56,10 +59,10 @@ def test_activity_has_only_the_sessions_own_commands(book: RelayHarness, agent: 
         rows = json.loads(read["text"])["activity"]
         return [(row["path"], row["params"], row["decision"]) for row in rows]
 
-    for x in (1, 2):
-        agent.tool("phone_tap", x=x, y=2)
+    for action in ("play", "pause"):
+        agent.tool("phone_media", action=action)
         agent.paired.phone.reply(agent.paired.phone.command(), 200, {})
-    assert told(agent) == [("/tap", {"x": x, "y": 2}, "executed") for x in (2, 1)]
+    assert told(agent) == [("/media", {"action": action}, "executed") for action in ("pause", "play")]
     assert told(RelayMcpClient(book)) == []
     path, grants = f"/sessions/{agent.paired.prefix}", {"grants": {"bridge": 10}}
     assert book.request("PATCH", path, grants, token=agent.paired.token, peer=REMOTE).status == 200
@@ -72,7 +75,7 @@ def test_activity_has_only_the_sessions_own_commands(book: RelayHarness, agent: 
 
 def test_refusals_become_tool_errors(book: RelayHarness, agent: RelayMcpClient) -> None:
     assert "404 unknown_device" in text(agent.tool("phone_ping", device="nobody"))
-    assert "400 invalid_field" in text(agent.tool("phone_open_app", package=" "))
+    assert "400 invalid_field" in text(agent.tool("phone_search_contacts", query=" "))
     agent.paired.phone.vanish()
     assert "503 phone_not_connected" in text(agent.tool("phone_ping"))
     waiting = RelayMcpClient(book)

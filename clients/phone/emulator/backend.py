@@ -13,9 +13,10 @@ from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.environment import EmulatedPermissions, Gesture, OutboxItem
 from clients.phone.emulator.layout import App
 from clients.phone.emulator.routes import METHODS, ROUTES
+from clients.phone.emulator.routes_read import hash_of
 from clients.phone.emulator.sample_apps import SAMPLE_APPS, client_app
 from clients.phone.emulator.touch_target import texts_at_target
-from clients.phone.emulator.view_tree import find_node
+from clients.phone.emulator.view_tree import find_node, list_nodes
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.arguments import CommandArguments, replace_lone_surrogates
 from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
@@ -53,10 +54,16 @@ class EmulatedPhone:
         action = ROUTES.get((command.method, command.path))
         if action is None:
             return _no_route(command)
+        args = CommandArguments(command.body)
         try:
-            return action(self.device, CommandArguments(command.body), now)
+            if (wanted := args.non_blank_text("if_hash")) is not None and wanted != self._screen_hash():
+                raise CommandRefused(400, "the screen is not the one that the command was meant for", "screen_changed")
+            return action(self.device, args, now)
         except CommandRefused as refusal:
             return refusal.to_reply()
+
+    def _screen_hash(self) -> str:
+        return hash_of(list_nodes(self.device.readable())[0])
 
     def on_uploaded(self, token: str, scheme: str) -> CommandReply:
         """Return the reply to `/screenshot` after the upload of the picture as `token`; `scheme` is the brand's."""

@@ -62,6 +62,8 @@ NOTICES = 50  # notifications kept, oldest dropped
 TRACKS = ("Prelude", "Nocturne", "Toccata")
 SHADE_EDGE = 80  # px from the top where a pull opens the shade
 SHADE_PULL = 300  # px that a pull must travel
+DISMISS_PULL = 300  # px that a stroke to the side must travel to remove a recent app
+BUTTON = "android.widget.Button"
 
 
 class EmulatedDevice:
@@ -127,6 +129,10 @@ class EmulatedDevice:
                 "service_unavailable",
                 required_action="Turn on the accessibility service of the client in the system settings.",
             )
+        self.unlocked()
+
+    def unlocked(self) -> None:
+        """Raise `CommandRefused` with 400 while the lock screen is in the way."""
         if self.locked:
             raise CommandRefused(
                 400,
@@ -193,7 +199,12 @@ class EmulatedDevice:
         return True
 
     def global_action(self, key: str, now: Moment) -> bool:
-        """Perform a global action by its name on the wire; return False for an unknown name."""
+        """Perform a global action by its name on the wire; return False for an unknown name.
+
+        Raises `CommandRefused` while the phone is locked, unless the key is for that.
+        """
+        if key not in ("lock_screen", "wakeup"):
+            self.unlocked()
         match key:
             case "home":
                 self.front = LAUNCHER
@@ -211,6 +222,10 @@ class EmulatedDevice:
             case "lock_screen":
                 self.locked, self.screen_on = True, False
                 self._changed(now)
+            case "enter":
+                self.enter(now)
+            case "wakeup":
+                self.wake(now)
             case _:
                 return False
         return True
@@ -222,6 +237,19 @@ class EmulatedDevice:
             self.locked = False
             self._changed(now)
         return not self.locked
+
+    def enter(self, now: Moment) -> None:
+        """End the input: move the focus to the next field, or press a button below that only shows another screen."""
+        fields = [each for each in traverse(self.windows()) if each.node.field is not None and each.node_id is not None]
+        place = next((index for index, each in enumerate(fields) if each.node.focused), None)
+        if place is not None and place + 1 < len(fields):
+            self._do(Focus(str(fields[place + 1].node.field)), fields[place + 1].window.package, now)
+            return
+        if fields:
+            buttons = (each for each in traverse(self.windows()) if isinstance(each.node.press, ShowScreen))
+            pressed = next((each for each in buttons if each.node.class_name == BUTTON), None)
+            if pressed is not None:
+                self.click(pressed.node, pressed.window.package, now)
 
     def back(self, now: Moment) -> None:
         """Close the system window, or go back one screen, or go home."""
@@ -260,7 +288,11 @@ class EmulatedDevice:
         self.gestures.append(Gesture(kind, points, duration_ms, int(now.wall * 1000)))
         (x, y), end_y = points[0], points[-1][1]
         if kind in ("swipe", "drag"):
-            self._pull(x, y, end_y - y, now)
+            end_x = points[-1][0]
+            if self.overlay is Overlay.RECENTS and abs(end_x - x) > max(abs(end_y - y), DISMISS_PULL):
+                self._dismiss_recent(x, y, now)
+            else:
+                self._pull(x, y, end_y - y, now)
             return
         top = self.readable()[0]
         node = hit_test(top, x, y, hold=kind == "long_press")
@@ -297,6 +329,13 @@ class EmulatedDevice:
         shown = None if node.password else text
         self.events.record(EventKind.TEXT_CHANGED, package, now, class_name=node.class_name, text=shown)
         return True
+
+    def _dismiss_recent(self, x: int, y: int, now: Moment) -> None:
+        """Remove the app whose card is at a point from the recent ones."""
+        node = hit_test(self.readable()[0], x, y)
+        if node is not None and isinstance(node.press, Launch):
+            self._recent.remove(node.press.package)
+            self._changed(now, Overlay.RECENTS)
 
     def _pull(self, x: int, y: int, distance: int, now: Moment) -> None:
         if y < SHADE_EDGE and distance > SHADE_PULL:

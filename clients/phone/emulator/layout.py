@@ -182,12 +182,14 @@ def _body(package: str, screen: Screen, look: ScreenState) -> ViewNode:
         frame = Bounds(0, top, WIDTH, top + screen.row_height).clip(BODY)
         if not frame.empty:
             nodes.append(_row(package, row, frame, look))
-    long = longest_scroll(screen) > 0
+    rest = longest_scroll(screen)
+    above, below = look.offset > 0, look.offset < rest
     return ViewNode(
-        class_name="androidx.recyclerview.widget.RecyclerView" if long else "android.widget.LinearLayout",
+        class_name="androidx.recyclerview.widget.RecyclerView" if rest else "android.widget.LinearLayout",
         bounds=BODY,
         view_id=f"{package}:id/list",
-        scrollable=long,
+        scrollable=rest > 0,
+        more="above and below" if above and below else "above" if above else "below" if below else "",
         children=tuple(nodes),
     )
 

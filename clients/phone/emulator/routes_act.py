@@ -157,9 +157,9 @@ def scroll(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Comma
 
 
 def type_text(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Replace the text of a field."""
-    text = args.text("text")
-    if not text:
+    """Replace the text of a field; with `clear`, an empty text empties it."""
+    text = args.text("text") or ""
+    if not text and args.boolean("clear") is not True:
         raise CommandRefused(400, "missing or empty argument: text")
     if not device.windows():
         raise CommandRefused(400, "no accessibility window is readable")
@@ -172,7 +172,7 @@ def press_key(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Co
     """Perform a global action of the system."""
     key = args.required("key")
     if not device.global_action(key.strip().lower(), now):
-        names = "home, back, recents, notifications, quick_settings, power_dialog, lock_screen"
+        names = "home, back, recents, notifications, quick_settings, power_dialog, lock_screen, enter, wakeup"
         raise CommandRefused(400, f"key must be one of {names}")
     return CommandReply(200, {"key": key})
 
@@ -186,6 +186,7 @@ def wait(_device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comma
 def open_app(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
     """Launch an app."""
     package = args.required("package")
+    device.unlocked()
     if not device.launch(package, now):
         raise CommandRefused(404, "package: no such app to launch")
     return CommandReply(200, {"ok": True, "package": package})

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 
 from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.events import CAPACITY
 from clients.phone.emulator.png import draw
-from clients.phone.emulator.screen_hash import screen_hash
 from clients.phone.emulator.view_tree import LIMIT, ViewNode, VisitedNode, bounding_box, find_node, list_nodes, traverse
 from svc_proto.basics.moment import Moment
+from svc_proto.machines.screen_hash import screen_hash
 from svc_proto.phone.arguments import CommandArguments, clamp
 from svc_proto.phone.backend import CommandReply, CommandResponse, UploadReply
 from svc_proto.phone.command_refused import CommandRefused
@@ -21,6 +22,7 @@ __all__ = [
     "events",
     "events_stream",
     "find_nodes",
+    "hash_of",
     "get_apps",
     "ping",
     "return_to_client",
@@ -77,6 +79,7 @@ def screen(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comm
             "nodes": listed,
             "truncated": truncated,
             "nodeCount": len(listed),
+            "locked": device.locked,
         },
     )
 
@@ -193,6 +196,20 @@ def events(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comm
 # --- helpers -------------------------------------------------------------------------------------------------
 
 
+def hash_of(nodes: Iterable[VisitedNode]) -> str:
+    """Return the screen hash of these nodes."""
+    return screen_hash(
+        (
+            each.node.class_name,
+            each.node.text or "",
+            each.node.description or "",
+            (each.node.bounds.left, each.node.bounds.top, each.node.bounds.right, each.node.bounds.bottom),
+            each.node.view_id or "",
+        )
+        for each in nodes
+    )
+
+
 def mentions(node: ViewNode, text: str) -> bool:
     """Report whether a text occurs in the node's text or description, ignoring case."""
     needle = text.lower()
@@ -201,7 +218,7 @@ def mentions(node: ViewNode, text: str) -> bool:
 
 def _fingerprint(device: EmulatedDevice) -> dict[str, object]:
     nodes, truncated = list_nodes(device.readable())
-    return {"hash": screen_hash([seen.node for seen in nodes]), "node_count": len(nodes), "truncated": truncated}
+    return {"hash": hash_of(nodes), "node_count": len(nodes), "truncated": truncated}
 
 
 def _node(seen: VisitedNode, *, bounds: bool = True) -> dict[str, object]:
@@ -215,8 +232,15 @@ def _node(seen: VisitedNode, *, bounds: bool = True) -> dict[str, object]:
     }
     if bounds:
         result["bounds"] = node.bounds.to_json()
+    if node.text is not None and len(node.text) > TEXT_LIMIT:
+        result["textLength"] = len(node.text)
     return {
         **result,
+        "hintText": _cut(node.hint),
+        "checkable": node.checked is not None,
+        "checked": node.checked,
+        "password": node.password,
+        **({"more": node.more} if node.more else {}),
         "clickable": node.clickable,
         "longClickable": node.long_clickable,
         "scrollable": node.scrollable,

@@ -176,6 +176,7 @@ class ViewNode:
     hint: str | None = None
     view_id: str | None = None
     scrollable: bool = False
+    more: str = ""  # where a list goes on: above, below, both; empty: nowhere
     focused: bool = False
     selected: bool = False
     enabled: bool = True

@@ -1,7 +1,7 @@
 """Validation of a call's arguments against the schema of its tool, with errors that a model can act on.
 
 Only the part of JSON Schema that our tools use: types, required, enum, minimum, maximum, items. Numbers and booleans
-as text are converted, since models write them now and then. Members outside the schema are dropped.
+as text are converted, since models write them now and then. Members outside the schema are dropped, and reported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.schema import coercion
 from svc_proto.schema.json_object import as_array, as_object
 
-__all__ = ["check_arguments"]
+__all__ = ["check_arguments", "ignored_note"]
 
 Schema: TypeAlias = Mapping[str, Any]
 Reader: TypeAlias = Callable[[object], Any]
@@ -27,6 +27,7 @@ READERS: Mapping[str, tuple[Reader, str]] = {
     "array": (as_array, "an array"),
     "object": (as_object, "an object"),
 }
+MAX_NAME, MAX_IGNORED = 40, 10  # characters of a name, and names, in a note on ignored arguments
 ANYTHING: tuple[Reader, str] = (lambda value: value, "")
 
 
@@ -41,6 +42,16 @@ def check_arguments(schema: Schema, arguments: Mapping[str, object]) -> dict[str
         for name, value in arguments.items()
         if name in properties and value is not None
     }
+
+
+def ignored_note(schema: Schema, arguments: Mapping[str, object]) -> str:
+    """Return a line for the model on the arguments that its call was run without; empty if there are none."""
+    properties: Mapping[str, Schema] = schema["properties"]
+    ignored = [name[:MAX_NAME] for name in arguments if name not in properties][:MAX_IGNORED]
+    if not ignored:
+        return ""
+    known = [name for name in properties if name != "device"]
+    return f"\n(ignored, as unknown: {', '.join(ignored)}. Known arguments: {', '.join(known) or 'none'})"
 
 
 def _value(schema: Schema, value: object, name: str) -> object:

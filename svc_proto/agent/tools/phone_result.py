@@ -38,9 +38,9 @@ ERROR_HINTS = {
 """Advice for the model by the relay's `code` or the phone's `error_code` (wire bridge 2.2, 5.9)."""
 
 
-def result_of(name: str, answer: PhoneResponse, brand: Brand, *, bounds: bool = False) -> str:
+def result_of(name: str, answer: PhoneResponse, brand: Brand) -> str:
     """Return the text of a result. Raises as `body_of` does."""
-    body = body_of(name, answer, bounds=bounds)
+    body = body_of(answer)
     if name == "screenshot" and (marker := JsonObject.of(body).string("media")) is not None:
         return (
             f"The picture was taken.\nThe user sees it wherever this line stands by itself:\n{_marker(marker, brand)}"
@@ -48,19 +48,18 @@ def result_of(name: str, answer: PhoneResponse, brand: Brand, *, bounds: bool = 
     return strict_json.dumps(body)
 
 
-def text_of(name: str, answer: PhoneResponse, *, bounds: bool = False) -> str:
+def text_of(answer: PhoneResponse) -> str:
     """Return a result as JSON text. Raises as `body_of` does."""
-    if answer.text and answer.status < 400 and name != "screen":
+    if answer.text and answer.status < 400:
         return answer.text
-    return strict_json.dumps(body_of(name, answer, bounds=bounds))
+    return strict_json.dumps(body_of(answer))
 
 
-def body_of(name: str, answer: PhoneResponse, *, bounds: bool = False) -> JsonObject:
-    """Return a result's body, of a screen without its `bounds` unless wanted. Raises `ToolError` from status 400 on."""
+def body_of(answer: PhoneResponse) -> JsonObject:
+    """Return a result's body. Raises `ToolError` from status 400 on."""
     if answer.status >= 400:
         raise ToolError(*_failure(answer))
-    body = JsonObject.of(answer.body)
-    return _lean(body, bounds) if name == "screen" else body
+    return JsonObject.of(answer.body)
 
 
 def _failure(answer: PhoneResponse) -> tuple[str, str]:
@@ -78,21 +77,6 @@ def _failure(answer: PhoneResponse) -> tuple[str, str]:
     if body.get("final") is True and not any(STOP in piece for piece in pieces):
         pieces.append(STOP)
     return f"{answer.status}{f' {code}' if code else ''}: {said}.", " ".join(pieces)
-
-
-def _lean(screen: JsonObject, bounds: bool) -> JsonObject:
-    """Remove null and false members of a screen's nodes: a third of the size, without a loss."""
-    if screen.array_or_none("nodes") is None:
-        return screen
-    lean = [
-        {
-            key: value
-            for key, value in node.items()
-            if value is not None and value is not False and (bounds or key != "bounds")
-        }
-        for node in screen.objects("nodes")
-    ]
-    return JsonObject({**screen, "nodes": lean})
 
 
 def _marker(text: str, brand: Brand) -> str:

@@ -63,6 +63,7 @@ class Tool:
     reads_foreign_content: bool = True  # the result may hold foreign content: a screen, a web page, a server's answer
     source: str = ""  # origin of that content, which the result names; for the phone, the app in front is named
     group: str = ""  # that a model with a small context gets on demand; empty: always offered
+    is_rare: bool = False  # offered to models by `more_tools` only
     hidden_by_default: tuple[str, ...] = ()  # arguments that are not offered to such a model
     edition: str = ""  # version of the definition, to which a stored approval is bound; empty: there is one
     pass_through: bool = False  # the executor checks the arguments
@@ -80,6 +81,7 @@ class Toolset:
     offered: bool = True
     configured: bool = True
     available: Callable[[], Flow[bool]] | None = None  # reports whether the toolset is usable now; None: always
+    hidden: Callable[[], Flow[tuple[str, ...]]] | None = None  # returns arguments that a model does not need now
 
 
 def schema(required: tuple[str, ...] = (), /, **properties: Mapping[str, object]) -> Mapping[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -35,15 +34,6 @@ def test_a_screenshot_is_a_marker_on_its_own_line(scheme: str, brand: Any) -> No
 def test_screenshot_of_another_type() -> None:
     assert result_of("screenshot", PhoneResponse(200, {"media": "/tmp/a.png"}), SVC).endswith("\nMEDIA:/tmp/a.png")
     assert result_of("screenshot", PhoneResponse(200, {"image": "x"}), SVC) == '{"image":"x"}'
-
-
-def test_screen_is_reduced() -> None:
-    node = {"nodeId": "w0:0", "text": "Hi", "viewId": None, "clickable": False, "enabled": True, "bounds": {"left": 0}}
-    answer = PhoneResponse(200, {"nodes": [node, 5], "truncated": False})
-    lean = {"nodeId": "w0:0", "text": "Hi", "enabled": True}
-    assert json.loads(result_of("screen", answer, SVC)) == {"nodes": [lean], "truncated": False}
-    assert json.loads(result_of("screen", answer, SVC, bounds=True))["nodes"] == [{**lean, "bounds": {"left": 0}}]
-    assert result_of("screen", PhoneResponse(200, {"nodes": 5}), SVC) == '{"nodes":5}'
 
 
 @pytest.mark.parametrize("code", sorted(ERROR_HINTS))

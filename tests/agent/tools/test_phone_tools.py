@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, cast
 
 import pytest
 
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.agent.agent_factory import AgentParts
-from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
+from svc_proto.agent.tools.phone_tools import MAX_PICTURE, PHONE_TOOLS
 from svc_proto.agent.tools.tool import Arguments
 from svc_proto.basics.brand import HERMES
+from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.device_control_arguments import ARGUMENT_RULES
@@ -45,12 +47,13 @@ def no_gates(self: RelayPhoneControl, arguments: Arguments) -> Flow[None]:
 def test_every_route_has_a_tool() -> None:
     old = {("GET", "/apps"), ("POST", HERMES.self_foreground)}
     assert {(row.method, row.path) for row in PHONE_TOOLS} == set(DEVICE_CONTROL) - old
+    assert [row.name for row in PHONE_TOOLS if row.path == "/tap"] == ["tap", "set_bar"]  # a bar has no route
     assert len({row.name for row in PHONE_TOOLS}) == len(PHONE_TOOLS)
 
 
 def test_required_arguments_are_in_the_schemas() -> None:
     for row in PHONE_TOOLS:
-        if (row.method, row.path) in ARGUMENT_RULES:
+        if (row.method, row.path) in ARGUMENT_RULES and row.name != "return_to_app":
             assert row.properties, row.name
         assert set(row.required) <= set(row.properties)
 
@@ -70,7 +73,6 @@ def test_durations_match_the_routes() -> None:
     named = ("duration", "duration_ms", "ms")
     spans = {row.path: (name, row.properties[name]) for row in PHONE_TOOLS for name in named if name in row.properties}
     assert {path: (name, span["minimum"], span["maximum"]) for path, (name, span) in spans.items()} == {
-        "/tap": ("duration_ms", 1, 3_000),
         "/long_press": ("duration", 100, 3_000),
         "/drag": ("duration_ms", 100, 3_000),
         "/swipe": ("duration_ms", 1, 10_000),
@@ -85,17 +87,18 @@ def test_descriptions_and_arguments_of_the_tools() -> None:
         "screen": "include_bounds",
         "diff_screen": "previous_hash!",
         "find_nodes": "text class_name clickable limit",
-        "describe_node": "nodeId!",
-        "tap": "nodeId x y duration_ms",
-        "tap_text": "text!",
-        "long_press": "nodeId x y duration",
+        "describe_node": "nodeId! look",
+        "tap": "nodeId look x y",
+        "tap_text": "text! index exact",
+        "long_press": "nodeId look x y duration",
         "drag": "start_x! start_y! end_x! end_y! duration_ms",
-        "type": "text!",
+        "type": "text nodeId look mode enter",
         "swipe": "direction distance start_x start_y end_x end_y duration_ms",
-        "scroll": "direction! nodeId",
+        "scroll": "direction! until nodeId look",
         "press_key": "key!",
-        "wait": "ms!",
+        "wait": "text gone ms",
         "open_app": "package!",
+        "set_bar": "nodeId! look percent!",
         "clipboard_write": "text!",
         "media": "action!",
         "send_intent": "action! data package component category extras",
@@ -116,7 +119,11 @@ def test_enumerated_arguments() -> None:
         ("swipe", "direction"): "up down left right",
         ("swipe", "distance"): "short medium long",
         ("scroll", "direction"): "up down left right",
-        ("press_key", "key"): "back home recents notifications quick_settings power_dialog lock_screen",
+        ("type", "mode"): "replace append clear",
+        ("press_key", "key"): (
+            "back home recents notifications quick_settings power_dialog lock_screen "
+            "enter delete paste volume_up volume_down wakeup"
+        ),
         ("media", "action"): "play pause toggle next previous volume_up volume_down",
     }
 
@@ -128,15 +135,17 @@ def test_tools_that_need_approval() -> None:
 
 def test_phone_is_reachable(world: AgentHarness) -> None:
     assert json.loads(call(world, "phone_ping"))["pong"] is True
-    assert json.loads(call(world, "phone_return_to_app"))["ok"] is True
+    assert call(world, "phone_return_to_app").startswith("brought the chat app to the front; changed: true; app: ")
 
 
 def test_reading_tools(world: AgentHarness) -> None:
-    screen = json.loads(call(world, "phone_screen"))
-    assert screen["nodes"]
-    assert not [node for node in screen["nodes"] if "bounds" in node or None in node.values()]
-    assert all("bounds" in node for node in json.loads(call(world, "phone_screen", include_bounds=True))["nodes"])
-    assert json.loads(call(world, "phone_find_nodes", clickable=True, limit=2))["count"] == 2
+    head, *lines = call(world, "phone_screen").splitlines()
+    assert re.fullmatch(r"screen \d+ com\.example\.launcher 1080x2400", head)
+    assert lines[1] == '1 button "Mail"'
+    assert call(world, "phone_screen", include_bounds=True).splitlines()[2] == '1 button "Mail" [0,240,1080,400]'
+    head, *lines = call(world, "phone_find_nodes", clickable=True, limit=2).splitlines()
+    assert (head.partition(" on ")[0], lines) == ("found", ['1 button "Mail"', '3 button "Messages"'])
+    assert call(world, "phone_get_apps").splitlines()[0] == 'com.example.mail "Mail"'
     assert json.loads(call(world, "phone_events", limit=5))["entries"] == []
 
 
@@ -146,6 +155,25 @@ def test_a_screenshot(world: AgentHarness) -> None:
     world.host.events.clear()
     world.command("/screenshot")
     assert world.host.text.splitlines()[-1].startswith("MEDIA:svc-relay://")
+
+
+def test_a_screenshot_is_shown_to_the_model(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    call(world, "phone_screenshot")
+    picture = world.model.seen[1]["messages"][-1]["content"][1]
+    assert picture["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
+
+    pictures = [b"", b"<svg", b"\x89PNG\r\n\x1a\n" + b"x" * MAX_PICTURE]
+
+    def media(self: RelayPhoneControl, token: str) -> Flow[bytes]:
+        yield from ()
+        if not (data := pictures.pop(0)):
+            raise ToolError("gone")
+        return data
+
+    monkeypatch.setattr(RelayPhoneControl, "media", media)
+    while pictures:
+        assert "MEDIA:svc-relay://" in call(world, "phone_screenshot")  # for the user
+        assert world.model.seen[-1]["messages"][-1]["role"] == "tool"
 
 
 def test_acting_in_the_order_of_the_calls(world: AgentHarness) -> None:
@@ -166,8 +194,9 @@ def test_acting_in_the_order_of_the_calls(world: AgentHarness) -> None:
 @pytest.mark.parametrize("direction", ["up", "down", "left", "right"])
 @pytest.mark.parametrize("distance", ["short", "long"])
 def test_a_swipe_in_a_direction(world: AgentHarness, direction: str, distance: str) -> None:
-    line = json.loads(call(world, "phone_swipe", direction=direction, distance=distance))
-    across, along = line["end_x"] - line["start_x"], line["end_y"] - line["start_y"]
+    told = call(world, "phone_swipe", direction=direction, distance=distance)
+    start_x, start_y, end_x, end_y = map(int, re.findall(r"\d+", told)[:4])
+    across, along = end_x - start_x, end_y - start_y
     if direction in ("up", "down"):
         assert across == 0
         assert (along < 0) is (direction == "up")
@@ -178,7 +207,7 @@ def test_a_swipe_in_a_direction(world: AgentHarness, direction: str, distance: s
 
 def test_a_swipe_from_point_to_point(world: AgentHarness) -> None:
     given = {"start_x": 10, "start_y": 900, "end_x": 10, "end_y": 300}
-    assert given.items() <= json.loads(call(world, "phone_swipe", **given)).items()
+    assert call(world, "phone_swipe", **given).startswith("swiped from 10,900 to 10,300; changed: false")
     assert call(world, "phone_swipe", start_x=1).startswith("error: give direction, or all of start_x")
 
 
@@ -202,9 +231,8 @@ def test_swipe_without_a_screen(world: AgentHarness, monkeypatch: pytest.MonkeyP
         yield from ()
         return PhoneResponse(statuses.pop(0), {})
 
-    statuses = [200, 400]
+    statuses = [400, 400]
     monkeypatch.setattr(RelayPhoneControl, "call", blank)
-    assert call(world, "phone_swipe", direction="up") == "error: the screen has no bounds"
     assert call(world, "phone_swipe", direction="up") == "error: 400: no reason given."
 
 
@@ -293,7 +321,11 @@ def test_text_message_needs_approval(world: AgentHarness, monkeypatch: pytest.Mo
 
 
 def test_refused_arguments(world: AgentHarness) -> None:
-    assert call(world, "phone_tap", x=1).startswith("error: 400 invalid_field: nodeId must be present")
+    assert call(world, "phone_tap", x=1).startswith(
+        "error: give nodeId, the number of a node on the screen, or x and y"
+    )
+    assert call(world, "phone_clipboard_write", text=[]).startswith("error: the argument text must be a string")
+    assert call(world, "phone_media", action="stop").startswith("error: the argument action must be one of play")
 
 
 def test_by_the_built_in_agent(world: AgentHarness) -> None:
@@ -301,7 +333,7 @@ def test_by_the_built_in_agent(world: AgentHarness) -> None:
     assert world.host.text.startswith('`phone_ping` answered:\n\n```\n{"pong":true')
     world.host.events.clear()
     world.command("/phone tap text=Mail")
-    assert "Clicked 'Mail'" in world.host.text
+    assert 'tapped 1 button "Mail" (LinearLayout); changed: true' in world.host.text
 
 
 def test_phone_without_device_control() -> None:
@@ -316,4 +348,4 @@ def test_phone_without_device_control() -> None:
 def test_the_other_spelling() -> None:
     world = AgentHarness(phone=True, brand=HERMES)
     assert call(world, "phone_screenshot").splitlines()[-1].startswith("MEDIA:hermes-relay://")
-    assert json.loads(call(world, "phone_return_to_app"))["ok"] is True
+    assert call(world, "phone_return_to_app").startswith("brought the chat app to the front; changed: true")

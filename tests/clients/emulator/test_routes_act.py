@@ -297,8 +297,63 @@ def test_press_key() -> None:
     driver.post("/open_app", package=MAIL)
     driver.post("/press_key", key="home")
     assert driver.get("/current_app") == {"package": "com.example.launcher"}
-    for bad in ("enter", "volume_up", "power", " ", None):
+    for bad in ("volume_up", "power", " ", None):
         driver.refused("/press_key", key=bad)
+
+
+def test_enter_moves_on_or_shows_the_next_screen() -> None:
+    driver = opened(BROWSER)
+    driver.post("/type", text="svc")
+    driver.post("/press_key", key="enter")
+    assert driver.texts()[1:3] == ["Page", "svc"]
+    driver.post("/press_key", key="enter")  # no field: nothing to end
+    assert driver.texts()[1] == "Page"
+    driver.post("/open_app", package=MAIL)
+    driver.post("/tap_text", text="Compose")
+    driver.post("/tap_text", text="To")
+    for name in ("Subject", "Write a message", "Write a message"):
+        driver.post("/press_key", key="enter")  # the last field has no next one, and Send is no change of the screen
+        assert [node["contentDescription"] for node in driver.nodes() if node["focused"]] == [name]
+    assert not driver.device.outbox
+
+
+def test_a_locked_phone_opens_nothing() -> None:
+    driver = EmulatorDriver()
+    driver.post("/press_key", key="lock_screen")
+    for path, body in (("/press_key", {"key": "home"}), ("/open_app", {"package": MAIL})):
+        assert driver.refused(path, **body)["error_code"] == "keyguard_blocked"
+    assert driver.get("/screen")["locked"] is True
+    driver.post("/press_key", key="wakeup")
+    assert driver.get("/screen")["locked"] is False
+
+
+def test_a_recent_app_is_removed_by_a_stroke_to_the_side() -> None:
+    driver = opened(SETTINGS)
+    driver.post("/open_app", package=MAIL)
+    driver.post("/press_key", key="recents")
+    assert [text for text in driver.texts()[:5] if text != "None"] == ["Recent apps", "Mail", "Settings"]
+    row = {"start_y": 320, "end_y": 320}
+    driver.post("/swipe", start_x=540, end_x=600, **row)  # too short
+    driver.post("/swipe", start_x=540, end_x=1050, start_y=1900, end_y=1900)  # beside the cards
+    assert [text for text in driver.texts()[:5] if text != "None"] == ["Recent apps", "Mail", "Settings"]
+    driver.post("/swipe", start_x=540, end_x=1050, **row)
+    assert driver.texts()[2] == "Settings"
+
+
+def test_a_command_for_another_screen_is_refused() -> None:
+    driver = opened(MAIL)
+    digest = driver.get("/screen_hash")["hash"]
+    driver.post("/tap", nodeId=driver.node_id(contentDescription="Compose"), if_hash=digest)
+    refused = driver.refused("/tap", x=1, y=1, if_hash=digest)
+    assert refused["error_code"] == "screen_changed"
+
+
+def test_a_field_is_emptied_on_request() -> None:
+    driver = opened(BROWSER)
+    driver.post("/type", text="svc")
+    driver.refused("/type", text="")
+    assert driver.post("/type", text="", clear=True) == {"length": 0}
+    assert driver.nodes()[1]["text"] is None
 
 
 def test_quick_settings_are_the_settings() -> None:

@@ -9,7 +9,8 @@ from tests.clients.emulator.driver import EmulatorDriver
 from tests.clients.emulator.test_view_tree import decode
 
 FLAGS = ["clickable", "longClickable", "scrollable", "editable", "focused", "selected", "enabled"]
-NODE = ["nodeId", "text", "contentDescription", "className", "viewId", "bounds", *FLAGS]
+STATES = ["hintText", "checkable", "checked", "password"]
+NODE = ["nodeId", "text", "contentDescription", "className", "viewId", "bounds", *STATES, *FLAGS]
 
 
 def deaf() -> EmulatorDriver:
@@ -46,13 +47,14 @@ def test_screen() -> None:
     driver = EmulatorDriver()
     driver.post("/open_app", package=MAIL)
     result = driver.get("/screen")
-    assert list(result) == ["packageName", "rootBounds", "nodes", "truncated", "nodeCount"]
+    assert list(result) == ["packageName", "rootBounds", "nodes", "truncated", "nodeCount", "locked"]
     assert result["packageName"] == MAIL
     assert result["rootBounds"] == {"left": 0, "top": 0, "right": 1080, "bottom": 2400}
     assert result["truncated"] is False
     nodes = driver.nodes()
     assert result["nodeCount"] == len(nodes)
-    assert all(list(node) == NODE for node in nodes)
+    assert all([name for name in node if name != "more"] == NODE for node in nodes)
+    assert [node["more"] for node in nodes if "more" in node] == ["below"]
     assert nodes[0] == {
         "nodeId": "w0:0",
         "text": "Inbox",
@@ -60,7 +62,9 @@ def test_screen() -> None:
         "className": "android.widget.TextView",
         "viewId": None,
         "bounds": {"left": 40, "top": 80, "right": 1080, "bottom": 240},
-        **dict.fromkeys(FLAGS[:-1], False),
+        "hintText": None,
+        "checked": None,
+        **dict.fromkeys(["checkable", "password", *FLAGS[:-1]], False),
         "enabled": True,
     }
 

@@ -10,7 +10,6 @@ import pytest
 from clients.phone.emulator.events import EventBuffer, EventKind
 from clients.phone.emulator.layout import App, Screen, label
 from clients.phone.emulator.png import draw
-from clients.phone.emulator.screen_hash import screen_hash
 from clients.phone.emulator.view_tree import (
     Bounds,
     GoBack,
@@ -28,19 +27,6 @@ from svc_proto.basics.moment import Moment
 
 def node(text: str | None = None, *children: ViewNode, bounds: Bounds = Bounds(0, 0, 10, 10)) -> ViewNode:  # noqa: B008 - a value
     return ViewNode(class_name="android.view.View", bounds=bounds, text=text, children=children)
-
-
-def test_the_check_value_of_the_hash() -> None:
-    button = ViewNode(
-        class_name="android.widget.Button",
-        text="Send",
-        bounds=Bounds(40, 2210, 1040, 2330),
-        view_id="com.example:id/send",
-    )
-    title = ViewNode(class_name="android.widget.TextView", text="Inbox", bounds=Bounds(0, 120, 1080, 220))
-    expected = "7d6176bc476365c716e2a286d1d0a297af5af420711bf1b5bb0db0792b944edd"
-    assert screen_hash([button, title]) == expected
-    assert screen_hash([title, button]) != expected
 
 
 def test_ids_count_interesting_nodes_over_all_windows() -> None:

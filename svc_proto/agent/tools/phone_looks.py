@@ -1,0 +1,145 @@
+"""Looks at a phone's screen: numbered for references, complete with states, and settled after an act.
+
+A look's number binds the references of a model: an act names look and node, and the node is found again on the screen
+of the moment, or the act is refused. The first number is random, so a number of an earlier process is hardly ever valid
+in a later one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from svc_proto.agent.tools.phone_result import body_of
+from svc_proto.agent.tools.phone_screen import (
+    PhoneScreen,
+    ScreenNode,
+    ScreenRow,
+    find_again,
+    needs_description,
+    parse_screen,
+)
+from svc_proto.agent.tools.phone_screen_text import describe_row, screen_head, screen_lines
+from svc_proto.basics.errors import ToolError
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.sync import gather
+from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.service_clients.phone_control import PhoneControl
+
+__all__ = ["SETTLE_LIMIT", "PhoneLooks"]
+
+SETTLE_LIMIT = 1.5  # s after an act within which two looks in a row should be equal
+SETTLE_PAUSE = 0.15  # s between two looks
+MAX_LOOKS = 32  # looks that references can name; the oldest is dropped
+FIRST_LOOKS = 800  # first numbers, from 100 on
+GONE = "the screen {look} is too old, or unknown: look again with phone_screen, and use its numbers"
+
+
+class PhoneLooks:
+    """Looks at the phones behind one link, by number."""
+
+    def __init__(self, link: PhoneControl) -> None:
+        self._link = link
+        self._looks: OrderedDict[int, tuple[str, PhoneScreen]] = OrderedDict()
+
+    def over(self, link: PhoneControl) -> PhoneLooks:
+        """Return the same looks, which both share, over another link to the same phones."""
+        other = PhoneLooks(link)
+        other._looks = self._looks
+        return other
+
+    def read(self, device: str) -> Flow[PhoneScreen]:
+        """Return the screen of a phone, with the state of what can be checked. Raises `ToolError`."""
+        members = {"device": device} if device else {}
+        # Phones in use find no nodes without bounds (wire bridge 3.4).
+        answer = yield from self._link.call("GET", "/screen", {**members, "include_bounds": True})
+        body = body_of(answer)
+        screen = parse_screen(body)
+        unknown = needs_description(screen)
+        if not unknown:
+            return screen
+        flows = [self._describe(node, members) for node in unknown]
+        found = yield from gather(self._link.engine, flows)
+        return parse_screen(
+            body, {node.node_id: about for node, about in zip(unknown, found, strict=True) if about is not None}
+        )
+
+    def settle(self, device: str, before: PhoneScreen | None) -> Flow[tuple[PhoneScreen, bool]]:
+        """Return the screen after an act, and whether two looks in a row were equal.
+
+        While the screen equals `before`, the effect may be still to come, so the limit is used up.
+        """
+        engine = self._link.engine
+        deadline = engine.now.mono + SETTLE_LIMIT
+        seen = yield from self.read(device)
+        while True:
+            yield from sleep(engine, SETTLE_PAUSE)
+            latest = yield from self.read(device)
+            is_settled = latest.fingerprint == seen.fingerprint
+            seen = latest
+            is_changed = before is None or seen.fingerprint != before.fingerprint
+            if (is_settled and is_changed) or engine.now.mono >= deadline:
+                return seen, is_settled
+
+    def show(
+        self,
+        device: str,
+        screen: PhoneScreen,
+        *,
+        settled: bool = True,
+        bounds: bool = False,
+        rows: list[ScreenRow] | None = None,
+    ) -> str:
+        """Register a look and return its text: all rows, or these."""
+        number = next(reversed(self._looks)) + 1 if self._looks else self._first()
+        self._looks[number] = (device, screen)
+        while len(self._looks) > MAX_LOOKS:
+            self._looks.popitem(last=False)
+        head = screen_head(number, screen, settled=settled)
+        if rows is not None:
+            head = f"{head.replace('screen', 'found on screen', 1)}: {len(rows)}"
+        return "\n".join([head, *screen_lines(screen, bounds=bounds, rows=rows)])
+
+    def latest(self, device: str) -> tuple[int, PhoneScreen] | None:
+        """Return number and screen of the newest look at a phone."""
+        for number, (owner, screen) in reversed(self._looks.items()):
+            if owner == device:
+                return number, screen
+        return None
+
+    def resolve(self, device: str, reference: str, look: int | None, now: PhoneScreen) -> ScreenRow:
+        """Return the row on the screen of the moment that a reference names. Raises `ToolError` if it is not there."""
+        if look is None:
+            number, then = self.latest(device) or (0, now)
+        elif look in self._looks and self._looks[look][0] == device:
+            number, then = look, self._looks[look][1]
+        else:
+            raise ToolError(GONE.format(look=look))
+        row = then.row_of(reference)
+        if row is None:
+            raise ToolError(f"screen {number} has no node {reference[:40]}", self.show(device, now))
+        return row if then is now else self.find(device, row, then, now, number)
+
+    def find(self, device: str, row: ScreenRow, then: PhoneScreen, now: PhoneScreen, number: int = 0) -> ScreenRow:
+        """Return the same row on a later screen. Raises `ToolError` that names what is in its place."""
+        found = find_again(row, then, now)
+        if found is None:
+            there = now.row_at(*row.node.center)
+            stands = "nothing" if there is None else describe_row(there)
+            where = f" of screen {number}" if number else ""
+            raise ToolError(
+                f"the screen has changed: {describe_row(row)}{where} is not there, or cannot be told from others; "
+                f"in its place stands {stands}. Nothing was done.",
+                self.show(device, now),
+            )
+        return found
+
+    def _first(self) -> int:
+        return 100 + int.from_bytes(self._link.engine.entropy(2)) % FIRST_LOOKS
+
+    def _describe(self, node: ScreenNode, members: dict[str, str]) -> Flow[JsonObject | None]:
+        answer = yield from self._link.call("POST", "/describe_node", {**members, "nodeId": node.node_id})
+        body = JsonObject.of(answer.body)
+        return body if answer.status < 400 and "checkable" in body else None

@@ -1,0 +1,427 @@
+"""A phone's screen as data: nodes, rows, a fingerprint, and the same node on a later screen (wire bridge 3.2, 3.4).
+
+A row is a node that can be acted on, or a text that stands alone. A text, or a state, that cannot be acted on belongs
+to the smallest row around it, as a list entry has its lines. Only some phones send the members `checkable`, `checked`,
+`password`, `hintText`, `more` and `locked`; `describe_node` supplies the state of nodes without them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+from attrs import define, field, frozen
+
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.machines.screen_hash import HashedNode, screen_hash
+from svc_proto.schema.json_object import JsonObject
+
+__all__ = [
+    "TEXT_LIMIT",
+    "Bounds",
+    "ScreenRow",
+    "PhoneScreen",
+    "ScreenNode",
+    "find_again",
+    "needs_description",
+    "parse_screen",
+]
+
+Bounds: TypeAlias = tuple[int, int, int, int]  # left, top, right, bottom, px
+SIDES = ("left", "top", "right", "bottom")
+KINDS = {
+    "Switch": "switch", "ToggleButton": "switch", "CheckBox": "checkbox", "CheckedTextView": "checkbox",
+    "RadioButton": "radio", "SeekBar": "slider", "Slider": "slider", "RatingBar": "slider", "Spinner": "choice",
+    "WebView": "web",
+}  # fmt: skip
+"""Kinds of nodes by class, without the package and the prefixes and suffixes of compatibility libraries."""
+CHECKABLE = ("switch", "checkbox", "radio")
+TEXT_LIMIT = 2_000  # characters of a text that phones send (wire bridge 3.2)
+MAX_DESCRIBED = 12  # nodes of one screen whose state is requested one by one
+LARGEST_ROW = 3  # a row is no higher than this part of the screen; else it is a container of rows
+_COMPATIBILITY = re.compile("^(?:AppCompat|Material)|(?:Compat|Material)$")
+_LOCK = re.compile("keyguard|lock_?icon|lock_?screen|bouncer", re.IGNORECASE)
+_KEYBOARD = re.compile(r"inputmethod|keyboard|honeyboard|swiftkey|\.ime\b", re.IGNORECASE)
+SYSTEM_UI = "com.android.systemui"
+
+
+@fast_frozen
+class ScreenNode:
+    """Node of a screen. `number` names it within its screen; `node_id` is the phone's."""
+
+    node_id: str
+    number: str
+    window: str
+    text: str
+    description: str
+    hint: str
+    class_name: str  # the last part
+    view_id: str  # the last part
+    package: str  # of the view id
+    bounds: Bounds
+    clickable: bool
+    long_clickable: bool
+    scrollable: bool
+    editable: bool
+    focused: bool
+    selected: bool
+    enabled: bool
+    checked: bool | None  # None: not checkable, or unknown
+    is_described: bool  # the state of what can be checked is known
+    hides_text: bool  # a password
+    more: str  # where a list goes on; empty: nowhere, or unknown
+    value: str  # of a bar; empty: none, or unknown
+    text_length: int  # of the whole text, which a phone may have cut
+
+    @property
+    def kind(self) -> str:
+        """Return the kind for a reader; empty for a text."""
+        if self.editable:
+            return "password" if self.hides_text else "field"
+        found = KINDS.get(_COMPATIBILITY.sub("", self.class_name), "")
+        if found:
+            return found
+        if self.scrollable:
+            return "scroll"
+        if self.clickable or self.long_clickable:
+            return "button"
+        return "" if self.checked is None else "checkbox"
+
+    @property
+    def is_actionable(self) -> bool:
+        """Report whether the node reacts to a touch or takes text."""
+        return self.clickable or self.long_clickable or self.scrollable or self.editable
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return text, description and hint, each once."""
+        return tuple(dict.fromkeys(text for text in (self.text, self.description, self.hint) if text))
+
+    @property
+    def center(self) -> tuple[int, int]:
+        """Return the point in the middle."""
+        left, top, right, bottom = self.bounds
+        return (left + right) // 2, (top + bottom) // 2
+
+    @property
+    def area(self) -> int:
+        """Return the area in square pixels."""
+        left, top, right, bottom = self.bounds
+        return (right - left) * (bottom - top)
+
+    def contains(self, x: int, y: int) -> bool:
+        """Report whether a point is inside."""
+        left, top, right, bottom = self.bounds
+        return left <= x < right and top <= y < bottom
+
+    @property
+    def content(self) -> str:
+        """Return what a field holds: not its hint, which phones send as the text of an empty field."""
+        return "" if self.text == self.hint else self.text
+
+
+@define(eq=False)
+class ScreenRow:
+    """A node with the nodes that belong to it. `covered`: another window is over its middle."""
+
+    node: ScreenNode
+    inner: list[ScreenNode] = field(factory=list)
+    covered: bool = False
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return all texts, each once."""
+        return tuple(dict.fromkeys(text for node in (self.node, *self.inner) for text in node.texts))
+
+    @property
+    def checked(self) -> bool | None:
+        """Return the state of the one thing of this row that can be checked; None if there is none, or several."""
+        states = [node.checked for node in (self.node, *self.inner) if node.checked is not None]
+        return states[0] if len(states) == 1 else None
+
+    @property
+    def target(self) -> ScreenNode:
+        """Return the node to touch: one with a text, for the phone's gates read the text of the touched node."""
+        if self.node.text or self.node.description:
+            return self.node
+        return next((node for node in self.inner if node.text or node.description), self.node)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Return what identifies the row whatever its place and state. The content of a field is no part of it."""
+        node = self.node
+        if node.editable:
+            names: tuple[str, ...] = (node.description or node.hint,)
+        else:
+            names = self.texts
+        return node.class_name, node.view_id, node.editable, names
+
+    @property
+    def name_key(self) -> tuple[object, ...]:
+        """Return the same by the first text alone, since the others of a list entry change."""
+        node = self.node
+        return node.class_name, node.view_id, node.editable, self.texts[:1]
+
+
+@frozen(eq=False)
+class PhoneScreen:
+    """PhoneScreen of a phone. `nodes` are in the phone's order: windows topmost first, parents before children."""
+
+    package: str
+    bounds: Bounds
+    nodes: tuple[ScreenNode, ...]
+    truncated: bool
+    locked: bool
+    phone_hash: str  # the phone's own hash, with which an act can be bound to the screen; empty: not to be had
+
+    @cached_property
+    def fingerprint(self) -> tuple[object, ...]:
+        """Return everything that is seen, state included; phones' own hashes leave the state out."""
+        return (self.package, self.locked, self.truncated, *map(_seen_of, self.nodes))
+
+    @cached_property
+    def rows(self) -> tuple[ScreenRow, ...]:
+        """Return the rows in the phone's order."""
+        return tuple(_rows_of(self))
+
+    @cached_property
+    def title(self) -> str:
+        """Return the first text of the upper sixth that cannot be tapped; empty if there is none."""
+        top = self.bounds[1] + (self.bounds[3] - self.bounds[1]) // 6
+        for node in self.nodes:
+            if node.text and not node.is_actionable and node.bounds[3] <= top and not self.is_keyboard(node.window):
+                return node.text
+        return ""
+
+    @cached_property
+    def windows(self) -> Mapping[str, str]:
+        """Return the windows that have nodes, topmost first, each with the package that its nodes name most."""
+        found: dict[str, list[str]] = {}
+        for node in self.nodes:
+            found.setdefault(node.window, []).append(node.package)
+        return {window: _most(packages) for window, packages in found.items()}
+
+    @cached_property
+    def app(self) -> str:
+        """Return the package in front: not that of a keyboard."""
+        if not _KEYBOARD.search(self.package):
+            return self.package
+        others = (package for package in self.windows.values() if package and not _KEYBOARD.search(package))
+        return next(others, self.package)
+
+    def is_keyboard(self, window: str) -> bool:
+        """Report whether a window is an on-screen keyboard."""
+        return bool(_KEYBOARD.search(self.windows.get(window, ""))) and len(self.windows) > 1
+
+    def row_of(self, number: str) -> ScreenRow | None:
+        """Return the row of a node, or of the node that it belongs to."""
+        wanted = number.rpartition(":")[2]
+        for row in self.rows:
+            if row.node.number == wanted or any(node.number == wanted for node in row.inner):
+                return row
+        return None
+
+    def row_at(self, x: int, y: int) -> ScreenRow | None:
+        """Return the smallest row at a point of the topmost window that has one."""
+        there = [row for row in self.rows if row.node.contains(x, y)]
+        top = [row for row in there if row.node.window == there[0].node.window]
+        return min(top, key=lambda row: row.node.area, default=None)
+
+    def contains(self, x: int, y: int) -> bool:
+        """Report whether a point is on the screen."""
+        return self.bounds[0] <= x < self.bounds[2] and self.bounds[1] <= y < self.bounds[3]
+
+
+def parse_screen(body: JsonObject, described: Mapping[str, JsonObject] | None = None) -> PhoneScreen:
+    """Parse the answer to `GET /screen`. `described`: answers to `/describe_node` by node id."""
+    found = {} if described is None else described
+    nodes = tuple(
+        node for given in body.objects("nodes") if (node := _node(given, found.get(given.text("nodeId")))) is not None
+    )
+    package = body.text("packageName")
+    names = " ".join(node.view_id for node in nodes if node.package == SYSTEM_UI)
+    return PhoneScreen(
+        package=package,
+        bounds=_bounds(body.get_object("rootBounds")) or _around(nodes),
+        nodes=nodes,
+        truncated=body.boolean("truncated") is True,
+        locked=body.boolean("locked") is True or (package == SYSTEM_UI and bool(_LOCK.search(names))),
+        phone_hash="" if body.boolean("truncated") is True else _phone_hash(body),
+    )
+
+
+def needs_description(screen: PhoneScreen) -> list[ScreenNode]:
+    """Return the nodes whose state the phone has left out: what can be checked, and fields."""
+    found = [node for node in screen.nodes if not node.is_described and (node.editable or node.kind in CHECKABLE)]
+    return found[:MAX_DESCRIBED]
+
+
+def find_again(row: ScreenRow, before: PhoneScreen, now: PhoneScreen) -> ScreenRow | None:
+    """Return the row of a later screen that is the same one; None if it is gone, or if several may be it.
+
+    A row that looks like others is the same only if it stands between the same texts.
+    """
+    for key in ("key", "name_key"):
+        wanted = getattr(row, key)
+        old = [each for each in before.rows if getattr(each, key) == wanted]
+        new = [each for each in now.rows if getattr(each, key) == wanted]
+        if len(old) == len(new) and [each.key for each in before.rows] == [each.key for each in now.rows]:
+            return new[old.index(row)]
+        if not new:
+            continue
+        if len(old) == len(new) == 1 and (row.texts or row.node.view_id):
+            return new[0]
+        place = _surroundings(row, before)
+        same = [each for each in new if _surroundings(each, now) == place]
+        twins = [each for each in old if _surroundings(each, before) == place]
+        return same[0] if len(same) == len(twins) == 1 else None
+    return None
+
+
+def _surroundings(row: ScreenRow, screen: PhoneScreen) -> tuple[object, ...]:
+    """Return the nearest texts before and behind a row that differ from its own, with their distances in rows."""
+    place = screen.rows.index(row)
+    return (
+        _nearest(row, screen.rows[place - 1 :: -1] if place else ()),
+        _nearest(row, screen.rows[place + 1 :]),
+    )
+
+
+def _nearest(row: ScreenRow, others: Sequence[ScreenRow]) -> tuple[int, tuple[str, ...]] | None:
+    for distance, other in enumerate(others):
+        if other.texts and other.texts != row.texts:
+            return distance, other.texts
+    return None
+
+
+def _rows_of(screen: PhoneScreen) -> Iterator[ScreenRow]:
+    """Assign texts and states to the rows around them."""
+    highest = max(1, (screen.bounds[3] - screen.bounds[1]) // LARGEST_ROW)
+    containers: list[ScreenRow] = []
+    window, over, current = "", list[Bounds](), list[Bounds]()
+    found: list[ScreenRow] = []
+    for node in screen.nodes:
+        if node.window != window:
+            if current and (window in screen.windows):
+                over.append(_union(current))
+            window, current = node.window, []
+            containers = []
+        current.append(node.bounds)
+        owner = None if node.is_actionable or node.kind == "slider" else _owner(node, containers)
+        if owner is not None:
+            owner.inner.append(node)
+            continue
+        row = ScreenRow(node, covered=any(_is_inside(node.center, bounds) for bounds in over))
+        found.append(row)
+        if (node.clickable or node.long_clickable) and node.bounds[3] - node.bounds[1] <= highest:
+            containers.append(row)
+    for row in found:
+        _add_state(row, found)
+    yield from found
+
+
+def _owner(node: ScreenNode, containers: Sequence[ScreenRow]) -> ScreenRow | None:
+    around = [row for row in containers if _encloses(row.node.bounds, node.bounds)]
+    return min(reversed(around), key=lambda row: row.node.area, default=None)
+
+
+def _add_state(row: ScreenRow, rows: Sequence[ScreenRow]) -> None:
+    """Give a row the state of the one switch inside that is a row of its own and has no other text."""
+    if not row.node.clickable or row.node.checked is not None or any(node.checked is not None for node in row.inner):
+        return
+    inside = [
+        each.node
+        for each in rows
+        if each is not row and each.node.checked is not None and each.node.window == row.node.window
+        and _encloses(row.node.bounds, each.node.bounds)
+    ]  # fmt: skip
+    if len(inside) == 1 and set(inside[0].texts) <= set(row.texts):
+        row.inner.append(inside[0])
+
+
+def _node(given: JsonObject, described: JsonObject | None) -> ScreenNode | None:
+    node_id = given.text("nodeId")
+    bounds = _bounds(given.get_object("bounds"))
+    if not node_id or bounds is None:
+        return None
+    more = JsonObject() if described is None or described.text("className") != given.text("className") else described
+    window, _, number = node_id.rpartition(":")
+    view = given.text("viewId") or more.text("viewIdResourceName")
+    told = {**more, **given}
+    state = JsonObject({name: told[name] for name in ("checkable", "checked", "password", "hintText") if name in told})
+    text = given.text("text")
+    return ScreenNode(
+        node_id,
+        number,
+        window,
+        text,
+        given.text("contentDescription"),
+        state.text("hintText"),
+        given.text("className").rpartition(".")[2],
+        view.rpartition("/")[2],
+        view.partition(":")[0],
+        bounds,
+        given.boolean("clickable") is True,
+        given.boolean("longClickable") is True,
+        given.boolean("scrollable") is True,
+        given.boolean("editable") is True,
+        given.boolean("focused") is True,
+        given.boolean("selected") is True,
+        given.boolean("enabled") is not False,
+        state.boolean("checked") if state.boolean("checkable") is not False else None,
+        "checkable" in state,
+        state.boolean("password") is True,
+        given.text("more"),
+        given.text("value"),
+        max(given.integer("textLength") or 0, len(text)),
+    )
+
+
+def _phone_hash(body: JsonObject) -> str:
+    """Return the hash that the phone has for this screen (wire bridge 3.4); empty if a text may have been cut."""
+    nodes = list[HashedNode]()
+    for given in body.objects("nodes"):
+        text, description = given.text("text"), given.text("contentDescription")
+        bounds = _bounds(given.get_object("bounds"))
+        if bounds is None or max(len(text), len(description)) >= TEXT_LIMIT:
+            return ""
+        nodes.append((given.text("className"), text, description, bounds, given.text("viewId")))
+    return screen_hash(nodes)
+
+
+def _seen_of(node: ScreenNode) -> tuple[object, ...]:
+    return (
+        node.node_id, node.text, node.description, node.class_name, node.view_id, node.bounds, node.focused,
+        node.selected, node.enabled, node.checked, node.value,
+    )  # fmt: skip
+
+
+def _bounds(found: JsonObject) -> Bounds | None:
+    left, top, right, bottom = (found.integer(side) for side in SIDES)
+    if left is None or top is None or right is None or bottom is None:
+        return None
+    return left, top, right, bottom
+
+
+def _around(nodes: Iterable[ScreenNode]) -> Bounds:
+    return _union([node.bounds for node in nodes] or [(0, 0, 0, 0)])
+
+
+def _union(all_bounds: Sequence[Bounds]) -> Bounds:
+    lefts, tops, rights, bottoms = zip(*all_bounds, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def _is_inside(point: tuple[int, int], bounds: Bounds) -> bool:
+    return bounds[0] <= point[0] < bounds[2] and bounds[1] <= point[1] < bounds[3]
+
+
+def _encloses(outer: Bounds, inner: Bounds) -> bool:
+    return outer[0] <= inner[0] and outer[1] <= inner[1] and outer[2] >= inner[2] and outer[3] >= inner[3]
+
+
+def _most(packages: Sequence[str]) -> str:
+    named = [package for package in packages if package and package != "android"]
+    return max(dict.fromkeys(named), key=named.count, default="")

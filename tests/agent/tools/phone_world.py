@@ -1,0 +1,87 @@
+"""Phones for tests of the phone's tools: steps of one turn, and a phone with the wire of phones in use.
+
+world = AgentHarness(phone=True, backend=StockPhone())
+results = act(world, ("phone_open_app", {"package": "com.example.mail"}), ("phone_screen", {}))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+from clients.phone.emulator import EmulatedPhone
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
+from tests.agent.harness import AgentHarness
+from tests.support.servers.model_server import calls, plain
+
+__all__ = ["Step", "StockPhone", "act", "backend_of", "lines_of", "screen_body"]
+
+Call: TypeAlias = tuple[str, Any]
+Phone = TypeVar("Phone", bound=EmulatedPhone)
+Step: TypeAlias = "Call | Callable[[list[str]], Call]"  # a call, or a function of the results so far
+OWN_MEMBERS = ("hintText", "checkable", "checked", "password", "more", "textLength")
+
+
+def act(world: AgentHarness, *steps: Step) -> list[str]:
+    """Make these calls in one turn, one an answer; return their results."""
+    results: list[str] = []
+
+    def next_call(step: Step) -> Callable[[Any], Any]:
+        def answer(asked: Any) -> Any:
+            results[:] = [row["content"] for row in asked["messages"] if row["role"] == "tool"]
+            return calls(step(results) if callable(step) else step)
+
+        return answer
+
+    world.host.events.clear()
+    world.model.answers = [*map(next_call, steps), plain("Done.")]
+    world.answer("Go")
+    return [finished.output for finished in world.host.finished]
+
+
+def backend_of(world: AgentHarness, kind: type[Phone]) -> Phone:
+    """Return the phone's backend, which is of this kind."""
+    assert isinstance(world.backend, kind)
+    return world.backend
+
+
+def lines_of(result: str) -> list[str]:
+    """Return the lines of the screen in a result, without its head."""
+    _, _, block = f"\n{result}".partition("\nscreen ")
+    return block.splitlines()[1:]
+
+
+class StockPhone(EmulatedPhone):
+    """A phone in use: no states in `/screen`, no `if_hash`, no empty text, no Enter (wire bridge 3.2, 3.5)."""
+
+    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
+        body = {name: value for name, value in command.body.items() if name not in ("if_hash", "clear", "exact")}
+        if command.path == "/press_key" and body.get("key") in ("enter", "wakeup"):
+            return CommandReply(400, {"error": "unsupported key"})
+        reply = super().execute(PhoneCommand(command.method, command.path, body), now)
+        if command.path != "/screen" or not isinstance(reply, CommandReply) or reply.status != 200:
+            return reply
+        found: Any = dict(reply.result)
+        found.pop("locked")
+        found["nodes"] = [
+            {name: value for name, value in node.items() if name not in OWN_MEMBERS} for node in found["nodes"]
+        ]
+        return CommandReply(200, found)
+
+
+def screen_body(*nodes: Mapping[str, Any], **more: object) -> dict[str, Any]:
+    """Return an answer to `GET /screen`; nodes without bounds stand below each other, 100 px high."""
+    rows = []
+    for place, node in enumerate(nodes):
+        left, top, right, bottom = node.get("at", (0, 100 * place, 1000, 100 * place + 100))
+        rows.append(
+            {
+                "nodeId": f"w0:{place}",
+                "className": "android.widget.TextView",
+                "bounds": {"left": left, "top": top, "right": right, "bottom": bottom},
+                **{name: value for name, value in node.items() if name != "at"},
+            }
+        )
+    bounds = {"left": 0, "top": 0, "right": 1000, "bottom": 2000}
+    return {"packageName": "com.example.app", "rootBounds": bounds, "nodes": rows, "truncated": False, **more}
