@@ -10,6 +10,8 @@ equal, so that the fifth press of a button that counts is no loop.
 
 from __future__ import annotations
 
+import re
+
 from attrs import define, field, frozen
 
 from svc_proto.agent.interface import (
@@ -41,6 +43,7 @@ MAX_TEXT = 6_400  # characters of an answer that are compared, some 1,600 tokens
 CHECK_EVERY = 200  # characters
 MIN_REPEATED = 600  # characters of a text that was there before, and as many as two periods
 MAX_PERIOD = 2_000  # characters of the text that is repeated
+_LOOK = re.compile(r"\bscreen [0-9]+\b")  # the number of a look, which is another one for an equal screen
 DENIED = "denied"
 DENIALS = (
     "The user did not allow",
@@ -119,7 +122,8 @@ class LoopGuard:
             self._acts = [*self._acts[-MAX_RECORDS:], _Act(call, trail.at_act, outcome)]
         trail.at_act = None
         arguments = strict_json.dumps(dict(sorted(call.args.items())))
-        key = sha256_hex(f"{call.name} {arguments} {result} {trail.current if is_act else ''}")
+        said = _LOOK.sub("screen", result)
+        key = sha256_hex(f"{call.name} {arguments} {said} {trail.current if is_act else ''}")
         self._keys = [*self._keys[-MAX_RECORDS:], key]
         notices = (self._equal(call.name), self._cycle(), self._idle() if is_act else None)
         return next((notice for notice in notices if notice is not None), None)

@@ -14,9 +14,9 @@ from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["screen_budget", "shorten_screens"]
 
-LARGE_BUDGET = 1_800  # tokens of screens in a request to a model with a large, or an unknown context
+LARGE_BUDGET = 1_600  # tokens of screens in a request to a model with a large, or an unknown context
 SMALL_CONTEXT = 4_096  # tokens; assumed where a model is offered few tools and its context is unknown
-SHARE = 8  # of a small context, one part for screens
+SHARE = 9  # of a small context, one part for screens
 BYTES_PER_TOKEN = 3
 Row = Mapping[str, object]
 

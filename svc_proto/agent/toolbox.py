@@ -270,7 +270,8 @@ class Toolbox:
         """Return the approval request, if one is needed, and the tool's arguments. Raises `ToolError` if refused."""
         state = attempt.state
         attempt.effect = None if tool.effect_of is None else tool.effect_of(given)
-        why = tool.needs_approval
+        # An intent may be one that only opens a page of the settings.
+        why = None if tool.effect_of is not None and attempt.effect is None else tool.needs_approval
         if why is None and state.has_read:
             why = tool.needs_approval_after_reading
         if why is None:

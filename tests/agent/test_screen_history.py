@@ -17,7 +17,7 @@ def result(number: int, start: str = "", end: str = "") -> Row:
 
 @pytest.mark.parametrize(
     ("context", "few", "budget"),
-    [(None, False, LARGE_BUDGET), (None, True, 512), (4_096, True, 512), (1_000_000, False, LARGE_BUDGET)],
+    [(None, False, LARGE_BUDGET), (None, True, 455), (4_096, True, 455), (1_000_000, False, LARGE_BUDGET)],
 )
 def test_budget_follows_the_context(context: int | None, few: bool, budget: int) -> None:
     assert screen_budget(context, few=few) == budget

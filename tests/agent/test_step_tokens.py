@@ -1,4 +1,4 @@
-"""What a model is sent for work on a phone, in tokens: the tools, a first turn, and ten steps."""
+"""Token counts of requests for work on a phone: the tools, a first turn, and ten steps."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def effect_of_command(
             details = " ".join(each for each in about if each)
             return Effect(kind=EffectKind.DISCLOSURE, place=given.text("package"), details=details[:MAX_DETAILS])
         case "/send_intent" | "/broadcast":
-            return _effect_of_intent(given)
+            return None if _opens_settings(path, given) else _effect_of_intent(given)
         case _:
             return None
 
@@ -382,6 +382,16 @@ def _effect_of_enter(tree: ScreenTree, client: str, typed: str = "") -> Effect |
                 details=details,
                 soft=True,
             )
+
+
+def _opens_settings(path: str, given: JsonObject) -> bool:
+    """Report whether an intent only opens a page of Android's settings, as `/open_app` does."""
+    extra = any(given.get(name) for name in ("data", "package", "component", "category", "extras"))
+    return (
+        path == "/send_intent"
+        and not extra
+        and re.fullmatch(r"android\.settings\.[A-Z0-9_]+_SETTINGS", given.text("action")) is not None
+    )
 
 
 def _effect_of_intent(given: JsonObject) -> Effect:

@@ -6,6 +6,7 @@ results = act(world, ("phone_open_app", {"package": "com.example.mail"}), ("phon
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,7 +16,7 @@ from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
 from tests.agent.harness import AgentHarness
 from tests.support.servers.model_server import calls, plain
 
-__all__ = ["Step", "StockPhone", "act", "backend_of", "lines_of", "screen_body"]
+__all__ = ["Step", "StockPhone", "act", "backend_of", "lines_of", "screen_body", "unfenced"]
 
 Call: TypeAlias = tuple[str, Any]
 Phone = TypeVar("Phone", bound=EmulatedPhone)
@@ -37,7 +38,13 @@ def act(world: AgentHarness, *steps: Step) -> list[str]:
     world.host.events.clear()
     world.model.answers = [*map(next_call, steps), plain("Done.")]
     world.answer("Go")
-    return [finished.output for finished in world.host.finished]
+    return [unfenced(finished.output) for finished in world.host.finished]
+
+
+def unfenced(result: str) -> str:
+    """Return a result without the lines that mark it as the words of others."""
+    found = re.fullmatch(r"\[untrusted[^\n]*\]\n(.*)\n\[/untrusted\]", result, re.DOTALL)
+    return result if found is None else found[1]
 
 
 def backend_of(world: AgentHarness, kind: type[Phone]) -> Phone:

@@ -33,6 +33,7 @@ def fields(world: AgentHarness) -> dict[str, str]:
 @PHONES
 def test_text_goes_into_the_named_field(kind: type[EmulatedPhone]) -> None:
     world = world_of(*FORM, kind=kind)
+    world.host.choices = ["once"]  # a password needs an approval
     last, first, pin = act(
         world, OPEN, typing("Lovelace", nodeId="2"), typing("Ada", nodeId="1"), typing("1234", nodeId="3")
     )[1:]

@@ -21,6 +21,7 @@ from svc_proto.machines.phone_registry import ASKS_ITS_USER
 from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
 from tests.agent.harness import AgentHarness
+from tests.agent.tools.phone_world import unfenced
 
 SMS = {"to": "+15550100", "body": "Hello"}
 
@@ -37,7 +38,7 @@ def call(world: AgentHarness, tool: str, /, **arguments: Any) -> str:
     world.host.events.clear()
     world.answer("Go")
     (finished,) = world.host.finished
-    return finished.output
+    return unfenced(finished.output)
 
 
 def no_gates(self: RelayPhoneControl, arguments: Arguments) -> Flow[None]:
