@@ -95,7 +95,7 @@ def decode_audio(data: bytes) -> bytes:
     for candidate in dict.fromkeys((data, _without_tags(data), _without_tags(data.lstrip(b"\0")))):
         pcm, rate = bytearray(), RATE
         with contextlib.suppress(av.FFmpegError):  # samples before the damage are used
-            # An empty list of protocols: whatever a file says, nothing else is opened.
+            # No protocol is permitted, so a file that refers to another one cannot make the decoder open it.
             options = {"format_whitelist": FORMATS, "protocol_whitelist": ""}
             with av.open(BytesIO(candidate), options=options) as container:
                 problem = "there is no sound in the recording"
@@ -110,7 +110,7 @@ def _decode_into(pcm: bytearray, container: InputContainer) -> None:
     import av  # noqa: PLC0415, RUF100 - loaded when first needed
 
     for stream in container.streams.audio[:1]:
-        stream.thread_count = 1
+        stream.codec_context.thread_count = 1
         resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
         for frame in chain(container.decode(stream), (None,)):  # None: flush the resampler
             for piece in resampler.resample(frame):

@@ -166,6 +166,54 @@ def test_every_form_of_an_invite(invite: str) -> None:
     assert parse_invite(invite) == PAYLOAD
 
 
+def wrapped(text: str, width: int, separator: str) -> str:
+    return separator.join(text[place : place + width] for place in range(0, len(text), width))
+
+
+URL = f"svc-relay://pair?payload={BARE}"
+
+
+@pytest.mark.parametrize("width", [20, 40, len(URL) - 3])
+@pytest.mark.parametrize(
+    "separator",
+    [
+        "\n",
+        "\r\n",
+        "\n  ",
+        "\n\t",
+        " ",
+        "\n\xa0",
+        "=\n",
+        "=\r\n",
+        "\n> ",
+        "\n\n",
+        " |\n| ",
+        " \u2502\n\u2502 ",
+        "\\\n",
+        "\u2028",
+    ],
+)
+def test_a_wrapped_invite(width: int, separator: str) -> None:
+    for text in (URL, URL.replace("=", "=3D"), f"Please use {URL}", f"{URL} today, before noon", f"<{URL}> now", BARE):
+        assert parse_invite(wrapped(text, width, separator)) == PAYLOAD
+
+
+def test_wrapped_json_and_invisible_characters() -> None:
+    compact = JSON_TEXT.replace(" ", "")
+    for separator in ("\n", "\n  ", "\r\n> "):
+        assert parse_invite(wrapped(compact, 30, separator)) == json.loads(compact)
+    for sign in "\u200b\u200d\u2060\ufeff\xad\u200e\x00\x7f":
+        assert parse_invite(f"{sign}{URL[:10]}{sign}{URL[10:40]}{sign}{URL[40:]}{sign}") == PAYLOAD
+
+
+def test_an_invite_in_more_lines_than_are_tried_one_by_one() -> None:
+    payload = {"svc": 1, "host": "h" * 300}
+    url = pairing_url(SVC, json.dumps(payload))
+    assert parse_invite(wrapped(url, 1, "\n")) == payload
+    with pytest.raises(Refused):
+        parse_invite(wrapped(url[:-20], 1, "\n"))
+
+
 @pytest.mark.parametrize(
     "invite",
     [
