@@ -56,7 +56,7 @@ __all__ = [
     "trust_certificates",
 ]
 
-
+OTHER_HOME = "SVC_HOME names another folder"
 MALLOC_KEEP_BYTES = 512 * 1024  # bytes; twice as many freed bytes stay with the process
 
 
@@ -72,13 +72,13 @@ def private_home(path: str) -> Path:
     """Return the folder for state, created if missing, mode 0700. Raises `CannotStartError`."""
     home = Path(path).expanduser().absolute()
     if home.exists() and not home.is_dir():
-        raise CannotStartError(f"cannot use {home} for state: not a folder", code=2)
+        raise CannotStartError(f"cannot use {home} for state: not a folder; {OTHER_HOME}", code=2)
     try:
         ensure_private_folder(home)
     except OSError as error:
-        raise CannotStartError(f"cannot use {home} for state: {error.strerror}", code=2) from error
+        raise CannotStartError(f"cannot use {home} for state: {error.strerror}; {OTHER_HOME}", code=2) from error
     if not os.access(home, os.W_OK | os.X_OK):
-        raise CannotStartError(f"cannot use {home} for state: not writable", code=2)
+        raise CannotStartError(f"cannot use {home} for state: not writable; {OTHER_HOME}", code=2)
     return home
 
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from runtimes.cli.click_help import HelpFormatter
+from runtimes.cli.process_text import prepare_process
 from runtimes.cli.runtime_option import runtime_option
 
 __all__ = [
@@ -48,6 +49,7 @@ class ProgramCommand(click.Command):
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run, and exit the process."""
         extra["standalone_mode"] = False
+        prepare_process()
         gc.disable()  # loaded modules stay, so a collection would find nothing; `launch` enables it again
         try:
             code = super().main(*args, **extra)
