@@ -21,6 +21,7 @@ from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
+    "NO_DEVICE_ID",
     "PREFIX_LENGTH",
     "SESSION_TABLE",
     "DeviceInfo",
@@ -30,12 +31,14 @@ __all__ = [
     "SessionTrigger",
     "OAuthTokens",
     "parse_device",
+    "parse_new_name",
     "parse_patch",
     "session_record",
 ]
 
 PREFIX_LENGTH = 8  # characters, spec "Limits": token prefix
 MAX_DEVICE_TEXT = 200  # characters of a device's name, id, …; the rest is cut
+NO_DEVICE_ID = ("", "unknown", "none", "null")  # wire core 1.9: ids without meaning
 # Text fields of the stored form, with their values in older records.
 TEXT_DEFAULTS = {
     "device_name": "Unknown device",
@@ -278,12 +281,26 @@ def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
 
 
 def parse_patch(body: object) -> tuple[float | None, Preset | None]:
-    """Parse the body of `PATCH /sessions/{token_prefix}`: lifetime and grants, at least one of them (wire core 4.4)."""
+    """Parse the body of `PATCH /sessions/{token_prefix}`: lifetime and grants (wire core 4.4).
+
+    At least one of them must be present, or a new name.
+    """
     members = object_(body, "body")
     ttl, grants = optional(members, "ttl_seconds", seconds), optional(members, "grants", parse_grants)
-    if ttl is None and grants is None:
+    if ttl is None and grants is None and parse_new_name(members) is None:
         raise Refused(400, "invalid_field", "ttl_seconds or grants must be present", extra={"field": "ttl_seconds"})
     return ttl, grants
+
+
+def parse_new_name(body: object) -> str | None:
+    """Parse the new name in the body of `PATCH /sessions/{token_prefix}`; None if it is absent."""
+    name = optional(object_(body, "body"), "device_name", text)
+    if name is None:
+        return None
+    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
+    if not shown or len(shown) > MAX_DEVICE_TEXT:
+        raise invalid("device_name", f"a text of 1 to {MAX_DEVICE_TEXT} characters")
+    return shown
 
 
 def _identity(members: Mapping[str, object]) -> tuple[str, str]:

@@ -293,6 +293,8 @@ class ClientConnection:
                 Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
             )
             delivered = self._welcome(session, token, envelope.id)
+            if delivered and not meta.keep_earlier:
+                relay.engine.spawn(relay.end_earlier_sessions(session))
         finally:
             if not delivered:  # no client has the token, so the session must not remain
                 relay.forget_session(session)
