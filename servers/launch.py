@@ -279,7 +279,11 @@ def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
     """Add a log file in the home of the first server, for `svc logs`."""
     for program in programs:
         if program.claim is not None:
-            return add_log_file(program.services.logger, program.claim.home, program.claim.role)
+            logger = program.services.logger
+            kept = add_log_file(logger, program.claim.home, program.claim.role)
+            if kept is not None and sys.stderr.isatty() and logger.level > logging.DEBUG:
+                logger.handlers[0].setLevel(logging.ERROR)  # a person reads the rest with svc logs
+            return kept
     return None
 
 

@@ -83,7 +83,7 @@ def relay_options(command: Command) -> Command:
         click.option(
             "--local-trust", help="How to recognize programs of this host: address or secret.  [RELAY_LOCAL_TRUST]"
         ),
-        click.option("--brand", help="Names on the wire: svc or hermes.  [SVC_BRAND; svc]"),
+        click.option("--brand", help="Names for clients that are not recognized: svc or hermes.  [SVC_BRAND; svc]"),
     ]
     return _taken(command, options)
 
@@ -123,7 +123,7 @@ def api_options(command: Command) -> Command:
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [API_SERVER_LOG_LEVEL; INFO]"),
         LOG_FORMAT,
         click.option("--config", help="Configuration file.  [SVC_CONFIG; ~/.svc/config.yaml]"),
-        click.option("--brand", help="Names on the wire: svc or hermes.  [SVC_BRAND; svc]"),
+        click.option("--brand", help="Names for clients that are not recognized: svc or hermes.  [SVC_BRAND; svc]"),
     ]
     return _taken(command, options)
 

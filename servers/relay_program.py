@@ -75,6 +75,7 @@ def relay_program(
     servers: int = 1,
     keys: PairingApiKeys | None = None,
     claim: HomeClaim | None = None,
+    announces: bool = True,
 ) -> Program:
     """Build the relay program with opened resources. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
@@ -104,7 +105,10 @@ def relay_program(
         if plain and config.begins:
             logger.warning("serving without TLS: use it only on a network you trust")
         publish_running_server(place.claim, config, place.listener, place.inner, brand=config.brand.name)
-        (on_ready or announce_relay)(bound)
+        if on_ready is not None:
+            on_ready(bound)
+        elif announces:
+            announce_relay(bound)
 
     rooms = tuple(Path(folder) for folder in config.voice.folders)
     spool = place.home / "spool"

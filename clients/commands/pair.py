@@ -30,7 +30,6 @@ Examples:
   svc pair --only chat,bridge  # these channels and no others
   svc pair --mode public --public-url https://home.example/relay
   svc pair --prefer mesh
-  svc pair --brand hermes  # for the Hermes-Relay app for Android
   svc pair --no-wait  # do not wait until the phone has paired
   svc pair --register-code Q7M2ZK  # a code that the phone displays
   svc pair --revoke 1c2d3e4f  # end a session (see svc devices)
@@ -70,7 +69,7 @@ CREDENTIALS = (
 @click.option("--host", metavar="HOST", help="Address of the API server for the QR.  [configuration]")
 @click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API server.  [configuration; 8642]")
 @click.option("--dashboard-url", metavar="URL", help="Address of the dashboard for the QR.")
-@click.option("--brand", help="Names for the phone's app: svc or hermes.  [that of the relay; SVC_BRAND; svc]")
+@click.option("--brand", help="Names in the invite's link: svc or hermes.  [that of the relay; SVC_BRAND; svc]")
 @click.option("--show", is_flag=True, help="Print code, key and invite, even where there is no terminal.")
 @click.option("--png", is_flag=True, help="Write the QR as a PNG file, even where there is no terminal.")
 @click.option("--no-qr", is_flag=True, help="Draw no QR and write no file.")

@@ -132,7 +132,6 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
         notes.append(HERE_ALONE)
     top = routes[0].api if code is None else api  # without a relay there are no candidates: only the best route is used
     payload = build_payload(
-        brand=config.brand,
         host=top.host,
         port=top.port,
         key=key,

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from attrs import asdict, define, field
 
+from svc_proto.basics.brand import BRANDS, Brand, recognize_client
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
@@ -93,6 +94,7 @@ class DeviceInfo:
     platform: str = "unknown"
     surface: str = "unknown"  # android, desktop, quest
     form_factor: str = "unknown"  # phone, desktop, xr
+    names: str = ""  # name of the brand of the client; empty if it was not recognized
 
 
 # Members of the payload of `system/auth`; the first non-empty one counts.
@@ -173,6 +175,7 @@ class PairedSession:
     preset: tuple[str, ...] = ()
     knows_key: bool = False  # its QR held the API's main key
     key_hash: str = ""  # SHA-256 of the pairing's own key, if its QR held one instead
+    names: str = ""  # name of the brand of the client, as in `DeviceInfo`
     tokens: OAuthTokens | None = None  # of an OAuth client; the session's own token is not accepted then
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
 
@@ -180,6 +183,11 @@ class PairedSession:
     def credential_ids(self) -> tuple[str, ...]:
         """Ids of the session's credentials: token hash and own key. Requests and sockets are revoked by them."""
         return (self.token_hash, self.key_hash) if self.key_hash else (self.token_hash,)
+
+    @property
+    def brand(self) -> Brand | None:
+        """The brand of the client; None if it was not recognized."""
+        return BRANDS.get(self.names)
 
     def step(self, trigger: SessionTrigger) -> None:
         """Apply a trigger; for `PairedSessionRegistry` alone."""
@@ -203,7 +211,9 @@ class PairedSession:
 
     def to_record(self) -> dict[str, object]:
         """Return the stored form: plain JSON types, "never" without an expiry."""
-        more = {} if self.tokens is None else {"tokens": asdict(self.tokens)}
+        more: dict[str, object] = {} if self.tokens is None else {"tokens": asdict(self.tokens)}
+        if self.names:
+            more["names"] = self.names
         return {
             **more,
             "token_hash": self.token_hash,
@@ -252,6 +262,7 @@ class PairedSession:
             preset=tuple(dict.fromkeys(preset)),
             knows_key=boolean(members.get("knows_key", True), "knows_key"),
             key_hash=text(members.get("key_hash", ""), "key_hash"),
+            names=text(members.get("names", ""), "names"),
             tokens=optional(members, "tokens", OAuthTokens.read),
         )
 
@@ -277,7 +288,9 @@ def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
         name: members.first_text(*names)[:MAX_DEVICE_TEXT].encode("utf-8", "replace").decode("utf-8")
         for name, names in DEVICE_MEMBERS.items()
     }
-    return DeviceInfo(**{name: word for name, word in found.items() if word})
+    brand = recognize_client(payload)
+    names = "" if brand is None else brand.name
+    return DeviceInfo(names=names, **{name: word for name, word in found.items() if word})
 
 
 def parse_patch(body: object) -> tuple[float | None, Preset | None]:

@@ -111,6 +111,7 @@ class PairedSessionRegistry:
             device_platform=device.platform,
             client_surface=device.surface,
             device_form_factor=device.form_factor,
+            names=device.names,
             transport_hint=transport_hint,
             created_at=now.wall,
             first_seen=now.wall,
@@ -322,7 +323,7 @@ class PairedSessionRegistry:
         self._forget_tokens(session)
         session.expires_at, session.grants, session.given = received.expires_at, received.grants, received.given
         session.preset, session.tokens = received.preset, received.tokens
-        session.device_name = received.device_name
+        session.device_name, session.names = received.device_name, received.names
         self._file(session)
         return session
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
-from svc_proto.basics.brand import BRANDS, SVC, Brand
+from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.entropy import secrets_equal
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
@@ -81,7 +81,6 @@ def relay_block(url: str, code: str, meta: PairingMeta) -> RelayBlock:
 
 def build_payload(
     *,
-    brand: Brand,
     host: str,
     port: int,
     key: str,
@@ -92,7 +91,7 @@ def build_payload(
 ) -> dict[str, object]:
     """Return the payload of an invite, its members in the order of wire core 3.1, without those that are None.
 
-    Under the `hermes` brand both version members are written, `svc` first (wire core 3.6).
+    Both version members are written, `svc` first, so that either client reads it (wire core 3.6).
     """
     block = None if relay is None else _relay_member(relay)
     version = 1
@@ -100,7 +99,7 @@ def build_payload(
         version = 2
     if endpoints:
         version = 3
-    payload: dict[str, object] = {SVC.qr_key: version, brand.qr_key: version}
+    payload: dict[str, object] = {brand.qr_key: version for brand in BRANDS.values()}
     payload.update(host=host, port=port, key=key, tls=tls)
     if block is not None:
         payload["relay"] = block

@@ -82,7 +82,6 @@ def mint_invite(
     lan = yield from lan_address(engine)
     host, relay_url = advertised_host(mint_request.host, lan), relay_address(config, lan)
     payload = build_payload(
-        brand=config.brand,
         host=host,
         port=mint_request.port,
         key=key,
