@@ -12,7 +12,6 @@ EXAMPLES = """
 \b
 Examples:
   svc up  # all servers on their default ports, with a QR to scan
-  svc up --brand hermes  # for the Hermes-Relay app for Android
   svc up --host 127.0.0.1  # for this host only
   svc up --runtime trio  # on another event loop
   svc up --api-host 127.0.0.1  # no phone can chat

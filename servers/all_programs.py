@@ -19,7 +19,6 @@ from runtimes.host.host import Program, Services
 from runtimes.net.listener import Listener
 from runtimes.service_home.server_registry import HomeClaim
 from servers.api_program import announce_disabled, api_program, configured_model, read_api_config
-from servers.ask_brand import ask_brand
 from servers.dashboard_program import (
     dashboard_program,
     dashboard_refusal,
@@ -73,8 +72,6 @@ class ServerSelection:
 
 def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list[Program]:
     """Build the programs of all selected servers and of the invite. Raises `CannotStartError`."""
-    if wanted.qr:
-        ask_brand(options["brand"])
     relay = read_relay_config(os.environ, options)
     if relay.workers > 1:
         raise CannotStartError("RELAY_WORKERS is for a relay by itself: python -m servers.relay", code=2)
@@ -140,16 +137,17 @@ def _open(
         servers = 1 + (api is not None) + (board is not None)
         # Phones of this API get keys of their own; an API without a key needs none.
         keys = PairingApiKeys() if api is not None and api.key and not pointed else None
+        announces = not (qr and sys.stdout.isatty())  # the screen has the addresses
         shared = partial(relay_program, listener=listener, inner=inner, store=store, servers=servers, keys=keys)
-        programs = [shared(relay, claim=claims["relay"])]
+        programs = [shared(relay, claim=claims["relay"], announces=announces)]
         if api is not None:
             to_api = partial(api_program, listener=api_listener, inner=api_inner, store=store, servers=servers)
-            programs.append(to_api(api, keys=keys, claim=claims["api"]))
+            programs.append(to_api(api, keys=keys, claim=claims["api"], announces=announces))
         if board is not None:
             there = None if api is None or api_listener is None else (inner_url(api_inner or api_listener), api.key)
             seen = evolve(relay, port=listener.address.port)
             told = with_local_servers(board, seen, relay_url=inner_url(inner or listener), api=there)
-            programs.append(dashboard_program(told, listener=board_listener, servers=servers))
+            programs.append(dashboard_program(told, listener=board_listener, servers=servers, announces=announces))
         if qr:
             api_url = None if api_listener is None else inner_url(api_inner or api_listener)
             screen = StartScreen(

@@ -16,7 +16,7 @@ Examples:
   API_SERVER_SSL_CERT=a.pem API_SERVER_SSL_KEY=key.pem python -m servers.api
   SVC_MODEL_BASE_URL=http://host/v1 SVC_MODEL=llama3.2 python -m servers.api
   python -m servers.api --port 0 --runtime trio  # a free port, another loop
-  SVC_BRAND=hermes python -m servers.api  # names of older clients
+  SVC_BRAND=hermes python -m servers.api  # names for clients that are not recognized
 
 Settings are read from options, the environment (API_SERVER_HOST, API_SERVER_PORT, API_SERVER_KEY,
 API_SERVER_CORS_ORIGINS, …), and .env and config.yaml in ~/.svc (or SVC_HOME); the first one wins.

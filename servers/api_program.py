@@ -100,6 +100,7 @@ def api_program(
     servers: int = 1,
     keys: PairingApiKeys | None = None,
     claim: HomeClaim | None = None,
+    announces: bool = True,
 ) -> Program:
     """Build the API program with opened resources. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
@@ -127,7 +128,8 @@ def api_program(
         publish_running_server(place.claim, config, place.listener, place.inner, key=key, model=model)
         where = {"url": bound.model_base_url} if bound.model_base_url else {}
         logger.info(LogMessage("model", {"name": model, **where}))
-        announce_api(bound)
+        if announces:
+            announce_api(bound)
 
     services = Services(state=place.home, store=place.store, logger=logger)
     return Program(

@@ -82,11 +82,16 @@ def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None
 
 
 def dashboard_program(
-    config: DashboardConfig, *, listener: Listener | None = None, trusted: tuple[str, ...] = (), servers: int = 1
+    config: DashboardConfig,
+    *,
+    listener: Listener | None = None,
+    trusted: tuple[str, ...] = (),
+    servers: int = 1,
+    announces: bool = True,
 ) -> Program:
     """Build the dashboard program with opened resources. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
-    `trusted` are the certificates of the servers that it calls over TLS.
+    `trusted` are the certificates of the servers that it calls over TLS. `announces`: print the address.
     """
     logger = setup_logging(int(config.log_level), as_json=config.log_json)
     home = Path(config.relay.home).expanduser().absolute()
@@ -105,7 +110,8 @@ def dashboard_program(
             logger.warning("serving other hosts without TLS: the password can be read on the way")
         if claimed is not None:
             publish_running_server(claimed, config, listener)
-        announce_dashboard(bound)
+        if announces:
+            announce_dashboard(bound)
 
     return Program(
         core=core, listeners=[listener], services=services, on_ready=ready, on_exit=print_exit_reason, claim=claimed

@@ -59,7 +59,7 @@ __all__ = [
     "trust_certificates",
 ]
 
-
+OTHER_HOME = "SVC_HOME names another folder"
 MALLOC_KEEP_BYTES = 512 * 1024  # bytes; twice as many freed bytes stay with the process
 
 
@@ -75,13 +75,13 @@ def private_home(path: str) -> Path:
     """Return the folder for state, created if missing, mode 0700. Raises `CannotStartError`."""
     home = Path(path).expanduser().absolute()
     if home.exists() and not home.is_dir():
-        raise CannotStartError(f"cannot use {home} for state: not a folder", code=2)
+        raise CannotStartError(f"cannot use {home} for state: not a folder; {OTHER_HOME}", code=2)
     try:
         ensure_private_folder(home)
     except OSError as error:
-        raise CannotStartError(f"cannot use {home} for state: {error.strerror}", code=2) from error
+        raise CannotStartError(f"cannot use {home} for state: {error.strerror}; {OTHER_HOME}", code=2) from error
     if not os.access(home, os.W_OK | os.X_OK):
-        raise CannotStartError(f"cannot use {home} for state: not writable", code=2)
+        raise CannotStartError(f"cannot use {home} for state: not writable; {OTHER_HOME}", code=2)
     return home
 
 
@@ -281,7 +281,11 @@ def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
     """Add a log file in the home of the first server, for `svc logs`."""
     for program in programs:
         if program.claim is not None:
-            return add_log_file(program.services.logger, program.claim.home, program.claim.role)
+            logger = program.services.logger
+            kept = add_log_file(logger, program.claim.home, program.claim.role)
+            if kept is not None and sys.stderr.isatty() and logger.level > logging.DEBUG:
+                logger.handlers[0].setLevel(logging.ERROR)  # a person reads the rest with svc logs
+            return kept
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from runtimes.cli.click_help import HelpFormatter
+from runtimes.cli.process_text import prepare_process
 from runtimes.cli.runtime_option import runtime_option
 
 __all__ = [
@@ -48,6 +49,7 @@ class ProgramCommand(click.Command):
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run, and exit the process."""
         extra["standalone_mode"] = False
+        prepare_process()
         gc.disable()  # loaded modules stay, so a collection would find nothing; `launch` enables it again
         try:
             code = super().main(*args, **extra)
@@ -81,7 +83,7 @@ def relay_options(command: Command) -> Command:
         click.option(
             "--local-trust", help="How to recognize programs of this host: address or secret.  [RELAY_LOCAL_TRUST]"
         ),
-        click.option("--brand", help="Names on the wire: svc or hermes.  [SVC_BRAND; svc]"),
+        click.option("--brand", help="Names for clients that are not recognized: svc or hermes.  [SVC_BRAND; svc]"),
     ]
     return _taken(command, options)
 
@@ -121,7 +123,7 @@ def api_options(command: Command) -> Command:
         click.option("--log-level", help="DEBUG, INFO, WARNING or ERROR.  [API_SERVER_LOG_LEVEL; INFO]"),
         LOG_FORMAT,
         click.option("--config", help="Configuration file.  [SVC_CONFIG; ~/.svc/config.yaml]"),
-        click.option("--brand", help="Names on the wire: svc or hermes.  [SVC_BRAND; svc]"),
+        click.option("--brand", help="Names for clients that are not recognized: svc or hermes.  [SVC_BRAND; svc]"),
     ]
     return _taken(command, options)
 

@@ -21,7 +21,7 @@ Examples:
   python -m servers.relay --runtime curio  # on another event loop
   python -m servers.relay --workers 4  # four processes
   RELAY_SSL_CERT=cert.pem RELAY_SSL_KEY=key.pem python -m servers.relay
-  SVC_BRAND=hermes python -m servers.relay  # names of older clients
+  SVC_BRAND=hermes python -m servers.relay  # names for clients that are not recognized
 
 Every option has an environment variable (RELAY_HOST, RELAY_PORT, …); the option wins. Variables may also stand in
 ~/.svc/.env; the environment wins over the file. State is kept in ~/.svc, or SVC_HOME.

@@ -76,6 +76,7 @@ def relay_program(
     servers: int = 1,
     keys: PairingApiKeys | None = None,
     claim: HomeClaim | None = None,
+    announces: bool = True,
 ) -> Program:
     """Build the relay program with opened resources. Raises `CannotStartError`: code 1 for TLS files, else 2.
 
@@ -107,7 +108,10 @@ def relay_program(
         agent_file = () if claim is not None or not config.begins else (config.config_path,)  # else the API reports it
         log_config_problems(logger, *agent_file, config.voice.output_path, config.voice.realtime_path)
         publish_running_server(place.claim, config, place.listener, place.inner, brand=config.brand.name)
-        (on_ready or announce_relay)(bound)
+        if on_ready is not None:
+            on_ready(bound)
+        elif announces:
+            announce_relay(bound)
 
     rooms = tuple(Path(folder) for folder in config.voice.folders)
     spool = place.home / "spool"

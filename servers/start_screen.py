@@ -69,13 +69,15 @@ class StartScreen:
     def _lines(self, invite: Mapping[str, object]) -> list[str]:
         paired = invite.get("paired")
         authority = format_authority(str(invite["host"]), int(str(invite["port"])))
-        api = f"{'https' if invite['tls'] else 'http'}://{authority}"
+        addresses = [str(invite["relay_url"])]
+        if self.model is not None:
+            addresses.append(f"{'https' if invite['tls'] else 'http'}://{authority}")
+        model = f"{self.model} (SVC_MODEL_BASE_URL names another)" if self.model == "built-in" else self.model
+        known = "" if paired is None else f"; {paired} paired"
         rows = {
-            "Code": f"{invite['code']}  works once, {CODE_LIFETIME_TEXT}",
-            "Devices": None if paired is None else f"{paired} paired",
-            "Model": self.model if self.model != "built-in" else "built-in; SVC_MODEL_BASE_URL and SVC_MODEL name one",
-            "Relay": str(invite["relay_url"]),
-            "API": None if self.model is None else api,
+            "Code": f"{invite['code']}  works once, {CODE_LIFETIME_TEXT}{known}",
+            "Phones": "  ".join(addresses),
             "Dashboard": self.dashboard,
+            "Model": model,
         }
         return [f"{name:<11}{text}" for name, text in rows.items() if text is not None]

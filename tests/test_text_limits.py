@@ -120,7 +120,7 @@ def ask_nothing() -> Flow[str]:
 
 def notification(text: str) -> str | None:
     notifications = NotificationBuffer()
-    return text if notifications.post({"t": text}) else None
+    return text if notifications.post("1", {"t": text}) else None
 
 
 REFUSALS = {

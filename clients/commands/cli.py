@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from runtimes.cli.click_help import HelpFormatter
+from runtimes.cli.process_text import can_print, prepare_process
 from runtimes.host.exit_process import exit_process
 from svc_proto.cli.errors import CliError
 
@@ -66,6 +67,8 @@ def print_json(value: object, *, ordered: bool = False) -> None:
 def json_text(value: object, *, indent: int | None = None, ordered: bool = False) -> str:
     """Return a readable JSON text without terminal control: characters that are not printable are escaped."""
     text = json.dumps(value, indent=indent, sort_keys=ordered, ensure_ascii=False)
+    if not can_print(text):
+        text = json.dumps(value, indent=indent, sort_keys=ordered)
     if text.isascii() and "\x7f" not in text:
         return text
     return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
@@ -130,6 +133,7 @@ class LazyGroup(click.Group):
 
 def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, Any]) -> NoReturn:
     extra["standalone_mode"] = False
+    prepare_process()
     try:
         code = _guarded(run, args, extra)
         sys.stdout.flush()

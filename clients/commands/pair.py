@@ -30,10 +30,9 @@ Examples:
   svc pair --only chat,bridge  # these channels and no others
   svc pair --mode public --public-url https://home.example/relay
   svc pair --prefer mesh
-  svc pair --brand hermes  # for the Hermes-Relay app for Android
   svc pair --no-wait  # do not wait until the phone has paired
   svc pair --register-code Q7M2ZK  # a code that the phone displays
-  svc pair --revoke 1c2d3e4f  # end a session (see svc-relay devices)
+  svc pair --revoke 1c2d3e4f  # end a session (see svc devices)
   svc pair --json | jq -r .pairing_url
 
 Code, key and invite are printed on a terminal, or with --json or --show.
@@ -67,13 +66,14 @@ CREDENTIALS = (
 @click.option("--prefer", metavar="ROLE", help="Route to put first: lan, mesh or public.")
 @click.option("--register-code", metavar="CODE", help="Register a code that the phone made, and make no QR.")
 @click.option("--transport-hint", type=click.Choice(["ws", "wss"]), help="Only with --register-code.")
+@click.option("--keep", is_flag=True, help="Keep earlier sessions of the device that pairs; else they end.")
 @click.option("--revoke", metavar="PREFIX", help="End the session whose token starts with PREFIX.")
 @click.option(
     "--host", metavar="HOST", help="Address of this host in the local network, for API and relay.  [best interface]"
 )
 @click.option("--port", type=click.IntRange(1, 65_535), help="Port of the API server.  [configuration; 8642]")
 @click.option("--dashboard-url", metavar="URL", help="Address of the dashboard for the QR.")
-@click.option("--brand", help="Names for the phone's app: svc or hermes.  [that of the relay; SVC_BRAND; svc]")
+@click.option("--brand", help="Names in the invite's link: svc or hermes.  [that of the relay; SVC_BRAND; svc]")
 @click.option("--show", is_flag=True, help="Print code, key and invite, even where there is no terminal.")
 @click.option("--png", is_flag=True, help="Write the QR as a PNG file, even where there is no terminal.")
 @click.option("--no-qr", is_flag=True, help="Draw no QR and write no file.")
@@ -92,6 +92,7 @@ def main(
     prefer: str | None,
     register_code: str | None,
     transport_hint: str | None,
+    keep: bool,
     revoke: str | None,
     host: str | None,
     port: int | None,
@@ -123,6 +124,7 @@ def main(
         ttl_seconds=None if ttl is None else parse_duration(ttl, "--ttl"),
         grants=parse_preset(grants, only),
         transport_hint=transport_hint,
+        keep_earlier=keep,
     )
     if revoke is not None:
         _revoke(config, revoke, runtime, as_json=as_json)

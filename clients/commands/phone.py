@@ -33,6 +33,7 @@ Ctrl-C or svc down ends it. More options: python -m clients.phone --help
 Exit codes: 0 after Ctrl-C; 1 when no relay runs, or it refuses; 2 for bad options and when one runs already.
 """
 HOST = "127.0.0.1"
+DEVICE_ID = "svc-phone"  # python -m clients.phone has another one, so that both can be connected
 
 
 @click.command("phone", epilog=EXAMPLES, context_settings=SETTINGS)
@@ -94,6 +95,7 @@ def _program(
             code=code,
             token=_token(home),
             device_name=name,
+            device_id=DEVICE_ID,
             scheme=config.brand.scheme,
         ),
         EmulatedPhone(name=name),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from clients.commands.cli import error_reason
-from runtimes.files.private_files import temporary_name
+from runtimes.files.private_files import publish_new_file, temporary_name
 from svc_proto.cli.errors import CliError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class SavedFile:
             if self._force:
                 os.replace(self._part, self._path)
             else:
-                os.link(self._part, self._path)
+                publish_new_file(self._part, self._path)
         except FileExistsError:
             raise CliError(f"{self._path} is there already: --force replaces it, -o names another") from None
         except OSError as error:

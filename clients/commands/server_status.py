@@ -135,7 +135,11 @@ def _lines(found: dict[str, RunningServer], well: dict[str, bool], devices: list
     if devices is not None:
         online = sum(each.get("online") is True for each in devices)
         lines.append(f"{'Devices':<11}{len(devices)} paired, {online} online")
-        lines += [f"  {_presence(each, now):<9}{sanitize_line(str(each.get('device_name')))}" for each in devices]
+        lines += [
+            f"  {_presence(each, now):<9}{sanitize_line(each.text('token_prefix')):<10}"
+            f"{sanitize_line(each.text('device_name'))}"
+            for each in devices
+        ]
     return lines
 
 

@@ -14,7 +14,7 @@ GROUP = """
 \b
 Examples:
   svc service install  # for this user, with systemd or launchd
-  svc service install -- --brand hermes --api-host 127.0.0.1
+  svc service install -- --api-host 127.0.0.1
   svc service install --print  # show the files only
   sudo svc service install --system --user svc --hardened
   svc service remove
@@ -23,7 +23,7 @@ INSTALL = """
 \b
 Examples:
   svc service install
-  svc service install -- --brand hermes --port 9000  # options of `svc up`
+  svc service install -- --port 9000  # options of `svc up`
   sudo svc service install --system --user svc --hardened
   sudo svc service install --system --listen relay=443
   svc service install --print > svc.service

@@ -23,9 +23,11 @@ Examples:
   echo 'uptime' | svc-relay shell  # standard input is typed
 
 Ctrl-] detaches; --escape '^\\' sets another key, or none. With tmux on the relay's host the session continues, and the
-same command attaches again. A lost connection is restored; Ctrl-C gives up meanwhile.
+same command attaches again. A connection that is lost, or ended by a restart of the relay, is restored; Ctrl-C gives up
+meanwhile.
 
-With --exec, Ctrl-C goes to the command, as over ssh; a second one within two seconds, or Ctrl-], ends it from here.
+With --exec the shell reads no profile, as over ssh. Ctrl-C goes to the command; a second one within two seconds, or
+Ctrl-], ends it from here.
 
 Exit codes: that of the command with --exec (130 after Ctrl-C), or of the shell (0 where the relay keeps it in tmux); 0
 after detaching; 1 when the relay refuses or cannot be reached, or the terminal was lost; 2 for bad options.

@@ -17,7 +17,8 @@ Examples:
   svc logs -f
   svc pair  # show a QR for another phone
   svc pair --ttl 90d --grants bridge=1d
-  svc pair --revoke 1c2d3e4f
+  svc devices  # names, prefixes, grants
+  svc revoke "Pixel 8"  # after a phone was lost
   svc doctor --public-url https://home.example
   svc phone  # a simulated phone; its screen is in the dashboard
   svc mcp install claude  # or cursor, vscode, print
@@ -42,6 +43,10 @@ Shell completion (bash; zsh and fish likewise):
         "down": ("clients.commands.server_status:down", "Stop the servers."),
         "doctor": ("clients.commands.doctor_host:main", "Check the servers from here and from outside."),
         "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
+        "devices": ("clients.commands.host_devices:devices", "List the paired devices."),
+        "revoke": ("clients.commands.host_devices:revoke", "End the session of a device."),
+        "rename": ("clients.commands.host_devices:rename", "Give a device another name."),
+        "extend": ("clients.commands.host_devices:extend", "Give the session of a device another lifetime."),
         "phone": ("clients.commands.phone:main", "Run a simulated phone."),
         "service": ("clients.commands.service_command:main", "Install the servers as a service."),
         "backup": ("clients.commands.backup:backup", "Back up the service home to one file."),

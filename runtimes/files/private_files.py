@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-__all__ = ["make_private_folder", "ensure_private_folder", "sync_folder", "create_synced_file", "temporary_name"]
+__all__ = [
+    "publish_new_file",
+    "make_private_folder",
+    "ensure_private_folder",
+    "sync_folder",
+    "create_synced_file",
+    "temporary_name",
+]
+
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)  # of a file system
 
 
 def make_private_folder(path: Path) -> None:
@@ -43,6 +53,20 @@ def create_synced_file(path: Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
         yield file
         file.flush()
         os.fsync(file.fileno())
+
+
+def publish_new_file(temporary: Path, path: Path) -> None:
+    """Give a complete file its name. Raises `FileExistsError` if the name is taken, and never replaces a file.
+
+    Some file systems have no hard links (FAT, exFAT, some network shares): there the name is claimed by an empty file.
+    """
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.replace(temporary, path)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from runtimes.files.private_files import (
     create_synced_file,
     ensure_private_folder,
     make_private_folder,
+    publish_new_file,
     sync_folder,
     temporary_name,
 )
@@ -173,7 +174,7 @@ class StateFolder:
                 return fresh
             with self._temporary(path, fresh) as temporary:
                 try:
-                    os.link(temporary, path)  # unlike a rename, a link never replaces another process's file
+                    publish_new_file(temporary, path)  # unlike a rename, a link never replaces another process's file
                 except FileExistsError:
                     continue
             sync_folder(path.parent)

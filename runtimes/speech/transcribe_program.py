@@ -5,8 +5,8 @@
 
 The recognizer is pocketsphinx, or Whisper with a model, which is a folder of CTranslate2.
 
-The format follows from the file's first bytes, whatever its name. The decoder is given the format, because its own
-detection accepts playlists, which name other files. WAV is decoded even without PyAV.
+The decoder detects the format from the file's bytes, whatever its name. Only formats of `FORMATS` are permitted, since
+playlists and the like name other files. WAV is decoded even without PyAV.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import contextlib
 import json
 import os
 import random
-import re
 import resource
 import sys
 import wave
@@ -24,8 +23,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from io import BytesIO
 from itertools import chain
+from typing import TYPE_CHECKING
 
-__all__ = ["RecordingError", "check_wav", "decode_audio", "main", "recognize", "transcribe"]
+if TYPE_CHECKING:
+    from av.container import InputContainer
+
+__all__ = ["NarrowbandPcm", "RecordingError", "decode_audio", "main", "recognize", "transcribe"]
 
 RATE = 16_000  # Hz, of the acoustic model
 MAX_SECONDS = 300  # of sound
@@ -33,25 +36,26 @@ MAX_FILE = 26 * 1024 * 1024  # bytes
 WHOLE = 30  # s; a longer recording is cut into utterances at its pauses
 QUIET = b"\0" * (RATE // 2)  # a quarter of a second: the model needs silence first
 MIN_SPEECH_LEVEL = 100  # of 32767: a recording that is never louder has no speech
-ENDLESS = 0x7FFFF000  # a length in a WAV head from here on means that it was not known when the head was written
 NOISE_LEVEL = 300  # ratio of the loudest sample to the added noise
+NARROWBAND_NOISE_LEVEL = 100  # the same for a recording without sound above 4 kHz, which the model expects
 THREADS = 4  # most threads of Whisper
 NO_SPEECH = 0.6  # Whisper's probability from which on a segment counts as noise
 CPU_SECONDS, MEMORY, FILES = 600, 4 << 30, 64
 NICE = 5
-KINDS = {  # the decoder's names of formats, by the beginning of a file
-    "wav": rb"RIFF.{4}WAVE",
-    "mov": rb".{4}ftyp",
-    "matroska": rb"\x1aE\xdf\xa3",
-    "ogg": rb"OggS",
-    "flac": rb"fLaC",
-    "mp3": rb"ID3|\xff[\xfb\xf3\xf2\xfa]",
-    "aac": rb"\xff[\xf1\xf9]",
-}
+# Formats of recordings, by the decoder's names; none of them refers to other files.
+FORMATS = "wav,w64,aiff,caf,au,amr,mp3,aac,flac,ogg,matroska,mov,asf,avi,mpegts"
+UNKNOWN = "the recording cannot be decoded: it is damaged, or in no format that is known here ({})"
+SHOWN_FORMATS = "WAV, AIFF, CAF, MP3, MP4, 3GP, AMR, WebM, Ogg, FLAC, AAC, WMA"
+TAG_HEAD = 10  # bytes before the content of an ID3v2 tag
+MAX_TAGS = 8  # ID3v2 tags in a row
 
 
 class RecordingError(Exception):
     """The recording has no recognizable speech; the text is for people."""
+
+
+class NarrowbandPcm(bytes):
+    """PCM at `RATE` of a recording that had half of that rate or less."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -82,50 +86,36 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def decode_audio(data: bytes) -> bytes:
-    """Decode a file to PCM at `RATE`. Raises `RecordingError`."""
-    kind = next((name for name, begin in KINDS.items() if re.match(begin, data, re.DOTALL)), None)
-    if kind is None:
-        raise RecordingError("the recording is in no format that is known here (WAV, MP3, MP4, WebM, Ogg, FLAC, AAC)")
-    if kind == "wav":
-        check_wav(data)
+    """Decode a file to PCM at `RATE`, up to the first damage. Raises `RecordingError`."""
     try:
         import av  # noqa: PLC0415, RUF100 - loaded when first needed
     except ImportError:
-        if kind != "wav":
-            raise RecordingError("only WAV can be decoded here: PyAV is not installed") from None
         return _plain_wav(data)
-    pcm = bytearray()
-    try:
-        with av.open(BytesIO(data), format=kind) as container:
-            if not container.streams.audio:
-                raise RecordingError("there is no sound in the recording")
-            stream = container.streams.audio[0]
-            stream.thread_count = 1
-            resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
-            for frame in chain(container.decode(stream), (None,)):  # None: flush the resampler
-                for piece in resampler.resample(frame):
-                    pcm += bytes(piece.planes[0])[: 2 * piece.samples]
-                _require_short(pcm)
-    except av.FFmpegError:
-        if not pcm:  # samples before the damage are used
-            raise RecordingError("the recording cannot be decoded") from None
-    if not pcm:
-        raise RecordingError("there is no sound in the recording")
-    return bytes(pcm)
+    problem = UNKNOWN.format(SHOWN_FORMATS)
+    for candidate in dict.fromkeys((data, _without_tags(data), _without_tags(data.lstrip(b"\0")))):
+        pcm, rate = bytearray(), RATE
+        with contextlib.suppress(av.FFmpegError):  # samples before the damage are used
+            # No protocol is permitted, so a file that refers to another one cannot make the decoder open it.
+            options = {"format_whitelist": FORMATS, "protocol_whitelist": ""}
+            with av.open(BytesIO(candidate), options=options) as container:
+                problem = "there is no sound in the recording"
+                rate = max((stream.rate for stream in container.streams.audio[:1]), default=RATE)
+                _decode_into(pcm, container)
+        if pcm:
+            return NarrowbandPcm(pcm) if rate <= RATE // 2 else bytes(pcm)
+    raise RecordingError(problem)
 
 
-def check_wav(data: bytes) -> None:
-    """Raise `RecordingError` for a WAV file that is shorter than its head states."""
-    place = 12
-    while place + 8 <= len(data):
-        name, size = data[place : place + 4], int.from_bytes(data[place + 4 : place + 8], "little")
-        begin = place + 8
-        if name == b"data":
-            if size < ENDLESS and size > len(data) - begin:
-                raise RecordingError("the WAV file is cut short")
-            return
-        place = begin + size + size % 2
-    raise RecordingError("the WAV file is cut short")
+def _decode_into(pcm: bytearray, container: InputContainer) -> None:
+    import av  # noqa: PLC0415, RUF100 - loaded when first needed
+
+    for stream in container.streams.audio[:1]:
+        stream.codec_context.thread_count = 1
+        resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
+        for frame in chain(container.decode(stream), (None,)):  # None: flush the resampler
+            for piece in resampler.resample(frame):
+                pcm += bytes(piece.planes[0])[: 2 * piece.samples]
+            _require_short(pcm)
 
 
 def transcribe(pcm: bytes, model: str) -> str:
@@ -156,11 +146,12 @@ def recognize(pcm: bytes) -> str:
 
     decoder = Decoder(samprate=float(RATE), loglevel="FATAL")
     said: list[str] = []
+    noise = NARROWBAND_NOISE_LEVEL if isinstance(pcm, NarrowbandPcm) else NOISE_LEVEL
     for utterance in _utterances(pcm):
         if _loudest(utterance) < MIN_SPEECH_LEVEL:  # the model finds words in silence, too
             continue
         decoder.start_utt()
-        decoder.process_raw(_with_room(utterance), full_utt=True)
+        decoder.process_raw(_with_room(utterance, noise), full_utt=True)
         decoder.end_utt()
         found = decoder.hyp()
         if found is not None and found.hypstr:
@@ -178,9 +169,9 @@ def _utterances(pcm: bytes) -> Iterator[bytes]:
         yield segment.pcm
 
 
-def _with_room(pcm: bytes) -> bytes:
+def _with_room(pcm: bytes, noise: int) -> bytes:
     """Add faint noise: the model does not recognize the digital silence of synthetic voices."""
-    gauss, level = random.Random(1).gauss, _loudest(pcm) / NOISE_LEVEL  # the same noise every time
+    gauss, level = random.Random(1).gauss, _loudest(pcm) / noise  # the same noise every time
     sound = memoryview(QUIET + pcm + QUIET).cast("h")
     return array("h", (max(-32768, min(32767, round(sample + gauss(0, level)))) for sample in sound)).tobytes()
 
@@ -190,13 +181,25 @@ def _loudest(pcm: bytes) -> int:
     return max(max(samples, default=0), -min(samples, default=0))
 
 
+def _without_tags(data: bytes) -> bytes:
+    """Return the data behind ID3v2 tags, which some programs put before formats that have no such tags."""
+    for _ in range(MAX_TAGS):
+        if not data.startswith(b"ID3") or len(data) < TAG_HEAD:
+            break
+        size = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(reversed(data[6:TAG_HEAD])))  # ID3v2, 6.2
+        data = data[TAG_HEAD + size :]
+    return data
+
+
 def _plain_wav(data: bytes) -> bytes:
     """Decode 16-bit PCM with the standard library: first channel, nearest sample."""
+    if not data.startswith(b"RIFF") or data[8:12] != b"WAVE":
+        raise RecordingError("only WAV can be decoded here: PyAV is not installed")
     try:
-        with wave.open(BytesIO(data)) as file:
+        with wave.open(BytesIO(_with_true_sizes(data))) as file:
             channels, width, rate = file.getnchannels(), file.getsampwidth(), file.getframerate()
             pcm = file.readframes(MAX_SECONDS * rate + 1)
-    except (wave.Error, EOFError):
+    except (wave.Error, EOFError, RuntimeError):  # RuntimeError: a chunk ends behind the file
         raise RecordingError("the recording cannot be decoded") from None
     if width != 2 or not rate:
         raise RecordingError("only WAV of 16 bits can be decoded here: PyAV is not installed")
@@ -207,6 +210,19 @@ def _plain_wav(data: bytes) -> bytes:
     if not sound:
         raise RecordingError("there is no sound in the recording")
     return sound
+
+
+def _with_true_sizes(data: bytes) -> bytes:
+    """Correct the sizes in a WAV head: a recorder that stopped early leaves 0, or a size beyond the end."""
+    place = 12
+    while place + 8 <= len(data):
+        name, size = data[place : place + 4], int.from_bytes(data[place + 4 : place + 8], "little")
+        rest = len(data) - place - 8
+        if name == b"data":
+            sizes = [count.to_bytes(4, "little") for count in (len(data) - 8, min(size or rest, rest))]
+            return b"RIFF" + sizes[0] + data[8 : place + 4] + sizes[1] + data[place + 8 :]
+        place += 8 + size + size % 2
+    return data
 
 
 def _require_short(pcm: bytes | bytearray) -> None:

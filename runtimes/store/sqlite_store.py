@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from svc_proto.commands import StoreRequest
 
 __all__ = ["SqliteStore"]
+LOCK_REMEDY = "; is another program using it, or is it on a file system without locks? SVC_HOME names another folder"
 
 
 class SqliteStore:
@@ -41,7 +42,8 @@ class SqliteStore:
                 self._connection.close()
                 raise
         except sqlite3.Error as error:
-            raise StoreError(f"cannot open the store {path}: {error}") from error
+            remedy = LOCK_REMEDY if "lock" in str(error) else ""
+            raise StoreError(f"cannot open the store {path}: {error}{remedy}") from error
 
     def execute(self, request: StoreRequest[Any]) -> object:
         """Perform a request in one transaction and return its answer."""

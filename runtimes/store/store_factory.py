@@ -8,6 +8,7 @@ and `runtimes.store.chat_requests`; differences between databases are in `runtim
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ from runtimes.store.memory_store import MemoryStore
 from runtimes.store.store_service import Store, StoreError
 
 __all__ = ["ensure_private_file", "configured_store", "open_store", "store_files"]
+
+REMEDY = "; SVC_HOME or SVC_DATABASE_URL can name a place on a file system with permissions and locks"
 
 
 def open_store(where: str | Path) -> Store:
@@ -68,7 +71,8 @@ def ensure_private_file(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         path.chmod(0o600)
     except OSError as error:
-        raise StoreError(f"cannot open the store {path}: {error.strerror}") from error
+        remedy = REMEDY if error.errno in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS) else ""
+        raise StoreError(f"cannot open the store {path}: {error.strerror}{remedy}") from error
 
 
 def private_folder_for(path: Path) -> None:

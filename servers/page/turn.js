@@ -8,6 +8,7 @@ import { Prose } from "./prose.js";
 const FAILED = /^(error|interrupted): /; // prefix of a failed call's result for the model
 const RESULT = 4000; // characters of a result that are shown
 const SIGNS = { waiting: "hourglass", running: "tool", done: "check", failed: "cross" };
+const ASKING = /^phone_(call|send_sms|send_mms|share_media)$/; // for these the phone asks its user
 const WORDS = { waiting: "waits", running: "running", done: "done", failed: "failed" };
 
 /** Build the element of a user's message. */
@@ -122,11 +123,14 @@ class ToolCard {
   #state = "";
   #sign = h("span", { class: "sign" });
   #word = h("span", { class: "word" });
+  #words = WORDS;
   #ask = h("div", { hidden: true });
   #result = h("pre", { tabindex: "0", hidden: true });
   #began = now();
 
   constructor(name, args) {
+    const phone = typeof args?.device === "string" && args.device ? args.device : "the phone";
+    this.#words = ASKING.test(name) ? { ...WORDS, running: `waiting for a yes on ${phone},` } : WORDS;
     const given = args && typeof args === "object" && Object.keys(args).length ? JSON.stringify(args, null, 2) : "";
     this.element = h("div", { class: "tool" },
       h("details", {},
@@ -142,7 +146,7 @@ class ToolCard {
     this.#ask.hidden = state !== "waiting" || !this.#ask.childElementCount;
     if (state === "running" || state === "waiting") {
       ticking(this.#word, (each) => {
-        if (this.#state === state) each.textContent = `${WORDS[state]} ${Math.max(0, Math.round(now() - this.#began))} s`;
+        if (this.#state === state) each.textContent = `${this.#words[state]} ${Math.max(0, Math.round(now() - this.#began))} s`;
       });
     } else this.#word.textContent = typeof seconds === "number" && seconds >= 0.1 ? `${WORDS[state]} in ${seconds.toFixed(1)} s` : WORDS[state];
     if (result) this.#say(result);

@@ -33,6 +33,7 @@ from svc_proto.api.model_list import ModelList
 from svc_proto.api.routes import chat, completions, management, mcp, responses, runs, sessions, status
 from svc_proto.api.runs.history import MAX_ROWS, Row, build_history
 from svc_proto.api.runs.run_manager import RunManager
+from svc_proto.basics.brand import Brand, recognize_headers
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
@@ -262,6 +263,14 @@ class Api:
         return self._mcp
 
     # --- helpers ---
+
+    def brand_of(self, request: Request) -> Brand:
+        """Return the brand of the client of a request: by its headers, else by its key, else the server's."""
+        brand = recognize_headers(request.headers)
+        if brand is None and isinstance(request.principal, str):
+            session = self._keys.sessions.find_by_api_key(request.principal)
+            brand = None if session is None else session.brand
+        return brand or self.config.brand
 
     def _revoke_credential(self, credential_id: str, why: str) -> None:
         self.engine.revoke_credential(credential_id, Refused(401, "invalid_api_key", why))

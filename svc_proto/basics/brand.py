@@ -1,13 +1,16 @@
 """Branded words on the wire: the neutral set, and the one that existing clients use.
 
-Input accepts both spellings, always; output uses the chosen one (`--brand`, `SVC_BRAND`).
+Input accepts both spellings, always. Output uses the one of the client: a client of today's app is recognized
+by what it sends (`recognize_client`, `recognize_headers`). For other clients `--brand` or `SVC_BRAND` decides.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from svc_proto.basics.fast_frozen import fast_frozen
 
-__all__ = ["BRANDS", "HERMES", "SVC", "Brand"]
+__all__ = ["BRANDS", "HERMES", "SVC", "Brand", "recognize_client", "recognize_headers"]
 
 
 @fast_frozen(kw_only=True)
@@ -32,7 +35,7 @@ SVC = Brand(
     mesh_role="mesh",
     event_prefix="svc.",
     header_prefix="X-Svc-",
-    reader="an app that knows svc-relay:// (the Hermes-Relay app for Android wants --brand hermes)",
+    reader="the Hermes-Relay app for Android, or another app that knows these QRs",
 )
 HERMES = Brand(
     name="hermes",
@@ -45,3 +48,26 @@ HERMES = Brand(
     reader="the Hermes-Relay app for Android",
 )
 BRANDS: dict[str, Brand] = {brand.name: brand for brand in (SVC, HERMES)}
+NAMES_MEMBER = "names"  # of `system/auth`: the brand that a client of this project requests
+# Capabilities that today's app lists in `supports` of `system/auth` (wire core 1.3); SPEC.md has none of them.
+APP_CAPABILITIES = ("typed_stream_events", "event_schema_version")
+_PREFIXES = tuple((brand.header_prefix.lower().encode("ascii"), brand) for brand in (HERMES, SVC))
+
+
+def recognize_client(payload: Mapping[str, object]) -> Brand | None:
+    """Return the brand of a client by its `system/auth`; None if it cannot be recognized."""
+    named = payload.get(NAMES_MEMBER)
+    if isinstance(named, str) and named in BRANDS:
+        return BRANDS[named]
+    supports = payload.get("supports")
+    is_app = isinstance(supports, Mapping) and any(name in supports for name in APP_CAPABILITIES)
+    return HERMES if is_app else None
+
+
+def recognize_headers(headers: Iterable[tuple[bytes, bytes]]) -> Brand | None:
+    """Return the brand of the first branded header of a request; None without one."""
+    for name, _ in headers:
+        for prefix, brand in _PREFIXES:
+            if name.startswith(prefix):
+                return brand
+    return None

@@ -37,6 +37,8 @@ from svc_proto.wire.sse import ServerSentEvent
 __all__ = ["ChatService", "ChatResult", "ChatRequest", "find_api_client"]
 
 STOP_TIMEOUT = 1.5  # s after Ctrl-C for identifying the run and stopping it
+# Tools for which the phone asks its user before it acts (wire bridge 5.2, "always confirm").
+ASKING_TOOLS = ("phone_call", "phone_send_sms", "phone_send_mms", "phone_share_media")
 PREVIEW = 120  # characters of a tool's input or output that are shown
 REMEDY = "start it, or name it with --api-url"
 
@@ -199,6 +201,9 @@ class _TurnPrinter:
                 self._text(content)
             case chat_events.ToolStarted(tool_name=name) | chat_events.ToolPending(tool_name=name) as call:
                 self._tool("→", name, call.preview or call.args)
+                if name in ASKING_TOOLS:
+                    phone = sanitize_line(call.args.text("device"), PREVIEW) if call.args else ""
+                    announce_progress(self._engine, f"waiting for a yes on {phone or 'the phone'}")
             case chat_events.ToolCompleted(tool_name=name, result_preview=preview):
                 self._tool("←", name, preview)
             case chat_events.ToolFailed(tool_name=name, error=error):

@@ -66,6 +66,11 @@ class ExecOutput:
         """Report whether the command has started."""
         return self._begun
 
+    @property
+    def unmarked(self) -> str:
+        """The last output before the command has started."""
+        return "" if self._begun else self._pending.rstrip().rpartition("\n")[2]
+
     def feed(self, text: str) -> str:
         """Return the next piece of output."""
         if self.status is not None:

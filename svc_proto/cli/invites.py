@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.cli.errors import USAGE_ERROR, CliError
-from svc_proto.cli.input_parsing import parse_relay_url, strip_controls
+from svc_proto.cli.input_parsing import parse_relay_url, strip_escapes
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.pairing_codes import normalize_code
 from svc_proto.machines.pairing_payload import parse_invite
@@ -38,7 +38,7 @@ class DesktopInvite:
 def parse_desktop_invite(text: str, name: str = "--pair-qr") -> DesktopInvite:
     """Parse any form of an invite. Raises `CliError`, code 2."""
     try:
-        payload = parse_invite(strip_controls(text))
+        payload = parse_invite(strip_escapes(text))
     except Refused as error:
         raise CliError(f"{name} is no invite: {error.message}; {HOW}", code=USAGE_ERROR) from None
     relay, key, direct = payload.get_object("relay"), payload.text("key"), _api_url(payload)

@@ -119,7 +119,6 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
     first = routes[0] if code is None else next((route for route in routes if route.role == "lan"), routes[0])
     top, relay_url = first.api, first.relay_url
     payload = build_payload(
-        brand=config.brand,
         host=top.host,
         port=top.port,
         key=key,

@@ -67,6 +67,8 @@ def build_registration(code: str, meta: PairingMeta) -> dict[str, object]:
         body["carries_key"] = True
     if meta.own_key:
         body["own_key"] = True
+    if meta.keep_earlier:
+        body["keep_earlier"] = True
     return body
 
 

@@ -155,7 +155,7 @@ def media_path(text: str) -> str:
     for brand in BRANDS.values():
         text = text.removeprefix(f"{brand.scheme}://")
     if text.startswith("/"):
-        return f"/media/by-path?path={quote(text, safe='')}"
+        return f"/media/by-path?path={quote(text, safe='', errors='surrogateescape')}"
     if _TOKEN.fullmatch(text) is None:
         raise CliError("a media token, a MEDIA: marker or an absolute path is needed", code=USAGE_ERROR)
     return f"/media/{text}"

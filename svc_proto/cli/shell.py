@@ -1,8 +1,9 @@
 """Terminal on the relay's host, shown on the terminal of a desktop (wire terminal 1).
 
 Keyboard and screen are one channel. Keys go to the relay while it is connected; one key is ours and detaches. When the
-connection is lost, the same session is attached again, after a pause that doubles from 1 to 30 s. Backpressure works
-both ways: a full screen pauses the relay's WebSocket, and a full WebSocket pauses the keyboard.
+connection is lost, or the relay stops in an orderly way, the same session is attached again, after a pause that doubles
+from 1 to 30 s. Backpressure works both ways: a full screen pauses the relay's WebSocket, and a full WebSocket pauses
+the keyboard.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from svc_proto.cli.desktop_sessions import candidates_of, select_url, sign_in
 from svc_proto.cli.error_text import sanitize_line
 from svc_proto.cli.errors import CliError
 from svc_proto.cli.exec_output import ExecOutput, typed_line
+from svc_proto.cli.input_parsing import strip_escapes
 from svc_proto.cli.one_shot_service import INTERRUPTED, OneShotService, announce_progress
 from svc_proto.cli.session_store import StoredSession
 from svc_proto.commands import Compute, Notify, TerminalSize
@@ -34,12 +36,14 @@ from svc_proto.wire.limits import DEFAULT_LIMITS
 __all__ = ["ShellService", "ShellResult", "ShellRequest"]
 
 ATTACH_TIMEOUT = 30.0  # s, wire terminal 1.3
+START_TIMEOUT = 10.0  # s without output, before a command has started
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # s between two attempts to reconnect
 A_DAY = 86_400.0  # s: upper bound of all waits here
 CTRL_C = 3
 REPEATED_INTERRUPT_TIMEOUT = 2.0  # s between two Ctrl-C that end a command which survives the first
 END_OF_INPUT = "\x04"
 PROGRESS_INTERVAL = 1.0  # s: a terminal that is only being set up ignores its input
+RESTARTS = ("server shutdown", "ws closed during flush")  # reasons after which the relay may come back
 QUIET = ("eof", "client detach", "client kill")  # reasons that are no failure (wire terminal 1.5)
 NO_WRITE_TIMEOUT = evolve(DEFAULT_LIMITS, write_timeout=A_DAY)  # a pager may leave its output unread for an hour
 EXEC_TERMINAL_SIZE = TerminalSize(250, 200)  # without a screen: wide enough that nothing wraps
@@ -82,6 +86,7 @@ class ShellService(OneShotService[ShellResult]):
         self._input_over = self._typed = False
         self._ending: Task | None = None  # sends the end of input
         self._exec: ExecOutput | None = None
+        self._last_output = 0.0  # monotonic time in s
         self._last_ctrl_c = -A_DAY
         self._reattached = False  # this and the next as the relay reported at the last attach
         self._tmux = False
@@ -111,7 +116,7 @@ class ShellService(OneShotService[ShellResult]):
             typed_line(order.command, nonce, tmux=True, keyboard=False)  # refused before any connection is made
         yield from self._connect(routes, anew=False)
         if order.command is not None:
-            self._exec = ExecOutput(nonce)
+            self._exec, self._last_output = ExecOutput(nonce), engine.now.mono
             self._type(typed_line(order.command, nonce, tmux=self._tmux, keyboard=order.keyboard))
         watcher = engine.spawn(self._watch_size()) if order.person else None
         try:
@@ -123,7 +128,10 @@ class ShellService(OneShotService[ShellResult]):
 
     def _serve(self, routes: CandidateProber) -> Flow[ShellResult]:
         while True:
-            kind, text = yield from self._event()
+            kind, text = yield from self._event(self._start_timeout())
+            if kind == "" and self._start_timeout() <= 0:
+                yield from self._close()
+                raise CliError(f"the shell on the relay's host has not started the command: {self._last_words()}")
             if kind == "ended":
                 return (yield from self._ended(text))
             if kind == "nothing":
@@ -140,6 +148,16 @@ class ShellService(OneShotService[ShellResult]):
                 return ShellResult(0, f"[detached from {self._order.name}; {again} comes back to it]")
             if kind == "lost":
                 yield from self._reconnect(routes, text)
+
+    def _start_timeout(self) -> float:
+        """Return the time in s for which a shell may be silent: a day, if it owes no start of a command."""
+        if self._exec is None or self._exec.begun:
+            return A_DAY
+        return self._last_output + START_TIMEOUT - self.engine.now.mono
+
+    def _last_words(self) -> str:
+        words = "" if self._exec is None else sanitize_line(strip_escapes(self._exec.unmarked))
+        return f"its last output was {words!r}" if words else "it printed nothing"
 
     def _reconnect(self, routes: CandidateProber, why: str) -> Flow[None]:
         if self._exec is not None:
@@ -173,6 +191,10 @@ class ShellService(OneShotService[ShellResult]):
         shell = "/bin/sh" if order.command is not None else order.shell
         if shell is not None:
             payload["shell"] = shell
+        if order.command is not None:
+            payload["login"] = (
+                False  # as over ssh: the commands of a profile may wait for input, fail, or start another shell
+            )
         self._attach_id = link.send("terminal", "terminal.attach", payload)
         kind, text = yield from self._event(ATTACH_TIMEOUT)
         if kind == "lost":
@@ -190,10 +212,13 @@ class ShellService(OneShotService[ShellResult]):
 
     def _ended(self, reason: str) -> Flow[ShellResult]:
         yield from self._close("")
+        words = self._last_words()
         if self._exec is not None:
             self._show(self._lines(self._exec.rest()))
         yield from self._flushed()
         if self._exec is not None:
+            if not self._exec.begun:
+                raise CliError(f"the shell on the relay's host ended before the command: {words}")
             if self._exec.status is None:
                 raise CliError(f"the command ended without a word of its status: {sanitize_line(reason)}")
             return ShellResult(self._exec.status)
@@ -242,7 +267,11 @@ class ShellService(OneShotService[ShellResult]):
             case ("terminal", "terminal.detached"):
                 self._attached = False
                 self._status = payload.integer("exit_status", 0, 255)
-                self._notify("ended", sanitize_line(payload.text("reason")))
+                if (reason := payload.text("reason")) in RESTARTS and self._link is not None:
+                    self._link.close()
+                    self._lost(reason)
+                else:
+                    self._notify("ended", sanitize_line(reason))
             case ("terminal" | "system", "terminal.error" | "error") if envelope.id == self._attach_id:
                 self._notify("refused", sanitize_line(payload.text("message")))
             case _:
@@ -252,7 +281,7 @@ class ShellService(OneShotService[ShellResult]):
         if self._exec is None:
             self._show(data)
             return
-        was_over = self._is_over
+        was_over, self._last_output = self._is_over, self.engine.now.mono
         self._show(self._lines(self._exec.feed(data)))
         if self._is_over and not was_over and self._tmux:
             self._type(self._exec.answer)

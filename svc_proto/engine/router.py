@@ -137,8 +137,13 @@ class Router:
         return self.inner(path), query
 
     def match(self, method: str, path: str) -> RouteMatch:
-        """Find the route of a request, or raise `Refused` (404, or 405 with `Allow`). Literal paths win over braces."""
+        """Find the route of a request, or raise `Refused` (404, or 405 with `Allow`). Literal paths win over braces.
+
+        Slashes at the end do not count unless a route has them: people and proxies add some to an address.
+        """
         found = self._find(path)
+        if found is None and path.endswith("/"):
+            found = self._find(path.rstrip("/"))
         if found is None:
             raise Refused(404, "not_found", "there is nothing at this path")
         methods, params = found

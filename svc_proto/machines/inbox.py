@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -32,21 +31,32 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class NotificationBuffer:
-    """The newest notifications of all phones, in one bounded buffer."""
+    """The newest notifications of all phones, in one bounded buffer.
+
+    A notification replaces an earlier one with the same key from the same phone: a download renews its own each second,
+    and would otherwise push out all messages.
+    """
 
     def __init__(self) -> None:
-        self._ring: deque[Mapping[str, object]] = deque(maxlen=MAX_NOTIFICATIONS)
+        self._stored: dict[tuple[str, str, str] | int, Mapping[str, object]] = {}  # oldest first
+        self._count = 0
 
-    def post(self, payload: Mapping[str, object]) -> bool:
-        """Store a notification unchanged; return False if it is too large."""
+    def post(self, source: str, payload: Mapping[str, object]) -> bool:
+        """Store a notification of the session `source` unchanged; return False if it is too large."""
         if len(dumps(payload)) > MAX_NOTIFICATION:
             return False
-        self._ring.append(dict(payload))
+        self._count += 1
+        key, package = payload.get("key"), payload.get("package_name")
+        identity = (source, package, key) if isinstance(package, str) and isinstance(key, str) and key else self._count
+        self._stored.pop(identity, None)
+        self._stored[identity] = dict(payload)
+        if len(self._stored) > MAX_NOTIFICATIONS:
+            del self._stored[next(iter(self._stored))]
         return True
 
     def recent(self, limit: int) -> list[Mapping[str, object]]:
         """Return the newest notifications first."""
-        return list(reversed(self._ring))[:limit]
+        return list(reversed(self._stored.values()))[:limit]
 
     @staticmethod
     def parse_limit(text: str | None) -> int:

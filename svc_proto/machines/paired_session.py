@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from attrs import asdict, define, field
 
+from svc_proto.basics.brand import BRANDS, Brand, recognize_client
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
@@ -21,6 +22,7 @@ from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
+    "NO_DEVICE_ID",
     "PREFIX_LENGTH",
     "SESSION_TABLE",
     "DeviceInfo",
@@ -30,12 +32,14 @@ __all__ = [
     "SessionTrigger",
     "OAuthTokens",
     "parse_device",
+    "parse_new_name",
     "parse_patch",
     "session_record",
 ]
 
 PREFIX_LENGTH = 8  # characters, spec "Limits": token prefix
 MAX_DEVICE_TEXT = 200  # characters of a device's name, id, …; the rest is cut
+NO_DEVICE_ID = ("", "unknown", "none", "null")  # wire core 1.9: ids without meaning
 # Text fields of the stored form, with their values in older records.
 TEXT_DEFAULTS = {
     "device_name": "Unknown device",
@@ -90,6 +94,7 @@ class DeviceInfo:
     platform: str = "unknown"
     surface: str = "unknown"  # android, desktop, quest
     form_factor: str = "unknown"  # phone, desktop, xr
+    names: str = ""  # name of the brand of the client; empty if it was not recognized
 
 
 # Members of the payload of `system/auth`; the first non-empty one counts.
@@ -170,6 +175,7 @@ class PairedSession:
     preset: tuple[str, ...] = ()
     knows_key: bool = False  # its QR held the API's main key
     key_hash: str = ""  # SHA-256 of the pairing's own key, if its QR held one instead
+    names: str = ""  # name of the brand of the client, as in `DeviceInfo`
     tokens: OAuthTokens | None = None  # of an OAuth client; the session's own token is not accepted then
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
 
@@ -177,6 +183,11 @@ class PairedSession:
     def credential_ids(self) -> tuple[str, ...]:
         """Ids of the session's credentials: token hash and own key. Requests and sockets are revoked by them."""
         return (self.token_hash, self.key_hash) if self.key_hash else (self.token_hash,)
+
+    @property
+    def brand(self) -> Brand | None:
+        """The brand of the client; None if it was not recognized."""
+        return BRANDS.get(self.names)
 
     def step(self, trigger: SessionTrigger) -> None:
         """Apply a trigger; for `PairedSessionRegistry` alone."""
@@ -200,7 +211,9 @@ class PairedSession:
 
     def to_record(self) -> dict[str, object]:
         """Return the stored form: plain JSON types, "never" without an expiry."""
-        more = {} if self.tokens is None else {"tokens": asdict(self.tokens)}
+        more: dict[str, object] = {} if self.tokens is None else {"tokens": asdict(self.tokens)}
+        if self.names:
+            more["names"] = self.names
         return {
             **more,
             "token_hash": self.token_hash,
@@ -249,6 +262,7 @@ class PairedSession:
             preset=tuple(dict.fromkeys(preset)),
             knows_key=boolean(members.get("knows_key", True), "knows_key"),
             key_hash=text(members.get("key_hash", ""), "key_hash"),
+            names=text(members.get("names", ""), "names"),
             tokens=optional(members, "tokens", OAuthTokens.read),
         )
 
@@ -274,16 +288,32 @@ def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
         name: members.first_text(*names)[:MAX_DEVICE_TEXT].encode("utf-8", "replace").decode("utf-8")
         for name, names in DEVICE_MEMBERS.items()
     }
-    return DeviceInfo(**{name: word for name, word in found.items() if word})
+    brand = recognize_client(payload)
+    names = "" if brand is None else brand.name
+    return DeviceInfo(names=names, **{name: word for name, word in found.items() if word})
 
 
 def parse_patch(body: object) -> tuple[float | None, Preset | None]:
-    """Parse the body of `PATCH /sessions/{token_prefix}`: lifetime and grants, at least one of them (wire core 4.4)."""
+    """Parse the body of `PATCH /sessions/{token_prefix}`: lifetime and grants (wire core 4.4).
+
+    At least one of them must be present, or a new name.
+    """
     members = object_(body, "body")
     ttl, grants = optional(members, "ttl_seconds", seconds), optional(members, "grants", parse_grants)
-    if ttl is None and grants is None:
+    if ttl is None and grants is None and parse_new_name(members) is None:
         raise Refused(400, "invalid_field", "ttl_seconds or grants must be present", extra={"field": "ttl_seconds"})
     return ttl, grants
+
+
+def parse_new_name(body: object) -> str | None:
+    """Parse the new name in the body of `PATCH /sessions/{token_prefix}`; None if it is absent."""
+    name = optional(object_(body, "body"), "device_name", text)
+    if name is None:
+        return None
+    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
+    if not shown or len(shown) > MAX_DEVICE_TEXT:
+        raise invalid("device_name", f"a text of 1 to {MAX_DEVICE_TEXT} characters")
+    return shown
 
 
 def _identity(members: Mapping[str, object]) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.grants import CHANNELS, Preset, build_grants, clamp, default_grants, expiry_after, later_expiry
 from svc_proto.machines.paired_session import (
+    NO_DEVICE_ID,
     PREFIX_LENGTH,
     SESSION_TABLE,
     DeviceInfo,
@@ -110,6 +111,7 @@ class PairedSessionRegistry:
             device_platform=device.platform,
             client_surface=device.surface,
             device_form_factor=device.form_factor,
+            names=device.names,
             transport_hint=transport_hint,
             created_at=now.wall,
             first_seen=now.wall,
@@ -268,6 +270,19 @@ class PairedSessionRegistry:
         session.last_seen = now.wall
         self._file(session)
 
+    def rename(self, session: PairedSession, name: str, now: Moment) -> None:
+        """Give the device of an active session another name."""
+        self._is_alive(session, now)
+        session.step(SessionTrigger.PATCH)
+        session.device_name = name
+
+    def of_device(self, device_id: str, now: Moment) -> list[PairedSession]:
+        """Return the active sessions of a device, oldest first; none for an id without meaning."""
+        if device_id.strip().lower() in NO_DEVICE_ID:
+            return []
+        found = [each for each in self._sessions.values() if each.device_id == device_id and self._is_alive(each, now)]
+        return sorted(found, key=lambda session: session.created_at)
+
     def expire_due(self, now: Moment) -> list[PairedSession]:
         """Remove and return the expired sessions: first those marked as expired, then the others in order of expiry."""
         gone = [session for _, session in self._sessions.purge(now.wall)]
@@ -308,6 +323,7 @@ class PairedSessionRegistry:
         self._forget_tokens(session)
         session.expires_at, session.grants, session.given = received.expires_at, received.grants, received.given
         session.preset, session.tokens = received.preset, received.tokens
+        session.device_name, session.names = received.device_name, received.names
         self._file(session)
         return session
 

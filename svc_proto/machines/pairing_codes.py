@@ -77,7 +77,7 @@ class PairingMeta:
 
     In `grants` a channel with None instead of a duration is withheld. `carries_key`: the QR holds the API's main key,
     which outlives the session. `own_key`: it is to hold a key of the pairing's own if possible. `key_hash`: it does
-    (`PairingApiKeys`); no request sets this.
+    (`PairingApiKeys`); no request sets this. `keep_earlier`: earlier sessions of the same device stay.
     """
 
     ttl_seconds: float | None = None
@@ -86,6 +86,7 @@ class PairingMeta:
     endpoints: list[object] | None = None
     carries_key: bool = False
     own_key: bool = False
+    keep_earlier: bool = False
     key_hash: str = ""
 
     @property
@@ -182,6 +183,7 @@ def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> Pairin
         endpoints=optional(members, "endpoints", _endpoints) if with_endpoints else None,
         carries_key=optional(members, "carries_key", boolean) or False,
         own_key=optional(members, "own_key", boolean) or False,
+        keep_earlier=optional(members, "keep_earlier", boolean) or False,
     )
 
 
@@ -202,6 +204,7 @@ def merge_terms(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
         transport_hint=phone.transport_hint if operator.transport_hint is None else operator.transport_hint,
         endpoints=phone.endpoints if operator.endpoints is None else operator.endpoints,
         carries_key=operator.carries_key,
+        keep_earlier=operator.keep_earlier,
         key_hash=operator.key_hash,
     )
 

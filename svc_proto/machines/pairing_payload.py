@@ -12,10 +12,10 @@ import hmac
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
-from svc_proto.basics.brand import BRANDS, SVC, Brand
+from svc_proto.basics.brand import BRANDS, Brand
 from svc_proto.basics.entropy import secrets_equal
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
@@ -39,11 +39,16 @@ __all__ = [
 
 MIN_SECRET = 16  # bytes; a shorter signing key is replaced (wire core 3.4)
 MAX_INVITE = 65_536  # characters of a pasted invite
+MAX_PIECES = 200  # of a wrapped invite, at whose ends it may be complete
 _ASCII = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _SCHEMES = "|".join(re.escape(brand.scheme) for brand in BRANDS.values())
 _INVITE = re.compile(rf"(?:{_SCHEMES})://pair", re.IGNORECASE)
 _MEMBER = re.compile(r"(?:\A|&)(?:payload|p)=", re.IGNORECASE)
 _WORD = re.compile(r"[^\s\"<>`#]+")
+_MARKS = "|\u2502>\\"  # of quoted mails, boxes and continued lines
+_INVISIBLE = re.compile(
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff]"
+)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+")
 
 
@@ -76,7 +81,6 @@ def relay_block(url: str, code: str, meta: PairingMeta) -> RelayBlock:
 
 def build_payload(
     *,
-    brand: Brand,
     host: str,
     port: int,
     key: str,
@@ -87,7 +91,7 @@ def build_payload(
 ) -> dict[str, object]:
     """Return the payload of an invite, its members in the order of wire core 3.1, without those that are None.
 
-    Under the `hermes` brand both version members are written, `svc` first (wire core 3.6).
+    Both version members are written, `svc` first, so that either client reads it (wire core 3.6).
     """
     block = None if relay is None else _relay_member(relay)
     version = 1
@@ -95,7 +99,7 @@ def build_payload(
         version = 2
     if endpoints:
         version = 3
-    payload: dict[str, object] = {SVC.qr_key: version, brand.qr_key: version}
+    payload: dict[str, object] = {brand.qr_key: version for brand in BRANDS.values()}
     payload.update(host=host, port=port, key=key, tls=tls)
     if block is not None:
         payload["relay"] = block
@@ -147,12 +151,37 @@ def parse_invite(text: str) -> JsonObject:
     """
     if len(text) > MAX_INVITE:
         raise _refusal("the invite is too long")
+    problem: Refused | None = None
+    for candidate in _possible_texts(text):
+        try:
+            return JsonObject.of(_parse(candidate))
+        except Refused as error:
+            problem = problem or error
+    assert problem is not None  # the text itself was tried
+    raise problem
+
+
+def _parse(text: str) -> dict[str, object]:
     found = _INVITE.search(text)
-    value = text.strip() if found is None else _value_of_url(text[found.end() :])
-    payload = _decode(value)
+    payload = _decode(text if found is None else _value_of_url(text[found.end() :]))
     if not isinstance(payload, dict):
         raise _refusal("the invite holds no JSON object")
-    return JsonObject.of(payload)
+    return payload
+
+
+def _possible_texts(text: str) -> Iterator[str]:
+    """Yield the text as it is, and its beginning joined up to each blank: a wrapped invite has blanks inside.
+
+    Terminals indent, mails quote and end lines with `=` (RFC 2045 section 6.7), chats replace line breaks by blanks.
+    """
+    text = _INVISIBLE.sub("", text).strip()
+    yield text
+    pieces = [piece.strip(_MARKS) for piece in text.replace("=3D", "=").split()]
+    joined = ""
+    for piece in pieces[:MAX_PIECES]:
+        joined = joined.removesuffix("=") + piece if joined and not joined.endswith("payload=") else joined + piece
+        yield joined
+    yield joined + "".join(pieces[MAX_PIECES:])
 
 
 def _relay_member(relay: RelayBlock) -> dict[str, object]:

@@ -14,6 +14,7 @@ from attrs import define, field
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import text
+from svc_proto.machines.paired_session import NO_DEVICE_ID
 from svc_proto.schema.json_object import JsonObject, as_object
 from svc_proto.schema.redact import redact, summary
 
@@ -25,7 +26,6 @@ ASKS_ITS_USER = "asks_its_user"
 _SELECTORS = frozenset(SELECTOR_KEYS)
 MAX_STATUS = 65_536  # characters of a status as JSON; a longer one is ignored
 _GROUPS = ("device", "bridge", "safety")  # spec "Bridge status": the three members
-_NO_ID = ("", "unknown", "none", "null")  # wire core 1.9: ids without meaning
 _REDUCED = re.compile(r"[^a-z0-9]+")
 _ALIASES_BY_WORD = (  # wire bridge 2.4
     (("boox", "onyx", "notemax"), ("boox", "notemax", "note", "tablet")),
@@ -83,7 +83,7 @@ class PhoneRegistry:
     ) -> int | None:
         """Register a phone; return the socket that it replaces for the same device, if any."""
         self.remove(socket)
-        key = f"socket-{socket}" if device_id.strip().lower() in _NO_ID else device_id
+        key = f"socket-{socket}" if device_id.strip().lower() in NO_DEVICE_ID else device_id
         before = self._phones.pop(key, None)
         if before is not None:
             del self._device_ids[before.socket]

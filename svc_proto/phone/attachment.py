@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from urllib.parse import quote
+from html import unescape
+from urllib.parse import quote, unquote
 
 from attrs import define, field, frozen
 
@@ -37,12 +38,26 @@ __all__ = [
 ]
 
 _SCHEMES = "|".join(re.escape(brand.scheme) for brand in BRANDS.values())
+# Quotation marks of all scripts, and the marks of Markdown.
+_OPENING = r"[<*_~\u00ab\u2018-\u201f\u2039\u300a-\u300f]"
 _MARKER = re.compile(
     rf"MEDIA:(?:(?:{_SCHEMES})://(?P<token>[A-Za-z0-9_-]+)"
     r"|(?P<quote>[\"'`])(?P<quoted>/[^\n]*?)(?P=quote)"
-    r"|(?P<words>/(?:(?!MEDIA:)[^\n\"'<>`])+))"
+    rf"|{_OPENING}{{0,3}}(?P<words>/(?:(?!MEDIA:)[^\n])+))"
 )
+# Places where a path without quotes may end: at a blank, at a mark that text or Markdown puts behind a path, before a
+# run of ASCII punctuation that ends a word, and between an extension and a letter of a script without blanks.
+_AFTER_EXTENSION = "|".join(rf"(?<=\.{'[A-Za-z0-9]' * length})" for length in range(1, 6))
+_PATH_END = re.compile(
+    r"(?P<blank>\s+)"
+    r"|(?=[\"'`<>|*)\]},;])"
+    r"|(?=[!-/:-@[-`{-~]+(?:\s|$))"
+    r"|(?=[\u00a1-\u00bf\u2010-\u2027\u2030-\u205e\u3000-\u303f\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65])"
+    rf"|(?:{_AFTER_EXTENSION})(?=[^\x00-\x7f])"
+)
+_ESCAPE = re.compile(r"\\([!-/:-@[-`{-~])")  # of Markdown
 MAX_PATH_WORDS = 8  # of a path without quotes
+MAX_PATHS = 24  # possible paths of one marker
 
 
 class AttachmentState(Enum):
@@ -92,7 +107,7 @@ NOT_THERE = (AttachmentTrigger.MISSING, AttachmentTrigger.FORBIDDEN)  # with the
 class MediaMarker:
     """Media marker in a chat text: a token of the media registry, or an absolute path of the host.
 
-    A path without quotes may end at any blank: `shorter` has the other possible paths, longest first.
+    A path without quotes may end at any blank or mark: `shorter` has the other possible paths, longest first.
     """
 
     token: str | None = None
@@ -104,7 +119,9 @@ class MediaMarker:
         """The relay's paths to try in this order until one exists."""
         if self.token is not None:
             return (f"/media/{self.token}",)
-        return tuple(f"/media/by-path?path={quote(path, safe='')}" for path in (self.path or "", *self.shorter))
+        return tuple(
+            f"/media/by-path?path={quote(path, safe='', errors='replace')}" for path in (self.path or "", *self.shorter)
+        )
 
 
 def find_markers(text: str) -> list[MediaMarker]:
@@ -196,9 +213,18 @@ def _marker(match: re.Match[str]) -> MediaMarker:
     if match["words"] is None:
         return MediaMarker(match["token"], match["quoted"])
     words = match["words"].strip()
-    ends = [*(blank.start() for blank in re.finditer(r"\s+", words)), len(words)]
-    path, *shorter = (words[:end] for end in reversed(ends[:MAX_PATH_WORDS]))
+    ends = [end for end in _PATH_END.finditer(words) if end.start() > 1]
+    blanks = [end.start() for end in ends if end["blank"]][MAX_PATH_WORDS - 1 :]
+    last = blanks[0] if blanks else len(words)
+    possible = dict.fromkeys(words[: end.start()].rstrip() for end in ends if end.start() < last)
+    longest_first = [words[:last], *reversed([*possible][: MAX_PATHS - 1])]
+    path, *shorter = [*dict.fromkeys([*longest_first, *map(_unescaped, longest_first)])][:MAX_PATHS]
     return MediaMarker(path=path, shorter=tuple(shorter))
+
+
+def _unescaped(path: str) -> str:
+    """Return a path without the escapes of Markdown, HTML and URLs, which some models write."""
+    return unquote(unescape(_ESCAPE.sub(r"\1", path)))
 
 
 def _trigger(status: int | None, size: int, most: int) -> AttachmentTrigger:

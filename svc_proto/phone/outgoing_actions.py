@@ -16,6 +16,7 @@ from typing import TypeAlias
 from attrs import frozen
 
 from svc_proto.basics.brand import BRANDS
+from svc_proto.basics.content_types import content_type_of
 from svc_proto.phone.arguments import CommandArguments, scalar_text
 from svc_proto.phone.command_refused import CommandRefused
 
@@ -32,19 +33,6 @@ __all__ = [
     "parse_sms_action",
 ]
 
-UNKNOWN_TYPE = "application/octet-stream"
-CONTENT_TYPES = {
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "gif": "image/gif",
-    "webp": "image/webp",
-    "mp4": "video/mp4",
-    "mp3": "audio/mpeg",
-    "wav": "audio/wav",
-    "pdf": "application/pdf",
-    "txt": "text/plain",
-}
 SMS_SCHEMA = {"to": "string, required", "body": "string, required"}
 _SCHEMES = tuple(brand.scheme for brand in BRANDS.values())
 _TOKEN = re.compile(r"[A-Za-z0-9_.~-]{1,512}")
@@ -213,8 +201,7 @@ def _from_path(path: str) -> str:
 
 
 def _typed(reference: str, content_type: str | None = None, file_name: str | None = None) -> OutgoingFile:
-    ending = (file_name or reference).rpartition(".")[2].lower()
-    return OutgoingFile(reference, content_type or CONTENT_TYPES.get(ending, UNKNOWN_TYPE))
+    return OutgoingFile(reference, content_type or content_type_of(file_name or reference))
 
 
 def _line(label: str, value: str) -> str:

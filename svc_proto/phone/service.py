@@ -31,6 +31,7 @@ from enum import Enum
 
 from attrs import field, frozen
 
+from svc_proto.basics.brand import BRANDS, SVC
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.commands import Compute, Level, Notify, Ready
@@ -329,6 +330,7 @@ class Phone:
             "client_surface": "android",
             "device_form_factor": "phone",
             "supports": {"typed_stream_events": True, "event_schema_version": 1},
+            "names": next((name for name, brand in BRANDS.items() if brand.scheme == self.config.scheme), SVC.name),
         }
         if self.token is not None:
             payload["session_token"] = self.token

@@ -88,7 +88,6 @@ def mint_invite(
         relay_address(config, lan),
     )
     payload = build_payload(
-        brand=config.brand,
         host=host,
         port=port,
         key=key,

@@ -261,6 +261,21 @@ class Relay:
         # Last, so that requests are refused before they fail for a lost phone.
         self.drop_lapsed_phones(self.clients_of(session))
 
+    def name_changed(self, session: PairedSession) -> None:
+        """Register the phones of a session under its new name."""
+        for client in self.clients_of(session):
+            phone = self.phones.find_by_socket(client.number)
+            if phone is not None and phone.name != session.device_name:
+                self._register_phone(client, session)
+        self.changes.notify(DEVICES)
+
+    def end_earlier_sessions(self, session: PairedSession) -> Flow[None]:
+        """Revoke the other sessions of a device that has paired again: their tokens are of no use to it."""
+        for earlier in self.sessions.of_device(session.device_id, self.engine.now):
+            if earlier is not session and earlier.created_at <= session.created_at:
+                yield from self.revoke(earlier, "the device has paired again")
+        yield from self.coordinator.flush_best_effort()
+
     def revoke(self, session: PairedSession, reason: str) -> Flow[str | None]:
         """End a session and all that depends on it; return a warning if the store could not delete it."""
         if self.close_connections(session, reason):
@@ -382,8 +397,11 @@ class Relay:
 
     def phone_reported(self, client: ClientConnection, session: PairedSession, payload: Mapping[str, object]) -> None:
         """Record the phone's `bridge.status`."""
-        if self.phones.find_by_socket(client.number) is None:
-            self._register_phone(client, session)
+        if (
+            self.phones.find_by_socket(client.number) is None
+            and self.phones.find_by_device_id(session.device_id) is None
+        ):
+            self._register_phone(client, session)  # never in the place of another open socket
         if self.phones.status(client.number, payload, self.engine.now):
             self.coordinator.phone_status_changed(client.number)
 

@@ -135,6 +135,7 @@ class VoiceSession:
         self.voice = voice = family.voice
         self.engine = engine = voice.engine
         self.principal = principal
+        self.brand = principal.brand or voice.config.brand  # of the client, else the server's
         self.chosen = chosen
         self.family = family
         self.id = _secret(engine.entropy(18))  # 24 characters

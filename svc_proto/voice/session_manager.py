@@ -115,7 +115,7 @@ class VoiceSessionManager:
             **session.settings_choice(),
             "sample_rate": chosen.sample_rate,
             "event_log_path": session.log.path,
-            "protocol": f"{self.voice.config.brand.name}.{self.name}.v0",
+            "protocol": f"{session.brand.name}.{self.name}.v0",
             **chosen.scope.fields(),
             "config_path": chosen.scope.config_path,
             **about,

@@ -154,7 +154,7 @@ class OutputMode(SpeechMode):
             message,
             provider=chosen.provider,
             fallback_enabled=chosen.fallback_enabled,
-            fallback_provider=f"legacy_{session.voice.config.brand.name}_tts",
+            fallback_provider=f"legacy_{session.brand.name}_tts",
         )
 
 
@@ -196,7 +196,7 @@ class LabMode(SpeechMode):
         request = self.wanted(message, message_text)
         self.start(message, "conversation", text_chars=len(message_text), input_audio_bytes=self._heard)
         if message.get("tool_scaffold") is True:
-            name = f"{self.session.voice.config.brand.name}_run_task"
+            name = f"{self.session.brand.name}_run_task"
             self.session.emit("voice.tool.requested", name=name, arguments={"input_audio_bytes": self._heard})
             self.session.emit("voice.tool.completed", name=name, result="scaffold-only")
         self.speak(request)

@@ -8,7 +8,16 @@ from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlsplit
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.fast_frozen import fast_frozen
 
-__all__ = ["Url", "decode_segment", "encode_segment", "parse_query", "parse_query_list", "parse_url", "split_target"]
+__all__ = [
+    "Url",
+    "decode_segment",
+    "encode_segment",
+    "parse_query",
+    "parse_query_list",
+    "parse_query_path",
+    "parse_url",
+    "split_target",
+]
 
 DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 SECURE = ("https", "wss")
@@ -85,6 +94,15 @@ def parse_query(query: str) -> dict[str, str]:
     for name, value in parse_query_list(query):
         parameters.setdefault(name, value)
     return parameters
+
+
+def parse_query_path(query: str, name: str) -> str:
+    """Return a parameter that is a path on this host, empty if absent; of a repeated name the first value.
+
+    A path is bytes: those that are not UTF-8 become lone surrogates, as `os.fsdecode` makes them (PEP 383).
+    """
+    pairs = parse_qsl(query.replace("%00", REPLACEMENT), keep_blank_values=True, errors="surrogateescape")
+    return next((value for key, value in pairs if key == name), "")
 
 
 def parse_url(url: str) -> Url:

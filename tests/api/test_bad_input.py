@@ -220,7 +220,7 @@ def test_invalid_content_lengths_are_refused(book: ApiHarness, path: str, length
     assert answer.json["error"]["code"] == "invalid_content_length"  # the path of an unreadable head is not parsed
 
 
-@pytest.mark.parametrize("path", ["/", "/nowhere", "/v1", "/api/sessions/", "/api/sessions/x/y", "/api/skills/x/y"])
+@pytest.mark.parametrize("path", ["/", "/nowhere", "/v1", "/api/sessions/x/y/", "/api/sessions/x/y", "/api/skills/x/y"])
 def test_unknown_paths(book: ApiHarness, path: str) -> None:
     answer = book.request("GET", path, key="")
     assert answer.status == 404

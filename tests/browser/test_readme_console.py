@@ -86,13 +86,9 @@ class Walk:
         line = self.next(beginning)
         return shown_in(self.shell.run(line.typed), line)
 
-    def start(self, *, first: bool) -> str:
-        """Start the servers in the first terminal and return the screen; the first one prompts for the app."""
+    def start(self) -> str:
+        """Start the servers in the first terminal and return the screen."""
         self.servers.type(self.next(UP).typed)
-        if first:
-            self.servers.until(r"Which app is to scan the QR\?")
-            self.servers.until("1 or 2")
-            self.servers.type("")
         shown = self.servers.until(rf"(?s)^.*(?:Ctrl-C stops\.[^\r\n]*|{PROMPT.pattern})")[0].replace("\r\n", "\n")
         assert "Ctrl-C stops." in shown, shown  # else the servers have ended
         screen = shown[shown.index("The QR needs a terminal of") :]
@@ -130,7 +126,7 @@ def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
 @pytest.mark.timeout(900 if FRESH else 300)
 def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None:
     # A phone that pairs by itself.
-    screen = walk.start(first=True)
+    screen = walk.start()
     (board,) = re.findall(r"\nDashboard  (http://127\.0\.0\.1:\d+)\n", screen)
     walk.activate()
     walk.device.type(walk.next("svc phone").typed)
@@ -143,12 +139,12 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None
     assert walk.run(DOWN) == "Stopped: relay, api, dashboard, phone.\n"
     assert walk.device.end()[0] == 0
     assert walk.servers.end()[0] == 0
-    assert "\nModel      llama3.2\n" in walk.start(first=False)
+    assert "\nModel      llama3.2\n" in walk.start()
     assert "\nModel      llama3.2\n" in walk.run("svc status")
 
     # A QR, the log, a backup, and other clients.
     walk.device.type(walk.next("svc pair --only").typed)
-    walk.device.until("hermes-relay://pair")
+    walk.device.until("svc-relay://pair")
     walk.device.until("It is for the Hermes-Relay app for Android")
     walk.device.interrupt()
     walk.shell.type(walk.next("svc logs -f").typed)
@@ -171,7 +167,7 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None
     made = walk.next("svc pair")
     walk.device.type(made.typed)
     walk.here["20OXFL"] = walk.device.until(r"Code      (\w{6})")[1]
-    walk.device.until("hermes-relay://pair")
+    walk.device.until("svc-relay://pair")
     walk.device.until("It is for the Hermes-Relay app for Android")
     (grants,) = re.findall(r"^  Grants    .*", walk.run("svc-relay pair"), re.MULTILINE)
     assert grants in TEXT  # granted by the code of the block before

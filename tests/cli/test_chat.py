@@ -99,6 +99,22 @@ def test_local_chat_has_operator_headers(url: str, shown: object) -> None:
     assert (fields, made.headers.get(b"x-svc-operator")) == (shown, None)
 
 
+@pytest.mark.parametrize(
+    ("name", "args", "doing"),
+    [
+        ("phone_call", {"number": "1"}, ["waiting for a yes on the phone"]),
+        ("phone_send_sms", {"device": "Pixel 8"}, ["waiting for a yes on Pixel 8"]),
+        ("phone_share_media", None, ["waiting for a yes on the phone"]),
+        ("phone_screen", {}, []),
+    ],
+)
+def test_the_user_reads_that_the_phone_asks(name: str, args: object, doing: list[str]) -> None:
+    there = world(stream(("tool.started", {"tool_name": name, "args": args}), ("run.completed", {"completed": True})))
+    there.run()
+    told = [str(news.fields["text"]) for news in there.told if news.event == "doing"]
+    assert [text for text in told if text.startswith("waiting")] == doing
+
+
 def test_raw() -> None:
     there = world(order=ChatRequest(message="x", session="s 9", raw=True))
     assert there.run().session == "s 9"

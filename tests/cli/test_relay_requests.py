@@ -143,6 +143,7 @@ def test_rows_of_notifications() -> None:
 @pytest.mark.parametrize(
     ("text", "path"),
     [
+        ("/tmp/caf\udce9", "/media/by-path?path=%2Ftmp%2Fcaf%E9"),  # a name that is no UTF-8
         ("k3yKk3yKk3yKk3yKk3yKk3", "/media/k3yKk3yKk3yKk3yKk3yKk3"),
         (" MEDIA:svc-relay://abcdefgh ", "/media/abcdefgh"),
         ("MEDIA:hermes-relay://abcdefgh", "/media/abcdefgh"),

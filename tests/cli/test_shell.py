@@ -100,9 +100,7 @@ def test_a_session_at_a_terminal() -> None:
     assert Notify("raw", {}) in there.told
 
 
-@pytest.mark.parametrize(
-    ("reason", "status"), [("client kill", 0), ("pty closed", 1), ("server shutdown", 1), (None, 1)]
-)
+@pytest.mark.parametrize(("reason", "status"), [("client kill", 0), ("pty closed", 1), ("grant expired", 1), (None, 1)])
 def test_other_ends(reason: object, status: int) -> None:
     there = shell(ORDER, says(1, "detached", reason=reason))
     assert there.run() == ShellResult(status, f"[{reason or ''}]")
@@ -115,6 +113,16 @@ def test_the_status_of_the_shell(told: object, status: int) -> None:
     there = shell(ORDER, says(1, "detached", reason="eof", exit_status=told))
     note = f"[the shell has ended with status {status}]" if status else "[the shell has ended]"
     assert there.run() == ShellResult(status, note)
+
+
+@pytest.mark.parametrize("reason", ["server shutdown", "ws closed during flush"])
+def test_a_restart_of_the_relay_is_a_lost_connection(reason: str) -> None:
+    relay = Relay([terminal("attached")], None, [terminal("attached", reattach=True)])
+    there = shell(ORDER, says(1, "detached", reason=reason), drop(1.1), keys(8, b"ls"), over(9), relay=relay)
+    assert there.run() == ShellResult(0, "[the shell has ended]")
+    assert f"[connection lost: {reason}; trying again in 1 s]" in there.screen
+    assert len(said(there, "attach")) == 3
+    assert [each["data"] for each in said(there, "input")] == ["ls"]
 
 
 def test_detaching() -> None:
@@ -428,7 +436,8 @@ def test_exec(person: bool, shown: str, tmux: bool) -> None:
     there = shell(order, *outcome("NONCEE3.\n"), relay=relay)
     assert there.run() == ShellResult(3)
     assert there.screen == shown
-    assert said(there, "attach")[0]["shell"] == "/bin/sh"
+    attach = said(there, "attach")[0]
+    assert (attach["shell"], attach["login"]) == ("/bin/sh", False)
     typed, *answer = [each["data"] for each in said(there, "input")]
     assert ("tmux lock-client" in typed) is tmux
     assert answer == ([f"{nonce(there)}\n"] if tmux else [])  # once
@@ -514,7 +523,33 @@ def test_exec_without_an_end() -> None:
     assert there.screen == "hi\nmore"
 
 
-def test_exec_does_not_come_back() -> None:
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [("", "it printed nothing"), ("Welcome\r\n\x1b[1mStart? [y/N]\x1b[0m ", "its last output was 'Start? [y/N]'")],
+)
+def test_a_shell_that_does_not_start_the_command(output: str, words: str) -> None:
+    there = shell(EXEC, says(4, "output", data=output))
+    assert there.fails() == Exit(1, f"the shell on the relay's host has not started the command: {words}")
+    assert there.clock.now >= 14
+    assert said(there, "kill") == [{"session_name": "exec-1"}]
+    ended = shell(EXEC, says(1, "output", data=output), over(2))
+    assert ended.fails() == Exit(1, f"the shell on the relay's host ended before the command: {words}")
+
+
+def test_a_started_command_may_be_silent() -> None:
+    last = [(at + 100, act) for at, act in outcome("NONCEE0.\n")[1:]]
+    slow = [says(9, "output", data="loading"), (18, begun(1)[1])]
+    assert shell(EXEC, *slow, *last).run() == ShellResult(0)
+
+
+@pytest.mark.parametrize("how", [drop(1), says(1, "detached", reason="server shutdown")])
+def test_exec_does_not_come_back(how: Step) -> None:
+    there = shell(EXEC, how)
+    assert "the connection was lost while the command ran" in there.fails().reason
+    assert len(said(there, "attach")) == 1
+
+
+def test_exec_names_the_loss() -> None:
     there = shell(EXEC, drop(1))
     assert there.fails() == Exit(1, "the connection was lost while the command ran: connection lost: reset")
 

@@ -52,7 +52,7 @@ def test_found(method: str, path: str, pattern: str, params: dict[str, str]) -> 
     assert (match.route.pattern, match.params) == (pattern, params)
 
 
-@pytest.mark.parametrize("path", ["", "*", "/", "/b", "/a/", "/a/1/2", "/q/c/z", "/%61", "//b/z"])
+@pytest.mark.parametrize("path", ["", "*", "/", "/b", "/a/1/2", "/q/c/z", "/%61", "//b/z"])
 def test_not_found(path: str) -> None:
     with pytest.raises(Refused) as refused:
         TABLE.match("GET", path)
@@ -113,6 +113,17 @@ def test_options_of_the_whole_server() -> None:
     assert (found.access, params) == (ToyAccess.OPEN, {})
     said = found.handler(Request("OPTIONS", "*", "", Headers(), PEER, secure=False, params={}))
     assert said == Response(204, Headers([(b"allow", b"GET,HEAD,OPTIONS,PUT")]))
+
+
+def test_slashes_at_the_end_do_not_count() -> None:
+    router = Router([route("GET", "/ws"), route("GET", "/"), route("GET", "/a/"), route("GET", "/{x}/c")])
+    for path, pattern in (("/ws/", "/ws"), ("/ws//", "/ws"), ("/a/", "/a/"), ("/", "/"), ("/1/c/", "/{x}/c")):
+        assert router.match("GET", path).route.pattern == pattern
+    for path in ("/none/", "/a", "/1//"):
+        with pytest.raises(Refused, match="nothing at this path"):
+            router.match("GET", path)
+    with pytest.raises(Refused, match="takes GET"):
+        router.match("POST", "/ws/")
 
 
 def test_late_routes_are_built_on_demand() -> None:

@@ -24,14 +24,43 @@ NOW = 1_800_000_000.0
 def test_the_newest_hundred_newest_first() -> None:
     buffer = NotificationBuffer()
     for number in range(130):
-        assert buffer.post({"key": number, "text": None})
+        assert buffer.post("1", {"key": number, "text": None})
     assert [entry["key"] for entry in buffer.recent(3)] == [129, 128, 127]
     assert len(buffer.recent(1000)) == 100
 
 
+@pytest.mark.parametrize(
+    ("renewed", "replaced"),
+    [
+        ({"package_name": "p", "key": "k"}, True),
+        ({"package_name": "p", "key": "other"}, False),
+        ({"package_name": "other", "key": "k"}, False),
+        ({"package_name": "p", "key": ""}, False),
+        ({"package_name": "p"}, False),
+        ({"key": "k"}, False),
+        ({"package_name": "p", "key": 1}, False),
+    ],
+)
+def test_a_renewed_notification_replaces_the_one_with_its_key(renewed: dict[str, object], replaced: bool) -> None:
+    buffer, first = NotificationBuffer(), {"package_name": "p", "key": "k", "text": "1 %"}
+    message = {"package_name": "chat", "key": "m"}
+    for source, payload in (("1", first), ("1", message), ("2", first), ("1", {**renewed, "text": "2 %"})):
+        assert buffer.post(source, payload)
+    rest = [first, message] if replaced else [first, message, first]
+    assert buffer.recent(9) == [{**renewed, "text": "2 %"}, *rest]
+
+
+def test_renewals_push_no_message_out() -> None:
+    buffer, message = NotificationBuffer(), {"package_name": "chat", "key": "m"}
+    assert buffer.post("1", message)
+    for number in range(120):
+        assert buffer.post("1", {"package_name": "store", "key": "d", "text": number})
+    assert buffer.recent(20) == [{"package_name": "store", "key": "d", "text": 119}, message]
+
+
 def test_huge_notification_is_dropped() -> None:
     buffer = NotificationBuffer()
-    assert not buffer.post({"text": "x" * 17_000})
+    assert not buffer.post("1", {"text": "x" * 17_000})
     assert buffer.recent(10) == []
 
 
@@ -89,11 +118,13 @@ class NotificationsAgainstAModel(RuleBasedStateMachine):
         self.buffer = NotificationBuffer()
         self.kept: list[dict[str, object]] = []
 
-    @rule(key=st.integers(0, 3), text=st.none() | st.text(max_size=5))
-    def post(self, key: int, text: str | None) -> None:
-        # Wire core 7.2: "as received … no de-duplication".
-        payload: dict[str, object] = {"key": key, "text": text}
-        assert self.buffer.post(payload)
+    @rule(key=st.sampled_from([0, "a", "b", ""]), text=st.none() | st.text(max_size=5))
+    def post(self, key: int | str, text: str | None) -> None:
+        # Wire core 7.2: "as received"; a text is a key.
+        payload: dict[str, object] = {"key": key, "package_name": "p", "text": text}
+        assert self.buffer.post("1", payload)
+        if isinstance(key, str) and key:
+            self.kept = [each for each in self.kept if each.get("key") != key]
         self.kept.append(dict(payload))
         payload["key"] = "changed later"
 
@@ -101,7 +132,7 @@ class NotificationsAgainstAModel(RuleBasedStateMachine):
     def post_a_long_one(self, beyond: int) -> None:
         frame = len(dumps({"text": ""}))
         payload = {"text": "x" * (MAX_NOTIFICATION - frame + beyond)}
-        assert self.buffer.post(payload) is (beyond <= 0)
+        assert self.buffer.post("1", payload) is (beyond <= 0)
         if beyond <= 0:
             self.kept.append(dict(payload))
 

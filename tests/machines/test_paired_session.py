@@ -9,6 +9,7 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.paired_session import (
+    MAX_DEVICE_TEXT,
     SESSION_TABLE,
     DeviceInfo,
     PairedSession,
@@ -16,6 +17,7 @@ from svc_proto.machines.paired_session import (
     SessionState,
     SessionTrigger,
     parse_device,
+    parse_new_name,
     parse_patch,
 )
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
@@ -188,6 +190,26 @@ def test_parsing_a_patch() -> None:
     assert parse_patch({"ttl_seconds": 60.0, "grants": {"chat": 0}}) == (60.0, {"chat": 0.0})
     assert parse_patch({"ttl_seconds": None, "grants": {}}) == (None, {})
     assert parse_patch({"grants": {"terminal": False}}) == (None, {"terminal": None})
+    assert parse_patch({"device_name": "Kitchen"}) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ({}, None),
+        ({"device_name": None}, None),
+        ({"device_name": " Phone  of\nAda \u202e"}, "Phone of Ada"),
+        ({"device_name": "\u6f22\u5b57"}, "\u6f22\u5b57"),
+    ],
+)
+def test_parsing_a_new_name(body: object, name: str | None) -> None:
+    assert parse_new_name(body) == name
+
+
+@pytest.mark.parametrize("name", ["", " \n", "x" * (MAX_DEVICE_TEXT + 1), 7])
+def test_a_bad_name_is_refused(name: object) -> None:
+    with pytest.raises(Refused, match="device_name"):
+        parse_new_name({"device_name": name})
 
 
 @pytest.mark.parametrize(

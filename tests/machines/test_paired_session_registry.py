@@ -186,6 +186,26 @@ def test_revoked_session_is_removed() -> None:
         sessions.patch(session, at(1), ttl=5.0, grants=None)
 
 
+def test_sessions_of_a_device() -> None:
+    sessions = PairedSessionRegistry()
+    entropy = source()
+    for number, device in enumerate(("a", "b", "a", "unknown", "None", "")):
+        sessions.create(at(number), entropy, ttl=100.0 if number else 2.0, device=DeviceInfo(id=device))
+    assert [each.created_at for each in sessions.of_device("a", at(1))] == [WALL, WALL + 2]
+    assert [each.created_at for each in sessions.of_device("a", at(9))] == [WALL + 2]
+    for nothing in ("unknown", "None", "", " NULL ", "c"):
+        assert sessions.of_device(nothing, at(9)) == []
+
+
+def test_a_session_is_renamed_while_it_is_active() -> None:
+    sessions = PairedSessionRegistry()
+    session = sessions.create(at(0), source(), ttl=100.0)[1]
+    sessions.rename(session, "Kitchen", at(1))
+    assert (session.device_name, session.to_record()["device_name"]) == ("Kitchen", "Kitchen")
+    with pytest.raises(LocalProtocolError):
+        sessions.rename(session, "late", at(100))
+
+
 def test_an_expired_session_cannot_be_revoked_or_patched() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source(), ttl=100.0)[1]

@@ -146,6 +146,7 @@ def test_null_counts_as_absent() -> None:
         ({"code": "bad", "endpoints": {}}, "endpoints"),
         ({"code": "bad", "carries_key": 1}, "carries_key"),
         ({"code": "bad", "own_key": "yes"}, "own_key"),
+        ({"code": "bad", "keep_earlier": 1}, "keep_earlier"),
         ({"code": "bad", "endpoints": [0] * (MAX_ENDPOINTS + 1)}, "endpoints"),
         ({"code": "bad"}, "code"),
     ],
@@ -154,6 +155,13 @@ def test_a_bad_registration_is_refused_in_order(body: object, field: str) -> Non
     with pytest.raises(Refused) as caught:
         parse_registration(body, with_endpoints=True)
     assert (caught.value.status, caught.value.code, caught.value.extra) == (400, "invalid_field", {"field": field})
+
+
+def test_keep_earlier_is_for_the_operator_only() -> None:
+    meta = parse_meta({"keep_earlier": True}, with_endpoints=False)
+    assert meta == PairingMeta(keep_earlier=True)
+    assert merge_terms(meta, parse_requested_terms({})).keep_earlier
+    assert not merge_terms(PairingMeta(), parse_requested_terms({"keep_earlier": True})).keep_earlier
 
 
 def test_carries_key_member() -> None:

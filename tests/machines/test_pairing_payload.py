@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.basics.brand import HERMES, SVC, Brand
+from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.machines.pairing_payload import (
@@ -35,11 +35,10 @@ VECTOR: dict[str, object] = {
 }
 
 
-def build(brand: Brand = SVC, relay: RelayBlock | None = None, **more: object) -> dict[str, object]:
+def build(relay: RelayBlock | None = None, **more: object) -> dict[str, object]:
     endpoints = more.get("endpoints")
     dashboard_url = more.get("dashboard_url")
     return build_payload(
-        brand=brand,
         host="192.0.2.10",
         port=8642,
         key="",
@@ -58,8 +57,8 @@ def test_the_vectors_of_the_wire_document() -> None:
 
 def test_built_payload_has_the_signature_of_the_vector() -> None:
     payload = build(relay=RelayBlock(url="ws://192.0.2.10:8767", code="Q7M2ZK", ttl_seconds=0.0))
-    assert payload == VECTOR
-    assert verify_payload({**payload, "sig": "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="}, KEY)
+    assert payload == {**VECTOR, "hermes": VECTOR["svc"]}
+    assert verify_payload({**VECTOR, "sig": "LSGEsXzp3b8hM8c7dXAxllx6+uq7amvJovZ2GPk2QAI="}, KEY)
 
 
 def test_members_in_the_order_of_the_table() -> None:
@@ -70,7 +69,7 @@ def test_members_in_the_order_of_the_table() -> None:
     payload = build(relay=block, endpoints=[{"role": "лан"}], dashboard_url="http://192.0.2.10:9119")
     text = encode_payload({"sig": "x", **payload})
     assert text == (
-        '{"svc":3,"host":"192.0.2.10","port":8642,"key":"","tls":false,'
+        '{"svc":3,"hermes":3,"host":"192.0.2.10","port":8642,"key":"","tls":false,'
         '"relay":{"url":"ws://192.0.2.10:8767","code":"Q7M2ZK","ttl_seconds":604800,'
         '"grants":{"bridge":3600,"chat":1},"transport_hint":"ws"},'
         '"endpoints":[{"role":"\\u043b\\u0430\\u043d"}],"dashboard_url":"http://192.0.2.10:9119","sig":"x"}'
@@ -95,11 +94,10 @@ def test_the_version(block: RelayBlock | None, endpoints: list[object] | None, v
     assert ("relay" in payload, "endpoints" in payload) == (block is not None, bool(endpoints))
 
 
-def test_the_original_brand_writes_both_versions() -> None:
-    payload = build(HERMES)
+def test_both_versions_are_written_for_every_client() -> None:
+    payload = build()
     assert list(payload)[:3] == ["svc", "hermes", "host"]
     assert (payload["svc"], payload["hermes"]) == (1, 1)
-    assert list(build(SVC))[:2] == ["svc", "host"]
 
 
 def test_signing_and_verifying() -> None:
@@ -164,6 +162,54 @@ def test_the_sample_has_letters_of_both_alphabets() -> None:
 )
 def test_every_form_of_an_invite(invite: str) -> None:
     assert parse_invite(invite) == PAYLOAD
+
+
+def wrapped(text: str, width: int, separator: str) -> str:
+    return separator.join(text[place : place + width] for place in range(0, len(text), width))
+
+
+URL = f"svc-relay://pair?payload={BARE}"
+
+
+@pytest.mark.parametrize("width", [20, 40, len(URL) - 3])
+@pytest.mark.parametrize(
+    "separator",
+    [
+        "\n",
+        "\r\n",
+        "\n  ",
+        "\n\t",
+        " ",
+        "\n\xa0",
+        "=\n",
+        "=\r\n",
+        "\n> ",
+        "\n\n",
+        " |\n| ",
+        " \u2502\n\u2502 ",
+        "\\\n",
+        "\u2028",
+    ],
+)
+def test_a_wrapped_invite(width: int, separator: str) -> None:
+    for text in (URL, URL.replace("=", "=3D"), f"Please use {URL}", f"{URL} today, before noon", f"<{URL}> now", BARE):
+        assert parse_invite(wrapped(text, width, separator)) == PAYLOAD
+
+
+def test_wrapped_json_and_invisible_characters() -> None:
+    compact = JSON_TEXT.replace(" ", "")
+    for separator in ("\n", "\n  ", "\r\n> "):
+        assert parse_invite(wrapped(compact, 30, separator)) == json.loads(compact)
+    for sign in "\u200b\u200d\u2060\ufeff\xad\u200e\x00\x7f":
+        assert parse_invite(f"{sign}{URL[:10]}{sign}{URL[10:40]}{sign}{URL[40:]}{sign}") == PAYLOAD
+
+
+def test_an_invite_in_more_lines_than_are_tried_one_by_one() -> None:
+    payload = {"svc": 1, "host": "h" * 300}
+    url = pairing_url(SVC, json.dumps(payload))
+    assert parse_invite(wrapped(url, 1, "\n")) == payload
+    with pytest.raises(Refused):
+        parse_invite(wrapped(url[:-20], 1, "\n"))
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_changes_are_polled_without_notifications() -> None:
         stops = [each.watch(partial(told.append, each.name)) for each in watched if each.watch]
         yield from sleep(engine, 5.0)
         assert told == []
-        assert world.relay.notifications.post({"title": "Mail"})
+        assert world.relay.notifications.post("1", {"title": "Mail"})
         yield from sleep(engine, 5.0)
         assert told == ["notifications"]
         for stop in stops:

@@ -43,6 +43,7 @@ IDENTITY: dict[str, object] = {
     "client_surface": "android",
     "device_form_factor": "phone",
     "supports": {"typed_stream_events": True, "event_schema_version": 1},
+    "names": "svc",
 }
 
 
@@ -127,6 +128,11 @@ def test_status_bug_is_logged_and_the_next_status_follows() -> None:
 )
 def test_credentials(config: dict[str, Any], credentials: dict[str, object]) -> None:
     assert PhoneHarness(**config).opened() == SentEnvelope("system", "auth", {**IDENTITY, **credentials})
+
+
+@pytest.mark.parametrize(("scheme", "names"), [("hermes-relay", "hermes"), ("svc-relay", "svc"), ("other", "svc")])
+def test_the_phone_names_its_brand(scheme: str, names: str) -> None:
+    assert PhoneHarness(token="T", scheme=scheme).opened().payload["names"] == names
 
 
 def test_token_replaces_the_code_after_pairing() -> None:

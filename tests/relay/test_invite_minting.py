@@ -41,7 +41,7 @@ def test_the_whole_answer() -> None:
     code = minted["code"]
     qr_text = minted["qr_payload"]
     assert qr_text.startswith(
-        '{"svc":1,"host":"192.0.2.10","port":8642,"key":"","tls":false,'
+        '{"svc":1,"hermes":1,"host":"192.0.2.10","port":8642,"key":"","tls":false,'
         f'"relay":{{"url":"ws://192.0.2.10:8767","code":"{code}"}},"sig":"'
     )
     assert verify_payload(payload(minted), SECRET)
@@ -94,6 +94,7 @@ def test_everything_may_be_given() -> None:
     read.pop("sig")
     assert read == {
         "svc": 3,
+        "hermes": 3,
         "host": "box.example",
         "port": 9000,
         "key": "given",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.basics.brand import SVC
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Compute
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
@@ -98,6 +99,33 @@ def test_key_expires_with_the_session(beside: Beside) -> None:
     assert beside.takes(key)  # extended together with the session
     beside.book.after(1.0)
     assert not beside.takes(key)
+
+
+@pytest.mark.parametrize(
+    ("device", "names"),
+    [({"supports": {"event_schema_version": 1}}, "hermes"), ({"names": "svc"}, "svc"), ({}, "svc")],
+)
+def test_the_names_of_a_key_are_those_of_its_client(beside: Beside, device: dict[str, object], names: str) -> None:
+    code, key = beside.mint()
+    phone = beside.book.websocket(peer=REMOTE)
+    token = phone.auth(pairing_code=code, **device)["payload"]["session_token"]
+    session = beside.keys.sessions.find_by_api_key(sha256_hex(key))
+    assert session is not None
+    assert (session.brand or SVC).name == names
+    headers = [(b"authorization", b"Bearer " + token.encode("ascii"))]
+    shown = beside.book.request("GET", "/voice/output/config", headers=headers, peer=REMOTE)
+    assert shown.json["protocol"] == f"{names}.voice.output.v0"
+
+
+def test_an_updated_client_changes_the_names(beside: Beside) -> None:
+    code, key = beside.mint()
+    token = beside.pair(code)
+    session = beside.keys.sessions.find_by_api_key(sha256_hex(key))
+    assert session is not None
+    assert session.brand is None
+    for more, names in (({"names": "hermes"}, "hermes"), ({}, "hermes"), ({"names": "svc"}, "svc")):
+        assert beside.book.websocket(peer=REMOTE).auth(session_token=token, **more)["type"] == "auth.ok"
+        assert session.names == names
 
 
 def test_neither_log_nor_store_has_the_key(beside: Beside) -> None:

@@ -149,7 +149,9 @@ def test_routes_are_unique() -> None:
 # --- properties of every route --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/nope", "/health/", "/sessions/a/b", "/pairing/other", "/media/", "/%", "/a%zz"])
+@pytest.mark.parametrize(
+    "path", ["/nope", "/health/x", "/sessions/a/b", "/pairing/other", "/media/a/b/", "/%", "/a%zz"]
+)
 def test_an_unknown_path(path: str) -> None:
     answer = RelayHarness().request("GET", path, peer=REMOTE)
     assert answer.status == (400 if "%" in path else 404)

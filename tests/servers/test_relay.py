@@ -225,7 +225,7 @@ def test_a_home_that_is_not_writable(failing: Failing, monkeypatch: pytest.Monke
     monkeypatch.setattr("servers.launch.os.access", lambda path, mode: False)  # root may write anywhere
     code, line = failing(main, "--host", "127.0.0.1", "--port", "0")
     assert code == 2
-    assert line.endswith("not writable")
+    assert line.endswith("not writable; SVC_HOME names another folder")
 
 
 def test_a_loop_that_is_not_installed(failing: Failing, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,10 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 
-import click
 import pytest
 from attrs import evolve
 
-from servers import ask_brand as asking
-from servers.ask_brand import ask_brand
 from servers.start_screen import LOCAL_API_NOTE, StartScreen
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Notify
@@ -61,12 +56,10 @@ def test_a_usual_terminal_is_too_small_for_the_qr_and_shows_all_the_rest(
     assert lines[1].endswith('See it by "Pair new device" at http://127.0.0.1:9119, or svc pair --png.')
     assert lines[2] == "It is for the Hermes-Relay app for Android."
     assert lines[4:] == [
-        "Code       ABC123  works once, within 10 minutes",
-        "Devices    2 paired",
-        "Model      built-in; SVC_MODEL_BASE_URL and SVC_MODEL name one",
-        "Relay      ws://192.0.2.2:8767",
-        "API        http://192.0.2.2:8642",
+        "Code       ABC123  works once, within 10 minutes; 2 paired",
+        "Phones     ws://192.0.2.2:8767  http://192.0.2.2:8642",
         "Dashboard  http://127.0.0.1:9119",
+        "Model      built-in (SVC_MODEL_BASE_URL names another)",
         "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc phone",
     ]
 
@@ -77,9 +70,9 @@ def test_a_large_terminal_shows_the_qr_first(
     lines = shown(monkeypatch, capsys, evolve(SCREEN, brand=SVC, dashboard=None, model=None), (100, 60))
     assert len(lines) <= 60
     assert "\u2588" in lines[2]
-    (scan,) = [place for place, line in enumerate(lines) if line.startswith("Scan the QR with an app that knows")]
+    (scan,) = [place for place, line in enumerate(lines) if line.startswith("Scan the QR with")]
     names = [line.split()[0] for line in lines[scan + 2 :]]
-    assert names == ["Code", "Devices", "Relay", "Ctrl-C"]
+    assert names == ["Code", "Phones", "Ctrl-C"]
 
 
 @pytest.mark.parametrize("why", ["it answered 403", "unreachable"])
@@ -88,39 +81,3 @@ def test_no_invite(capsys: pytest.CaptureFixture[str], why: str) -> None:
     out, err = capsys.readouterr()
     assert out == ""
     assert err == f"No pairing code: the relay could not be asked ({why}).\n"
-
-
-# --- which app ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SVC_HOME", str(tmp_path))
-    monkeypatch.delenv("SVC_BRAND", raising=False)
-    for stream in (sys.stdin, sys.stdout):
-        monkeypatch.setattr(stream, "isatty", lambda: True)
-    return tmp_path
-
-
-@pytest.mark.parametrize(("answer", "brand"), [("1", "hermes"), ("2", "svc")])
-def test_the_brand_is_prompted_for_once(home: Path, monkeypatch: pytest.MonkeyPatch, answer: str, brand: str) -> None:
-    (home / ".env").write_text("OTHER=1\n")
-    asked: list[str] = []
-
-    def prompt(text: str, **more: object) -> str:
-        asked.append(text)
-        return answer
-
-    monkeypatch.setattr(click, "prompt", prompt)
-    ask_brand("svc")  # an option was given
-    assert asked == []
-    ask_brand(None)
-    ask_brand(None)
-    assert len(asked) == 1
-    assert (home / ".env").read_text() == f"OTHER=1\nSVC_BRAND={brand}\n"
-
-
-def test_no_prompt_without_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
-    asking.ask_brand(None)
-    assert not (home / ".env").exists()

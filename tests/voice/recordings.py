@@ -16,8 +16,21 @@ from svc_proto.basics.pcm import wav_head
 
 CLEAR_VOICE = "en-us+robosoft2"  # the voice that pocketsphinx recognizes best
 SENTENCE = "Turn off the lights in the living room."
-FORMATS = {".mp3": "mp3", ".m4a": "aac", ".webm": "libopus", ".ogg": "libopus", ".flac": "flac", ".aac": "aac"}
-CONTAINERS = {".m4a": "mp4", ".aac": "adts"}
+FORMATS = {
+    ".mp3": "mp3",
+    ".m4a": "aac",
+    ".webm": "libopus",
+    ".ogg": "libopus",
+    ".flac": "flac",
+    ".aac": "aac",
+    ".aiff": "pcm_s16be",
+    ".caf": "pcm_s16le",
+    ".w64": "pcm_s16le",
+    ".au": "pcm_s16be",
+    ".wma": "wmav2",
+    ".ts": "aac",
+}
+CONTAINERS = {".m4a": "mp4", ".aac": "adts", ".wma": "asf", ".ts": "mpegts"}
 
 needs_engines = pytest.mark.needs(
     "svc-relay[voice]",
@@ -38,15 +51,16 @@ def spoken(text: str = SENTENCE, voice: str = CLEAR_VOICE) -> bytes:
     return wav_head(len(pcm), 22_050) + pcm
 
 
-def container(suffix: str, wav: bytes) -> bytes:
-    """Return a WAV file converted to another format."""
+def container(suffix: str, wav: bytes, rate: int = 48_000) -> bytes:
+    """Return a WAV file converted to another format, at a rate in Hz."""
     import av
 
     out = BytesIO()
     with av.open(BytesIO(wav)) as source, av.open(out, "w", format=CONTAINERS.get(suffix, suffix[1:])) as target:
-        stream = target.add_stream(FORMATS[suffix], rate=48_000)
+        stream = target.add_stream(FORMATS[suffix], rate=rate)
         stream.layout = "mono"
-        resampler = av.AudioResampler(format=stream.format, layout="mono", rate=48_000)
+        stream.bit_rate = 64_000
+        resampler = av.AudioResampler(format=stream.format, layout="mono", rate=rate)
         for frame in source.decode(audio=0):
             for piece in resampler.resample(frame):
                 target.mux(stream.encode(piece))

@@ -13,6 +13,7 @@ from svc_proto.wire.urls import (
     encode_segment,
     parse_query,
     parse_query_list,
+    parse_query_path,
     parse_url,
     split_target,
 )
@@ -62,6 +63,8 @@ def test_bad_segments(segment: str) -> None:
 
 def test_query() -> None:
     assert parse_query("path=%2Ftmp%2Fa+b&x=&path=2&flag") == {"path": "/tmp/a b", "x": "", "flag": ""}
+    assert parse_query_path("a=1&path=/b%20c+d%E9%00&path=x", "path") == "/b c d\udce9\ufffd"
+    assert parse_query_path("a=1", "path") == parse_query_path("", "path") == ""
     assert parse_query_list("a=1&a=2") == [("a", "1"), ("a", "2")]
     assert parse_query("a=%ff%00") == {"a": "\ufffd\ufffd"}
 

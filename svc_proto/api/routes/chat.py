@@ -62,7 +62,7 @@ class _ChatRoutes:
         )
         return event_stream_response(
             subscriber,
-            session_headers(api.config.brand, session_id=turn_request.session_id, run_id=turn_request.run_id),
+            session_headers(api.brand_of(request), session_id=turn_request.session_id, run_id=turn_request.run_id),
         )
 
     def blocking(self, request: Request) -> Flow[Response | StreamedResponse]:
@@ -76,7 +76,7 @@ class _ChatRoutes:
         if refused is not None:
             raise refused
         body: dict[str, object] = {
-            "object": f"{api.config.brand.name}.session.chat.completion",
+            "object": f"{api.brand_of(request).name}.session.chat.completion",
             "session_id": turn_request.session_id,
             "run_id": turn_request.run_id,
             "message": {"id": run.message_id, "role": "assistant", "content": ended.content},
@@ -88,7 +88,9 @@ class _ChatRoutes:
         if ended.error is not None:
             body["error"] = ended.error
         return json_response(
-            200, body, session_headers(api.config.brand, session_id=turn_request.session_id, run_id=turn_request.run_id)
+            200,
+            body,
+            session_headers(api.brand_of(request), session_id=turn_request.session_id, run_id=turn_request.run_id),
         )
 
     def _build_turn_request(self, request: Request, *, streams: bool) -> Flow[TurnRequest]:

@@ -96,19 +96,19 @@ class _CompletionRoutes:
                     id=_completion_id(run),
                     created=_created(run),
                     model=turn_request.model,
-                    brand=api.config.brand,
+                    brand=api.brand_of(request),
                     usage=usage,
                     progress=find_branded_header(request.headers, TOOL_PROGRESS) in ("1", "true"),
                 )
             )
-            return event_stream_response(subscriber, self._fields(turn_request, scope))
+            return event_stream_response(subscriber, self._fields(request, turn_request, scope))
         keyed = self._keys.for_request(scope.key, fingerprint(body, FINGERPRINT, scope.session_id), api.engine)
         run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
         if not isinstance(run, Run):
             return run
         keyed.remember(run)
         ended = yield from run.wait_ended()
-        return self._answer(run, ended, self._fields(turn_request, scope))
+        return self._answer(request, run, ended, self._fields(request, turn_request, scope))
 
     def _scope(self, request: Request) -> _SessionScope:
         session_id = find_branded_header(request.headers, SESSION_ID)
@@ -122,7 +122,7 @@ class _CompletionRoutes:
         return _SessionScope(
             session_id=session_id,
             key=key.decode("latin-1"),
-            fields=branded_header(self._api.config.brand, SESSION_KEY, memory or ""),
+            fields=branded_header(self._api.brand_of(request), SESSION_KEY, memory or ""),
         )
 
     def _build_turn_request(
@@ -159,10 +159,10 @@ class _CompletionRoutes:
             stops_alone=True,
         )
 
-    def _fields(self, turn_request: TurnRequest, scope: _SessionScope) -> Fields:
-        return (*branded_header(self._api.config.brand, SESSION_ID, turn_request.session_id), *scope.fields)
+    def _fields(self, request: Request, turn_request: TurnRequest, scope: _SessionScope) -> Fields:
+        return (*branded_header(self._api.brand_of(request), SESSION_ID, turn_request.session_id), *scope.fields)
 
-    def _answer(self, run: Run, ended: TurnEnded, fields: Fields) -> Response:
+    def _answer(self, request: Request, run: Run, ended: TurnEnded, fields: Fields) -> Response:
         refused = incomplete_error(ended)
         if refused is not None:
             raise refused
@@ -181,7 +181,7 @@ class _CompletionRoutes:
             ],
             "usage": completion_usage(ended.usage),
         }
-        brand = self._api.config.brand
+        brand = self._api.brand_of(request)
         if not ended.completed:
             body[brand.name] = {
                 "completed": False,

@@ -81,7 +81,7 @@ class _ResponseRoutes:
         if not isinstance(run, Run):
             return run
         if run.attachment is not None:
-            return (yield from self._answer(run))
+            return (yield from self._answer(request, run))
         builder = self._builder(run)
         run.attachment = builder
 
@@ -96,10 +96,10 @@ class _ResponseRoutes:
             subscriber = run.subscribe(ResponseProjection(self._builder(run)))
             return event_stream_response(
                 subscriber,
-                session_headers(api.config.brand, session_id=turn_request.session_id, run_id=turn_request.run_id),
+                session_headers(api.brand_of(request), session_id=turn_request.session_id, run_id=turn_request.run_id),
             )
         keyed.remember(run)
-        return (yield from self._answer(run))
+        return (yield from self._answer(request, run))
 
     def read(self, request: Request) -> Flow[Response]:
         found = yield from self._api.responses.get(request.params["response_id"])
@@ -117,13 +117,13 @@ class _ResponseRoutes:
         digits = run.record.id.removeprefix("run_")[:ID_DIGITS]
         return ResponseBuilder(id=f"resp_{digits}", created=int(run.record.created_at), model=run.model)
 
-    def _answer(self, run: Run) -> Flow[Response]:
+    def _answer(self, request: Request, run: Run) -> Flow[Response]:
         refused = incomplete_error((yield from run.wait_ended()))
         if refused is not None:
             raise refused
         builder = run.attachment
         assert isinstance(builder, ResponseBuilder)  # `create` sets the attachment of each run
-        fields = session_headers(self._api.config.brand, session_id=run.record.session_id, run_id=run.record.id)
+        fields = session_headers(self._api.brand_of(request), session_id=run.record.session_id, run_id=run.record.id)
         return json_response(200, builder.response, fields)
 
     def _chain(self, body: JsonObject) -> Flow[_ResponseChain]:

@@ -59,7 +59,7 @@ class _RunRoutes:
 
     def probe(self, request: Request) -> Response:
         """Answer a phone's check that the answer to a POST can be a stream."""
-        brand = self._api.config.brand
+        brand = self._api.brand_of(request)
         return Response(200, Headers(field for name in STREAM_MODES for field in branded_header(brand, name, "sse")))
 
     def create(self, request: Request) -> Flow[Response | StreamedResponse]:
@@ -73,7 +73,7 @@ class _RunRoutes:
         if not isinstance(run, Run):
             return run
         subscriber = run.subscribe(RunProjection(session_id=turn_request.session_id, run_id=turn_request.run_id))
-        fields = session_headers(api.config.brand, session_id=turn_request.session_id, run_id=turn_request.run_id)
+        fields = session_headers(api.brand_of(request), session_id=turn_request.session_id, run_id=turn_request.run_id)
         if stream:
             return event_stream_response(subscriber, fields)
         return json_response(202, {"run_id": turn_request.run_id, "status": "started"}, fields)
@@ -101,7 +101,7 @@ class _RunRoutes:
     def _status(self, request: Request) -> Response:
         api = self._api
         run = api.runs.find(request.params["run_id"])
-        return json_response(200, _view(run, f"{api.config.brand.name}.run"))
+        return json_response(200, _view(run, f"{api.brand_of(request).name}.run"))
 
     def events(self, request: Request) -> Flow[Response | StreamedResponse]:
         api, run_id = self._api, request.params["run_id"]
@@ -116,7 +116,7 @@ class _RunRoutes:
         if subscriber is None or subscriber.state is not SubscriberState.AWAITED:
             raise not_found("this run's events have or had their one consumer", code="run_not_found")
         return event_stream_response(
-            subscriber, session_headers(api.config.brand, session_id=run.record.session_id, run_id=run_id)
+            subscriber, session_headers(api.brand_of(request), session_id=run.record.session_id, run_id=run_id)
         )
 
     def stop(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
@@ -135,7 +135,7 @@ class _RunRoutes:
         run = api.runs.find(run_id)
         answer = parse_approval(request.json_object())
         resolved = run.answer(answer)
-        kind = f"{api.config.brand.name}.run.approval_response"
+        kind = f"{api.brand_of(request).name}.run.approval_response"
         return json_response(200, {"object": kind, "run_id": run_id, "choice": answer.choice, "resolved": resolved})
 
     def _build_turn_request(self, body: JsonObject, conversation: MessageList) -> Flow[TurnRequest]:

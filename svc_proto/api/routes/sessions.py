@@ -87,7 +87,7 @@ class _ChatSessionRoutes:
             )
         )
         body = {
-            "sessions": [session_view(chat, api.config.brand) for chat in page.sessions],
+            "sessions": [session_view(chat, api.brand_of(request)) for chat in page.sessions],
             "object": "list",
             "limit": limit,
             "offset": offset,
@@ -144,11 +144,11 @@ class _ChatSessionRoutes:
             chat = evolve(chat, model=settings.name)
         if not (yield from api.run_store_request(CreateChat(session=chat))):
             raise _session_exists_error(identity)
-        return json_response(201, session_answer(chat, api.config.brand))
+        return json_response(201, session_answer(chat, api.brand_of(request)))
 
     def read(self, request: Request) -> Flow[Response]:
         chat = yield from self._get(request.params["id"])
-        return json_response(200, session_answer(chat, self._api.config.brand))
+        return json_response(200, session_answer(chat, self._api.brand_of(request)))
 
     def change(self, request: Request) -> Flow[Response]:
         api, identity = self._api, request.params["id"]
@@ -158,7 +158,7 @@ class _ChatSessionRoutes:
         chat = yield from api.run_store_request(UpdateChat(id=identity, changes=changes, now=api.engine.now.wall))
         if chat is None:
             raise session_not_found(identity)
-        return json_response(200, session_answer(chat, api.config.brand))
+        return json_response(200, session_answer(chat, api.brand_of(request)))
 
     def delete(self, request: Request) -> Flow[Response | StreamedResponse]:
         api, identity = self._api, request.params["id"]
@@ -204,7 +204,7 @@ class _ChatSessionRoutes:
             raise session_not_found(source.id)
         if not isinstance(made, ChatSession):
             raise _session_exists_error(identity)
-        return json_response(201, session_answer(made, api.config.brand))
+        return json_response(201, session_answer(made, api.brand_of(request)))
 
     def _title_of_copy(self, title: str) -> Flow[str]:
         """Return the title with a free number. A long stem is cut, and other titles may share the shorter stem."""

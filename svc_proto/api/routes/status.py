@@ -9,6 +9,7 @@ from svc_proto.api.agent_settings import product_id
 from svc_proto.api.chat.store_requests import ListChats
 from svc_proto.api.chat.views import iso
 from svc_proto.api.errors import model_not_found
+from svc_proto.basics.brand import Brand
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
@@ -91,7 +92,7 @@ class _ApiStatusRoutes:
         self._api = api
 
     def health(self, request: Request) -> Response:
-        return json_response(200, self._identity("ok"))
+        return json_response(200, self._identity(request, "ok"))
 
     def details(self, request: Request) -> Flow[Response]:
         """Return states and counts only."""
@@ -107,7 +108,7 @@ class _ApiStatusRoutes:
         active = len(api.runs)
         now = api.engine.now
         body = {
-            **self._identity(str(state_db["status"])),
+            **self._identity(request, str(state_db["status"])),
             "readiness": {
                 "status": state_db["status"],
                 "checks": {
@@ -128,40 +129,42 @@ class _ApiStatusRoutes:
         return json_response(200, body)
 
     def models(self, request: Request) -> Flow[Response]:
-        rows = yield from self._models()
+        rows = yield from self._models(request)
         return json_response(200, {"object": "list", "data": rows})
 
     def model(self, request: Request) -> Flow[Response]:
         """Return one model, or OpenAI's 404."""
         wanted = request.params["id"]
-        for row in (yield from self._models()):
+        for row in (yield from self._models(request)):
             if row["id"] == wanted:
                 return json_response(200, row)
         raise model_not_found(wanted)
 
-    def _models(self) -> Flow[list[dict[str, object]]]:
+    def _models(self, request: Request) -> Flow[list[dict[str, object]]]:
         api = self._api
         settings = yield from api.settings()
         created = int(api.engine.now.wall)
+        brand = api.brand_of(request)
+        name = self._shown_name(settings.name, brand)
 
-        def row(name: str, root: str, parent: str | None) -> dict[str, object]:
+        def row(model: str, root: str, parent: str | None) -> dict[str, object]:
             return {
-                "id": name,
+                "id": model,
                 "object": "model",
                 "created": created,
-                "owned_by": api.config.brand.name,
+                "owned_by": brand.name,
                 "permission": [],
                 "root": root,
                 "parent": parent,
             }
 
-        rows = [row(settings.name, settings.name, None)]
-        rows += [row(alias, endpoint.model, settings.name) for alias, endpoint in settings.aliases.items()]
+        rows = [row(name, name, None)]
+        rows += [row(alias, endpoint.model, name) for alias, endpoint in settings.aliases.items()]
         return rows
 
     def capabilities(self, request: Request) -> Flow[Response]:
         api = self._api
-        brand = api.config.brand
+        brand = api.brand_of(request)
         settings = yield from api.settings()
         there = {(route.method, route.pattern) for route in api.router.routes}
         endpoints = {
@@ -177,7 +180,7 @@ class _ApiStatusRoutes:
         body = {
             "object": f"{brand.name}.capabilities",
             "platform": product_id(brand),
-            "model": settings.name,
+            "model": self._shown_name(settings.name, brand),
             "auth": {"type": "bearer", "required": bool(api.config.key)},
             "runtime": {
                 "mode": "server",
@@ -190,5 +193,9 @@ class _ApiStatusRoutes:
         }
         return json_response(200, body)
 
-    def _identity(self, status: str) -> dict[str, object]:
-        return {"status": status, "platform": product_id(self._api.config.brand), "version": VERSION}
+    def _shown_name(self, name: str, brand: Brand) -> str:
+        """Return the name of the agent; the usual one is that of the client's brand."""
+        return product_id(brand) if name == product_id(self._api.config.brand) else name
+
+    def _identity(self, request: Request, status: str) -> dict[str, object]:
+        return {"status": status, "platform": product_id(self._api.brand_of(request)), "version": VERSION}

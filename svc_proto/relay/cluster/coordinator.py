@@ -217,9 +217,9 @@ class ClusterCoordinator(LocalCoordinator):
         """Broadcast the selection, so that all nodes use the same phone."""
         self._select(self.relay.phones.active or "")
 
-    def notification_received(self, payload: Mapping[str, object]) -> None:
+    def notification_received(self, source: str, payload: Mapping[str, object]) -> None:
         """Broadcast the notification, so that all nodes store it."""
-        self.broadcast("notified", payload)
+        self.broadcast("notified", {"source": source, "posted": payload})
 
     def route_to_phone(self, number: int) -> PhoneRoute | None:
         """Return the route through the phone's node."""
@@ -358,7 +358,7 @@ class ClusterCoordinator(LocalCoordinator):
                 self.relay.changes.notify(DEVICES)
             case "left" if (number := self._number(node, body)) is not None:
                 self.relay.remove_phone(number)
-            case "notified" if self.relay.notifications.post(body):
+            case "notified" if self.relay.notifications.post(body.text("source"), body.get_object("posted")):
                 self.relay.changes.notify(NOTIFICATIONS)
             case "kept" | "gone" | "consent" | "invited":
                 self._on_object_message(node, topic, body)

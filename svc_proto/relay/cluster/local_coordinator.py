@@ -112,7 +112,7 @@ class LocalCoordinator:
     def phone_selected(self) -> None:
         """Publish which phone commands go to by default."""
 
-    def notification_received(self, payload: Mapping[str, object]) -> None:
+    def notification_received(self, source: str, payload: Mapping[str, object]) -> None:
         """Publish a notification from a phone."""
 
     def route_to_phone(self, number: int) -> PhoneRoute | None:

@@ -137,6 +137,7 @@ class ClusterSessions:
             return
         if session is not None:
             relay.grants_changed(session)
+            relay.name_changed(session)
         relay.watch_sessions()
 
     def note_end(self, token_hash: str) -> None:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from svc_proto.basics.content_types import ANY_TYPE, SNIFFED, detect_format
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import invalid, text
@@ -22,7 +23,6 @@ from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.responses import http_date
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.inbox import image_type
 from svc_proto.machines.media_registry import MediaEntry, MediaRegistry, base_name
 from svc_proto.machines.sandbox import Sandbox, is_within, normal_path, protected_paths
 from svc_proto.relay.media.upload_registry import MediaUpload, PublishCallback, UploadRegistry
@@ -35,12 +35,10 @@ from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ANY_TYPE", "CONTENT_TYPES", "MIB", "MediaService", "base64_bytes", "content_type_field", "display_name"]
+__all__ = ["MIB", "MediaService", "base64_bytes", "content_type_field", "display_name"]
 
 MIB = 1024 * 1024
-ANY_TYPE = "application/octet-stream"
 SPOOL = "spool"  # folder of uploads within the state folder
-SNIFFED = 16  # bytes that identify the format of an image
 LAST_DATE = 253_402_300_799.0  # epoch seconds: the end of the year 9999, the last date of a header
 MAX_DEPTH = 64  # folders above a path that are tried when it cannot be opened: 403
 CLOCK_TOLERANCE = 3600.0  # s by which an expired file in a shared folder is kept longer
@@ -50,60 +48,6 @@ MAX_TYPE = 200  # characters of a content type: 400
 ABSENT = (FailureKind.NOT_FOUND, FailureKind.INVALID)  # INVALID: a loop of links, a name too long
 _TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+*-]+(?:;[ -~]*)?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-
-CONTENT_TYPES = {
-    "aac": "audio/aac",
-    "avif": "image/avif",
-    "bmp": "image/bmp",
-    "bz2": "application/x-bzip2",
-    "css": "text/css",
-    "csv": "text/csv",
-    "doc": "application/msword",
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "epub": "application/epub+zip",
-    "flac": "audio/flac",
-    "gif": "image/gif",
-    "gz": "application/gzip",
-    "heic": "image/heic",
-    "htm": "text/html",
-    "html": "text/html",
-    "ico": "image/vnd.microsoft.icon",
-    "jpeg": "image/jpeg",
-    "jpg": "image/jpeg",
-    "js": "text/javascript",
-    "json": "application/json",
-    "log": "text/plain",
-    "m4a": "audio/mp4",
-    "md": "text/markdown",
-    "mkv": "video/x-matroska",
-    "mov": "video/quicktime",
-    "mp3": "audio/mpeg",
-    "mp4": "video/mp4",
-    "odt": "application/vnd.oasis.opendocument.text",
-    "oga": "audio/ogg",
-    "ogg": "audio/ogg",
-    "opus": "audio/ogg",
-    "pdf": "application/pdf",
-    "png": "image/png",
-    "ppt": "application/vnd.ms-powerpoint",
-    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    "py": "text/x-python",
-    "rtf": "application/rtf",
-    "svg": "image/svg+xml",
-    "tar": "application/x-tar",
-    "tif": "image/tiff",
-    "tiff": "image/tiff",
-    "txt": "text/plain",
-    "wav": "audio/wav",
-    "webm": "video/webm",
-    "webp": "image/webp",
-    "xls": "application/vnd.ms-excel",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "xml": "application/xml",
-    "yaml": "application/yaml",
-    "yml": "application/yaml",
-    "zip": "application/zip",
-}
 
 
 class MediaService:
@@ -371,13 +315,16 @@ class MediaService:
         return name, shown
 
     def _shown_type(self, opened: OpenedFile, declared: str) -> Flow[str]:
-        """Return the declared type; for an image of another format, the detected type."""
-        kind, _, _ = declared.partition(";")
-        if not kind.lower().startswith("image/"):
+        """Return the declared type; for an unknown type and for an image of another format, the detected type."""
+        kind = declared.partition(";")[0].strip().lower()
+        if kind != ANY_TYPE and not kind.startswith("image/"):
             return declared
         start = yield from run_operation(self._engine, ReadFile(self._engine.new_op(), opened.handle, 0, SNIFFED))
-        found = None if isinstance(start, Failure) else image_type(start)
-        return declared if found is None or kind.strip().lower() == f"image/{found}" else f"image/{found}"
+        found = None if isinstance(start, Failure) else detect_format(start)
+        if found is None or found.content_type == kind:
+            return declared
+        is_image = found.content_type.startswith("image/")
+        return found.content_type if kind == ANY_TYPE or is_image else declared
 
     # --- helpers ---
 

@@ -139,6 +139,7 @@ class AttachRequestJson(TypedDict, total=False):
     cols: Cells
     rows: Cells
     shell: str | None
+    login: Annotated[bool, "whether the shell reads a profile; true by default"]
 
 
 class TerminalAttachedJson(TypedDict):

@@ -144,7 +144,7 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
             "Revoke a session", types.RevokedJson, error_responses=ONE_SESSION
         ),
         "PATCH /sessions/{token_prefix}": OperationDoc(
-            "Change the lifetime or the grants of a session",
+            "Change the lifetime, the grants or the name of a session",
             types.SessionChangedJson,
             body=types.SessionChangeJson,
             error_responses=ONE_SESSION,

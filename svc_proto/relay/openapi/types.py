@@ -186,6 +186,7 @@ class CodeTermsJson(TypedDict, total=False):
     grants: Preset | None
     transport_hint: Literal["wss", "ws", "unknown"] | None
     carries_key: bool | None
+    keep_earlier: Annotated[bool | None, "keep earlier sessions of the device that pairs"]
 
 
 class CodeApprovalJson(CodeTermsJson, total=False):
@@ -263,17 +264,19 @@ class RevokedJson(TypedDict):
 
 
 class SessionChangeJson(TypedDict, total=False):
-    """A new lifetime, new grants, or both."""
+    """A new lifetime, new grants, a new name, or several of them."""
 
     ttl_seconds: DurationSeconds | None
     grants: Preset | None
+    device_name: str | None
 
 
 class SessionChangedJson(TypedDict):
-    """Lifetime and grants after the change."""
+    """Name, lifetime and grants after the change."""
 
     ok: Literal[True]
     token_prefix: str
+    device_name: NotRequired[Annotated[str, "the new name"]]
     expires_at: float | None
     grants: Grants
 

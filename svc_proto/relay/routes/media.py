@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics import strict_json
+from svc_proto.basics.content_types import content_type_of
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
@@ -21,8 +22,6 @@ from svc_proto.facts import Failure
 from svc_proto.machines.media_registry import MediaEntry
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.media.media_service import (
-    ANY_TYPE,
-    CONTENT_TYPES,
     MIB,
     MediaService,
     base64_bytes,
@@ -33,6 +32,7 @@ from svc_proto.relay.media.upload_body import IncomingFile, multipart_content_ty
 from svc_proto.schema.coercion import is_truthy
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.multipart import PartBegin
+from svc_proto.wire.urls import parse_query_path
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -125,14 +125,14 @@ class _MediaRoutes:
 
     def by_path(self, request: Request) -> Flow[Response]:
         media, query = self._relay.media, request.query
-        path = query.get("path", "").strip()
+        path = parse_query_path(request.raw_query, "path").strip()
         if not path:
             raise invalid("path", "the absolute path of a file")
         hint = query.get("content_type", "").strip()
         declared = content_type_field(hint, "content_type") if hint else None
         opened = yield from media.open_path(path)
         name = display_name(opened.real_path)
-        guessed = CONTENT_TYPES.get((name or "").rpartition(".")[2].lower(), ANY_TYPE)
+        guessed = content_type_of(name)
         sensitive = bool(is_truthy(query.get("sensitive")))
         return (
             yield from media.serve(request, opened, content_type=declared or guessed, name=name, sensitive=sensitive)
@@ -160,8 +160,9 @@ class _MediaUploadFile(IncomingFile):
         """Begin with the first part named `file`."""
         if part.name != "file":
             return None
-        content_type = content_type_field(part.content_type or ANY_TYPE, "file")
-        return self.begin(display_name(part.filename), content_type)
+        name = display_name(part.filename)
+        content_type = content_type_field(part.content_type or content_type_of(name), "file")
+        return self.begin(name, content_type)
 
     def begin(self, name: str | None, content_type: str) -> Flow[None]:
         """Create the file with the extension of its name."""

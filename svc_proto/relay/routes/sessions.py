@@ -9,7 +9,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_patch, session_record
+from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_new_name, parse_patch, session_record
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTHS
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay_config import SessionPolicy
@@ -59,34 +59,39 @@ class _SessionRoutes:
 
     def patch(self, request: Request) -> Flow[Response]:
         relay = self._relay
-        ttl, grants = parse_patch(request.json())
+        body = request.json()
+        (ttl, grants), name = parse_patch(body), parse_new_name(body)
         session = _only((yield from self._found(_prefix(request))))
         # The operator is not bound by the policy for sessions.
         policy = None if request.principal is None else relay.config.session_policy
         if policy not in (None, SessionPolicy.OPEN) and session is not request.principal:
             raise Refused(403, "self_only", "a session may only change itself here")
-        relay.sessions.patch(
-            session,
-            relay.engine.now,
-            ttl=ttl,
-            grants=grants,
-            max_ttl=relay.config.max_session_ttl,
-            policy=policy,
-        )
-        relay.grants_changed(session)
+        if ttl is not None or grants is not None:
+            relay.sessions.patch(
+                session,
+                relay.engine.now,
+                ttl=ttl,
+                grants=grants,
+                max_ttl=relay.config.max_session_ttl,
+                policy=policy,
+            )
+            relay.grants_changed(session)
+        if name is not None:
+            relay.sessions.rename(session, name, relay.engine.now)
+            relay.name_changed(session)
         stored = yield from relay.save(session, again=True)
         if isinstance(stored, Failure):
             if stored.kind is FailureKind.NOT_FOUND:
                 raise Refused(404, "not_found", "the session was revoked")
             raise Refused(500, "store_failed", "changed until the relay restarts: the store did not take it")
         yield from relay.coordinator.flush()
-        body = {
+        answer = {
             "ok": True,
             "token_prefix": session.token_prefix,
             "expires_at": session.expires_at,
             "grants": session.grants,
         }
-        return json_response(200, body)
+        return json_response(200, answer if name is None else {**answer, "device_name": name})
 
     def _found(self, prefix: str) -> Flow[list[PairedSession]]:
         """Return the active sessions with this prefix, here or in the store."""

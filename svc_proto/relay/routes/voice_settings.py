@@ -35,6 +35,7 @@ from svc_proto.voice.settings_views import (
 )
 
 if TYPE_CHECKING:
+    from svc_proto.basics.brand import Brand
     from svc_proto.relay.service import Relay
 
 __all__ = ["routes"]
@@ -74,7 +75,7 @@ class _VoiceModeRoutes:
         ]
 
     def show(self, request: Request) -> Flow[Response]:
-        return json_response(200, self._settings_response((yield from self._settings(request))))
+        return json_response(200, self._settings_response(request, (yield from self._settings(request))))
 
     def change(self, request: Request) -> Flow[Response]:
         view, voice = self.view, self.relay.voice_side.voice
@@ -88,20 +89,22 @@ class _VoiceModeRoutes:
         change = checked_change(view.rules, body, [info.id for info in view.allowed()])
         path = yield from voice.stored.change(view.family.section, profile, change)
         settings = yield from voice.settings(view.family.section, profile)
-        return json_response(200, {**self._settings_response(settings), "config_path": path, "updated": sorted(change)})
+        return json_response(
+            200, {**self._settings_response(request, settings), "config_path": path, "updated": sorted(change)}
+        )
 
     def options(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
         settings = yield from self._settings(request)
         offer = yield from self.relay.voice_side.options.fetch(info)
-        return json_response(200, options_response(self.view, settings, offer, self.relay.config.brand))
+        return json_response(200, options_response(self.view, settings, offer, self._brand(request)))
 
     def validate(self, request: Request) -> Flow[Response]:
         info = self._provider(request)
         body = request.json_object() if request.body else {}
         choice = _choice(body, (yield from self._settings(request, body)), info)
         offer = self.relay.voice_side.options.cached(info)
-        return json_response(200, validate_response(self.view, offer, choice, self.relay.config.brand))
+        return json_response(200, validate_response(self.view, offer, choice, self._brand(request)))
 
     def create(self, request: Request) -> Flow[Response]:
         body = request.json_object() if request.body else {}
@@ -123,10 +126,14 @@ class _VoiceModeRoutes:
         found = self.relay.voice_side.voice.settings(self.view.family.section, profile_of(request.query, body))
         return found
 
-    def _settings_response(self, settings: AnySettings) -> dict[str, object]:
+    def _settings_response(self, request: Request, settings: AnySettings) -> dict[str, object]:
         view, voice = self.view, self.relay.voice_side.voice
         path = settings.scope.config_path or voice.stored.path_of(view.family.section)
-        return config_response(view, settings, path, voice.keys, self.relay.config.brand)
+        return config_response(view, settings, path, voice.keys, self._brand(request))
+
+    def _brand(self, request: Request) -> Brand:
+        """Return the brand of the client, else the server's."""
+        return cast("Principal", request.principal).brand or self.relay.config.brand
 
     def _provider(self, request: Request) -> ProviderInfo:
         view = self.view

@@ -92,25 +92,29 @@ class ShellLauncher:
         """Return the name of the tmux session for a client's session name."""
         return tmux_name(self.prefix, name)
 
-    def argv(self, name: str, shell: str, *, made: bool = False) -> tuple[str, ...]:
+    def argv(self, name: str, shell: str, *, made: bool = False, login: bool = True) -> tuple[str, ...]:
         """Return the command for the pseudo-terminal; `made`: the tmux session exists already.
+
+        Only with `login` the shell reads a profile.
 
         An existing session is only attached: `new-session -A` would recreate one that is killed before its client
         starts.
         """
         if self.tmux is None:
-            return (shell, "-l")
+            return (shell, _mode(login=login))
         if made:
             return self._tmux(*self._options(), "attach-session", "-t", f"={self.session_name(name)}")
         # By default tmux would start the shell that was the user's when its server began.
-        return self._tmux(*self._options(), "new-session", "-A", "-s", self.session_name(name), shell, "-l")
+        return self._tmux(
+            *self._options(), "new-session", "-A", "-s", self.session_name(name), shell, _mode(login=login)
+        )
 
     def env(self, name: str) -> tuple[tuple[str, str], ...]:
         """Return additions to the child's environment; the first is the terminal type, which tmux replaces."""
         marker = f"{self._config.brand.name.upper()}_RELAY_TERMINAL"
         return (("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), (marker, name))
 
-    def create_session(self, name: str, shell: str, size: TerminalSize) -> Flow[bool]:
+    def create_session(self, name: str, shell: str, size: TerminalSize, *, login: bool = True) -> Flow[bool]:
         """Create the tmux session, detached; return False if it exists, or cannot be created in this way.
 
         A client that attaches and disconnects at once could otherwise end a session during its creation. And only so
@@ -119,7 +123,8 @@ class ShellLauncher:
         self.begun.put(self.session_name(name), True, None)
         environment = [word for variable in self.env(name)[1:] for word in ("-e", "=".join(variable))]
         place = ("-s", self.session_name(name), "-x", str(size.cols), "-y", str(size.rows))
-        return (yield from self._succeeds(*self._options(), "new-session", "-d", *place, *environment, shell, "-l"))
+        words = ("new-session", "-d", *place, *environment, shell, _mode(login=login))
+        return (yield from self._succeeds(*self._options(), *words))
 
     def has_session(self, name: str) -> Flow[bool]:
         """Report whether the tmux session exists."""
@@ -155,3 +160,7 @@ class ShellLauncher:
         if isinstance(finished, Failure) or finished.status != 0:
             return b""
         return finished.output
+
+
+def _mode(*, login: bool) -> str:
+    return "-l" if login else "-i"

@@ -162,22 +162,23 @@ class TerminalChannelHandler:
             if len(self.held) >= MAX_TERMINALS:
                 self.error(f"a client may have {MAX_TERMINALS} terminals", envelope.id, name)
                 return
+            login = payload.get("login") is not False
             shell = yield from self.shells.choose(payload.get("shell"))
             if shell is None:
                 self.error("no usable shell on this host", envelope.id, name)
                 return
             if self.shells.tmux is not None:
-                created = yield from self.shells.create_session(name, shell, size)
+                created = yield from self.shells.create_session(name, shell, size, login=login)
                 reattach = not created and (yield from self.shells.has_session(name))
                 if not created and not reattach:  # an ending tmux server refuses both; retry once
-                    created = yield from self.shells.create_session(name, shell, size)
+                    created = yield from self.shells.create_session(name, shell, size, login=login)
                 made = created or reattach
                 if reattach:
                     replay = yield from self.shells.capture(name)
             if made and not reattach and _name(envelope) is not None:
                 elsewhere = yield from self.client.relay.coordinator.terminal_owner_url(self.shells.session_name(name))
             terminal = Terminal(self, name, shell)
-            argv = self.shells.argv(name, shell, made=made)
+            argv = self.shells.argv(name, shell, made=made, login=login)
             env, inherit = self.shells.env(name), self.shells.inherit
             child = yield from spawn(self.engine, argv, terminal, env=env, inherit=inherit, terminal=size, escaped=True)
             if isinstance(child, Failure):

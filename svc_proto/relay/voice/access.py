@@ -117,14 +117,23 @@ class VoiceAuthorizer:
         device = None if session.device_id == UNKNOWN_DEVICE else session.device_id
         until = partial(session.grants_until, grant)
         request.credential_id = session.token_hash
-        return Principal(kind="session", device_id=device, bearer_hash=session.token_hash, until=until)
+        return Principal(
+            kind="session", device_id=device, bearer_hash=session.token_hash, until=until, brand=session.brand
+        )
 
     def _verify_bearer(self, token: str, request: Request) -> Flow[Principal]:
         probe, relay = self._probe, self._relay
         holder = None if relay.keys is None else relay.keys.accepts(token, relay.engine.now)
         if holder is not None:
             request.credential_id = holder
-            return Principal(kind="api", bearer_hash=holder, bearer=token, until=partial(self._key_until, holder))
+            session = relay.sessions.find_by_api_key(holder)
+            return Principal(
+                kind="api",
+                bearer_hash=holder,
+                bearer=token,
+                until=partial(self._key_until, holder),
+                brand=None if session is None else session.brand,
+            )
         config, until = relay.config, None
         if relay.keys is not None:
             until = partial(self._main_until, relay.keys, relay.keys.replaced)

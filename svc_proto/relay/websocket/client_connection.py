@@ -16,6 +16,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from svc_proto.basics.brand import recognize_client
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.timers import Timer
@@ -233,6 +234,8 @@ class ClientConnection:
         session = relay.sessions.lookup(token, now) if token else None
         # Despite a block: other clients behind the address can cause one, and tokens cannot be guessed.
         if session is not None:
+            brand = recognize_client(envelope.payload)
+            session.names = session.names if brand is None else brand.name  # an update of the app may change them
             self._step(ClientTrigger.TOKEN)
             self._welcome(session, token, envelope.id)
             return
@@ -293,6 +296,8 @@ class ClientConnection:
                 Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
             )
             delivered = self._welcome(session, token, envelope.id)
+            if delivered and not meta.keep_earlier:
+                relay.engine.spawn(relay.end_earlier_sessions(session))
         finally:
             if not delivered:  # no client has the token, so the session must not remain
                 relay.forget_session(session)

@@ -86,10 +86,11 @@ def _chat(client: ClientConnection, envelope: Envelope) -> None:
 def _notifications(client: ClientConnection, envelope: Envelope) -> None:
     """Store a notification. It is never answered, and any session may send one (wire core 7.2)."""
     payload = envelope.payload
-    if envelope.type != "notification.posted" or not payload or not client.relay.notifications.post(payload):
+    source = "" if client.session is None else client.session.token_prefix
+    if envelope.type != "notification.posted" or not payload or not client.relay.notifications.post(source, payload):
         client.relay.engine.log(Level.DEBUG, "ignored notification", type=envelope.type[:40])
     else:
-        client.relay.coordinator.notification_received(payload)
+        client.relay.coordinator.notification_received(source, payload)
         client.relay.changes.notify(NOTIFICATIONS)
 
 

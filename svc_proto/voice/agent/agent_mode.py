@@ -65,7 +65,7 @@ class AgentMode(VoiceMode, ABC):
 
     def __init__(self, session: VoiceSession, setup: AgentSetup) -> None:
         super().__init__(session)
-        self.word = session.voice.config.brand.name
+        self.word = session.brand.name
         runs = VoiceRuns(
             word=self.word,
             speakable=clean_for_speech,

@@ -46,7 +46,11 @@ class AgentSessionManager(VoiceSessionManager):
         mode = NativeMode if PROVIDERS[chosen.provider].native else RenderedMode
         about = {"chat_session_id": chat_session_id, "context_message_count": len(context)}
         answer = self.admit(principal, chosen, partial(mode, setup=setup), about)
-        return {**answer, "experimental": True, "tool_surface": tool_surface(self.voice.config.brand.name)}
+        return {
+            **answer,
+            "experimental": True,
+            "tool_surface": tool_surface((principal.brand or self.voice.config.brand).name),
+        }
 
     def _context(
         self, body: Mapping[str, object], chat_session_id: str | None, principal: Principal

@@ -52,7 +52,7 @@ class ApiRuns:
         self._principal = principal
         self._talk = talk
         self._carry_out = carry_out
-        self._word = voice.config.brand.name
+        self._word = (principal.brand or voice.config.brand).name
         self._runs: dict[str, ApiRun] = {}  # by call id
 
     def start(self, order: StartRun, system: str) -> None:

@@ -79,12 +79,13 @@ def test_a_stream() -> None:
 
 
 def test_tool_progress_is_sent_on_request() -> None:
-    for value, told in ((b"1", 2), (b"true", 2), (b"0", 0)):
+    for brand, value, told in (("svc", b"1", 2), ("hermes", b"true", 2), ("svc", b"0", 0)):
         book = TurnHarness()
-        call = post(book, {**BODY, "stream": True}, headers=[(b"x-hermes-tool-progress", value)])
+        header = f"x-{brand}-tool-progress".encode("ascii")
+        call = post(book, {**BODY, "stream": True}, headers=[(header, value)])
         book.hand.emit(ToolCallStarted(call_of()), ToolCallFinished(call=call_of(), output="x"))
         book.hand.finish()
-        assert names(call).count("svc.tool.progress") == told
+        assert names(call).count(f"{brand}.tool.progress") == told  # the names follow the client
 
 
 def test_usage_is_sent_only_on_request() -> None:
@@ -213,8 +214,8 @@ def test_named_session_replaces_the_history() -> None:
     assert (turn.session_id, turn.system) == (session, "Own.")
     assert turn.history == ({"role": "user", "content": "Stored"}, {"role": "assistant", "content": "Yes"})
     book.hand.finish()
-    assert session_of(call) == session
-    assert dict(call.head.headers)[b"x-svc-session-key"] == b"me"
+    fields = dict(call.head.headers)  # of the brand of the first branded header
+    assert (fields[b"x-hermes-session-id"], fields[b"x-hermes-session-key"]) == (session.encode(), b"me")
     fresh = post(book, headers=[(b"x-svc-session-id", b"mine")])
     assert book.hand.turn.history == ()
     book.hand.finish()

@@ -78,7 +78,7 @@ def test_a_terminal_shows_a_qr_and_a_file(linked: CommandHome) -> None:
     terminal.expect(r"PNG   (\S+\.png)\r\n")
     assert isinstance(terminal.match, re.Match)
     file = Path(terminal.match[1])
-    terminal.expect_exact("It is for an app that knows svc-relay://")
+    terminal.expect_exact("It is for the Hermes-Relay app for Android, or another app")
     terminal.expect_exact("Warning: the QR holds credentials")
     terminal.expect_exact("waiting for the phone; Ctrl-C leaves")
     assert file.parent == linked.home

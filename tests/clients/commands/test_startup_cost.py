@@ -62,11 +62,11 @@ except SystemExit:
 @pytest.mark.parametrize(
     ("words", "most"),
     [
-        ("clients.commands.svc --help", 15),
-        ("clients.commands.svc logs --help", 19),
-        ("clients.commands.svc status", 29),
-        ("clients.commands.svc_relay --help", 15),
-        ("clients.commands.svc_relay voice talk --help", 23),
+        ("clients.commands.svc --help", 16),
+        ("clients.commands.svc logs --help", 20),
+        ("clients.commands.svc status", 30),
+        ("clients.commands.svc_relay --help", 16),
+        ("clients.commands.svc_relay voice talk --help", 24),
         ("clients.commands.svc_relay", 20),  # completes `svc-relay dev`
         ("servers.__main__ --help", 12),
     ],

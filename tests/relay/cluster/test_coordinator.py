@@ -313,10 +313,10 @@ def test_phones_of_other_nodes_are_listed() -> None:
 
 def test_notifications_of_all_nodes_are_shared() -> None:
     one = CoordinatorHarness()
-    one.deliver("notified", {"title": "theirs"})
-    one.deliver("notified", {"title": "x" * 20_000})  # no node stores this
-    one.book.within(lambda: one.coordinator.notification_received({"title": "ours"}))
-    assert one.new_messages() == [("notified", {"title": "ours"})]
+    one.deliver("notified", {"source": "1", "posted": {"title": "theirs"}})
+    one.deliver("notified", {"source": "1", "posted": {"title": "x" * 20_000}})  # no node stores this
+    one.book.within(lambda: one.coordinator.notification_received("2", {"title": "ours"}))
+    assert one.new_messages() == [("notified", {"source": "2", "posted": {"title": "ours"}})]
     assert one.relay.notifications.recent(5) == [{"title": "theirs"}]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from mimetypes import MimeTypes
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, OpenFile, SweepFolder
 from svc_proto.facts import Started
-from svc_proto.relay.media.media_service import CONTENT_TYPES, base64_bytes, content_type_field, display_name
+from svc_proto.relay.media.media_service import base64_bytes, content_type_field, display_name
 from svc_proto.relay_config import RelayConfig, parse_relay_config
 from tests.relay.harness import RelayHarness
 
@@ -110,32 +109,6 @@ def test_roots_are_used_by_name_if_no_folder_can_be_opened() -> None:
 
 
 # --- parsers --------------------------------------------------------------------------------------------------------
-
-
-OWN_TYPES = """
-bz2 application/x-bzip2; docx application/vnd.openxmlformats-officedocument.wordprocessingml.document
-epub application/epub+zip; flac audio/flac; gz application/gzip; js text/javascript; log text/plain
-m4a audio/mp4; md text/markdown; mkv video/x-matroska; odt application/vnd.oasis.opendocument.text
-oga audio/ogg; ogg audio/ogg; opus audio/ogg
-pptx application/vnd.openxmlformats-officedocument.presentationml.presentation; rtf application/rtf
-wav audio/wav; webp image/webp; xlsx application/vnd.openxmlformats-officedocument.spreadsheetml.sheet
-xml application/xml; yaml application/yaml; yml application/yaml
-"""
-
-
-def test_content_types_match_the_library_or_the_own_table() -> None:
-    """Compare with the table of Python 3.11 itself, without the files of this system."""
-    ours = dict(row.split() for line in OWN_TYPES.split("\n")[1:-1] for row in line.split(";"))
-    theirs = MimeTypes(filenames=()).types_map[True]
-    for extension, kind in CONTENT_TYPES.items():
-        assert kind == ours.get(extension, theirs.get(f".{extension}")), extension
-    assert ours.keys() < CONTENT_TYPES.keys()
-
-
-def test_the_table_of_types() -> None:
-    for extension, kind in CONTENT_TYPES.items():
-        assert extension == extension.lower()
-        assert content_type_field(kind, "x") == kind
 
 
 @pytest.mark.parametrize(

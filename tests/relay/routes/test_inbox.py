@@ -134,7 +134,7 @@ def test_failed_sweep_does_not_fail_the_request(book: RelayHarness, paired: Pair
 
 
 def post(paired: PairedPhone, number: int = 0, kind: str = "notification.posted") -> None:
-    paired.phone.send("notifications", kind, {**NOTE, "posted_at": number})
+    paired.phone.send("notifications", kind, {**NOTE, "posted_at": number, "key": f"key {number}"})
 
 
 def test_notifications_are_returned_unchanged(book: RelayHarness, paired: PairedPhone) -> None:

@@ -163,6 +163,7 @@ def test_upload_as_json(book: RelayHarness, paired: PairedPhone) -> None:
     [
         (Part(name="file", data=PNG, filename="s.png", content_type="image/png"), b"image/png", b"s.png", ".png"),
         (Part(name="file", data=TEXT), b"application/octet-stream", b"upload.bin", ".bin"),
+        (Part(name="file", data=TEXT, filename="s.VCF"), b"text/vcard", b"s.VCF", ".vcf"),
         (Part(name="file", data=TEXT, filename="x"), b"application/octet-stream", b"x", ""),
         (Part(name="file", data=b"", filename="/a/b.t_t"), b"application/octet-stream", b"b.t_t", ""),
     ],

@@ -176,6 +176,8 @@ def test_credentials_are_protected_even_in_a_root() -> None:
         ("/tmp/a.txt", b"text/plain"),
         ("/tmp/shot.png", b"image/png"),
         ("/srv/shared/b.bin", b"application/octet-stream"),
+        ("/tmp/photo", b"image/png"),  # a name without an extension: by the first bytes
+        ("/tmp/photo&content_type=application/octet-stream", b"image/png"),
         ("/tmp/a.txt&content_type=", b"text/plain"),
         ("/tmp/a.txt&content_type=text/markdown", b"text/markdown"),
         ("/tmp/shot.png&content_type=image/jpeg", b"image/png"),
@@ -185,6 +187,7 @@ def test_credentials_are_protected_even_in_a_root() -> None:
     ],
 )
 def test_the_type_by_path(book: RelayHarness, paired: PairedPhone, query: str, content_type: bytes) -> None:
+    book.disk.put("/private/tmp/photo", PNG)
     for method in ("GET", "HEAD"):
         answer = by_path(book, paired.token, query, method=method)
         assert (answer.status, answer.headers.get(b"content-type")) == (200, content_type)
@@ -291,6 +294,10 @@ def test_non_ascii_names(book: RelayHarness, paired: PairedPhone) -> None:
     got = book.request("GET", f"/media/{token}", token=paired.token)
     disposition = got.headers.get(b"content-disposition") or b""
     assert disposition == b"inline; filename=\"Gr___e.txt\"; filename*=UTF-8''Gr%C3%BC_%C3%9Fe.txt"
+    book.disk.put("/private/tmp/caf\udce9.txt", TEXT)  # the byte E9: a name that is no UTF-8
+    got = by_path(book, paired.token, "/tmp/caf%E9.txt")
+    assert (got.body, got.headers.get(b"content-type")) == (TEXT, b"text/plain")
+    assert by_path(book, paired.token, "/tmp/caf%C3%A9.txt").status == 404
     book.disk.symlink("/private/tmp/link", "Grüße;\udcff\x07.png")
     got = by_path(book, paired.token, "/tmp/link")
     disposition = got.headers.get(b"content-disposition") or b""

@@ -177,7 +177,7 @@ def test_short_prefixes(book: RelayHarness, method: str, prefix: str) -> None:
 
 def test_no_prefix_is_no_route(book: RelayHarness) -> None:
     paired = book.pair()
-    assert book.request("DELETE", "/sessions/", token=paired.token).status == 404
+    assert book.request("DELETE", "/sessions/", token=paired.token).status == 405  # the list takes no DELETE
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
@@ -292,6 +292,57 @@ def test_disconnected_caller_does_not_stop_the_erasure(book: RelayHarness) -> No
 
 def patch(book: RelayHarness, token: str, body: object, prefix: str | None = None) -> Any:
     return book.request("PATCH", f"/sessions/{prefix or token[:8]}", body, token=token, peer=REMOTE)
+
+
+def test_a_device_is_renamed(book: RelayHarness) -> None:
+    paired, other = book.pair(device_id="d-1", device_name="Pixel 8"), book.pair(device_id="d-2", device_name="Other")
+    paired.phone.send("bridge", "bridge.status", {"device": {"x": 1}})
+    grants = book.sessions()
+    answer = book.request("PATCH", f"/sessions/{paired.prefix}", {"device_name": "Kitchen"})
+    assert (answer.status, answer.json["device_name"]) == (200, "Kitchen")
+    after = {each["device_name"]: each["grants"] for each in book.sessions()}
+    assert after == {"Kitchen" if each["device_name"] == "Pixel 8" else "Other": each["grants"] for each in grants}
+    phones = {each["device_id"]: each["device_name"] for each in book.request("GET", "/bridge/devices").json["devices"]}
+    assert phones == {"d-1": "Kitchen", "d-2": "Other"}
+    assert {record["device_name"] for record in book.store.values()} == {"Kitchen", "Other"}
+    again = book.request("PATCH", f"/sessions/{paired.prefix}", {"device_name": "Kitchen", "ttl_seconds": 60})
+    assert (again.status, again.json["expires_at"]) == (200, book.now.wall + 60)
+    assert book.request("PATCH", f"/sessions/{other.prefix}", {"device_name": ""}).json["field"] == "device_name"
+
+
+@pytest.mark.parametrize("device_id", ["d-1", "unknown"])
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_device_that_pairs_again_ends_its_earlier_session(book: RelayHarness, device_id: str, keep: bool) -> None:
+    bystander = book.pair(device_id="d-2")
+    first = book.pair(device_id=device_id)
+    second = book.pair(operator={"keep_earlier": keep}, device_id=device_id)
+    ended = not keep and device_id == "d-1"
+    left = {each["token_prefix"] for each in book.sessions()}
+    assert left == {bystander.prefix, second.prefix, *(() if ended else (first.prefix,))}
+    assert len(book.store) == len(left)
+    assert first.phone.is_open is not ended
+    assert second.phone.is_open
+    assert book.request("GET", "/sessions", token=first.token).status == (401 if ended else 200)
+    if ended:
+        (message,) = [each for each in first.phone.envelopes() if each["type"] == "error"]
+        assert message["payload"]["message"] == "the device has paired again"
+
+
+def reporter(book: RelayHarness) -> object:
+    """Return the phone whose status the relay reports."""
+    return book.request("GET", "/bridge/status").json["device"].get("of")
+
+
+def test_a_status_takes_no_other_open_socket_its_place(book: RelayHarness) -> None:
+    first = book.pair(device_id="d-1")
+    second = book.pair(operator={"keep_earlier": True}, device_id="d-1")
+    for phone in (second, first):
+        phone.phone.send("bridge", "bridge.status", {"device": {"of": phone.prefix}})
+        assert reporter(book) == second.prefix
+    assert book.events().count("phone connected") == 2
+    second.phone.vanish()
+    first.phone.send("bridge", "bridge.status", {"device": {"of": first.prefix}})
+    assert reporter(book) == first.prefix
 
 
 def test_patched_lifetime_starts_now(book: RelayHarness) -> None:

@@ -30,7 +30,12 @@ def test_without_an_upgrade(book: RelayHarness, method: str, path: str) -> None:
         assert (answer.json["ok"], answer.json["code"]) == (False, "upgrade_required")
 
 
-@pytest.mark.parametrize("path", ["/ws/", "/WS", "/ws//", "/wss"])
+@pytest.mark.parametrize("path", ["/ws/", "//ws", "/ws//", "/ws/?v=1"])
+def test_slashes_around_the_path_of_the_websocket_do_not_count(book: RelayHarness, path: str) -> None:
+    assert book.open_websocket(path).is_open
+
+
+@pytest.mark.parametrize("path", ["/WS", "/ws/x", "/wss", "/ws%2F"])
 def test_websocket_is_served_on_its_paths_only(book: RelayHarness, path: str) -> None:
     assert book.open_websocket(path).result.status == 404
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.basics.content_types import SNIFFED
 from svc_proto.commands import CreateBlob, FinishBlob, WriteBlob
 from svc_proto.facts import Failed, Failure, FailureKind
 from svc_proto.relay.routes.voice_basic import MAX_BUSY
@@ -202,6 +203,28 @@ def listening(takes: float = 0.0) -> VoiceRoutesHarness:
     return book
 
 
+@pytest.mark.parametrize("size", [SNIFFED - 1, SNIFFED, 200])
+@pytest.mark.parametrize(
+    ("start", "kind", "suffix"),
+    [
+        (b"RIFF\0\0\0\0WAVE", "audio/wav", ".wav"),
+        (b"\xff\xe3\x18", "audio/mpeg", ".mp3"),
+        (b"\0\0\0\x18ftypisom", "audio/mp4", ".m4a"),
+        (b"\x1aE\xdf\xa3\x9fB\x86\x81\1B\x82\x84webm", "audio/webm", ".webm"),
+        (b"OggS" + bytes(24) + b"OpusHead", "audio/ogg", ".ogg"),
+        (b"#!AMR\n", "audio/amr", ".amr"),
+        (b"%PDF-1.7", "audio/mp4", ".m4a"),  # no recording: as declared
+    ],
+)
+def test_the_type_of_a_recording_is_that_of_its_bytes(start: bytes, kind: str, suffix: str, size: int) -> None:
+    book = listening()
+    data = start + bytes(size - len(start))
+    answer = send(book, form(Part(name="audio", data=data, content_type="audio/mp4", filename="voice.mp4")))
+    assert answer.status == 200
+    assert book.scripted_providers.asked == [(kind, suffix, size, size, "", "")]
+    assert clean(book)
+
+
 @pytest.mark.parametrize(
     ("part", "kind", "suffix"),
     [
@@ -210,7 +233,9 @@ def listening(takes: float = 0.0) -> VoiceRoutesHarness:
         (Part(name="file", data=WAV), "", ".wav"),
     ],
 )
-def test_a_recording_becomes_text(part: Part, kind: str, suffix: str) -> None:
+def test_the_type_of_a_recording_is_the_declared_one_if_its_bytes_are_unknown(
+    part: Part, kind: str, suffix: str
+) -> None:
     book = listening()
     answer = send(book, form(Part(name="note", data=b"skipped"), part, Part(name="audio", data=b"skipped too")))
     told = {"success": True, "text": "turn on the lamp", "provider": "local", "profile": None}

@@ -102,7 +102,7 @@ def test_unknown_and_foreign_sessions_are_refused(base: str) -> None:
     answer = make(book, base, token)
     text_of(book.open_websocket(answer["websocket_path"], headers=fields(other)).result, 403)
     text_of(book.open_websocket(answer["websocket_path"]).result, 401)
-    again = book.pair(device_id="one").token  # another token of the same device
+    again = book.pair(device_id="one", operator={"keep_earlier": True}).token  # another token of the same device
     assert heard(meet(book, answer, again)) == ["voice.session.ready"]
 
 

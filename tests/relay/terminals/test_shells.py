@@ -93,6 +93,15 @@ def test_old_tmux_creates_the_session_on_attach() -> None:
     assert book.children[0].order.argv[5:] == ("-u", "new-session", "-A", "-s", "svc-default", "/bin/zsh", "-l")
 
 
+@pytest.mark.parametrize(("login", "mode"), [(False, "-i"), (True, "-l"), ("no", "-l"), (None, "-l")])
+@pytest.mark.parametrize("tmux", [False, True])
+def test_a_shell_that_is_no_login_shell(login: object, mode: str, tmux: bool) -> None:
+    book = ChildProcessHarness(tmux=Tmux() if tmux else None)
+    attach(book.client(), login=login)
+    words = book.tmux_commands[0] if tmux else book.children[0].order.argv
+    assert words[-2:] == ("/bin/zsh", mode)
+
+
 def test_ending_tmux_server_is_retried() -> None:
     tmux = Tmux()
     refusals = [(1, b"server exited unexpectedly")]

@@ -1,0 +1,121 @@
+"""Devices of the relay's host: found by name or prefix, changed, and shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.cli.errors import CliError
+from svc_proto.cli.host_devices import (
+    HOST_DEVICE_COLUMNS,
+    change_device,
+    describe_device,
+    find_device,
+    host_device_rows,
+    list_host_devices,
+    revoke_device,
+)
+from svc_proto.commands import Exit
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.relay_client import RelayClient
+from tests.cli.harness import OneShotHarness, Reply, UpstreamRequest, as_json
+
+NOW = 1_800_000_000.0
+RELAY = RelayClient("the relay", "http://127.0.0.1:8767", local=True)
+
+
+def device(name: str, prefix: str, **more: object) -> JsonObject:
+    return JsonObject({"device_name": name, "token_prefix": prefix, "grants": {}, **more})
+
+
+DEVICES = [
+    device("Pixel 8", "1c2d3e4f", client_surface="android", last_seen=NOW - 90, expires_at=NOW + 86_400 * 3),
+    device("Desk", "aaaa1111", online=True, client_surface="unknown", expires_at=None, grants={"chat": None}),
+    device("Desk", "bbbb2222"),
+    device("", "cccc3333"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix"),
+    [
+        ("Pixel 8", "1c2d3e4f"),
+        (" pixel  8 ", "1c2d3e4f"),
+        ("1c2d", "1c2d3e4f"),
+        ("1c2d3e4f", "1c2d3e4f"),
+        ("1c2d3e4f-0000-4000-8000-000000000000", "1c2d3e4f"),
+        ("bbbb2222", "bbbb2222"),
+        ("cccc", "cccc3333"),
+    ],
+)
+def test_a_device_is_found(text: str, prefix: str) -> None:
+    assert find_device(DEVICES, text).text("token_prefix") == prefix
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("desk", "2 devices are called 'desk': name one by its prefix: aaaa1111, bbbb2222"),
+        ("Pixel 9", "no paired device is called 'Pixel 9': the nearest is 'Pixel 8'; see svc devices"),
+        ("1c2", "no paired device is called '1c2': see svc devices"),
+        ("zzzz", "no paired device is called 'zzzz': see svc devices"),
+    ],
+)
+def test_no_single_device(text: str, says: str) -> None:
+    with pytest.raises(CliError) as caught:
+        find_device(DEVICES, text)
+    assert (str(caught.value), caught.value.code) == (says, 2)
+
+
+def test_rows() -> None:
+    rows = host_device_rows(DEVICES, NOW)
+    assert all(len(row) == len(HOST_DEVICE_COLUMNS) for row in rows)
+    assert rows[0] == ("Pixel 8", "1c2d3e4f", "1m ago", "in 3d", "android", "none")
+    assert rows[1] == ("Desk", "aaaa1111", "online", "never", "-", "chat=never")
+    assert rows[3][0] == "unknown"
+    assert describe_device(DEVICES[0], NOW) == "Pixel 8 (1c2d3e4f, android, 1m ago)"
+    assert describe_device(DEVICES[2], NOW) == "Desk (bbbb2222)"
+
+
+def relay(asked: UpstreamRequest) -> Reply:
+    if asked.method == "GET":
+        return as_json({"sessions": DEVICES})
+    return as_json({"ok": True, "token_prefix": "1c2d3e4f", "revoked": "1c2d3e4f", "device_name": "Kitchen"})
+
+
+def test_devices_are_listed_connected_ones_first() -> None:
+    world = OneShotHarness(lambda engine: list_host_devices(engine, RELAY), http=relay)
+    assert [each.text("token_prefix") for each in world.run()] == ["aaaa1111", "1c2d3e4f", "bbbb2222", "cccc3333"]
+
+
+def test_a_device_is_revoked_by_its_name() -> None:
+    world = OneShotHarness(lambda engine: revoke_device(engine, RELAY, "pixel 8"), http=relay)
+    found, answer = world.run()
+    assert (found.text("device_name"), answer.text("revoked")) == ("Pixel 8", "1c2d3e4f")
+    assert [(asked.method, asked.path) for asked in world.asked] == [
+        ("GET", "/sessions"),
+        ("DELETE", "/sessions/1c2d3e4f"),
+    ]
+
+
+@pytest.mark.parametrize("change", [{"device_name": "Kitchen"}, {"ttl_seconds": 60}])
+def test_a_device_is_changed_by_its_name(change: dict[str, object]) -> None:
+    world = OneShotHarness(lambda engine: change_device(engine, RELAY, "Pixel 8", change), http=relay)
+    found, answer = world.run()
+    assert (found.text("device_name"), answer.text("device_name")) == ("Pixel 8", "Kitchen")
+    assert (world.asked[1].method, world.asked[1].path, world.asked[1].json) == (
+        "PATCH",
+        "/sessions/1c2d3e4f",
+        change,
+    )
+
+
+def test_refusals_are_explained() -> None:
+    refused = OneShotHarness(
+        lambda engine: list_host_devices(engine, RELAY), http=as_json({"error": "loopback only"}, 403)
+    )
+    assert refused.fails() == Exit(1, "the relay takes this only from its own host: loopback only (status 403)")
+    gone = OneShotHarness(
+        lambda engine: change_device(engine, RELAY, "Pixel 8", {"ttl_seconds": 60}),
+        http=lambda asked: relay(asked) if asked.method == "GET" else as_json({"error": "no"}, 404),
+    )
+    assert gone.fails() == Exit(1, "its session has ended meanwhile: see svc devices")
