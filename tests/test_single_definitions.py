@@ -18,6 +18,7 @@ TREES = {
 # --- readers ------------------------------------------------------------------------------------------------------
 
 THE_READERS = (
+    "svc_proto/basics/lenient_json.py",
     "svc_proto/basics/strict_json.py",
     "svc_proto/basics/validate.py",
     "svc_proto/schema/",

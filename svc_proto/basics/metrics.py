@@ -100,11 +100,12 @@ class Histogram:
 class EngineMetrics:
     """Metrics of an engine. A request belongs to a label: `GET /health`, or `UNMATCHED_LABEL`."""
 
-    __slots__ = ("answers", "lateness", "store", "store_failures", "waits")
+    __slots__ = ("answers", "json_deviations", "lateness", "store", "store_failures", "waits")
 
     def __init__(self) -> None:
         self.answers: defaultdict[str, list[int]] = defaultdict(lambda: [0] * MAX_STATUS)  # by label and status
         self.waits: defaultdict[str, Histogram] = defaultdict(Histogram)  # by label: responses that were not immediate
+        self.json_deviations: defaultdict[tuple[str, str], int] = defaultdict(int)  # by kind of peer, and deviation
         self.lateness = Histogram()  # of the loop: from a deadline to the call in which its timer fired
         self.store = Histogram()  # from a request to its answer
         self.store_failures = 0
@@ -133,6 +134,13 @@ class EngineMetrics:
             self.lateness.family("svc_loop_lag_seconds", "How late timers fired: the loop was busy, or slept."),
             self.store.family("svc_store_duration_seconds", "From a request to the store to its answer."),
             counter("svc_store_failures", "Requests that the store could not carry out.", self.store_failures),
+            MetricFamily(
+                "svc_json_deviations",
+                MetricKind.COUNTER,
+                "Texts of peers that were read although they deviate from JSON.",
+                ("source", "deviation"),
+                tuple((key, float(count)) for key, count in self.json_deviations.items()),
+            ),
         ]
 
     def _spread(self, label: str) -> HistogramSnapshot:

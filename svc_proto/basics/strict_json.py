@@ -25,6 +25,7 @@ __all__ = [
     "JsonError",
     "JsonTooLarge",
     "canonical",
+    "check_limits",
     "dumps",
     "dumps_bytes",
     "encoder",
@@ -92,6 +93,14 @@ def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = M
     if "\\" in text and ("\\ud" in text or "\\uD" in text) and not _is_encodable("".join(_encode(value, 0))):
         raise JsonError("a lone surrogate")
     return value
+
+
+def check_limits(text: str, *, max_bytes: int | None = None) -> None:
+    """Raise `JsonError` unless an encodable text is within the limits of `loads`. The text is not parsed."""
+    raw = text.encode("utf-8")
+    if max_bytes is not None and len(raw) > max_bytes:
+        raise JsonTooLarge(f"longer than {max_bytes} bytes")
+    _judge(raw, MAX_DEPTH, ours=False)
 
 
 def loads_trusted(data: bytes | str) -> Any:

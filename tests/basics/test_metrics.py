@@ -73,3 +73,11 @@ def test_the_store_and_the_loop() -> None:
     assert shown(counts, "svc_store_duration_seconds").values[0][1] == counts.store.snapshot()
     assert shown(counts, "svc_store_failures").values == (((), 1.0),)
     assert shown(counts, "svc_loop_lag_seconds").values[0][1] == counts.lateness.snapshot()
+
+
+def test_deviations_from_json_by_kind_of_peer() -> None:
+    counts = EngineMetrics()
+    assert shown(counts, "svc_json_deviations").values == ()
+    counts.json_deviations["mcp", "lone surrogate"] += 2
+    family = shown(counts, "svc_json_deviations")
+    assert (family.labels, family.values) == (("source", "deviation"), ((("mcp", "lone surrogate"), 2.0),))
