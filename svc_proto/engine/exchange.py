@@ -86,8 +86,14 @@ class Exchange:
 
     @property
     def ends_with_peer(self) -> bool:
-        """Report whether the request is unanswered on a route that ends when the peer closes its end."""
-        return self.state in (ExchangeState.RUNNING, ExchangeState.SENDING) and self._route.stops_with_client
+        """Report whether the request is unanswered, and ends when the peer closes its end.
+
+        A stream whose producer sends probes goes on: they find out whether the peer is gone.
+        """
+        if self.outgoing is not None and self.outgoing.on_half_close is not None:
+            return False
+        stops = self._route.stops_with_client or self._request.stops_with_client
+        return self.state in (ExchangeState.RUNNING, ExchangeState.SENDING) and stops
 
     @property
     def buffered_bytes(self) -> int:
@@ -146,6 +152,15 @@ class Exchange:
             self._incoming.end()
         else:
             self._run()
+
+    def half_close(self) -> None:
+        """Handle that the peer has closed its end: stop the request, or let its producer probe the peer."""
+        if self.state in (ExchangeState.RUNNING, ExchangeState.SENDING):
+            self._request.half_closed = True
+            if self.ends_with_peer:
+                self.channel.abort()
+            elif self.outgoing is not None:
+                self.outgoing.half_close()
 
     def lost(self) -> None:
         """Stop all work and drop all state: the connection is gone."""
@@ -251,6 +266,7 @@ class Exchange:
             elif isinstance(result, Exception):
                 self._failed(result)
             elif isinstance(result, GeneratorType):
+                self._request.half_closed = self.channel.is_half_closed
                 task = self.channel.engine.spawn(result, on_done=self._handle_result, on_error=self._failed)
                 self._task = self._task or task  # already set if the flow has ended and its response continues
             else:
