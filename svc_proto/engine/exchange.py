@@ -327,7 +327,7 @@ class Exchange:
         if not isinstance(response, StreamedResponse) and response.file is None:
             channel = self.channel
             if channel.engine.stopping or not try_send_simple(channel, self.head, self.label, response, self.begun):
-                send_response(self, response, closing=self._closing())
+                send_response(self, response, closing=self._closing(self.state))
             self._complete()
             return
         flow = (
@@ -346,27 +346,38 @@ class Exchange:
 
     def _complete(self) -> None:
         incoming, self._received_before_response = self._incoming, self.received
+        skips = self._must_skip_rest(self.state)
         since = incoming.full_since if incoming is not None and self.full else None
         self._step(_ANSWER)
         if since is not None:
             self._body_read(since)
         if self.state is _DONE:
             self.channel.finished()
-        elif self._must_skip_rest():
+        elif skips:
             # As the head announced; bytes that still arrive are discarded during the linger.
             self.channel.close_gracefully()
 
-    def _closing(self) -> bool:
+    def _closing(self, state: ExchangeState) -> bool:
         channel = self.channel
-        return channel.engine.stopping or (channel.eof and not channel.conn.paused) or self._must_skip_rest()
+        return channel.engine.stopping or (channel.eof and not channel.conn.paused) or self._must_skip_rest(state)
 
-    def _must_skip_rest(self) -> bool:
-        return self.state in BODY_EXPECTED and self._length - self.received > self.channel.limits.max_drain
+    def _must_skip_rest(self, state: ExchangeState) -> bool:
+        """Report whether an early response in `state` closes the connection, which its head announces (RFC 9112 9.6).
+
+        A chunked body may have any length, and behind a proxy the next request may be another client's. In DUPLEX the
+        handler reads the body while it responds.
+        """
+        if state not in BODY_EXPECTED:
+            return False
+        chunked = self.channel.own_connection is not None and self.head.headers.get(b"transfer-encoding") is not None
+        if chunked and state is not ExchangeState.DUPLEX:
+            return True
+        return self._length - self.received > self.channel.limits.max_drain
 
     def begin_body(self, response: Response | StreamedResponse, *, length: int | None) -> None:
         """Send the head of a response whose body follows; `length` in bytes, None if unknown."""
         next_state = EXCHANGE_TABLE[self.state, ExchangeTrigger.SEND]
-        send_response_head(self, response, length=length, closing=self._closing())
+        send_response_head(self, response, length=length, closing=self._closing(next_state))
         self.state = next_state
 
     # --- helpers ---
