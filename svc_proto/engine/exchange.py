@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.basics.metrics import UNMATCHED_LABEL
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.commands import Level
 from svc_proto.engine.body_streams import BodyStream, ResponseWriter
 from svc_proto.engine.flow import Deferred, Task
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Exchange"]
 
 RESPONSES = (Response, StreamedResponse)
+ACCEPTED_CODINGS = ((b"accept-encoding", b"identity"),)  # of request bodies, RFC 9110 section 15.5.16
+MAX_CODING = 40  # characters of a coding in an error text
 # Aliases: finding an Enum member is slow in Python 3.11.
 _BODY_END, _ANSWER, _DONE = ExchangeTrigger.BODY_END, ExchangeTrigger.ANSWER, ExchangeState.DONE
 _READING, _RUNNING = ExchangeState.READING, EXCHANGE_TABLE[ExchangeState.READING, _BODY_END]
@@ -240,6 +243,11 @@ class Exchange:
         head, channel, route = self.head, self.channel, self._route
         if self._length > self._limit:
             raise self._too_large()
+        coding = head.headers.get(b"content-encoding")
+        if coding is not None and route.body_limit and head.headers.tokens(b"content-encoding") != [b"identity"]:
+            name = sanitize_line(coding.decode("latin-1"), MAX_CODING)
+            text = f"the body has the coding {name!r}, which is not supported: send it without Content-Encoding"
+            raise Refused(415, "unsupported_media_type", text, headers=ACCEPTED_CODINGS)
         if route.kind is RouteKind.WEBSOCKET and not head.websocket:
             status, problem, headers = handshake_problem(head) or (400, "this path speaks WebSocket", ())
             raise Refused(status, "upgrade_required", problem, headers=tuple(headers))

@@ -38,6 +38,7 @@ __all__ = [
 
 JSON = (b"content-type", b"application/json")
 JSON_ALONE = Headers((JSON,))
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HALF_CLOSE = b"half-close"  # preference of a client that closes its end and still reads the answer
 CODES = {
     408: "request_timeout",
@@ -156,9 +157,9 @@ class StreamedResponse:
 
 
 def parse_json(body: bytes) -> object:
-    """Parse a body as JSON. Raises `JsonError`, or `Refused` (413) if parsing would take too long."""
+    """Parse a body as JSON, after a byte order mark (RFC 8259 section 8.1). Raises `JsonError`, or `Refused` (413) if parsing would take too long."""
     try:
-        return strict_json.loads(body)
+        return strict_json.loads(body.removeprefix(BYTE_ORDER_MARK))
     except strict_json.JsonTooLarge as error:
         raise too_large_refusal(error) from None
 

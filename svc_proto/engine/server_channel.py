@@ -254,6 +254,7 @@ class ServerChannel(HttpChannel):
             or route.streamed
             or route.kind is _SOCKET
             or len(body) > (route.body_limit or self.limits.max_skipped)
+            or (body and head.headers.get(b"content-encoding") is not None)
         ):
             own_connection.replay_as_events()
             self.exchange = exchange = Exchange(self, head, route, request)

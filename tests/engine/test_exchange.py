@@ -113,6 +113,27 @@ def test_an_undrained_body_gets_a_fin() -> None:
     book.after(2.0) << [Abort(CH)]  # a peer that waits for our FIN before its own gets it before the deadline
 
 
+@pytest.mark.parametrize("coding", [b"gzip", b"deflate", b"br, gzip", b"x\x80y"])
+@pytest.mark.parametrize("path", [b"/echo", b"/stream"])
+@pytest.mark.parametrize("size", [0, 3])
+def test_an_encoded_body_is_refused(path: bytes, coding: bytes, size: int) -> None:
+    book = open_book()
+    book >> Received(CH, post(path, b"x" * size, b"Content-Encoding: " + coding, length=3))
+    text = b"unsupported_media_type: the body has the coding '%s', which is not supported: send it without " % (
+        coding.replace(b"\x80", b" ")
+    )
+    book << [book.says(415, text + b"Content-Encoding", b"accept-encoding: identity")]
+    book >> Received(CH, b"x" * (3 - size) + get(b"/hello")) << [book.says(200, b"hello")]
+
+
+def test_an_identity_coding_is_no_coding() -> None:
+    book = open_book()
+    book >> Received(CH, post(b"/echo", b"abc", b"Content-Encoding: Identity")) << [book.says(200, b"abc")]
+    book >> Received(CH, get(b"/hello", b"Content-Encoding: gzip")) << [book.says(200, b"hello")]
+    head = b"GET /open HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx"
+    book >> Received(CH, head) << [book.says(200, b"")]  # no body is read here
+
+
 def test_unexpected_bodies_are_discarded() -> None:
     book = open_book(Limits(max_skipped=100))
     body = b"Content-Length: 100\r\n\r\n" + b"x" * 100
