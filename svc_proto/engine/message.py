@@ -157,7 +157,10 @@ class StreamedResponse:
 
 
 def parse_json(body: bytes) -> object:
-    """Parse a body as JSON, after a byte order mark (RFC 8259 section 8.1). Raises `JsonError`, or `Refused` (413) if parsing would take too long."""
+    """Parse a body as JSON, without a byte order mark before it (RFC 8259 section 8.1).
+
+    Raises `JsonError`, or `Refused` (413) if parsing would take too long.
+    """
     try:
         return strict_json.loads(body.removeprefix(BYTE_ORDER_MARK))
     except strict_json.JsonTooLarge as error:
