@@ -70,6 +70,7 @@ BRANCHED = "branched"  # the end reason of a session that was forked, wire api 3
 
 # these must leave no trace on the disk
 ERASES: frozenset[type[StoreRequest[Any]]] = frozenset((DeleteChat, DeleteResponse))
+SEARCHES: frozenset[type[StoreRequest[Any]]] = frozenset({SearchMessages})
 READS: frozenset[type[StoreRequest[Any]]] = frozenset({GetChat, ListChats, ListMessages, ListTitles, SearchMessages})
 
 _S = CHAT_SESSIONS.c

@@ -14,6 +14,8 @@ STATEMENT_TIMEOUT = 20_000  # ms for one statement of PostgreSQL
 CONNECT_TIMEOUT = 5  # s for a connection to PostgreSQL
 CONNECTIONS = 4  # to a database server: requests take turns; more than two are for other work of a command
 
+PGBOUNCER = "pgbouncer"  # parameter of a URL: `true` if PgBouncer is in front of the database
+
 _READS = "svc_reads"
 _POSTGRESQL = ("postgres", "postgresql")  # common spellings without the name of a driver
 
@@ -25,6 +27,7 @@ def open_engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
         # A connection that was cut while idle is detected before its next use, and replaced.
         given = _postgresql(url) if url.get_backend_name() == "postgresql" else {}
+        url = url.difference_update_query([PGBOUNCER])
         return create_engine(url, pool_pre_ping=True, pool_size=1, max_overflow=CONNECTIONS - 1, connect_args=given)
     # an in-memory database belongs to its connection, so all threads share one
     if url.database in (None, "", ":memory:"):
@@ -65,9 +68,16 @@ def checkpoint_wal(engine: Engine) -> None:
 
 
 def _postgresql(url: URL) -> dict[str, object]:
-    """Return the arguments of PostgreSQL connections, except those that the URL sets."""
-    waits = f"-c statement_timeout={STATEMENT_TIMEOUT} -c lock_timeout={BUSY_TIMEOUT}"
-    given = {"application_name": "svc", "connect_timeout": CONNECT_TIMEOUT, "options": waits}
+    """Return the arguments of PostgreSQL connections, except those that the URL sets.
+
+    PgBouncer refuses `options`, and in transaction mode each transaction may get another server connection, on which
+    no statement is prepared.
+    """
+    given: dict[str, object] = {"application_name": "svc", "connect_timeout": CONNECT_TIMEOUT}
+    if url.query.get(PGBOUNCER) == "true":
+        given["prepare_threshold"] = None
+    else:
+        given["options"] = f"-c statement_timeout={STATEMENT_TIMEOUT} -c lock_timeout={BUSY_TIMEOUT}"
     return {name: value for name, value in given.items() if name not in url.query}
 
 

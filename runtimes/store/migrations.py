@@ -14,7 +14,16 @@ from functools import partial
 from runtimes.store.sql_executor import SqlExecutor
 from runtimes.store.store_service import StoreError
 
-__all__ = ["INDEXED", "MIGRATIONS", "Migration", "create_fts5", "migrate", "version_in"]
+__all__ = [
+    "INDEXED",
+    "MIGRATIONS",
+    "Migration",
+    "create_fts5",
+    "drop_fts5",
+    "drop_fts5_triggers",
+    "migrate",
+    "version_in",
+]
 
 Migration = Callable[[SqlExecutor], object]
 
@@ -116,6 +125,26 @@ def create_fts5(hand: SqlExecutor) -> None:
         return
     for statement in ("DROP TABLE temp.chat_probe", *_FTS5):
         hand.execute(statement)
+
+
+def drop_fts5(hand: SqlExecutor) -> None:
+    """Drop SQLite's full-text index, as far as it exists."""
+    drop_fts5_triggers(hand)
+    try:
+        hand.execute("DROP TABLE IF EXISTS chat_search")
+    except sqlite3.DatabaseError:  # SQLite cannot open the table, so its parts are dropped one by one
+        hand.execute("PRAGMA writable_schema=ON")
+        hand.execute("DELETE FROM sqlite_master WHERE name = 'chat_search'")
+        hand.execute("PRAGMA writable_schema=RESET")
+        for part in ("data", "idx", "docsize", "config"):
+            hand.execute(f"DROP TABLE IF EXISTS chat_search_{part}")
+    hand.execute("DROP VIEW IF EXISTS chat_words")
+
+
+def drop_fts5_triggers(hand: SqlExecutor) -> None:
+    """Detach SQLite's full-text index: changes of messages do not reach it any more."""
+    for name in ("added", "deleted", "changed"):
+        hand.execute(f"DROP TRIGGER IF EXISTS chat_search_{name}")
 
 
 MIGRATIONS: tuple[Migration, ...] = (

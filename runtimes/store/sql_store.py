@@ -46,7 +46,9 @@ class SqlStore:
         self._others: dict[type, Handler] = {}
         self._reads: frozenset[type] = SESSION_READS
         self._erases: frozenset[type] = frozenset()
+        self._searches: frozenset[type] = frozenset()
         self._chats = False  # whether the chat requests are registered
+        self._checked = False  # whether the search index was compared with the messages
         self._engine = open_sql_engine(where)
         self._reader = read_only_engine(self._engine)
         self._prepared = PreparedStatements(self._engine)
@@ -64,6 +66,10 @@ class SqlStore:
                 try:
                     return self._execute(request)
                 except IntegrityError:  # another writer has just inserted this key: the second try finds its row
+                    return self._execute(request)
+                except DBAPIError as error:
+                    if not self._repair_search(error):
+                        raise
                     return self._execute(request)
         except SQLAlchemyError as error:
             raise _failure_of(error) from error
@@ -105,6 +111,10 @@ class SqlStore:
         handler = self._others.get(type(request))
         if handler is None:
             raise HostError(FailureKind.UNSUPPORTED, f"the store has no {type(request).__name__}")
+        if type(request) in self._searches and not self._checked:
+            self._checked = True
+            if self._check_search():
+                return self._execute(request)
         with (self._reader if type(request) in self._reads else self._engine).begin() as connection:
             answer = handler(connection, request)
         if type(request) in self._erases:
@@ -113,7 +123,7 @@ class SqlStore:
 
     def _is_quick(self, request: StoreRequest[Any]) -> bool:
         if type(request) not in self._quick and not self._chats:
-            from runtimes.store.chat_requests import ERASES, READS, chat_handlers  # noqa: PLC0415, RUF100 - only for chats
+            from runtimes.store.chat_requests import ERASES, READS, SEARCHES, chat_handlers  # noqa: PLC0415, RUF100 - only for chats
             from runtimes.store.search_index import new_chat_search  # noqa: PLC0415, RUF100 - a relay needs neither
 
             with self._reader.begin() as connection:
@@ -121,8 +131,28 @@ class SqlStore:
             self._quick |= quick
             self._reads |= READS
             self._erases |= ERASES
+            self._searches |= SEARCHES
             self._chats = True
         return type(request) in self._quick
+
+    def _check_search(self) -> bool:
+        """Check the search index; return whether it was repaired."""
+        from runtimes.store.search_repair import check_search_index  # noqa: PLC0415, RUF100 - for searches alone
+
+        repaired = check_search_index(self._engine)
+        self._chats = self._chats and not repaired  # the search is selected anew
+        return repaired
+
+    def _repair_search(self, error: DBAPIError) -> bool:
+        """Repair the search index if it caused this error; return whether that was so."""
+        from runtimes.store.search_repair import is_search_damaged, repair_search_index  # noqa: PLC0415, RUF100 - rare
+
+        if not is_search_damaged(error):
+            return False
+        self._prepared.close()
+        repair_search_index(self._engine)
+        self._chats = False
+        return True
 
 
 def upgrade(where: str | Path, *, keep: bool = True) -> tuple[int, int]:

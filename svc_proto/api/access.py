@@ -7,6 +7,7 @@ follow, then the key, then headers that need a key. Nothing of the body has been
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import assert_never
@@ -35,6 +36,7 @@ __all__ = [
     "authorize",
     "find_branded_header",
     "has_bearer",
+    "preflight_headers",
 ]
 
 MAIN_KEY_PRINCIPAL = "main key"  # principal of requests with the main key; others are hashes of keys
@@ -52,12 +54,14 @@ SECURITY_HEADERS = (
 # RFC 6797 section 7.2: "MUST NOT include the STS header field in HTTP responses conveyed over non-secure transport".
 TLS_SECURITY_HEADERS = (*SECURITY_HEADERS, (b"strict-transport-security", b"max-age=31536000"))  # s, one year
 VARY = (b"vary", b"Origin")
-ALLOW = (b"allow", b"GET, HEAD, POST, PATCH, DELETE, OPTIONS")  # of the server as a whole, RFC 9110 section 9.3.7
-PREFLIGHT = (
-    (b"access-control-allow-methods", b"GET, POST, PATCH, DELETE, OPTIONS"),
-    (b"access-control-allow-headers", b"Authorization, Content-Type, Idempotency-Key"),
-    (b"access-control-max-age", b"600"),  # s
-)
+ALLOWED_HEADERS = (
+    b"Authorization",
+    b"Content-Type",
+    b"Idempotency-Key",
+)  # of requests of pages, besides those that they request
+MAX_ASKED_HEADERS = 100  # requested names of a preflight; further ones are not allowed
+READABLE = ("Session-Id", "Session-Key", "Run-Id", "Run-Streaming", "Stream-Mode", "Completed", "Partial", "Error")
+_TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")  # RFC 9110 section 5.6.2, in lower case
 
 
 class ApiAccess(Enum):
@@ -135,21 +139,49 @@ def find_branded_header(headers: Headers, name: str) -> str | None:
     return None
 
 
+def preflight_headers(request: Request) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the header fields of the answer to a preflight request of an allowed page (Fetch standard, CORS protocol).
+
+    A page may send each header field that it requests: pages of allowed origins are as free as other clients, and the
+    packages that they use send fields of their own.
+    """
+    headers = request.headers
+    asked = [name for name in headers.tokens(b"access-control-request-headers") if _TOKEN.fullmatch(name)]
+    known = {name.lower() for name in ALLOWED_HEADERS}
+    more = [name for name in dict.fromkeys(asked[:MAX_ASKED_HEADERS]) if name not in known]
+    fields = [
+        (b"access-control-allow-methods", b"GET, POST, PATCH, DELETE, OPTIONS"),
+        (b"access-control-allow-headers", b", ".join((*ALLOWED_HEADERS, *more))),
+        (b"access-control-max-age", b"600"),  # s
+    ]
+    if headers.tokens(b"access-control-request-private-network") == [b"true"]:
+        fields.append((b"access-control-allow-private-network", b"true"))
+    return tuple(fields)
+
+
 @frozen
 class Cors:
-    """Web origins that may call: none, some, or all (`*`)."""
+    """Web origins that may call: none, some, all of a scheme (`moz-extension://*`), or all (`*`)."""
 
     origins: Sequence[str]
     _allowed: frozenset[bytes] = field(init=False)
+    _schemes: tuple[bytes, ...] = field(init=False)
 
     @_allowed.default
     def _encode(self) -> frozenset[bytes]:
         return frozenset(origin.encode("utf-8") for origin in self.origins)
 
+    @_schemes.default
+    def _encode_schemes(self) -> tuple[bytes, ...]:
+        return tuple(origin[:-1].encode("utf-8") for origin in self.origins if origin.endswith("://*"))
+
     def allows(self, headers: Headers) -> bool:
         """Report whether the request has no origin, or an allowed one."""
         origin = headers.get(b"origin")
-        return origin is None or ANY_ORIGIN in self.origins or origin in self._allowed
+        return origin is None or ANY_ORIGIN in self.origins or self._is_listed(origin)
+
+    def _is_listed(self, origin: bytes) -> bool:
+        return origin in self._allowed or origin.startswith(self._schemes)
 
     def fields(self, headers: Headers, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Return the header fields of every answer, a stream's included."""
@@ -157,11 +189,11 @@ class Cors:
         if not self.origins:
             return common
         if ANY_ORIGIN in self.origins:
-            return (*common, (b"access-control-allow-origin", b"*"))
+            return (*common, (b"access-control-allow-origin", b"*"), EXPOSE)
         origin = headers.get(b"origin")
-        if origin is None or origin not in self._allowed:
+        if origin is None or not self._is_listed(origin):
             return (*common, VARY)
-        return (*common, VARY, (b"access-control-allow-origin", origin))
+        return (*common, VARY, (b"access-control-allow-origin", origin), EXPOSE)
 
 
 _SPELLINGS = {
@@ -169,9 +201,19 @@ _SPELLINGS = {
     for name in (SESSION_ID, SESSION_KEY, TOOL_PROGRESS)
 }
 BRANDED = tuple(spelling for spellings in _SPELLINGS.values() for spelling in spellings)
+# header fields of answers that pages may read
+EXPOSE = (
+    b"access-control-expose-headers",
+    ", ".join(
+        (
+            *(f"{brand.header_prefix}{name}" for brand in BRANDS.values() for name in READABLE),
+            *("Mcp-Session-Id", "Retry-After", "WWW-Authenticate"),
+        )
+    ).encode("ascii"),
+)
 # Names of `Cors.fields`.
 EXPOSED_HEADERS = (
-    *(name for name, _ in (*TLS_SECURITY_HEADERS, VARY)),
+    *(name for name, _ in (*TLS_SECURITY_HEADERS, VARY, EXPOSE)),
     b"access-control-allow-origin",
 )
 
@@ -187,9 +229,9 @@ def _check_bearer(headers: Headers, key: str, device: Callable[[str], str | None
 
 
 def _bearer(headers: Headers) -> bytes:
-    # Wire api 2.2: scheme word case-sensitive, one space, token trimmed, constant-time compare on bytes.
+    # Wire api 2.2: one space, token trimmed, constant-time compare on bytes. The scheme is of any case: RFC 9110 11.1.
     scheme, _, token = (headers.get(b"authorization") or b"").partition(b" ")
-    return token.strip() if scheme == b"Bearer" and token[:1] != b" " else b""
+    return token.strip() if scheme.lower() == b"bearer" and token[:1] != b" " else b""
 
 
 def _check_keyless(request: Request, names: tuple[str, ...]) -> None:

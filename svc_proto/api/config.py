@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -20,6 +21,8 @@ MIN_KEY = 16  # minimum characters of a key on a reachable address, since a remo
 LOOPBACK = ("localhost", "::1", "::ffff:127.0.0.1")  # and all of 127/8
 MAX_MODEL_CALLS = 1_000  # of SVC_MAX_ITERATIONS
 MAX_RUNS = 10_000  # of API_SERVER_MAX_CONCURRENT_RUNS
+NOT_OF_APPS = ("http", "https", "ws", "wss", "ftp", "file", "data", "blob", "javascript")  # schemes
+_APP_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[a-z0-9._~-]+(?::\d{1,5})?|\*)")
 MAX_TOKENS = 10_000_000  # of SVC_MAX_TOKENS and SVC_MODEL_CONTEXT
 
 
@@ -144,11 +147,19 @@ def _node(source: SettingsSource) -> tuple[RedisAddress | None, str]:
 
 
 def _origins(source: SettingsSource, variable: str) -> tuple[str, ...]:
-    origins = tuple(part.rstrip("/") for part in source.split_list(variable))
-    for origin in origins:
-        if origin == ANY_ORIGIN:
-            continue
-        found = http_address(origin)
-        if found is None or urlsplit(origin).path or urlsplit(origin).query:
-            raise ConfigError(f"{variable} must hold origins such as https://chat.example, or *, not {origin!r}")
-    return origins
+    """Parse web origins, as browsers write them: lower case, without a default port."""
+    return tuple(_origin(part, variable) for part in source.split_list(variable))
+
+
+def _origin(text: str, variable: str) -> str:
+    origin = text.rstrip("/").lower()
+    if origin == ANY_ORIGIN:
+        return origin
+    found = http_address(origin)
+    if found is not None and not (urlsplit(origin).path or urlsplit(origin).query):
+        return origin.removesuffix(":443" if found.tls else ":80")
+    app = _APP_ORIGIN.fullmatch(origin)
+    if app is not None and app[1] not in NOT_OF_APPS:
+        return origin
+    examples = "https://chat.example, app://obsidian.md or moz-extension://*"
+    raise ConfigError(f"{variable} must hold origins such as {examples}; or *, not {text!r}")

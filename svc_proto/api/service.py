@@ -12,14 +12,13 @@ from svc_proto.agent.agent_factory import AgentConfig, build_agent
 from svc_proto.agent.interface import Agent
 from svc_proto.agent.sentences import SentenceParser
 from svc_proto.api.access import (
-    ALLOW,
     MAIN_KEY_PRINCIPAL,
-    PREFLIGHT,
     ApiAccess,
     Cors,
     KeyGuessLimiter,
     authorize,
     has_bearer,
+    preflight_headers,
 )
 from svc_proto.api.agent_settings import AgentSettings, AgentSettingsReader
 from svc_proto.api.api_key_files import read_key
@@ -300,8 +299,10 @@ class ApiRouter(Router):
         super().__init__(limited, prefix)
 
     def match(self, method: str, path: str) -> RouteMatch:
-        """Match as `Router.match`; OPTIONS matches every path."""
-        return _PREFLIGHT if method == "OPTIONS" else super().match(method, path)
+        """Match as `Router.match`; OPTIONS matches every path, and names the methods of a path that exists."""
+        if method != "OPTIONS":
+            return super().match(method, path)
+        return _SERVER_OPTIONS if path == "*" else _about_options(self.methods(path))
 
 
 def _ownership(api: Api) -> LocalSessionOwnership:
@@ -318,10 +319,16 @@ def _manual() -> ApiDoc:
     return API_DOC
 
 
-def _preflight(request: Request) -> Response:
-    return Response(200, Headers((*PREFLIGHT, ALLOW) if request.path == "*" else PREFLIGHT))
+def _about_options(methods: Iterable[str]) -> RouteMatch:
+    """Return the route of an OPTIONS request to a path with these methods; none for a path that does not exist."""
+    allowed = ", ".join((*methods, "OPTIONS"))
+
+    def answer(request: Request) -> Response:
+        if not methods and request.headers.get(b"access-control-request-method") is None:
+            raise Refused(404, NO_ROUTE, "there is nothing at this path")
+        return Response(200, Headers((*preflight_headers(request), (b"allow", allowed.encode("ascii")))))
+
+    return RouteMatch(Route(method="OPTIONS", pattern="*", access=ApiAccess.PUBLIC, handler=answer, body_limit=0), {})
 
 
-_PREFLIGHT = RouteMatch(
-    Route(method="OPTIONS", pattern="*", access=ApiAccess.PUBLIC, handler=_preflight, body_limit=0), {}
-)
+_SERVER_OPTIONS = _about_options(("GET", "HEAD", "POST", "PATCH", "DELETE"))  # of the server: RFC 9110 section 9.3.7

@@ -91,12 +91,15 @@ class ResponseWriter:
     The exchange notifies `read` when the channel is writable.
     """
 
-    __slots__ = ("_channel", "_stream", "read")
+    __slots__ = ("_channel", "_stream", "half_closed", "on_half_close", "read")
 
     def __init__(self, channel: HttpChannel, stream: StreamId) -> None:
         self._channel = channel
         self._stream = stream
         self.read = Condition(channel.engine)
+        self.half_closed = False  # the peer has closed its end, and may have gone
+        # set by a producer that writes probes from then on, so that a peer that is gone is noticed
+        self.on_half_close: Callable[[], object] | None = None
 
     def write(self, data: bytes) -> bool:
         """Send a piece; return False, with nothing sent, if the channel is gone."""
@@ -105,6 +108,12 @@ class ResponseWriter:
             return False
         channel.send_event(ResponseData(self._stream, data))
         return True
+
+    def half_close(self) -> None:
+        """Report to the producer that the peer has closed its end."""
+        self.half_closed = True
+        if self.on_half_close is not None:
+            self.on_half_close()
 
     def drained(self) -> Flow[None]:
         """Wait until unsent bytes are below the mark; return at once if they are."""

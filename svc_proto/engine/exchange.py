@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
 from svc_proto.basics.metrics import UNMATCHED_LABEL
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.commands import Level
 from svc_proto.engine.body_streams import BodyStream, ResponseWriter
 from svc_proto.engine.flow import Deferred, Task
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Exchange"]
 
 RESPONSES = (Response, StreamedResponse)
+ACCEPTED_CODINGS = ((b"accept-encoding", b"identity"),)  # of request bodies, RFC 9110 section 15.5.16
+MAX_CODING = 40  # characters of a coding in an error text
 # Aliases: finding an Enum member is slow in Python 3.11.
 _BODY_END, _ANSWER, _DONE = ExchangeTrigger.BODY_END, ExchangeTrigger.ANSWER, ExchangeState.DONE
 _READING, _RUNNING = ExchangeState.READING, EXCHANGE_TABLE[ExchangeState.READING, _BODY_END]
@@ -86,8 +89,14 @@ class Exchange:
 
     @property
     def ends_with_peer(self) -> bool:
-        """Report whether the request is unanswered on a route that ends when the peer closes its end."""
-        return self.state in (ExchangeState.RUNNING, ExchangeState.SENDING) and self._route.stops_with_client
+        """Report whether the request is unanswered, and ends when the peer closes its end.
+
+        A stream whose producer sends probes goes on: they find out whether the peer is gone.
+        """
+        if self.outgoing is not None and self.outgoing.on_half_close is not None:
+            return False
+        stops = self._route.stops_with_client or self._request.stops_with_client
+        return self.state in (ExchangeState.RUNNING, ExchangeState.SENDING) and stops
 
     @property
     def buffered_bytes(self) -> int:
@@ -146,6 +155,15 @@ class Exchange:
             self._incoming.end()
         else:
             self._run()
+
+    def half_close(self) -> None:
+        """Handle that the peer has closed its end: stop the request, or let its producer probe the peer."""
+        if self.state in (ExchangeState.RUNNING, ExchangeState.SENDING):
+            self._request.half_closed = True
+            if self.ends_with_peer:
+                self.channel.abort()
+            elif self.outgoing is not None:
+                self.outgoing.half_close()
 
     def lost(self) -> None:
         """Stop all work and drop all state: the connection is gone."""
@@ -225,6 +243,11 @@ class Exchange:
         head, channel, route = self.head, self.channel, self._route
         if self._length > self._limit:
             raise self._too_large()
+        coding = head.headers.get(b"content-encoding")
+        if coding is not None and route.body_limit and head.headers.tokens(b"content-encoding") != [b"identity"]:
+            name = sanitize_line(coding.decode("latin-1"), MAX_CODING)
+            text = f"the body has the coding {name!r}, which is not supported: send it without Content-Encoding"
+            raise Refused(415, "unsupported_media_type", text, headers=ACCEPTED_CODINGS)
         if route.kind is RouteKind.WEBSOCKET and not head.websocket:
             status, problem, headers = handshake_problem(head) or (400, "this path speaks WebSocket", ())
             raise Refused(status, "upgrade_required", problem, headers=tuple(headers))
@@ -251,6 +274,7 @@ class Exchange:
             elif isinstance(result, Exception):
                 self._failed(result)
             elif isinstance(result, GeneratorType):
+                self._request.half_closed = self.channel.is_half_closed
                 task = self.channel.engine.spawn(result, on_done=self._handle_result, on_error=self._failed)
                 self._task = self._task or task  # already set if the flow has ended and its response continues
             else:
@@ -311,7 +335,7 @@ class Exchange:
         if not isinstance(response, StreamedResponse) and response.file is None:
             channel = self.channel
             if channel.engine.stopping or not try_send_simple(channel, self.head, self.label, response, self.begun):
-                send_response(self, response, closing=self._closing())
+                send_response(self, response, closing=self._closing(self.state))
             self._complete()
             return
         flow = (
@@ -330,27 +354,38 @@ class Exchange:
 
     def _complete(self) -> None:
         incoming, self._received_before_response = self._incoming, self.received
+        skips = self._must_skip_rest(self.state)
         since = incoming.full_since if incoming is not None and self.full else None
         self._step(_ANSWER)
         if since is not None:
             self._body_read(since)
         if self.state is _DONE:
             self.channel.finished()
-        elif self._must_skip_rest():
+        elif skips:
             # As the head announced; bytes that still arrive are discarded during the linger.
             self.channel.close_gracefully()
 
-    def _closing(self) -> bool:
+    def _closing(self, state: ExchangeState) -> bool:
         channel = self.channel
-        return channel.engine.stopping or (channel.eof and not channel.conn.paused) or self._must_skip_rest()
+        return channel.engine.stopping or (channel.eof and not channel.conn.paused) or self._must_skip_rest(state)
 
-    def _must_skip_rest(self) -> bool:
-        return self.state in BODY_EXPECTED and self._length - self.received > self.channel.limits.max_drain
+    def _must_skip_rest(self, state: ExchangeState) -> bool:
+        """Report whether an early response in `state` closes the connection, which its head announces (RFC 9112 9.6).
+
+        A chunked body may have any length, and behind a proxy the next request may be another client's. In DUPLEX the
+        handler reads the body while it responds.
+        """
+        if state not in BODY_EXPECTED:
+            return False
+        chunked = self.channel.own_connection is not None and self.head.headers.get(b"transfer-encoding") is not None
+        if chunked and state is not ExchangeState.DUPLEX:
+            return True
+        return self._length - self.received > self.channel.limits.max_drain
 
     def begin_body(self, response: Response | StreamedResponse, *, length: int | None) -> None:
         """Send the head of a response whose body follows; `length` in bytes, None if unknown."""
         next_state = EXCHANGE_TABLE[self.state, ExchangeTrigger.SEND]
-        send_response_head(self, response, length=length, closing=self._closing())
+        send_response_head(self, response, length=length, closing=self._closing(next_state))
         self.state = next_state
 
     # --- helpers ---

@@ -76,6 +76,12 @@ class Http2Channel(HttpChannel):
         if self._heads and self.admission is not None:
             self.admission.charge_requests(self._heads, more=self.has_unread)
 
+    def parse_end(self) -> None:
+        """Handle the end of input; streams that wait for the client end, or probe it."""
+        super().parse_end()
+        for stream_channel in list(self.stream_channels.values()):
+            stream_channel.half_close()
+
     def closed(self, why: str) -> None:
         """Close all streams of this connection."""
         super().closed(why)
@@ -245,6 +251,11 @@ class Http2StreamChannel(ServerChannel):
     def next_event(self) -> Event | None:
         """Return the next queued event."""
         return self._events.popleft() if self._events else None
+
+    @property
+    def is_half_closed(self) -> bool:
+        """Report whether the peer has closed its end of the connection."""
+        return self._under.eof
 
     def finished(self) -> None:
         """Close the stream after its response, since no other request follows."""

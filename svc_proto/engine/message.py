@@ -38,6 +38,8 @@ __all__ = [
 
 JSON = (b"content-type", b"application/json")
 JSON_ALONE = Headers((JSON,))
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+HALF_CLOSE = b"half-close"  # preference of a client that closes its end and still reads the answer
 CODES = {
     408: "request_timeout",
     413: "body_too_large",
@@ -76,6 +78,8 @@ class Request:
     principal: object = None
     credential_id: str = ""
     body: bytes = b""  # of a route that is not `streamed`
+    half_closed: bool = False  # the client has closed its end
+    stops_with_client: bool = False  # as of a route: cancelled when the client closes its end unanswered
     _query: dict[str, str] | None = None
     _fields: Mapping[bytes, bytes] | None = None
     stream: BodyStream = field(init=False)  # the body, if the route is `streamed`
@@ -93,6 +97,18 @@ class Request:
         if self._fields is None:
             self._fields = dict(reversed(self.headers))
         return self._fields
+
+    def stop_with_client(self) -> None:
+        """Have this request cancelled when the client closes its end, unless `Prefer: half-close` was sent (RFC 7240).
+
+        Raises `Refused` 400 if the client has closed its end already.
+        """
+        if HALF_CLOSE in (self.headers.get(b"prefer") or b"").lower():
+            return
+        if self.half_closed:
+            text = "the connection was closed at the client's end before the answer: send Prefer: half-close to get it"
+            raise Refused(400, "bad_request", text)
+        self.stops_with_client = True
 
     def json(self) -> object:
         """Return the body as JSON, whatever its Content-Type (wire core 0.2). Raises `Refused` (400 `invalid_json`)."""
@@ -141,9 +157,12 @@ class StreamedResponse:
 
 
 def parse_json(body: bytes) -> object:
-    """Parse a body as JSON. Raises `JsonError`, or `Refused` (413) if parsing would take too long."""
+    """Parse a body as JSON, without a byte order mark before it (RFC 8259 section 8.1).
+
+    Raises `JsonError`, or `Refused` (413) if parsing would take too long.
+    """
     try:
-        return strict_json.loads(body)
+        return strict_json.loads(body.removeprefix(BYTE_ORDER_MARK))
     except strict_json.JsonTooLarge as error:
         raise too_large_refusal(error) from None
 

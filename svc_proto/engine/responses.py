@@ -120,6 +120,7 @@ def send_streamed_response(exchange: Exchange, response: StreamedResponse) -> Fl
     if exchange.head.method == "HEAD":
         return True
     exchange.outgoing = ResponseWriter(exchange.channel, exchange.stream)
+    exchange.outgoing.half_closed = exchange.channel.is_half_closed
     return (yield from response.producer(exchange.outgoing)) is not False
 
 

@@ -154,6 +154,11 @@ class Router:
             raise Refused(405, "method_not_allowed", f"this path takes {allowed}", headers=fields)
         return RouteMatch(match.route, params) if params else match
 
+    def methods(self, path: str) -> tuple[str, ...]:
+        """Return the methods that a path takes; none if it does not exist."""
+        found = self._find(path)
+        return () if found is None else tuple(sorted(found[0]))
+
     def _add(self, routes: Iterable[Route]) -> None:
         for route in routes:
             self._routes.append(route)

@@ -143,8 +143,12 @@ class ServerChannel(HttpChannel):
             self.conn.receive_data(self._first)
             self._first = b""
         super().parse_end()
-        if self.exchange is not None and self.exchange.ends_with_peer:
-            self.abort()
+        self.half_close()
+
+    def half_close(self) -> None:
+        """Handle that the peer has closed its end, for the request in progress."""
+        if self.exchange is not None:
+            self.exchange.half_close()
 
     def closed(self, why: str) -> None:
         """Cancel all work for this connection."""
@@ -168,6 +172,11 @@ class ServerChannel(HttpChannel):
         self.process_events()
 
     # --- events ---
+
+    @property
+    def is_half_closed(self) -> bool:
+        """Report whether the peer has closed its end."""
+        return self.eof
 
     @property
     def accepts_requests(self) -> bool:
@@ -245,6 +254,7 @@ class ServerChannel(HttpChannel):
             or route.streamed
             or route.kind is _SOCKET
             or len(body) > (route.body_limit or self.limits.max_skipped)
+            or (body and head.headers.get(b"content-encoding") is not None)
         ):
             own_connection.replay_as_events()
             self.exchange = exchange = Exchange(self, head, route, request)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 
-from attrs import asdict, define, field
+from attrs import define, field
 
 from svc_proto.basics.brand import BRANDS, Brand, recognize_client
 from svc_proto.basics.entropy import sha256_hex
@@ -18,6 +18,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import array, boolean, invalid, number, object_, optional, seconds, text
 from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, parse_grants
+from svc_proto.machines.oauth_tokens import OAuthTokens
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
 
@@ -30,7 +31,6 @@ __all__ = [
     "PairedSession",
     "SessionState",
     "SessionTrigger",
-    "OAuthTokens",
     "parse_device",
     "parse_new_name",
     "parse_patch",
@@ -132,27 +132,6 @@ class PairingTerms:
         return cls(ttl, dict(grants))
 
 
-@fast_frozen(kw_only=True)
-class OAuthTokens:
-    """Tokens of an OAuth client, which replace the session's own token, by their SHA-256 (decision 153)."""
-
-    client: str  # its `client_id`
-    access: str
-    access_until: float
-    refresh: str  # the part that changes with each use
-
-    @classmethod
-    def read(cls, value: object, field_name: str) -> OAuthTokens:
-        """Parse the stored form. Raise `Refused` 400 for an invalid one."""
-        members = object_(value, field_name)
-        return cls(
-            client=text(members.get("client"), f"{field_name}.client"),
-            access=text(members.get("access"), f"{field_name}.access"),
-            access_until=number(members.get("access_until"), f"{field_name}.access_until"),
-            refresh=text(members.get("refresh"), f"{field_name}.refresh"),
-        )
-
-
 @define(kw_only=True)
 class PairedSession:
     """Session of a paired device, changed by `PairedSessionRegistry` only; `preset` has the explicitly set channels."""
@@ -211,7 +190,7 @@ class PairedSession:
 
     def to_record(self) -> dict[str, object]:
         """Return the stored form: plain JSON types, "never" without an expiry."""
-        more: dict[str, object] = {} if self.tokens is None else {"tokens": asdict(self.tokens)}
+        more: dict[str, object] = {} if self.tokens is None else {"tokens": self.tokens.to_record()}
         if self.names:
             more["names"] = self.names
         return {

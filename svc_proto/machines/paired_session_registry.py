@@ -14,17 +14,17 @@ from typing import assert_never
 
 from attrs import evolve
 
-from svc_proto.basics.entropy import Entropy, new_secret, secrets_equal, sha256_hex
+from svc_proto.basics.entropy import Entropy, new_secret, sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.grants import CHANNELS, Preset, build_grants, clamp, default_grants, expiry_after, later_expiry
+from svc_proto.machines.oauth_tokens import OAuthTokenPair, OAuthTokens
 from svc_proto.machines.paired_session import (
     NO_DEVICE_ID,
     PREFIX_LENGTH,
     SESSION_TABLE,
     DeviceInfo,
-    OAuthTokens,
     PairedSession,
     PairingTerms,
     SessionState,
@@ -140,40 +140,44 @@ class PairedSessionRegistry:
 
     # --- OAuth clients (RFC 6749 section 5 and 6) ---
 
-    def issue(self, session: PairedSession, client: str, now: Moment, entropy: Entropy) -> tuple[str, str, float]:
+    def issue(
+        self, session: PairedSession, client: str, now: Moment, entropy: Entropy, *, used: str = ""
+    ) -> tuple[str, str, float]:
         """Issue new tokens for an OAuth client: the access token, and the changing part of the refresh token.
 
-        The number is the lifetime of the access token in seconds. The previous tokens become invalid.
+        The number is the lifetime of the access token in seconds. The tokens of the `used` refresh token become invalid
+        after its grace; without one all previous tokens do at once.
         """
         access, refresh = new_secret(entropy), new_secret(entropy)
         end = session.expires_at
         lasts = ACCESS_LIFETIME if end is None else min(ACCESS_LIFETIME, end - now.wall)
         self._forget_tokens(session)
-        session.tokens = OAuthTokens(
-            client=sha256_hex(client),
-            access=sha256_hex(access),
-            access_until=now.wall + lasts,
-            refresh=sha256_hex(refresh),
-        )
+        newest = OAuthTokenPair(access=sha256_hex(access), access_until=now.wall + lasts, refresh=sha256_hex(refresh))
+        if session.tokens is None or not used:
+            session.tokens = OAuthTokens(client=sha256_hex(client), pairs=(newest,))
+        else:
+            session.tokens = session.tokens.replaced(_changing_part(used), newest, now.wall)
         self._file(session)
         return access, refresh, lasts
 
     def find_by_access_token(self, token: str, now: Moment) -> PairedSession | None:
         """Return the session of an access token, if it is accepted now; update `last_seen`."""
-        session = self._accessed.get(sha256_hex(token))
+        access = sha256_hex(token)
+        session = self._accessed.get(access)
         tokens = None if session is None else session.tokens
-        if session is None or tokens is None or now.wall >= tokens.access_until or not self._is_alive(session, now):
+        if session is None or tokens is None or not self._is_alive(session, now):
+            return None
+        if now.wall >= tokens.access_until(access):
             return None
         session.last_seen = now.wall
         return session
 
     def find_by_refresh_token(self, token: str, now: Moment) -> tuple[PairedSession | None, bool]:
-        """Return the session of a refresh token, and whether the token is the newest: an older one was used before."""
-        family, _, part = token.partition(".")
-        session = self._sessions.peek(sha256_hex(family))
+        """Return the session of a refresh token, and whether the token is accepted: unused, or in its grace."""
+        session = self._sessions.peek(sha256_hex(token.partition(".")[0]))
         if session is None or session.tokens is None or not self._is_alive(session, now):
             return None, False
-        return session, secrets_equal(session.tokens.refresh, sha256_hex(part))
+        return session, session.tokens.accepts_refresh(_changing_part(token), now.wall)
 
     def find_by_api_key(self, key_hash: str) -> PairedSession | None:
         """Return the session whose own key has this hash; None after it was revoked or removed by `expire_due`."""
@@ -358,7 +362,7 @@ class PairedSessionRegistry:
         if session.key_hash:
             self._keyed[session.key_hash] = session
         if session.tokens is not None:
-            self._accessed[session.tokens.access] = session
+            self._accessed.update((pair.access, session) for pair in session.tokens.pairs)
 
     def _unfile(self, session: PairedSession) -> None:
         self._prefixes[session.token_prefix] -= 1
@@ -367,7 +371,13 @@ class PairedSessionRegistry:
 
     def _forget_tokens(self, session: PairedSession) -> None:
         if session.tokens is not None:
-            self._accessed.pop(session.tokens.access, None)
+            for pair in session.tokens.pairs:
+                self._accessed.pop(pair.access, None)
+
+
+def _changing_part(token: str) -> str:
+    """Return the SHA-256 of the part of a refresh token that changes with each use."""
+    return sha256_hex(token.partition(".")[2])
 
 
 def session_expiry(wall: float, ttl: float | None, max_ttl: float | None) -> float | None:

@@ -7,10 +7,11 @@
 | OPENING | END     | OVER    |                                                               |
 | OPEN    | END     | OVER    | the connection was lost, or was closed here                   |
 
-No message of a server is trusted: an answer belongs to the request with its number, and any other is ignored. A server
-may request nothing but `ping`: we offer no roots, no sampling and no elicitation. A request is bounded in time, in size
-by its transport, and lists in pages and rows. Each progress notification renews the time of its request, up to ten
-times that time in all.
+No message of a server is trusted: an answer belongs to the request with its number, and any other is ignored. Messages
+are read leniently; a response that cannot be read fails its request at once, with the reason. A server may request
+nothing but `ping`: we offer no roots, no sampling and no elicitation. A request is bounded in time, in size by its
+transport, and lists in pages and rows. Each progress notification renews the time of its request, up to ten times that
+time in all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from typing import TYPE_CHECKING, Protocol
 from attrs import define
 
 from svc_proto.basics.excerpt import safe_excerpt
+from svc_proto.basics.strict_json import JsonError
 from svc_proto.engine.flow import Flow, wait
+from svc_proto.engine.lenient_reader import LenientReader
 from svc_proto.facts import OperationId
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
@@ -40,7 +43,12 @@ from svc_proto.schema.mcp_messages import (
     RpcNotification,
     RpcRequest,
     RpcResponse,
-    parse_mcp_message,
+)
+from svc_proto.schema.mcp_server_messages import (
+    MalformedResponse,
+    ServerMessage,
+    find_malformed_response,
+    read_server_messages,
 )
 from svc_proto.version import VERSION
 
@@ -149,6 +157,7 @@ class McpClient:
     ) -> None:
         self._engine = engine
         self._carrier = carry(self)
+        self._reader = LenientReader(engine, "mcp")
         self._on_over = on_over
         self._on_changed = on_changed
         self._pending: dict[RequestId, _PendingRequest] = {}
@@ -234,33 +243,22 @@ class McpClient:
 
     # --- for the transport --------------------------------------------------------------------------------------------
 
-    def receive(self, data: bytes | str) -> None:
-        """Handle a message of the server."""
+    def receive(self, data: bytes | str, sole: RequestId | None = None) -> str:
+        """Handle a message of the server. Return why it cannot be read; empty if it was read.
+
+        With `sole` the message arrived in the response to this request: an answer without an id belongs to it.
+        """
         if self.state is McpClientState.OVER:
-            return
+            return ""
         try:
-            message = parse_mcp_message(data)
-        except RpcError:
-            self.ignored += 1
-            return
-        match message:
-            case RpcResponse(identity=identity):
-                pending = self._pending.get(identity)
-                if pending is None:
-                    self.ignored += 1
-                    return
-                self._answer(pending, message)
-            case RpcRequest(identity=identity, method="ping"):
-                self._carrier.send(write_result(identity, {}), None)
-            case RpcRequest(identity=identity):
-                refused = RpcError(METHOD_NOT_FOUND, "nothing can be asked of this client")
-                self._carrier.send(write_error(refused, identity), None)
-            case RpcNotification(method="notifications/tools/list_changed"):
-                self._on_changed()
-            case RpcNotification(method="notifications/progress", params=params):
-                self._progress(params.integer("progressToken"))
-            case _:
-                self.ignored += 1
+            value = self._reader.read(data)
+        except JsonError as error:
+            malformed = find_malformed_response(data, str(error))
+            self._handle(malformed, sole)
+            return str(error)
+        for message in read_server_messages(value) or (None,):
+            self._handle(message, sole)
+        return ""
 
     def failed(self, identity: RequestId, why: McpError) -> None:
         """Fail a request that will have no answer."""
@@ -276,6 +274,34 @@ class McpClient:
         self._end(why, self._on_over, refused)
 
     # --- helpers --------------------------------------------------------------------------------------------------
+
+    def _handle(self, message: ServerMessage | None, sole: RequestId | None) -> None:
+        match message:
+            case RpcResponse(identity=identity) if identity in self._pending:
+                self._answer(self._pending[identity], message)
+            case MalformedResponse(identity=identity, problem=problem):
+                pending = self._find_pending(identity, sole)
+                if pending is None:
+                    self.ignored += 1
+                else:
+                    self._answer(pending, McpError(f"its answer cannot be used: {safe_excerpt(problem)}"))
+            case RpcRequest(identity=identity, method="ping"):
+                self._carrier.send(write_result(identity, {}), None)
+            case RpcRequest(identity=identity):
+                refused = RpcError(METHOD_NOT_FOUND, "nothing can be asked of this client")
+                self._carrier.send(write_error(refused, identity), None)
+            case RpcNotification(method="notifications/tools/list_changed"):
+                self._on_changed()
+            case RpcNotification(method="notifications/progress", params=params):
+                self._progress(params.integer("progressToken"))
+            case _:
+                self.ignored += 1
+
+    def _find_pending(self, identity: RequestId | None, sole: RequestId | None) -> _PendingRequest | None:
+        """Return the request with an id; without an id the `sole` one, or the only one that waits."""
+        if identity is None:
+            identity = sole if sole is not None or len(self._pending) != 1 else next(iter(self._pending))
+        return None if identity is None else self._pending.get(identity)
 
     def _progress(self, token: int | None) -> None:
         pending = None if token is None else self._pending.get(token)

@@ -1,27 +1,35 @@
 """MCP transport over Streamable HTTP: each message is a POST, answered by JSON or an event stream.
 
 A stream that breaks off before the answer is resumed from its last event, if events have ids. Messages that the server
-sends by itself are received by GET, if supported. With status 404 for a session, the session has ended, and the request
-was not accepted. Redirects are not followed: the header fields are for the configured server.
+sends by itself are received by GET, if supported.
+
+A server that was restarted has lost its sessions. The specification requires status 404; servers in use also answer
+400, 401 or 500 in words of their own, or 200 with an error. So a refused request is followed by a `ping` in the same
+session: if that is refused, too, the session is lost, and a refused request was not accepted. Redirects are followed
+within the origin of the configured URL, since the header fields are for that server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.engine.flow import Flow, Task, sleep
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.engine.response_readers import EVENT_STREAM, SILENCE_TIMEOUT, EventReader, event_stream
+from svc_proto.facts import FailureKind
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_rpc import METHOD_NOT_FOUND, write_request
 from svc_proto.schema.mcp_messages import RequestId
 from svc_proto.service_clients.mcp_client import MAX_MESSAGE, McpError
 from svc_proto.service_clients.mcp_read_quota import ReadQuota
 from svc_proto.service_clients.service_client import JSON, Fields, ServiceCallError, ServiceClient, error_message_in
+from svc_proto.wire.urls import redirect_within_origin
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -38,7 +46,14 @@ RESPONSE_TIMEOUT = 900.0  # s for the head of a response; callers give up before
 INITIALIZE_TIMEOUT = 30.0  # s
 CLOSE_TIMEOUT = 2.0  # s for messages without an answer
 LISTENS_AGAIN, LONGEST_PAUSE = 1.0, 60.0  # s until the next GET, doubled each time
+PROBE_TIMEOUT = 2.0  # s for the answer to a ping that finds out whether the session is lost
+MAX_ERROR = 4096  # bytes of a response that is searched for an error
+MAX_REDIRECTS = 5  # in a row
+REDIRECTS = (301, 302, 307, 308)  # the method is kept: a message has no other
+TEMPORARY = (408, 413, 429, 431, 503)  # statuses without a meaning for the session
 GONE = "it does not know the session any more"
+ENDED = "the connection ended before the answer"
+PING = write_request("svc-probe", "ping", {})
 STATUSES = {401: "it does not let us in", 403: "it does not let us in", 404: "there is nothing at this address"}
 
 
@@ -51,11 +66,24 @@ class HttpParameters:
 
 
 class _HttpTransportHandler(Protocol):
-    def receive(self, data: bytes | str) -> None: ...
+    def receive(self, data: bytes | str, sole: RequestId | None = None) -> str: ...
 
     def failed(self, identity: RequestId, why: McpError) -> None: ...
 
     def transport_closed(self, why: McpError, refused: RequestId | None = None) -> None: ...
+
+
+@frozen
+class _FailedRequest:
+    """Failure of a request."""
+
+    why: str
+    suspicious: bool = True  # the session may be lost
+    gone: bool = False  # the session is lost
+    refused: bool = False  # the server did not accept the request
+
+
+END: Final = _FailedRequest(ENDED)
 
 
 class McpHttpTransport:
@@ -120,34 +148,65 @@ class McpHttpTransport:
 
     def _carry(self, text: bytes, identity: RequestId) -> Flow[None]:
         try:
-            answer = yield from self._send_request("POST", text, within=RESPONSE_TIMEOUT)
-            if isinstance(answer, EventReader):
-                self._begin(answer.head.headers.get(SESSION))
-                yield from self._read_on(answer)
-            else:
-                self._begin(answer.headers.get(SESSION))
-                self._handle_response(answer, identity)
-            why = McpError("the connection ended before the answer")
+            failed = yield from self._exchange(text, identity)
         except ServiceCallError as error:
-            why = McpError(f"it cannot be reached: {error.why}")
-        except McpError as error:
-            why = error
+            failed = _FailedRequest(_unreachable(error))
+        if identity not in self._tasks:  # it has its answer
+            return
+        lost = GONE if failed.gone else ""
+        if failed.suspicious and self._version and not lost:
+            lost = yield from self._find_loss()
         self._tasks.pop(identity, None)
-        self._ends.failed(identity, why)
-
-    def _handle_response(self, answer: HttpResult, identity: RequestId) -> None:
-        """Handle a complete response to this request."""
-        if answer.status == 404 and self._session:
+        if lost:
             self._session = b""
-            self._ends.transport_closed(McpError(GONE), refused=identity)
-        elif answer.status >= 300:
-            what, said = (
-                STATUSES.get(answer.status, "it refuses the request"),
-                safe_excerpt(error_message_in(answer.body)),
+            self._ends.transport_closed(McpError(lost), refused=identity if failed.refused else None)
+        else:
+            self._ends.failed(identity, McpError(failed.why))
+
+    def _exchange(self, text: bytes, identity: RequestId) -> Flow[_FailedRequest]:
+        """Send a request and pass its response on; return the failure, if no answer was among it."""
+        answer = yield from self._send_request("POST", text, within=RESPONSE_TIMEOUT)
+        if isinstance(answer, EventReader):
+            self._begin(answer.head.headers.get(SESSION))
+            return (yield from self._read_on(answer, identity))
+        self._begin(answer.headers.get(SESSION))
+        if answer.status >= 300:
+            return self._refusal(answer)
+        return END if answer.status == 202 else (yield from self._receive(answer.body, identity))
+
+    def _refusal(self, answer: HttpResult) -> _FailedRequest:
+        status, location = answer.status, answer.headers.get(b"location") if answer.status in REDIRECTS else None
+        what, said = STATUSES.get(status, "it refuses the request"), safe_excerpt(error_message_in(answer.body))
+        if location is not None:
+            address = safe_excerpt(location.decode("latin-1").partition("?")[0])
+            what = f"it redirects to {address}, and only redirects within the configured origin are followed"
+        why = f"{what} (status {status}{f', {said}' if said else ''})"
+        gone = status in (404, 410) and bool(self._session)
+        return _FailedRequest(why, suspicious=status not in TEMPORARY, gone=gone, refused=400 <= status < 500)
+
+    def _receive(self, data: bytes | str, identity: RequestId) -> Flow[_FailedRequest]:
+        """Pass a message on, unless it is an error because the session is lost."""
+        if self._session and self._version and _is_error(data) and (yield from self._find_loss()):
+            return _FailedRequest(GONE, gone=True, refused=True)
+        problem = self._ends.receive(data, identity)
+        return _FailedRequest(f"its answer cannot be read: {problem}", suspicious=False) if problem else END
+
+    def _find_loss(self) -> Flow[str]:
+        """Send a ping; return why the server cannot be used any more; empty if it answers in this session."""
+        try:
+            answer = yield from self._send_request("POST", PING, within=PROBE_TIMEOUT)
+            data = (yield from _first_event(answer)) if isinstance(answer, EventReader) else answer.body
+        except ServiceCallError as error:
+            return (
+                "" if error.failure is not None and error.failure.kind is FailureKind.TIMED_OUT else _unreachable(error)
             )
-            raise McpError(f"{what} (status {answer.status}{f', {said}' if said else ''})")
-        elif answer.status != 202:
-            self._ends.receive(answer.body)
+        status = 200 if isinstance(answer, EventReader) else answer.status
+        reason = JsonObject.parse_or_empty(data).get_object("error")
+        if isinstance(answer, HttpResult) and status in (401, 403):
+            return self._refusal(answer).why
+        refused = status >= 400 or bool(reason)
+        alive = not refused or reason.integer("code") == METHOD_NOT_FOUND or status in TEMPORARY or not self._session
+        return "" if alive else GONE
 
     def _begin(self, session: bytes | None) -> None:
         if session is not None and not self._version and _is_number(session.decode("latin-1")):
@@ -155,36 +214,50 @@ class McpHttpTransport:
 
     # --- streams --------------------------------------------------------------------------------------------------
 
-    def _read_on(self, reader: EventReader) -> Flow[None]:
+    def _read_on(self, reader: EventReader, identity: RequestId) -> Flow[_FailedRequest]:
         """Read a stream to its end, and resume it where it breaks off, until its answer cancels the task."""
         for attempt in range(MAX_RESUMED):
-            last, pause = yield from self._read(reader)
-            if not last:
-                return
+            last, pause, failed = yield from self._read(reader, identity)
+            if not last or failed.gone:
+                return failed
             yield from sleep(self._engine, LISTENS_AGAIN * attempt if pause is None else min(pause, LONGEST_PAUSE))
             answer = yield from self._send_request(
                 "GET", b"", (LAST_EVENT_ID, last.encode("utf-8")), within=RESPONSE_TIMEOUT
             )
             if not isinstance(answer, EventReader):
-                return
+                return END
             reader = answer
+        return END
 
-    def _read(self, reader: EventReader) -> Flow[tuple[str, float | None]]:
-        """Read a stream to its end; return the id of its last event, and the delay before a resumption, in s."""
-        last, pause = "", None
+    def _read(
+        self, reader: EventReader, identity: RequestId | None = None
+    ) -> Flow[tuple[str, float | None, _FailedRequest]]:
+        """Read a stream to its end.
+
+        Return the id of its last event, the delay before a resumption in s, and the failure of the request whose
+        response the stream is.
+        """
+        last, pause, failed = "", None, END
         quota = ReadQuota(self._engine, reader.set_paused)
         try:
             while isinstance(batch := (yield from reader.read(within=SILENCE_TIMEOUT)), tuple):
                 for event in batch:
                     last = event.id if _is_number(event.id) else ""
                     pause = pause if event.retry is None else event.retry / 1_000
-                    if event.data:
+                    if not event.data:
+                        continue
+                    if identity is None:
                         self._ends.receive(event.data)
+                        continue
+                    found = yield from self._receive(event.data, identity)
+                    failed = failed if found is END else found
+                    if failed.gone:
+                        return last, pause, failed
                 quota.count(len(batch), sum(len(event.data) for event in batch))
         finally:
             quota.close()
             reader.abandon()
-        return last, pause
+        return last, pause, failed
 
     def _listen(self) -> Flow[None]:
         """Receive the messages that the server sends by itself, while it supports that."""
@@ -199,7 +272,7 @@ class McpHttpTransport:
                 return
             if answer is not None:
                 begun = self._engine.now.mono
-                last, pause = yield from self._read(answer)
+                last, pause, _ = yield from self._read(answer)
                 wait = LISTENS_AGAIN if self._engine.now.mono - begun > LONGEST_PAUSE else wait
                 wait = max(wait, min(pause or 0.0, LONGEST_PAUSE))
             yield from sleep(self._engine, wait)
@@ -210,13 +283,48 @@ class McpHttpTransport:
     def _send_request(
         self, method: str, body: bytes, *more: tuple[bytes, bytes], within: float
     ) -> Flow[EventReader | HttpResult]:
+        """Send a request, and follow redirects within the origin; later requests go where they led."""
         into = event_stream(accept=BOTH if method == "POST" else EVENT_STREAM, longest=MAX_MESSAGE)
         fields = (*((JSON,) if body else ()), *more, *self._fields())
-        return (yield from self._peer.request(self._engine, method, "", body, into=into, fields=fields, within=within))
+        until, peer = self._engine.now.mono + within, self._peer
+        left = MAX_REDIRECTS
+        while True:
+            time = max(until - self._engine.now.mono, 0.0)
+            answer = yield from peer.request(self._engine, method, "", body, into=into, fields=fields, within=time)
+            if not isinstance(answer, HttpResult) or answer.status not in REDIRECTS:
+                self._peer = peer
+                return answer
+            url = redirect_within_origin(peer.url, answer.headers.get(b"location") or b"")
+            if url in (None, peer.url) or not left:
+                return answer
+            left -= 1
+            peer = evolve(peer, url=url)
 
     def _fields(self) -> Fields:
         session = ((SESSION, self._session),) if self._session else ()
         return (*self._headers, *session, *self._version)
+
+
+def _first_event(reader: EventReader) -> Flow[str]:
+    """Return the data of the first event with data; empty if there is none."""
+    try:
+        while isinstance(batch := (yield from reader.read(within=PROBE_TIMEOUT)), tuple):
+            for event in batch:
+                if event.data:
+                    return event.data
+    finally:
+        reader.abandon()
+    return ""
+
+
+def _is_error(data: bytes | str) -> bool:
+    """Report whether a message looks like an error, which no result of a tool is."""
+    raw = data if isinstance(data, bytes) else data.encode("utf-8")
+    return len(raw) <= MAX_ERROR and b'"error"' in raw and b'"result"' not in raw
+
+
+def _unreachable(error: ServiceCallError) -> str:
+    return f"it cannot be reached: {error.why}"
 
 
 def _is_number(text: str) -> bool:

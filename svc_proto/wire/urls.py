@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlsplit
+from urllib.parse import parse_qsl, quote, unquote_to_bytes, urljoin, urlsplit
 
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.fast_frozen import fast_frozen
@@ -16,6 +16,7 @@ __all__ = [
     "parse_query_list",
     "parse_query_path",
     "parse_url",
+    "redirect_within_origin",
     "split_target",
 ]
 
@@ -126,3 +127,14 @@ def parse_url(url: str) -> Url:
         raise RemoteProtocolError("the URL has no usable host or port")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Url(scheme, host, port or DEFAULT_PORTS[scheme], scheme in SECURE, target)
+
+
+def redirect_within_origin(url: str, location: bytes) -> str | None:
+    """Return the URL that a Location field names (RFC 9110 section 10.2.2); None for another origin, or a bad URL."""
+    try:
+        target = urljoin(url, location.decode("ascii"))
+        before, after = parse_url(url), parse_url(target)
+    except (ValueError, RemoteProtocolError):
+        return None
+    same_origin = (before.scheme, before.host, before.port) == (after.scheme, after.host, after.port)
+    return target.partition("#")[0] if same_origin else None

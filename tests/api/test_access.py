@@ -31,8 +31,6 @@ NO_KEY = ApiConfig()
         None,
         b"",
         b"Bearer",
-        b"bearer " + KEY.encode(),
-        b"BEARER " + KEY.encode(),
         b"Basic " + KEY.encode(),
         b"Bearer  " + KEY.encode(),  # two blanks
         KEY.encode(),
@@ -61,8 +59,9 @@ def test_health_needs_no_key(path: str) -> None:
 def test_right_key_with_trailing_blanks() -> None:
     book = ApiHarness()
     assert book.request("GET", "/v1/models").status == 200
-    head = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY} \t\r\n\r\n"
-    assert book.raw(head.encode()).result.status == 200
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        head = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: {scheme} {KEY} \t\r\n\r\n"
+        assert book.raw(head.encode()).result.status == 200
 
 
 def test_without_a_key_all_clients_have_access() -> None:
@@ -174,6 +173,71 @@ def test_every_page() -> None:
     answer = book.request("GET", "/v1/models", headers=origin(b"https://any.example"))
     assert answer.headers.get(b"access-control-allow-origin") == b"*"
     assert answer.headers.get(b"vary") is None
+
+
+APPS = ("app://obsidian.md", "capacitor://localhost", "tauri://localhost", "moz-extension://*")
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [
+        (b"app://obsidian.md", True),
+        (b"capacitor://localhost", True),
+        (b"tauri://localhost", True),
+        (b"moz-extension://0b1c-2d", True),
+        (b"app://other", False),
+        (b"capacitor://localhost.evil", False),
+        (b"https://localhost", False),
+        (b"chrome-extension://abc", False),
+        (b"null", False),
+    ],
+)
+def test_pages_of_apps_may_call(name: bytes, allowed: bool) -> None:
+    book = ApiHarness(ApiConfig(key=KEY, cors_origins=APPS))
+    answer = book.request("GET", "/v1/models", headers=origin(name))
+    assert answer.status == (200 if allowed else 403)
+    assert answer.headers.get(b"access-control-allow-origin") == (name if allowed else None)
+
+
+@pytest.mark.parametrize("allowed", ["https://chat.example", "*"])
+def test_pages_may_read_the_header_fields_of_answers(allowed: str) -> None:
+    book = ApiHarness(ApiConfig(key=KEY, cors_origins=(allowed,)))
+    answer = book.request("GET", "/v1/models", headers=origin(b"https://chat.example"))
+    exposed = answer.headers.tokens(b"access-control-expose-headers")
+    assert {b"x-svc-session-id", b"x-hermes-run-id", b"mcp-session-id", b"retry-after"} <= {*exposed}
+    unlisted = ApiHarness(ApiConfig(key=KEY, cors_origins=("https://chat.example",))).request("GET", "/v1/models")
+    assert unlisted.headers.get(b"access-control-expose-headers") is None
+
+
+def test_a_page_may_send_what_its_preflight_asks_for() -> None:
+    book = ApiHarness(ApiConfig(key=KEY, cors_origins=("https://chat.example",)))
+    asked = b"authorization,x-stainless-os, OpenAI-Beta,bad name,a\xff,x-svc-session-id," + b"x-many," * 200 + b"late"
+    headers = [
+        *origin(b"https://chat.example"),
+        (b"access-control-request-method", b"POST"),
+        (b"access-control-request-headers", asked),
+        (b"access-control-request-private-network", b"true"),
+    ]
+    answer = book.request("OPTIONS", "/v1/chat/completions", key="", headers=headers)
+    assert answer.headers.get(b"access-control-allow-headers") == (
+        b"Authorization, Content-Type, Idempotency-Key, x-stainless-os, openai-beta, x-svc-session-id, x-many"
+    )
+    assert answer.headers.get(b"access-control-allow-private-network") == b"true"
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/health", b"GET, HEAD, OPTIONS"),
+        ("/v1/chat/completions", b"HEAD, POST, OPTIONS"),
+        ("/api/sessions/x", b"DELETE, GET, HEAD, PATCH, OPTIONS"),
+        ("*", b"GET, HEAD, POST, PATCH, DELETE, OPTIONS"),
+        ("/nowhere", None),
+    ],
+)
+def test_options_name_the_methods_of_a_path(path: str, allowed: bytes | None) -> None:
+    answer = ApiHarness().request("OPTIONS", path, key="")
+    assert (answer.status, answer.headers.get(b"allow")) == (404 if allowed is None else 200, allowed)
 
 
 @pytest.mark.parametrize("path", ["/api/sessions", "/nowhere", "*"])

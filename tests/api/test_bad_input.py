@@ -86,7 +86,8 @@ def test_routes_with_and_without_body() -> None:
     book = ApiHarness()
     assert book.request("GET", "/health", b"{}").status == 200
     assert book.request("GET", "/api/sessions", b"{}").status == 200
-    assert book.request("OPTIONS", "/nowhere", b"{}").status == 200
+    assert book.request("OPTIONS", "/nowhere", b"{}").status == 404
+    assert book.request("OPTIONS", "/health", b"{}").status == 200
     assert book.request("OPTIONS", "*").headers.get(b"allow") == b"GET, HEAD, POST, PATCH, DELETE, OPTIONS"
     assert book.request("OPTIONS", "/nowhere", bytes(70_000)).status == 413
 

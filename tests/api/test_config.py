@@ -103,7 +103,17 @@ def test_an_option_wins_and_the_home_decides_where_the_config_is() -> None:
     assert parse_api_config({"API_SERVER_CORS_ORIGINS": "*"}).cors_origins == ("*",)
 
 
-@pytest.mark.parametrize("origin", ["a", "ftp://a", "https://a/path", "https://a?q"])
+def test_origins_as_browsers_write_them() -> None:
+    given = (
+        "HTTPS://A.example:443/, http://b:80, https://b:80, App://Obsidian.md/, vscode-webview://*, tauri://localhost"
+    )
+    origins = ("https://a.example", "http://b", "https://b:80", "app://obsidian.md", "vscode-webview://*")
+    assert parse_api_config({"API_SERVER_CORS_ORIGINS": given}).cors_origins == (*origins, "tauri://localhost")
+
+
+@pytest.mark.parametrize(
+    "origin", ["a", "ftp://a", "file://", "https://a/path", "https://a?q", "app://a/b", "app://a@b", "app://", "null"]
+)
 def test_invalid_origins(origin: str) -> None:
     with pytest.raises(ConfigError, match="API_SERVER_CORS_ORIGINS must hold origins"):
         parse_api_config({"API_SERVER_CORS_ORIGINS": f"https://ok.example,{origin}"})

@@ -23,6 +23,7 @@ from svc_proto.facts import (
     Closed,
     Done,
     OperationId,
+    ReadClosed,
     Received,
     Sent,
     Stopping,
@@ -206,3 +207,57 @@ def test_writes_after_a_lost_channel_are_dropped() -> None:
     later = Moment(book.now.mono + 5.0, book.now.wall + 5.0)
     assert book.engine.handle(Closed(CH, "reset by the peer"), later) == []
     assert over == [True]
+
+
+def probing(book: ToyPlaybook) -> list[float]:
+    """Have /answer stream a probe at each half-close, and from then on each second; return the times of probes."""
+    times: list[float] = []
+
+    def produce(writer: ResponseWriter) -> Flow[None]:
+        ticket = book.engine.new_op()
+        writer.on_half_close = lambda: book.engine.resume(ticket, None)
+        while True:
+            if writer.half_closed:
+                times.append(book.engine.now.mono)
+                writer.write(b":")
+            yield from wait(ticket, book.engine.now.mono + (1.0 if writer.half_closed else 9.0))
+
+    book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
+    return times
+
+
+def test_a_producer_that_probes_a_half_closed_peer_goes_on() -> None:
+    book = open_book()
+    times = probing(book)
+    book.get(b"/answer").drain_commands()
+    begun = book.engine.now.mono
+    book.after(3.0) << []
+    book >> ReadClosed(CH) << [Send(CH, b"1\r\n:\r\n")]
+    book.after(1.0) << [Send(CH, b"1\r\n:\r\n")]
+    assert [time - begun for time in times] == [3.0, 4.0]
+    book >> Closed(CH, "reset") << []
+    assert book.engine.flow_count == 0
+
+
+def test_a_producer_learns_of_a_fin_before_the_response() -> None:
+    book = open_book()
+    times = probing(book)
+    book >> Received(CH, get(b"/park") + get(b"/answer"))
+    book.drain_commands()
+    book >> ReadClosed(CH) << []
+    book.engine.resume(book.toy.ticket, b"yes")
+    book.after(0.0).drain_commands()
+    assert len(times) == 1
+
+
+def test_a_producer_without_probes_goes_on_at_a_half_close() -> None:
+    book = open_book()
+
+    def produce(writer: ResponseWriter) -> Flow[None]:
+        yield from wait(book.engine.new_op(), book.engine.now.mono + 3.0)
+        writer.write(b"x")
+
+    book.toy.answer = lambda request: StreamedResponse(200, TEXT, produce)
+    book.get(b"/answer").drain_commands()
+    book >> ReadClosed(CH) << []
+    book.after(3.0) << [Send(CH, b"1\r\nx\r\n0\r\n\r\n"), CloseWrite(CH)]

@@ -566,3 +566,23 @@ def test_a_client_that_does_not_read_at_all() -> None:
         if book.others:
             break
     assert book.others == [Abort(CH)]
+
+
+def test_a_client_that_is_gone_ends_the_requests_that_wait_for_it() -> None:
+    book = Http2Playbook()
+    book.send_request(ONE, "/leaves")
+    book.send_request(THREE, "/hello")
+    book.talk()
+    book.book >> ReadClosed(CH)
+    assert book.toy.cleaned == ["park"]
+    assert book.book.drain_commands()[-1] == CloseWrite(CH)
+
+
+def test_a_handler_learns_that_the_connection_of_its_stream_is_half_closed() -> None:
+    book = Http2Playbook()
+    book.send_request(ONE, "/leaves-late")
+    book.talk()
+    book.book >> ReadClosed(CH) << []
+    book.toy.engine.resume(book.toy.ticket, b"")
+    (status, body) = answers(book.after(0.0) + book.talk())[1]
+    assert (status, body[:11]) == (400, b"bad_request")

@@ -65,3 +65,9 @@ def test_refusals_of_protocol_errors() -> None:
 
 def test_a_protocol_error_may_have_its_own_code() -> None:
     assert refusal_of(RemoteProtocolError("not so", code="invalid_content_length")).code == "invalid_content_length"
+
+
+def test_a_byte_order_mark_before_a_body_is_dropped() -> None:
+    assert request(b'\xef\xbb\xbf{"a":1}').json() == {"a": 1}
+    with pytest.raises(Refused):
+        request(b"\xef\xbb\xbf\xef\xbb\xbf{}").json()

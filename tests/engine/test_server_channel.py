@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, PauseReading, ResumeReading, Send
 from svc_proto.engine.admission import AdmissionControl
 from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
@@ -317,3 +319,46 @@ def test_a_fin_cancels_a_request_if_the_route_says_so() -> None:
     book >> ReadClosed(CH) << [Abort(CH)]
     book >> Closed(CH) << []
     assert book.toy.cleaned == ["park"]
+
+
+PREFERS = b"Prefer: wait=5, Half-Close"
+
+
+def test_a_fin_cancels_a_request_whose_handler_says_so() -> None:
+    book = open_book()
+    book.get(b"/leaves") << []
+    book >> ReadClosed(CH) << [Abort(CH)]
+    book >> Closed(CH) << []
+    assert book.toy.cleaned == ["park"]
+
+
+@pytest.mark.parametrize("path", [b"/leaves", b"/leaves-late"])
+def test_a_client_that_prefers_a_half_close_gets_its_answer(path: bytes) -> None:
+    book = open_book()
+    book >> Received(CH, get(path, PREFERS)) << []
+    book >> ReadClosed(CH) << []
+    for _ in range(path.count(b"late")):
+        book.engine.resume(book.toy.ticket, b"")
+    book.engine.resume(book.toy.ticket, b"yes")
+    book.after(0.0) << [book.says(200, b"yes", CLOSE), CloseWrite(CH)]
+
+
+def test_a_client_that_closed_its_end_early_is_told_how_to_get_the_answer() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/leaves-late")) << []
+    book >> ReadClosed(CH) << []
+    book.engine.resume(book.toy.ticket, b"")
+    text = b"the connection was closed at the client's end before the answer: send Prefer: half-close to get it"
+    book.after(0.0) << [book.says(400, b"bad_request: " + text, CLOSE), CloseWrite(CH)]
+
+
+def test_a_fin_before_the_request_is_known_to_its_handler() -> None:
+    book = open_book()
+    book >> Received(CH, get(b"/park") + get(b"/leaves"))
+    book.drain_commands()
+    book >> ReadClosed(CH) << []
+    book.engine.resume(book.toy.ticket, b"yes")
+    book.after(0.0)
+    sent = wire_bytes(book.drain_commands())
+    assert sent.startswith(b"HTTP/1.1 200")
+    assert b"bad_request" in sent

@@ -112,6 +112,8 @@ class ToyService:
                 _route("GET /file", self._file),
                 _route("GET /park", self._park),
                 evolve(_route("GET /hangs-up", self._park), stops_with_client=True),
+                _route("GET /leaves", self._leaves),
+                _route("GET /leaves-late", self._leaves_late),
                 _route("GET /quit", self._quit),
                 _route("GET /boom", self._boom),
                 _route("GET /boom-later", self._parked(self._boom)),
@@ -221,6 +223,14 @@ class ToyService:
         finally:
             self.cleaned.append("park")
         return plain(answer if isinstance(answer, bytes) else b"late")
+
+    def _leaves(self, request: Request) -> Flow[Response]:
+        request.stop_with_client()
+        return (yield from self._park(request))
+
+    def _leaves_late(self, request: Request) -> Flow[Response]:
+        yield from self._park(request)
+        return (yield from self._leaves(request))
 
     def _quit(self, request: Request) -> Flow[Response]:
         try:

@@ -182,7 +182,7 @@ def test_answers_are_matched_by_id() -> None:
     (one,) = talk.do(talk.client.request("tools/call", {"name": "a"}, within=60.0))
     (two,) = talk.do(talk.client.request("tools/call", {"name": "b"}, within=60.0))
     assert one["params"] == {"name": "a", "_meta": {"progressToken": one["id"]}}
-    for wrong in (99, "2", str(one["id"]), 1, -1, 10**30):
+    for wrong in (99, "99", "two", 1, -1, 10**30):
         talk.hear(id=wrong, result={"stolen": True})
     talk.hear(id=None, error={"code": 1, "message": "x"})
     assert talk.client.ignored == 7
@@ -191,6 +191,48 @@ def test_answers_are_matched_by_id() -> None:
     talk.hear(id=one["id"], result={"of": "a"})
     assert talk.told == [{"of": "b"}, {"of": "a"}]
     assert talk.bag.forgotten == [1, two["id"], one["id"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b'{"id":"2","result":{"content":[]},"error":null}', {"content": []}),
+        (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":2.0,"result":{"a":"\\ud83d","b":NaN}}', {"a": "\ufffd", "b": None}),
+        (b'[{"jsonrpc":"2.0","id":2,"result":{"a":"caf\xe9"}}]', {"a": "caf\ufffd"}),
+        (b'{"jsonrpc":"2.0","id":2,"result":7}', "its answer cannot be used: its result is no object"),
+        (b'{"jsonrpc":"2.0","id":2,"result":{"a":', "its answer cannot be used: Expecting value at line 1, column 39"),
+        (b'{"error":{"message":"bad line"},"id":null}', "its answer cannot be used: it refuses: bad line"),
+        (b'{"result":' + b"[" * 80, "its answer cannot be used: nested deeper than 64 levels"),
+    ],
+)
+def test_odd_response_is_read_or_fails_its_request_at_once(text: bytes, told: object) -> None:
+    talk = opened()
+    talk.do(talk.client.request("tools/call", {"name": "a"}, within=60.0))
+    talk.act(lambda: talk.client.receive(text))
+    assert talk.told == [told]
+
+
+def test_response_without_an_id_belongs_to_the_request_that_it_answers() -> None:
+    talk = opened()
+    for name in ("a", "b"):
+        talk.do(talk.client.request("tools/call", {"name": name}, within=60.0))
+    broken = b'{"result":{'
+    talk.act(lambda: talk.client.receive(broken))  # it could belong to either
+    assert (talk.told, talk.client.ignored) == ([], 1)
+    talk.act(lambda: talk.client.receive(broken, 3))
+    assert len(talk.told) == 1
+    talk.hear(id=2, result={"of": "a"})
+    assert talk.told == [{"of": "a"}]
+    talk.act(lambda: talk.client.receive(broken, 3))  # it has had its answer
+    assert (talk.told, talk.client.ignored) == ([], 2)
+
+
+def test_reason_of_an_unreadable_message() -> None:
+    talk = opened()
+    for data, why in ((b"<html>", "Expecting value"), (b'{"method":"x"}', ""), (b"7", "")):
+        assert talk.client.receive(data).startswith(why)
+    talk.client.close()
+    assert talk.client.receive(b"<html>") == ""
 
 
 @pytest.mark.parametrize("closed", [False, True])

@@ -17,7 +17,13 @@ from svc_proto.engine.router import Router
 from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.service_clients import mcp_http_transport
 from svc_proto.service_clients.mcp_client import McpClient, McpError
-from svc_proto.service_clients.mcp_http_transport import GONE, MAX_NOTES, HttpParameters, McpHttpTransport
+from svc_proto.service_clients.mcp_http_transport import (
+    GONE,
+    MAX_NOTES,
+    MAX_REDIRECTS,
+    HttpParameters,
+    McpHttpTransport,
+)
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import encode_event
 from tests.agent.harness import AgentHarness
@@ -85,6 +91,10 @@ class Server(ScriptedService):
 
 def answer(message: dict[str, Any], **result: object) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": message["id"], "result": {"content": [], **result}}
+
+
+def moved(location: bytes, status: int = 302) -> Response:
+    return Response(status, Headers([(b"location", location)]))
 
 
 def stream(*events: bytes, wait: float = 0.0, then: float = 0.0) -> StreamedResponse:
@@ -217,8 +227,15 @@ def test_odd_answers_to_notifications() -> None:
         (empty_response(401), "it does not let us in (status 401)"),
         (json_response(403, {"error": "no\nscope"}), "it does not let us in (status 403, no scope)"),
         (empty_response(404), "there is nothing at this address (status 404)"),
-        (Response(302, Headers([(b"location", b"http://evil/")])), "it refuses the request (status 302)"),
-        (empty_response(299), "the connection ended before the answer"),
+        (
+            moved(b"http://evil/a?b"),
+            "it redirects to http://evil/a, and only redirects within the configured origin are",
+        ),
+        (moved(b"https://127.0.0.1:9300/mcp"), "it redirects to https://127.0.0.1:9300/mcp, and only"),
+        (moved(b"\xff"), "it redirects to \xff, and only"),
+        (empty_response(302), "it refuses the request (status 302)"),
+        (empty_response(303), "it refuses the request (status 303)"),
+        (empty_response(299), "its answer cannot be read: Expecting value"),
         (empty_response(300), "it refuses the request (status 300)"),
         (empty_response(202), "the connection ended before the answer"),
         (json_response(200, []), "the connection ended before the answer"),
@@ -231,8 +248,37 @@ def test_refusing_server(refusal: Any, why: str) -> None:
             return refusal
 
     server = Refusing()
-    assert run(server, call)[0] == why
+    assert run(server, call)[0].startswith(why)
     assert server.methods == ["initialize"]
+
+
+def test_redirects_within_the_origin_are_followed() -> None:
+    class Moved(Server):
+        def __init__(self) -> None:
+            super().__init__()
+            self.paths: list[str] = []
+            verbs = {"POST": self._post, "GET": self._get, "DELETE": self._delete}
+            self.router = Router([row(verb, path, does) for verb, does in verbs.items() for path in ("/mcp", "/mcp/")])
+
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            self.paths.append(request.path)
+            return super().post(message, request) if request.path == "/mcp/" else moved(b"/mcp/", 307)
+
+    server = Moved()
+    assert run(server, call)[0] == {"content": []}
+    assert server.paths == ["/mcp", "/mcp/", "/mcp/", "/mcp/"]
+    assert server.fields_of("tools/call").get(b"authorization") == b"Bearer t-1"
+    assert "DELETE" in server.methods
+
+
+def test_endless_redirects_end() -> None:
+    class Moved(Server):
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            return moved(b"mcp?%d" % len(self.methods))
+
+    server = Moved()
+    assert run(server, call)[0].startswith("it redirects to mcp, and only")
+    assert len(server.methods) == MAX_REDIRECTS + 1
 
 
 def test_expired_session() -> None:
@@ -244,6 +290,132 @@ def test_expired_session() -> None:
     result, ended = run(server, call)
     assert (result, ended) == (GONE, [GONE])
     assert "DELETE" not in server.methods
+
+
+def refused(status: int, text: str = "", code: int = -32000) -> Response:
+    return json_response(status, {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}})
+
+
+class Restarted(Server):
+    """Server that answers `lost` to all but `initialize`, as soon as a tool was called."""
+
+    def __init__(self, lost: Any, ping: Any = None) -> None:
+        super().__init__()
+        self.lost, self.ping = lost, lost if ping is None else ping
+
+    def post(self, message: dict[str, Any], request: Request) -> Any:
+        match message.get("method"):
+            case "tools/call":
+                return self.lost
+            case "ping":
+                return self.ping
+            case _:
+                return super().post(message, request)
+
+
+PONG = json_response(200, {"jsonrpc": "2.0", "id": "svc-probe", "result": {}})
+LOST = refused(200, "Session not found", -32001)
+NO_PING = refused(400, "unknown method", -32601)
+
+
+@pytest.mark.parametrize(
+    ("lost", "ping", "unheard"),
+    [
+        (refused(400, "Bad Request: No valid session ID provided"), None, True),
+        (refused(400, "Sitzung unbekannt"), None, True),
+        (empty_response(400), None, True),
+        (empty_response(404), None, True),
+        (empty_response(410), None, True),
+        (refused(422, "?"), refused(400, "?"), True),
+        (refused(500, "session?"), None, False),
+        (LOST, None, True),
+        (stream(said({"id": 2, "error": {"code": -32000}})), stream(b": x\n\n", said({"error": {"code": 1}})), True),
+        (Flow, LOST, False),
+    ],
+)
+def test_lost_session_is_recognized_in_any_wording(lost: Any, ping: Any, unheard: bool) -> None:
+    failures: list[McpError] = []
+
+    def keep(client: McpClient, engine: Engine) -> Flow[Any]:
+        try:
+            return (yield from call(client, engine))
+        except McpError as failed:
+            failures.append(failed)
+            raise
+
+    result, ended = run(Restarted(lost, ping), keep)
+    assert (result, ended, [failed.unheard for failed in failures]) == (GONE, [GONE], [unheard])
+
+
+@pytest.mark.parametrize(
+    ("refusal", "ping", "why"),
+    [
+        (refused(400, "bad arguments"), PONG, "it refuses the request (status 400"),
+        (refused(400, "bad arguments"), NO_PING, "it refuses the request (status 400"),
+        (refused(400, "bad arguments"), empty_response(202), "it refuses the request (status 400"),
+        (refused(400, "bad arguments"), empty_response(429), "it refuses the request (status 400"),
+        (refused(400, "bad arguments"), stream(b"id: 1\ndata:\n\n"), "it refuses the request (status 400"),
+        (empty_response(429), refused(400), "it refuses the request (status 429)"),
+        (
+            json_response(200, {"id": 2, "error": {"message": "Unknown session of the browser"}}),
+            PONG,
+            "it refuses: Unkn",
+        ),
+        (stream(said({"id": 2, "error": {"message": "no"}})), PONG, "it refuses: no"),
+        (stream(b"data: {\n\n"), refused(400), "its answer cannot be read: Expecting property name"),
+        (Flow, PONG, "it refuses the request (status 500, internal error"),
+    ],
+)
+def test_refusal_in_a_session_that_lives_is_reported(refusal: Any, ping: Any, why: str) -> None:
+    result, ended = run(Restarted(refusal, ping), call)
+    assert (result[: len(why)], ended) == (why, [])
+
+
+def test_refused_credential_and_vanished_server_end_the_connection() -> None:
+    why = "it does not let us in (status 401)"
+    assert run(Restarted(empty_response(401)), call) == (why, [why])
+
+    class Silent(Restarted):
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            if message["method"] == "ping":
+                return self._late()
+            return super().post(message, request)
+
+        def _late(self) -> Flow[Response]:
+            yield from sleep(self.engine, 100.0)
+            return PONG
+
+    assert run(Silent(empty_response(400)), call) == ("it refuses the request (status 400)", [])
+
+    world, ended = AgentHarness(), list[str]()
+    process = world.serve(Server(), PORT)
+
+    def plan(parts: object, engine: Engine) -> Flow[str]:
+        client = McpClient(
+            engine, lambda client: McpHttpTransport(engine, SHOP, client), on_over=lambda why: ended.append(str(why))
+        )
+        yield from client.open(10.0)
+        process.stop(0.0)
+        yield from sleep(engine, 1.0)
+        try:
+            yield from client.request("tools/call", {"name": "echo"}, within=10.0)
+        except McpError as failed:
+            return str(failed)
+        return ""
+
+    told = world.run(plan)
+    assert told.startswith("it cannot be reached: ")
+    assert ended == [told]
+
+
+def test_server_without_sessions_refuses_without_an_end() -> None:
+    class Stateless(Restarted):
+        def post(self, message: dict[str, Any], request: Request) -> Any:
+            answered = super().post(message, request)
+            return json_response(200, json.loads(answered.body)) if message["method"] == "initialize" else answered
+
+    for lost in (empty_response(404), refused(400, "no"), LOST):
+        assert run(Stateless(lost), call)[1] == []
 
 
 @pytest.mark.parametrize(
@@ -305,7 +477,7 @@ def test_broken_stream_without_resumption(last: bytes) -> None:
             return stream(b"id: %s\ndata: x\n\n" % last)
 
     server = Broken()
-    assert run(server, call)[0] == "the connection ended before the answer"
+    assert run(server, call)[0] == "its answer cannot be read: Expecting value at line 1, column 1"
     assert server.methods.count("GET") == 1
 
 

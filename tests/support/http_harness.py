@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 
 from svc_proto.commands import Connect
 from svc_proto.engine.core import Service
-from svc_proto.facts import Address, Failure, Received
+from svc_proto.facts import Address, Failure, ReadClosed, Received
 from svc_proto.wire.events import (
     AcceptWebSocket,
     Event,
@@ -123,6 +123,10 @@ class HttpPeer(FarEnd):
     def say_bytes(self, data: bytes) -> None:
         if data and not self.gone:
             self.node.book.handle_on(self.node, Received(self.ch, data))
+
+    def half_close(self) -> None:
+        """Close the far end's half of the connection."""
+        self.node.book.handle_on(self.node, ReadClosed(self.ch))
 
     def vanish(self) -> None:
         """Reset the connection."""

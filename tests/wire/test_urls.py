@@ -15,6 +15,7 @@ from svc_proto.wire.urls import (
     parse_query_list,
     parse_query_path,
     parse_url,
+    redirect_within_origin,
     split_target,
 )
 
@@ -124,3 +125,27 @@ def test_nothing_but_protocol_errors_escape(text: str) -> None:
             parse(text)
         except RemoteProtocolError:
             continue
+
+
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        (b"/mcp/", "http://a:80/mcp/"),
+        (b"mcp/?x=1#part", "http://a:80/mcp/?x=1"),
+        (b"http://a/b", "http://a/b"),
+        (b"HTTP://A:80/b", "HTTP://A:80/b"),
+        (b"//a/b", "http://a/b"),
+        (b"", "http://a:80/mcp"),
+        (b"https://a/b", None),
+        (b"http://a:81/b", None),
+        (b"http://b/", None),
+        (b"//b/", None),
+        (b"http://a@b/", None),
+        (b"http://[/", None),
+        (b"/caf\xe9", None),
+        (b"file:///etc", None),
+    ],
+)
+def test_redirect_within_the_origin(location: bytes, target: str | None) -> None:
+    found = redirect_within_origin("http://a:80/mcp", location)
+    assert (found and found.lower()) == (target and target.lower())

@@ -1,7 +1,7 @@
 """OAuth 2.1 clients that the owner authorizes: they register, request consent, and use tokens.
 
-Each consent has one outcome. A code is valid once, with its verifier. A refresh token is valid until it is rotated; the
-use of an older one revokes its grant. An access token opens `/mcp` until it is replaced.
+Each consent has one outcome. A code is valid once, with its verifier. A refresh token is valid until it is rotated,
+and for a grace after that; the use of an older one revokes its grant. An access token opens `/mcp` as long.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from fuzz.simulation.models.grant_model import GrantTerms
 from fuzz.simulation.models.reference_model import SessionModel, violated
 from fuzz.steps import AuthorizeAgent, Step
 from runtimes.sim.process import SimProcess
+from svc_proto.machines.oauth_tokens import REFRESH_GRACE
 from tests.support.sim_http import RequestClient
 
 ACT, READ = "bridge", "bridge:read"
@@ -57,6 +58,7 @@ class OAuthClientModel:
     fresh: float = 0.0  # when it got the last tokens
     old_access: list[str] = field(factory=list)
     old_refresh: list[str] = field(factory=list)
+    used_at: dict[str, float] = field(factory=dict)  # by used refresh token: when the answer to its first use came
     under_way: int = 0  # requests for tokens
     doubtful: bool = False  # it is uncertain which tokens are valid
     burnt: bool = False  # its code was used by another client
@@ -278,14 +280,16 @@ class OAuthClients:
                 return
             app.old_access.append(access)
             app.old_refresh.append(shown)
+            app.used_at[shown] = self.crowd.now
             self._check_tokens(app, caller.answer.json)
             self.world.count("tokens of agents renewed")
 
         self._show(app, shown, done)
 
     def _renew_by_an_old_one(self, app: OAuthClientModel) -> None:
-        if not app.old_refresh:
-            self.renew(app)
+        old = next((token for token in app.old_refresh if self._is_grace_over(app, token)), None)
+        if old is None:
+            self._renew_by_a_shared_one(app)
             return
 
         def done(caller: RequestClient) -> None:
@@ -293,7 +297,27 @@ class OAuthClients:
                 violated(Invariant.TOKENS_ONCE, f"{app.name} got tokens for a refresh token that was rotated")
             self._ended(app, caller, known=True)
 
-        self._show(app, app.old_refresh[0], done)
+        self._show(app, old, done)
+
+    def _renew_by_a_shared_one(self, app: OAuthClientModel) -> None:
+        """Use the last refresh token once more, as a second program with the same token does."""
+        if not app.old_refresh:
+            self.renew(app)
+            return
+
+        def done(caller: RequestClient) -> None:
+            if caller.status == 200:
+                self._check_tokens(app, caller.answer.json)
+                self.world.count("tokens of agents renewed by a second program")
+            else:
+                app.doubtful = True  # the grace may have ended meanwhile
+
+        self._show(app, app.old_refresh[-1], done)
+
+    def _is_grace_over(self, app: OAuthClientModel, token: str) -> bool:
+        """Report whether a used refresh token has to be refused by now."""
+        used = app.used_at[token]
+        return self.crowd.now - used >= REFRESH_GRACE and not self.world.wall.was_set(used)
 
     def _show(self, app: OAuthClientModel, token: str, done: Callable[[RequestClient], None]) -> None:
         app.under_way += 1
@@ -314,8 +338,9 @@ class OAuthClients:
             self._try(app, app.access, "/mcp", "an access token of what was ended opens")
 
     def _use_an_old_one(self, app: OAuthClientModel) -> None:
-        for token in app.old_access[-1:]:
-            self._try(app, token, "/mcp", "an access token that was replaced opens")
+        for token, refresh in [*zip(app.old_access, app.old_refresh, strict=True)][-1:]:
+            if self._is_grace_over(app, refresh):
+                self._try(app, token, "/mcp", "an access token that was replaced opens")
 
     def _try_routes(self, app: OAuthClientModel) -> None:
         self._try(app, app.access, "/ping", "an access token of an agent opens")

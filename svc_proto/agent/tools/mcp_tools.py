@@ -70,8 +70,8 @@ def tools_of(config: McpServerConfig, rows: Iterable[JsonObject], run: Run) -> t
 def parse_tool_result(result: JsonObject) -> ToolResult:
     """Convert a result to text and images. Raises `ToolError` if the server reports an error."""
     failed, pictures = result.get("isError") is True, list[ToolImage]()
-    pieces = [_block(block, None if failed else pictures) for block in result.objects("content")[:MAX_BLOCKS]]
-    if not pieces and (data := result.object_or_none("structuredContent")) is not None:
+    pieces = [_block(block, None if failed else pictures) for block in _blocks(result)[:MAX_BLOCKS]]
+    if not pieces and (data := result.get("structuredContent")) is not None:
         pieces = [strict_json.dumps(data)]
     text = _MARKER.sub(r"\1MEDIA :", sanitize_text("\n".join(pieces)))  # only our own phone may use markers
     if failed:
@@ -139,6 +139,14 @@ def _clean(value: object, depth: int) -> object:
 def _clean_members(members: Mapping[str, object], depth: int) -> dict[str, object]:
     first = islice(members.items(), MAX_MEMBERS)
     return {name: _clean(member, depth - 1) for name, member in first if sanitize_line(name) == name}
+
+
+def _blocks(result: JsonObject) -> list[JsonObject]:
+    """Return the blocks of a result. Servers in use also write one block without a list, or plain text."""
+    content = result.get("content")
+    rows = [content] if (found := as_array(content)) is None else found
+    blocks = ({"type": "text", "text": text} if (text := as_text(row)) is not None else as_object(row) for row in rows)
+    return [JsonObject(block) for block in blocks if block]
 
 
 def _block(block: JsonObject, pictures: list[ToolImage] | None) -> str:

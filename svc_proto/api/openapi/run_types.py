@@ -181,7 +181,7 @@ COMPLETION_EVENTS: Mapping[str, type] = {
 CompletionHeadersJson = TypedDict(
     "CompletionHeadersJson",
     {
-        "Idempotency-Key": Annotated[str, "a repeated key gets the stored answer for five minutes"],
+        "Idempotency-Key": Annotated[str, "a repeated key gets the stored answer; of a stream it ends the first turn"],
         "X-Svc-Session-Id": Annotated[str, "id of the stored session to continue"],
         "X-Svc-Session-Key": Annotated[str, "scope of the long-term memory"],
         "X-Svc-Tool-Progress": Annotated[str, "1: include events of tools in the stream"],
@@ -286,7 +286,7 @@ class ResponseBodyJson(TypedDict, total=False):
 
 ResponseHeadersJson = TypedDict(
     "ResponseHeadersJson",
-    {"Idempotency-Key": Annotated[str, "a repeated key gets the stored answer for five minutes"]},
+    {"Idempotency-Key": Annotated[str, "a repeated key gets the stored answer; of a stream it ends the first turn"]},
     total=False,
 )
 

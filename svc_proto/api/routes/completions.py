@@ -72,6 +72,7 @@ class _CompletionRoutes:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._keys = IdempotencyKeys("completions")
+        self._streams = IdempotencyKeys("completion streams")
 
     def probe(self, request: Request) -> Response:
         """Answer the HEAD request by which a phone checks that the route exists."""
@@ -87,10 +88,14 @@ class _CompletionRoutes:
         stream = parse_flag(body, "stream")
         usage = _wants_usage(body)
         turn_request = yield from self._build_turn_request(body, conversation, options, scope)
+        mark = fingerprint(body, FINGERPRINT, scope.session_id)
         if stream:
+            keyed = self._streams.for_request(scope.key, mark, api.engine)
+            yield from keyed.stop_earlier(api.runs)
             run = yield from api.runs.start(turn_request, request)
             if not isinstance(run, Run):
                 return run
+            keyed.remember(run)
             subscriber = run.subscribe(
                 CompletionProjection(
                     id=_completion_id(run),
@@ -102,7 +107,8 @@ class _CompletionRoutes:
                 )
             )
             return event_stream_response(subscriber, self._fields(request, turn_request, scope))
-        keyed = self._keys.for_request(scope.key, fingerprint(body, FINGERPRINT, scope.session_id), api.engine)
+        request.stop_with_client()
+        keyed = self._keys.for_request(scope.key, mark, api.engine)
         run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
         if not isinstance(run, Run):
             return run

@@ -65,6 +65,7 @@ class _ResponseRoutes:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._keys = IdempotencyKeys("responses")
+        self._streams = IdempotencyKeys("response streams")
 
     def create(self, request: Request) -> Flow[Response | StreamedResponse]:
         api = self._api
@@ -76,10 +77,16 @@ class _ResponseRoutes:
         chain = yield from self._chain(body)
         turn_request = yield from self._build_turn_request(body, messages, chain)
         key = (request.headers.get(b"idempotency-key") or b"").decode("latin-1")
-        keyed = self._keys.for_request("" if stream else key, fingerprint(body, FINGERPRINT), api.engine)
-        run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
+        keyed = (self._streams if stream else self._keys).for_request(key, fingerprint(body, FINGERPRINT), api.engine)
+        if stream:
+            yield from keyed.stop_earlier(api.runs)
+            run = yield from api.runs.start(turn_request, request)
+        else:
+            request.stop_with_client()
+            run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
         if not isinstance(run, Run):
             return run
+        keyed.remember(run)
         if run.attachment is not None:
             return (yield from self._answer(request, run))
         builder = self._builder(run)
@@ -98,7 +105,6 @@ class _ResponseRoutes:
                 subscriber,
                 session_headers(api.brand_of(request), session_id=turn_request.session_id, run_id=turn_request.run_id),
             )
-        keyed.remember(run)
         return (yield from self._answer(request, run))
 
     def read(self, request: Request) -> Flow[Response]:

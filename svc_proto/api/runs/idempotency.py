@@ -2,6 +2,7 @@
 
 Same key and same fingerprint: the run of the first request answers, whether it has ended or not. Same key and another
 fingerprint: a new run starts and replaces the entry. A failed run answers no repeated request. Entries are in memory.
+A stream is not repeated: a repeated request for one ends the run of the first, if that still goes on.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from svc_proto.api.runs.run import Run
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.strict_json import canonical
+from svc_proto.engine.flow import Flow
 
 if TYPE_CHECKING:
+    from svc_proto.api.runs.run_manager import RunManager
     from svc_proto.engine.core import Engine
 
 __all__ = ["KEY_TTL", "MAX_KEYS", "IdempotencyKeys", "IdempotentRequest", "fingerprint"]
@@ -59,6 +62,13 @@ class IdempotentRequest:
             return None
         ended = entry.run.ended
         return None if ended is not None and not ended.completed else entry.run
+
+    def stop_earlier(self, runs: RunManager) -> Flow[None]:
+        """Stop the run of an earlier request for the same stream and wait for its end, so that no second one queues."""
+        run = self.find()
+        if run is not None and run.ended is None:
+            runs.stop(run.record.id)
+            yield from run.wait_ended()
 
     def remember(self, run: Run) -> None:
         """Store this run for repeated requests, unless it is the stored one."""

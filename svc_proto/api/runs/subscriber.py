@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 KEEPALIVE_INTERVAL = 30.0  # s of silence, wire api 4.2
+PROBE_INTERVAL = 1.0  # s of silence, once the client has closed its end: the second of two probes finds it gone
 UNREAD_TIMEOUT = 300.0  # s, wire api 6.3: an unread stream is dropped
 MAX_BACKLOG_BYTES = 64 * 1024  # characters of the backlog at which the run pauses
 MAX_BACKLOG_EVENTS = 256  # events of the backlog at which the run pauses
@@ -141,6 +142,7 @@ class Subscriber:
         self.state = step(SUBSCRIBER_TABLE, self.state, SubscriberTrigger.ATTACH)
         self._unread.cancel()
         engine = self._engine
+        writer.on_half_close = self.flush
         try:
             while True:
                 if self._pieces:
@@ -151,8 +153,8 @@ class Subscriber:
                 if self._run_ended:
                     return
                 ticket = self._ticket = engine.new_op()
-                deadline = engine.now.mono + KEEPALIVE_INTERVAL
-                yield from wait(ticket, deadline)
+                interval = PROBE_INTERVAL if writer.half_closed else KEEPALIVE_INTERVAL
+                yield from wait(ticket, engine.now.mono + interval)
                 if not (self._pieces or self._run_ended):
                     writer.write(KEEPALIVE)
                     yield from writer.drained()

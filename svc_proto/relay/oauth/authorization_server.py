@@ -307,22 +307,22 @@ class AuthorizationServer:
     def _refresh(self, form: dict[str, str]) -> Flow[Response]:
         relay = self._relay
         token, client = form.get("refresh_token", ""), form.get("client_id", "")
-        session, newest = relay.sessions.find_by_refresh_token(token, relay.engine.now)
-        if session is not None and not newest:
+        session, accepted = relay.sessions.find_by_refresh_token(token, relay.engine.now)
+        if session is not None and not accepted:
             yield from self._misused(session, "a refresh token was used twice")
             session = None
         if session is None or session.tokens is None or session.tokens.client != sha256_hex(client):
             raise Refused(400, "invalid_grant", "the refresh token is not known, over, used, or of another client")
         if not set(form.get("scope", "").split()) <= set(SCOPES if _scope(session) == SCOPE_ACT else (SCOPE_READ,)):
             raise Refused(400, "invalid_scope", "more than was allowed")
-        return (yield from self._tokens(session, token.partition(".")[0], client, again=True))
+        return (yield from self._tokens(session, token.partition(".")[0], client, used=token))
 
-    def _tokens(self, session: PairedSession, family: str, client: str, *, again: bool = False) -> Flow[Response]:
+    def _tokens(self, session: PairedSession, family: str, client: str, *, used: str = "") -> Flow[Response]:
         relay = self._relay
         now = relay.engine.now
-        access, part, lasts = relay.sessions.issue(session, client, now, relay.engine.entropy)
+        access, part, lasts = relay.sessions.issue(session, client, now, relay.engine.entropy, used=used)
         # If that fails, the client needs a new consent after a restart.
-        stored = yield from relay.save(session, again=again)
+        stored = yield from relay.save(session, again=bool(used))
         if isinstance(stored, Failure) and stored.kind is FailureKind.NOT_FOUND:
             raise Refused(400, "invalid_grant", "the session was revoked")
         yield from relay.coordinator.flush_best_effort()

@@ -170,7 +170,11 @@ def test_a_result() -> None:
     text = {"type": "text", "text": "x"}
     assert parse_tool_result(JsonObject({"content": [text, 7, text], "structuredContent": {"a": 1}})).text == "x\nx"
     assert parse_tool_result(JsonObject({"content": [], "structuredContent": {"a": 1}})).text == '{"a":1}'
-    assert parse_tool_result(JsonObject({"content": "x", "structuredContent": [1]})).text == "(the result is empty)"
+    assert parse_tool_result(JsonObject({"content": "x", "structuredContent": [1]})).text == "x"
+    assert parse_tool_result(JsonObject({"content": None, "structuredContent": [1]})).text == "[1]"
+    assert parse_tool_result(JsonObject({"content": text})).text == "x"
+    assert parse_tool_result(JsonObject({"content": ["x", text, {}, "y", [7]]})).text == "x\nx\ny"
+    assert parse_tool_result(JsonObject({"content": 7})).text == "(the result is empty)"
     assert len(parse_tool_result(JsonObject({"content": [text] * 1_000})).text) == 2 * MAX_BLOCKS - 1
 
 

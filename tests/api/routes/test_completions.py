@@ -401,7 +401,40 @@ def test_failures_are_not_kept() -> None:
     assert book.turns == 2
 
 
-def test_streams_take_no_key() -> None:
+@pytest.mark.parametrize(("path", "body"), [(PATH, BODY), ("/v1/responses", {"input": "Hi"})])
+def test_repeated_stream_ends_the_first_one(path: str, body: dict[str, Any]) -> None:
+    book = TurnHarness()
+    first = book.call("POST", path, {**body, "stream": True}, headers=AGAIN)
+    hand = book.hand
+    book.call("POST", path, {**body, "stream": True}, headers=AGAIN)
+    assert (book.turns, hand.cancelled, book.hand.cancelled) == (2, True, False)
+    assert len(first.stream()) > 0
+    assert book.api.runs.states()["queued"] == 0
+    book.hand.finish()
+    book.call("POST", path, {**body, "stream": True}, headers=AGAIN)
+    assert book.turns == 3
+
+
+@pytest.mark.parametrize(("path", "body"), [(PATH, BODY), ("/v1/responses", {"input": "Hi"})])
+def test_client_that_closes_while_it_waits_for_the_whole_answer(path: str, body: dict[str, Any]) -> None:
+    book = TurnHarness()
+    call = book.call("POST", path, body)
+    call.half_close()
+    assert book.hand.cancelled
+    book = TurnHarness()
+    call = book.call("POST", path, body, headers=[(b"prefer", b"half-close")])
+    call.half_close()
+    assert not book.hand.cancelled
+    book.hand.emit(TextDelta("Hello"))
+    book.hand.finish()
+    assert call.result.status == 200
+    book = TurnHarness()
+    call = book.call("POST", path, {**body, "stream": True})
+    call.half_close()
+    assert not book.hand.cancelled
+
+
+def test_streams_with_other_bodies_are_independent() -> None:
     book = TurnHarness()
     post(book, {**BODY, "stream": True}, headers=AGAIN)
     post(book, {**BODY, "messages": [{"role": "user", "content": "x"}], "stream": True}, headers=AGAIN)

@@ -56,3 +56,14 @@ def test_fingerprint_covers_the_named_members() -> None:
     assert one == fingerprint({"messages": [1], "model": "m"}, names, "s")
     assert one != fingerprint({"messages": [2], "model": "m"}, names, "s")
     assert one != fingerprint({"messages": [1], "model": "m"}, names, None)
+
+
+def test_repeated_request_for_a_stream_ends_the_first_one() -> None:
+    book, run = begun()
+    keyed = IdempotencyKeys("theme").for_request("k", "f", book.engine)
+    book.within(lambda: book.engine.spawn(keyed.stop_earlier(book.api.runs)))
+    assert not book.hand.cancelled
+    keyed.remember(run)
+    for _ in range(2):
+        book.within(lambda: book.engine.spawn(keyed.stop_earlier(book.api.runs)))
+        assert book.api.runs.outcomes["cancelled"] == 1

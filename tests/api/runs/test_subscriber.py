@@ -140,3 +140,16 @@ def test_many_small_events_are_too_many() -> None:
     for _ in range(26):
         book.hand.emit(*[TextDelta("y")] * 10)
     assert book.hand.is_reader_behind()
+
+
+def test_a_client_that_closed_its_end_is_probed_until_it_is_gone() -> None:
+    book = TurnHarness()
+    call = book.chat()
+    book.hand.emit(TextDelta("x"))
+    seen = len(call.text)
+    call.half_close()
+    assert call.text[seen:] == ": keepalive\n\n"
+    book.after(1.0)
+    assert call.text[seen:] == 2 * ": keepalive\n\n"
+    book.hand.emit(TextDelta("y"))  # the client may still read
+    assert '"y"' in call.text[seen:]

@@ -14,6 +14,7 @@ import pytest
 from fuzz.cluster.deployment import ClusterDeployment
 from svc_proto.commands import Level
 from svc_proto.engine.router import BODY_LIMIT
+from svc_proto.machines.oauth_tokens import REFRESH_GRACE
 from svc_proto.relay.cluster import coordinator
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient, decode_client_id
@@ -85,7 +86,8 @@ def test_access_token_lasts_an_hour_and_can_be_refreshed(book: RelayHarness, app
     app.open()
     second = app.access
     assert app.refresh().status == 200
-    assert app.mcp(PING, token=second).status == 401  # only one access token is valid at a time
+    book.after(REFRESH_GRACE)
+    assert app.mcp(PING, token=second).status == 401  # after the grace only one access token is valid
 
 
 def test_token_does_not_outlive_the_session(book: RelayHarness, app: OAuthTestClient) -> None:
@@ -238,9 +240,30 @@ def test_reused_refresh_token_revokes_the_session(book: RelayHarness, app: OAuth
     app.authorize()
     old = app.refresh_token
     assert app.refresh().status == 200
+    book.after(REFRESH_GRACE)
     wrong(app.refresh(old, **({} if who == "itself" else {"client_id": "thief"})), "invalid_grant")
     assert app.mcp(PING).status == 401
     wrong(app.refresh(), "invalid_grant")
+    assert book.sessions() == []
+
+
+def test_programs_that_share_a_refresh_token_stay_signed_in(book: RelayHarness, app: OAuthTestClient) -> None:
+    app.authorize()
+    shared, oldest = app.refresh_token, app.access
+    programs = []
+    for seconds in (0.0, 30.0, REFRESH_GRACE - 30.1):
+        book.after(seconds)
+        assert app.refresh(shared).status == 200
+        programs.append((app.access, app.refresh_token))
+    wrong(app.refresh(shared, client_id="thief"), "invalid_grant")
+    for access in (oldest, *(access for access, _ in programs)):
+        assert app.mcp(PING, token=access).status == 400  # the token is accepted, and the session id is missing
+    book.after(0.1)
+    assert app.mcp(PING, token=oldest).status == 401
+    for _, refresh in programs:  # each has a chain of its own
+        assert app.refresh(refresh).status == 200
+        app.open()
+    wrong(app.refresh(shared), "invalid_grant")
     assert book.sessions() == []
 
 
