@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from attrs import define, field
 
 from clients.gateway.api_connection import GatewayApiSettings, new_api_client, rpc_error
-from clients.gateway.rpc import BUSY, INTERNAL, NO_SESSION, RpcCall, event_line, parse_call
+from svc_proto.schema.gateway_rpc import BUSY, INTERNAL, NO_SESSION, RpcCall, event_line, parse_call
 from clients.gateway.turn import GatewayTurn
 from clients.gateway.views import message_row, session_row, toolset_row
 from svc_proto.cli.line_service import LineService
