@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.builtin_commands import Plan, parse_command
+from svc_proto.agent.builtin_commands import Plan, parse_message
 from svc_proto.agent.interface import (
     AgentHost,
     ModelCallFinished,
@@ -47,7 +47,8 @@ protocol will do, such as Ollama, llama.cpp, vLLM or a vendor:
 - `SVC_MODEL`, the model's name
 - `SVC_MODEL_API_KEY`, if the server wants a key
 
-Until then I run commands: `/help` lists them, `/phone ping` asks your phone whether it is there."""
+Until then I run commands: `help` lists them, `phone ping` asks your phone whether it is there, `screenshot` shows its \
+screen. They work with and without a slash in front."""
 
 
 class BuiltinAgent:
@@ -62,7 +63,7 @@ class BuiltinAgent:
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn."""
         prompt = content_text(turn.prompt).strip()
-        plan = parse_command(prompt, self._toolbox.tools) if prompt.startswith("/") else Plan(say=GREETING)
+        plan = parse_message(prompt, self._toolbox.tools) or Plan(say=GREETING)
         asked = (
             _count_words(turn.system)
             + _count_words(prompt)
