@@ -135,6 +135,8 @@ def _open(
             api_inner = keep_inside(api_listener)
             if not pointed:
                 relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
+        if board is not None and board_listener is not None and api is not None:
+            relay = evolve(relay, dashboard=_dashboard_of_phones(board, board_listener))
         servers = 1 + (api is not None) + (board is not None)
         # Phones of this API get keys of their own; an API without a key needs none.
         keys = PairingApiKeys() if api is not None and api.key and not pointed else None
@@ -176,6 +178,12 @@ def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener)
         api_key=key,
         voice=evolve(relay.voice, webapi_url=url, api_key=key),
     )
+
+
+def _dashboard_of_phones(board: DashboardConfig, listener: Listener) -> tuple[str, int] | None:
+    """Return where phones reach the dashboard; they trust no certificate of a home, and need a password to sign in."""
+    host = listener.address.host
+    return None if not board.password or listener.tls is not None or host in LOOPBACK else (host, listener.address.port)
 
 
 def _page(board: DashboardConfig, listener: Listener) -> str:
