@@ -23,9 +23,12 @@ from servers.ask_brand import ask_brand
 from servers.dashboard_program import (
     dashboard_program,
     dashboard_refusal,
+    is_local_safe,
     read_dashboard_config,
     with_local_servers,
+    without_unsafe_local_access,
 )
+from servers.env_file import create_dashboard_password
 from servers.launch import (
     CannotStartError,
     bind_server,
@@ -82,11 +85,23 @@ def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list
     shared = {name: options[name] for name in ("no_ssl", "log_level", "log_format")}
     own = {"port": wanted.dashboard_port, **shared}
     board = read_dashboard_config(os.environ, own) if wanted.dashboard else None
+    password = None
+    if board is not None and api is not None and wanted.qr and _may_serve_phones(board, relay):
+        password = create_dashboard_password(private_home(relay.home), relay.host)
+        board = read_dashboard_config(os.environ, own)
     problem = None if board is None else dashboard_refusal(board, relay)
     if problem is not None:
         board = None
         print(f"dashboard: not started: {problem}", file=sys.stderr, flush=True)
-    return _open(relay, api, board, qr=wanted.qr, pointed=pointed)
+    if board is not None:
+        board = without_unsafe_local_access(board, relay)
+    return _open(relay, api, board, qr=wanted.qr, pointed=pointed, password=password)
+
+
+def _may_serve_phones(board: DashboardConfig, relay: RelayConfig) -> bool:
+    """Report whether to open the dashboard to phones: at the first start in a terminal, if nothing is configured."""
+    configured = bool(board.password or read_environment(os.environ).get("SVC_DASHBOARD_HOST"))
+    return not configured and sys.stdout.isatty() and relay.host not in LOOPBACK and is_local_safe(relay)
 
 
 def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[str, object]) -> ApiConfig | None:
@@ -105,9 +120,18 @@ def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[
 
 
 def _open(
-    relay: RelayConfig, api: ApiConfig | None, board: DashboardConfig | None, *, qr: bool, pointed: bool
+    relay: RelayConfig,
+    api: ApiConfig | None,
+    board: DashboardConfig | None,
+    *,
+    qr: bool,
+    pointed: bool,
+    password: str | None,
 ) -> list[Program]:
-    """Open everything, or nothing. `pointed`: the operator has configured the API's address for phones."""
+    """Open everything, or nothing. `pointed`: the operator has configured the API's address for phones.
+
+    `password` is that of the dashboard if it was created now: the screen shows it once.
+    """
     with ExitStack() as undo:
 
         def keep(listener: Listener) -> Listener:
@@ -155,6 +179,7 @@ def _open(
             screen = StartScreen(
                 brand=relay.brand,
                 dashboard=None if board_listener is None or board is None else _page(board, board_listener),
+                password=password,
                 model=None if api is None else configured_model(api),
                 api_only_here=api_listener is not None and api_listener.address.host in LOOPBACK,
             )

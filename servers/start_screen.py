@@ -40,6 +40,7 @@ class StartScreen:
     dashboard: str | None  # its address; None: no dashboard
     model: str | None  # None: no API
     api_only_here: bool = False
+    password: str | None = None  # of the dashboard, if it was created at this start
 
     def show(self, news: Notify) -> None:
         """Print the invite, why there is none, or only how to pair."""
@@ -70,6 +71,7 @@ class StartScreen:
         paired = invite.get("paired")
         authority = format_authority(str(invite["host"]), int(str(invite["port"])))
         api = f"{'https' if invite['tls'] else 'http'}://{authority}"
+        reached = invite.get("dashboard_url")
         rows = {
             "Code": f"{invite['code']}  works once, {CODE_LIFETIME_TEXT}",
             "Devices": None if paired is None else f"{paired} paired",
@@ -77,5 +79,7 @@ class StartScreen:
             "Relay": str(invite["relay_url"]),
             "API": None if self.model is None else api,
             "Dashboard": self.dashboard,
+            "App": None if reached is None else f"{reached}  by hand: the dashboard's address and password",
+            "Password": None if self.password is None else f"{self.password}  of the dashboard; stored in .env",
         }
         return [f"{name:<11}{text}" for name, text in rows.items() if text is not None]

@@ -3,8 +3,9 @@
 Checks in this order. `Host` must be a name of this host. Otherwise a page that resolves its own name to this host (DNS
 rebinding) would have the same origin. `Origin` and `Sec-Fetch-Site` must not name another site. Without a password the
 client must run on this host, as for the relay's loopback-only routes. With one the client must be signed in: by the
-cookie of a session, or by the password in `Authorization: Basic`. Wrong passwords are limited for each address and in
-sum; a client with a session is never refused because of the guesses of others.
+cookie of a session, or by the password in `Authorization: Basic`; with `local_access` a caller of this host needs
+neither. Wrong passwords are limited for each address and in sum; a client with a session is never refused because of
+the guesses of others.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.sign_in import SignInRegistry, SignInSession, cookie_token
 from svc_proto.engine.message import Request
-from svc_proto.engine.request_origin import TrustedProxies, is_foreign_page, is_from_this_host, is_trusted_host_name
+from svc_proto.engine.request_origin import (
+    TrustedProxies,
+    is_foreign_page,
+    is_from_this_host,
+    is_local,
+    is_trusted_host_name,
+)
 from svc_proto.engine.security_headers import page_security_headers
 from svc_proto.machines.auth_rate_limiter import WINDOW, AuthRateLimiter
 from svc_proto.wire.events import Headers
@@ -60,6 +67,7 @@ class DashboardAuthorizer:
 
     def __init__(self, config: DashboardConfig) -> None:
         self.sign_ins = SignInRegistry(config.password)
+        self._local_access = config.local_access
         self._failures = deque[float](maxlen=MAX_FAILURES_IN_SUM)  # monotonic seconds
         self._names = config.names
         self._page = ("/", config.root_path)
@@ -73,7 +81,7 @@ class DashboardAuthorizer:
         if not self._password:
             return None
         session = self.sign_ins.find(cookie_token(request.headers))
-        if session is None:
+        if session is None and not (self._local_access and is_local(request)):
             self._check_basic(request, now)
         return session
 

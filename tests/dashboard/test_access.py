@@ -196,3 +196,19 @@ def test_guesses_from_many_addresses_are_limited_in_sum() -> None:
     assert refused is not None
     assert (refused.status, refused.headers) == (429, ((b"retry-after", b"30"),))
     assert verdict(gate, {**own, "authorization": basic(PASSWORD)}, peer=Address("198.51.100.1", 1), after=60.0) == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "peer", "status"),
+    [
+        (OWN, LOCAL, 200),
+        ({"host": "dash.example"}, LOCAL, 401),  # a name that may be a proxy's
+        ({**OWN, "x-forwarded-for": "192.0.2.1"}, LOCAL, 401),
+        ({**OWN, "origin": "https://evil.example"}, LOCAL, 403),
+        (OWN, FAR, 401),
+    ],
+)
+def test_with_local_access_this_host_needs_no_password(headers: dict[str, str], peer: Address, status: int) -> None:
+    config = evolve(KEPT, local_access=True)
+    assert verdict(DashboardAuthorizer(config), headers, peer=peer) == status
+    assert (config.authenticates, KEPT.authenticates, OPEN.authenticates) == (False, True, False)
