@@ -177,22 +177,21 @@ CALLS: tuple[AppCall, ...] = (
     AppCall("model.options", {**LIVE, "refresh": False}, _options),
     AppCall("commands.catalog", {}, lambda answer: all(len(pair) == 2 for pair in answer["pairs"])),
     AppCall("slash.exec", {**LIVE, "command": "/help"}, has("output", str)),
+    AppCall("process.list", LIVE, rows("processes")),
+    AppCall("profiles.list", {"include_sessions": False}, rows("profiles", name=str, is_default=bool)),
+    AppCall("profiles.describe", {"name": "default"}, lambda answer: answer["name"] == "default"),
+    AppCall("profiles.get_asset", {"name": "default", "asset": "avatar"}, has("found", bool)),
+    AppCall("pet.info", {}, lambda answer: answer["enabled"] is False),
+    AppCall("pet.gallery", {}, lambda answer: answer["enabled"] is False),
     AppCall("command.dispatch", {**LIVE, "name": "phone", "arg": "ping"}, lambda answer: answer["type"] == "send"),
     *(
         AppCall(method, LIVE, None)
         for method in (
-            "process.list",
-            "process.kill",
             "cron.manage",
             "message.react",
             "subagent.steer",
-            "profiles.list",
-            "profiles.describe",
             "profiles.configure",
             "profiles.create",
-            "profiles.get_asset",
-            "pet.info",
-            "pet.gallery",
         )
     ),
 )

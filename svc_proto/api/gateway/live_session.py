@@ -10,6 +10,7 @@ from attrs import frozen
 
 from svc_proto.agent.interface import Content
 from svc_proto.api.gateway.turn import LiveTurn
+from svc_proto.basics import strict_json
 from svc_proto.schema.gateway_rpc import event_line
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ class LiveSession:
         self.effort: str | None = None  # reasoning effort chosen for this session
         self._gateway = gateway
         self._engine = gateway.api.engine
+        session = strict_json.quoted(session_id)
+        # Of an event whose type and text follow: most events are texts.
+        self._head = f'{{"jsonrpc":"2.0","method":"event","params":{{"session_id":{session},"type":'
         self._merged = ""  # kind of the texts that wait to be sent
         self._texts: list[str] = []
         self._keepalive: Timer = self._engine.timers.timer(self._send_keepalive)
@@ -137,15 +141,17 @@ class LiveSession:
         texts, self._texts = self._texts, []
         kind, self._merged = self._merged, ""
         if texts:
-            self._send_now(kind, {"text": "".join(texts)})
+            text = strict_json.quoted("".join(texts))
+            self._send_line(f'{self._head}"{kind}","payload":{{"text":{text}}}}}}}'.encode())
 
     def _send_now(self, kind: str, payload: Mapping[str, object] | None) -> None:
+        self._send_line(event_line(kind, self.id, payload))
+
+    def _send_line(self, line: bytes) -> None:
         if self.turns:
             self._keepalive.set(self._engine.now.mono + KEEPALIVE_INTERVAL)
-        if self.connections:
-            line = event_line(kind, self.id, payload)
-            for connection in list(self.connections):
-                connection.send(line)
+        for connection in list(self.connections):
+            connection.send(line)
 
     def _send_keepalive(self) -> None:
         self.send("status.update", {"kind": "working", "text": "still working"})

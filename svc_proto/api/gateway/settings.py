@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from svc_proto.api.gateway.service import ApiGateway
     from svc_proto.api.service import Api
 
-__all__ = ["EFFORTS", "NO_PERSONALITY", "check_effort", "chosen_model", "methods", "model_options"]
+__all__ = ["CUSTOM", "EFFORTS", "NO_PERSONALITY", "check_effort", "chosen_model", "methods", "model_options"]
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 NO_PERSONALITY = "none"
