@@ -22,9 +22,12 @@ from servers.api_program import announce_disabled, api_program, configured_model
 from servers.dashboard_program import (
     dashboard_program,
     dashboard_refusal,
+    is_local_safe,
     read_dashboard_config,
     with_local_servers,
+    without_unsafe_local_access,
 )
+from servers.env_file import create_dashboard_password
 from servers.launch import (
     CannotStartError,
     bind_server,
@@ -81,11 +84,23 @@ def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list
     shared = {name: options[name] for name in ("no_ssl", "log_level", "log_format")}
     own = {"port": wanted.dashboard_port, **shared}
     board = read_dashboard_config(os.environ, own) if wanted.dashboard else None
+    password = None
+    if board is not None and api is not None and wanted.qr and _may_serve_phones(board, relay):
+        password = create_dashboard_password(private_home(relay.home), relay.host)
+        board = read_dashboard_config(os.environ, own)
     problem = None if board is None else dashboard_refusal(board, relay)
     if problem is not None:
         board = None
         print(f"dashboard: not started: {problem}", file=sys.stderr, flush=True)
-    return _open(relay, api, board, qr=wanted.qr, pointed=pointed)
+    if board is not None:
+        board = without_unsafe_local_access(board, relay)
+    return _open(relay, api, board, qr=wanted.qr, pointed=pointed, password=password)
+
+
+def _may_serve_phones(board: DashboardConfig, relay: RelayConfig) -> bool:
+    """Report whether to open the dashboard to phones: at the first start in a terminal, if nothing is configured."""
+    configured = bool(board.password or read_environment(os.environ).get("SVC_DASHBOARD_HOST"))
+    return not configured and sys.stdout.isatty() and relay.host not in LOOPBACK and is_local_safe(relay)
 
 
 def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[str, object]) -> ApiConfig | None:
@@ -104,9 +119,18 @@ def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[
 
 
 def _open(
-    relay: RelayConfig, api: ApiConfig | None, board: DashboardConfig | None, *, qr: bool, pointed: bool
+    relay: RelayConfig,
+    api: ApiConfig | None,
+    board: DashboardConfig | None,
+    *,
+    qr: bool,
+    pointed: bool,
+    password: str | None,
 ) -> list[Program]:
-    """Open everything, or nothing. `pointed`: the operator has configured the API's address for phones."""
+    """Open everything, or nothing. `pointed`: the operator has configured the API's address for phones.
+
+    `password` is that of the dashboard if it was created now: the screen shows it once.
+    """
     with ExitStack() as undo:
 
         def keep(listener: Listener) -> Listener:
@@ -134,6 +158,8 @@ def _open(
             api_inner = keep_inside(api_listener)
             if not pointed:
                 relay = _with_api(relay, api.key, api_listener, api_inner or api_listener)
+        if board is not None and board_listener is not None and api is not None:
+            relay = evolve(relay, dashboard=_dashboard_of_phones(board, board_listener))
         servers = 1 + (api is not None) + (board is not None)
         # Phones of this API get keys of their own; an API without a key needs none.
         keys = PairingApiKeys() if api is not None and api.key and not pointed else None
@@ -153,6 +179,7 @@ def _open(
             screen = StartScreen(
                 brand=relay.brand,
                 dashboard=None if board_listener is None or board is None else _page(board, board_listener),
+                password=password,
                 model=None if api is None else configured_model(api),
                 api_only_here=api_listener is not None and api_listener.address.host in LOOPBACK,
             )
@@ -177,6 +204,12 @@ def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener)
         api_key=key,
         voice=evolve(relay.voice, webapi_url=url, api_key=key),
     )
+
+
+def _dashboard_of_phones(board: DashboardConfig, listener: Listener) -> tuple[str, int] | None:
+    """Return where phones reach the dashboard; they trust no certificate of a home, and need a password to sign in."""
+    host = listener.address.host
+    return None if not board.password or listener.tls is not None or host in LOOPBACK else (host, listener.address.port)
 
 
 def _page(board: DashboardConfig, listener: Listener) -> str:

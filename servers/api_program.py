@@ -36,7 +36,7 @@ from servers.launch import (
 from servers.supervision import inherited_address
 from svc_proto.api.agent_settings import build_agent_settings
 from svc_proto.api.config import ApiConfig, parse_api_config
-from svc_proto.api.service import Api
+from svc_proto.api.service import LIMITS, Api
 from svc_proto.basics.dotenv import select_own_settings
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
@@ -113,7 +113,8 @@ def api_program(
     path = Path(config.config_path).expanduser().absolute()
     names = (socket.gethostname().lower(), config.host.lower())
     bound = evolve(config, port=place.listener.address.port, home=str(place.home), config_path=str(path), names=names)
-    service = Api(bound, limits=limits_per_server(servers), keys=keys, sentences=HassilParser())
+    limits = limits_per_server(servers, LIMITS)
+    service = Api(bound, limits=limits, keys=keys, sentences=HassilParser())
     core = Engine(service, entropy=os.urandom, log_level=bound.log_level)
     public = place.listener.address.host not in LOOPBACK
 

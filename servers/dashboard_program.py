@@ -44,6 +44,8 @@ __all__ = [
     "page_files",
     "read_dashboard_config",
     "dashboard_refusal",
+    "is_local_safe",
+    "without_unsafe_local_access",
 ]
 
 RELAY_PORT = ("SVC_RELAY_PORT", "HERMES_RELAY_PORT")
@@ -56,6 +58,7 @@ def dashboard_programs(options: Mapping[str, object], *, chat: bool) -> list[Pro
     problem = dashboard_refusal(config, relay)
     if problem is not None:
         raise CannotStartError(problem, code=2)
+    config = without_unsafe_local_access(config, relay)
     config, trusted = _alone(config, relay, chat=chat)
     return [dashboard_program(config, trusted=trusted)]
 
@@ -72,13 +75,23 @@ def read_dashboard_config(
         raise CannotStartError(str(error), code=2) from error
 
 
+def without_unsafe_local_access(config: DashboardConfig, relay: RelayConfig) -> DashboardConfig:
+    """Withdraw the local access where a client behind a proxy would count as local."""
+    return config if is_local_safe(relay) else evolve(config, local_access=False)
+
+
 def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None:
     """Return why it may not start: without a password, a client behind a proxy would count as local."""
-    stored = Path(relay.home).expanduser() / PUBLIC_ROUTE
-    trust = relay.local_trust_policy(public_route=stored.exists())
-    if config.password or (trust is LocalTrustPolicy.ADDRESS and not relay.trusted_proxies):
+    if config.password or is_local_safe(relay):
         return None
     return "behind a proxy, and with the local secret, a dashboard needs a password: set SVC_DASHBOARD_PASSWORD"
+
+
+def is_local_safe(relay: RelayConfig) -> bool:
+    """Report whether the address alone shows that a client is on this host."""
+    stored = Path(relay.home).expanduser() / PUBLIC_ROUTE
+    trust = relay.local_trust_policy(public_route=stored.exists())
+    return trust is LocalTrustPolicy.ADDRESS and not relay.trusted_proxies
 
 
 def dashboard_program(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 from runtimes.failures import HostError
@@ -12,7 +13,10 @@ from runtimes.service_home.home import ENV_FILE
 from servers.launch import CannotStartError
 from svc_proto.basics.entropy import new_api_key
 
-__all__ = ["create_api_key", "set_env_variable"]
+__all__ = ["create_api_key", "create_dashboard_password", "set_env_variable"]
+
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # those that people do not confuse
+GROUPS, GROUP_SIZE = 4, 4  # of a password: 79 bits
 
 
 def create_api_key(home: Path) -> str:
@@ -20,6 +24,23 @@ def create_api_key(home: Path) -> str:
     key = new_api_key(os.urandom)
     set_env_variable(home, "API_SERVER_KEY", key, "an API key")
     return key
+
+
+def create_dashboard_password(home: Path, host: str) -> str:
+    """Create and store a password for a dashboard that listens on `host`. Raises `CannotStartError`.
+
+    Programs of this host do without it, as they did before.
+    """
+    groups = ("".join(secrets.choice(LETTERS) for _ in range(GROUP_SIZE)) for _ in range(GROUPS))
+    password = "-".join(groups)
+    settings = (
+        ("SVC_DASHBOARD_HOST", host),
+        ("SVC_DASHBOARD_LOCAL_ACCESS", "1"),
+        ("SVC_DASHBOARD_PASSWORD", password),
+    )
+    for name, value in settings:
+        set_env_variable(home, name, value, "the password of the dashboard")
+    return password
 
 
 def set_env_variable(home: Path, name: str, value: str, what: str) -> None:

@@ -40,6 +40,7 @@ class StartScreen:
     dashboard: str | None  # its address; None: no dashboard
     model: str | None  # None: no API
     api_only_here: bool = False
+    password: str | None = None  # of the dashboard, if it was created at this start
 
     def show(self, news: Notify) -> None:
         """Print the invite, why there is none, or only how to pair."""
@@ -74,10 +75,13 @@ class StartScreen:
             addresses.append(f"{'https' if invite['tls'] else 'http'}://{authority}")
         model = f"{self.model} (SVC_MODEL_BASE_URL names another)" if self.model == "built-in" else self.model
         known = "" if paired is None else f"; {paired} paired"
+        reached = invite.get("dashboard_url")
         rows = {
             "Code": f"{invite['code']}  works once, {CODE_LIFETIME_TEXT}{known}",
             "Phones": "  ".join(addresses),
             "Dashboard": self.dashboard,
+            "App": None if reached is None else f"{reached}  by hand: the dashboard's address and password",
+            "Password": None if self.password is None else f"{self.password}  of the dashboard; stored in .env",
             "Model": model,
         }
         return [f"{name:<11}{text}" for name, text in rows.items() if text is not None]

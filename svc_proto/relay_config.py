@@ -111,6 +111,8 @@ class RelayConfig:
     node_url: str = ""  # address of this node for the others; empty: none
     workers: int = 1  # processes of this relay on this host
     shares_home: bool = False  # several processes share this home
+    # Where a dashboard with a password listens over http, for invites; None: phones reach none.
+    dashboard: tuple[str, int] | None = None
     begins: bool = True  # the first process on its home: it creates the shared state
     voice: VoiceConfig = field()
 

@@ -66,6 +66,7 @@ OWNERS = {  # names that parts of a module import for type checkers alone, since
     "runtimes.sim.network": ("SimNetwork",),
     "runtimes.sim.process": ("SimProcess",),
     "runtimes.sim.simulation": ("Simulation",),
+    "svc_proto.api.gateway.service": ("ApiGateway",),
     "svc_proto.api.service": ("Api",),
     "svc_proto.dashboard.service": ("Dashboard",),
     "svc_proto.engine.core": ("Engine",),

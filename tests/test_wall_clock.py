@@ -294,12 +294,15 @@ READERS = {
         relay/websocket/message_dispatch.py relay/websocket/client_connection.py relay/mcp_phone_control.py
         relay/oauth/authorization_server.py relay/service.py relay/session_records.py relay/voice/access.py
         voice/connection.py""",
+    "ends by it after months": "dashboard/sign_in.py",
     "deletes files that are older": "relay/media/media_service.py voice/event_log.py",
+    "deletes chats that are older": "dashboard/app_proxy.py",
     "warns of an end": "cli/doctor.py",
     "announces an end": """
         cli/operator_pairing.py phone/safety/master_toggle.py machines/media_registry.py relay/routes/pairing.py
         relay/media/upload_registry.py voice/session.py""",
     "stamps": """
+        api/gateway/prompts.py api/gateway/sessions.py api/gateway/settings.py
         api/mcp_agent.py api/projections/turn_events.py api/routes/completions.py api/routes/responses.py
         api/routes/runs.py api/routes/sessions.py api/routes/status.py api/runs/run.py
         api/cluster/response_store.py api/runs/turn_execution.py cli/desktop_sessions.py cluster/node.py

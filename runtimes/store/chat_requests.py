@@ -48,6 +48,7 @@ from svc_proto.api.chat.store_requests import (
     ListMessages,
     ListTitles,
     SearchMessages,
+    TruncateMessages,
     UpdateChat,
 )
 from svc_proto.basics.strict_json import loads_trusted
@@ -69,7 +70,7 @@ KINDS_COUNTED = 100  # kinds of lists whose number of sessions is cached
 BRANCHED = "branched"  # the end reason of a session that was forked, wire api 3.8
 
 # these must leave no trace on the disk
-ERASES: frozenset[type[StoreRequest[Any]]] = frozenset((DeleteChat, DeleteResponse))
+ERASES: frozenset[type[StoreRequest[Any]]] = frozenset((DeleteChat, DeleteResponse, TruncateMessages))
 SEARCHES: frozenset[type[StoreRequest[Any]]] = frozenset({SearchMessages})
 READS: frozenset[type[StoreRequest[Any]]] = frozenset({GetChat, ListChats, ListMessages, ListTitles, SearchMessages})
 
@@ -134,6 +135,7 @@ def chat_handlers(search: ChatSearch) -> tuple[dict[type, FastHandler], dict[typ
         UpdateChat: counts.changed_by(_update_chat),
         DeleteChat: counts.changed_by(partial(_delete_chat, search)),
         ForkChat: counts.changed_by(_fork_chat),
+        TruncateMessages: counts.changed_by(partial(_truncate_messages, search)),
         ListTitles: _list_titles,
         SearchMessages: partial(_search_messages, search),
         **RESPONSE_HANDLERS,
@@ -179,15 +181,19 @@ class _SessionCounts:
 
 
 @cache
-def _statements_of(source: bool, include_children: bool, include_archived: bool) -> tuple[ClauseElement, ClauseElement]:
-    """Return the statements for a page of such sessions and for their number."""
+def _statements_of(
+    source: bool, include_children: bool, archived: bool | None, filled: bool
+) -> tuple[ClauseElement, ClauseElement]:
+    """Return the statements for a page of such sessions and for their number; `archived` None: both kinds."""
     wanted: list[ColumnElement[bool]] = []
     if source:
         wanted.append(_S.source == bindparam("source"))
     if not include_children:
         wanted.append(_S.is_child.is_(False))
-    if not include_archived:
-        wanted.append(_S.archived.is_(False))
+    if archived is not None:
+        wanted.append(_S.archived.is_(archived))
+    if filled:
+        wanted.append(_S.message_count >= bindparam("fewest"))
     page = (
         select(*_SESSION)
         .where(*wanted)
@@ -211,14 +217,21 @@ def _get_chat(hand: SqlExecutor, request: GetChat) -> ChatSession | None:
 
 
 def _list_chats(counts: _SessionCounts, hand: SqlExecutor, request: ListChats) -> ChatPage:
-    of_source = {} if request.source is None else {"source": request.source}
-    page, count = _statements_of(request.source is not None, request.include_children, request.include_archived)
-    rows = hand.query(page, most=_natural(request.limit), skipped=_natural(request.offset), **of_source)
+    wanted: dict[str, object] = {} if request.source is None else {"source": request.source}
+    if request.min_messages:
+        wanted["fewest"] = _natural(request.min_messages)
+    archived = True if request.only_archived else None if request.include_archived else False
+    page, count = _statements_of(
+        request.source is not None, request.include_children, archived, bool(request.min_messages)
+    )
+    rows = hand.query(page, most=_natural(request.limit), skipped=_natural(request.offset), **wanted)
     key = (count, request.source)
-    total = counts.known(hand, key)
+    # The number of messages changes with every turn, so that number of sessions is not cached.
+    total = None if request.min_messages else counts.known(hand, key)
     if total is None:
-        ((total,),) = hand.query(count, **of_source)
-        counts.store(key, total)
+        ((total,),) = hand.query(count, **wanted)
+        if not request.min_messages:
+            counts.store(key, total)
     return ChatPage(sessions=tuple(map(_as_session, rows)), total=total)
 
 
@@ -249,6 +262,27 @@ def _delete_chat(search: ChatSearch, connection: Connection, request: DeleteChat
         doomed += connection.execute(select(_S.id).where(below, _S.is_child.is_(True))).scalars()
         connection.execute(update(CHAT_SESSIONS).where(below, _S.is_child.is_(False)).values(parent_id=None))
     search.forget(connection)
+    return True
+
+
+def _truncate_messages(search: ChatSearch, connection: Connection, request: TruncateMessages) -> bool:
+    session = _session(connection, request.session_id, lock=True)
+    if session is None:
+        return False
+    mine = select(*_MESSAGE).where(_M.session_id == session.id).order_by(_M.seq)
+    rows = connection.execute(mine.offset(_natural(request.keep)).limit(MAX_NUMBER)).all()
+    if rows:
+        gone = [_as_message(row) for row in rows]
+        connection.execute(delete(CHAT_MESSAGES).where(_M.session_id == session.id, _M.seq >= rows[0].seq))
+        texts = connection.execute(_TEXTS_OF_USER, {"wanted": session.id, "role": "user"}).scalars()
+        counted = {
+            "preview": _first_preview(texts),
+            "updated_at": max(session.updated_at, request.now),
+            "message_count": _natural(session.message_count - len(gone)),
+            **_counters(session, add=[], drop=gone),
+        }
+        _set(connection, session.id, counted)
+        search.forget(connection)
     return True
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svc_proto.agent.builtin_commands import Plan, parse_command
+from svc_proto.agent.builtin_commands import Plan, parse_command, parse_message
 from svc_proto.agent.interface import (
     AgentHost,
     ModelCallFinished,
@@ -50,8 +50,8 @@ protocol will do, such as Ollama, llama.cpp, vLLM or a vendor:
 - `SVC_MODEL`, the model's name
 - `SVC_MODEL_API_KEY`, if the server wants a key
 
-Until then I understand sentences such as "open mail" or "what is on the screen", and commands: `/help` lists them, \
-`/phone ping` asks your phone whether it is there."""
+Until then I understand sentences such as "open mail" or "what is on the screen", and commands, with or without a \
+slash: `help` lists them, `phone ping` asks your phone whether it is there."""
 
 
 class BuiltinAgent:
@@ -69,13 +69,10 @@ class BuiltinAgent:
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn."""
         prompt = content_text(turn.prompt).strip()
-        sentence = None
-        if prompt.startswith("/"):
-            plan = parse_command(prompt, self._toolbox.tools)
-        elif self._sentences is None:
-            plan = Plan(say=GREETING)
-        else:
+        sentence, plan = None, parse_message(prompt, self._toolbox.tools)
+        if plan is None and self._sentences is not None:
             sentence, plan = self._plan(self._sentences, prompt)
+        plan = plan or Plan(say=GREETING)
         asked = (
             _count_words(turn.system)
             + _count_words(prompt)

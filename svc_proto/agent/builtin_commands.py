@@ -15,13 +15,37 @@ from attrs import frozen
 from svc_proto.agent.tools.tool import Tool
 from svc_proto.schema.json_object import json_value
 
-__all__ = ["HELP", "Plan", "parse_command"]
+__all__ = ["HELP", "Plan", "parse_command", "parse_message"]
 
 MAX_COUNT = 10_000  # words of `/count`
+HELP_WORDS = frozenset(
+    (
+        *("?", "help", "commands", "hilfe", "ayuda", "aide", "ajuda", "aiuto", "hulp", "hjälp", "hjælp", "apua"),
+        *(
+            "pomoc",
+            "nápověda",
+            "помощь",
+            "допомога",
+            "βοήθεια",
+            "עזרה",
+            "مساعدة",
+            "मदद",
+            "ヘルプ",
+            "帮助",
+            "幫助",
+            "도움말",
+        ),
+    )
+)
+POLITE = frozenset(("please", "bitte", "now"))
+_SCREENSHOT = re.compile(
+    r"(?:(?:take|make|get|show)(?: me)? )?(?:a |the )?(?:phone )?screenshot(?: of (?:my|the) phone)?"
+)
+_PING = re.compile(r"ping(?: (?:my|the) phone)?")
 _PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 
 HELP = """\
-I am the built-in agent. I understand commands:
+I am the built-in agent. I understand commands, with and without the slash:
 - `/tools` lists the tools, `/skills` and `/skill NAME` show skills
 - `/phone ACTION NAME=VALUE …` drives the phone: `/phone ping`, `/phone screen`, `/phone tap text=Settings`,
   `/phone open_app com.android.settings`, `/phone type Hello`
@@ -54,6 +78,35 @@ def parse_command(line: str, tools: Mapping[str, Tool]) -> Plan:
     if make is None:
         return Plan(say=f"I know no command /{name[:40]}. `/help` lists those there are.")
     return make(rest.strip(), tools)
+
+
+def parse_message(text: str, tools: Mapping[str, Tool]) -> Plan | None:
+    """Parse a message as a command, which needs no slash if it cannot be meant as anything else; None for no command.
+
+    Some clients keep every text that begins with a slash for themselves.
+    """
+    line = text.strip()
+    if line.startswith("/"):
+        return parse_command(line, tools)
+    words = [word for word in line.lower().rstrip(".!…").split() if word not in POLITE]
+    plain = " ".join(words).rstrip(",")
+    if plain in HELP_WORDS or plain.rstrip("?") in HELP_WORDS:
+        return Plan(say=HELP)
+    if _SCREENSHOT.fullmatch(plain):
+        return parse_command("screenshot", tools)
+    if _PING.fullmatch(plain):
+        return parse_command("phone ping", tools)
+    if not words:
+        return None
+    first, second = words[0], words[1] if len(words) > 1 else ""
+    is_command = (
+        (len(words) == 1 and first in _COMMANDS)
+        or (first == "phone" and f"phone_{second}" in tools)
+        or (first == "memory" and second in ("add", "remove", "replace"))
+        or (first in ("skill", "count", "wait") and len(words) == 2)
+        or first == "echo"
+    )
+    return parse_command(line, tools) if is_command else None
 
 
 def _tools(rest: str, tools: Mapping[str, Tool]) -> Plan:

@@ -21,8 +21,10 @@ HOW = "`/mcp` lists the MCP servers, `/mcp reload` starts them anew."
 
 
 def matches(turn: Turn) -> bool:
-    """Report whether a turn is this command."""
+    """Report whether a turn is this command; without a model it needs no slash."""
     prompt = turn.prompt
+    if turn.model is None and content_text(prompt).lower().split() in (["mcp"], ["mcp", RELOAD]):
+        return True
     if isinstance(prompt, str) and not prompt.lstrip().startswith("/"):
         return False
     return content_text(prompt).lower().split()[:1] == [NAME]

@@ -29,7 +29,7 @@ from svc_proto.api.errors import error_response, shutting_down, store_unavailabl
 from svc_proto.api.metrics import api_metrics
 from svc_proto.api.model_config_file import ModelConfigFile
 from svc_proto.api.model_list import ModelList
-from svc_proto.api.routes import chat, completions, management, mcp, responses, runs, sessions, status
+from svc_proto.api.routes import chat, completions, gateway, management, mcp, responses, runs, sessions, status
 from svc_proto.api.runs.history import MAX_ROWS, Row, build_history
 from svc_proto.api.runs.run_manager import RunManager
 from svc_proto.basics.brand import Brand, recognize_headers
@@ -52,12 +52,15 @@ from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from svc_proto.api.gateway.service import ApiGateway
     from svc_proto.mcp.streamable_http import McpHttpServer
     from svc_proto.openapi.operation_doc import ApiDoc
 
-__all__ = ["BODY_LIMIT", "Api"]
+__all__ = ["BODY_LIMIT", "LIMITS", "Api"]
 
 BODY_LIMIT = 10_000_000  # bytes, wire api 2.5
+# A file of 50 MB in base64 arrives at the gateway as one message.
+LIMITS = evolve(DEFAULT_LIMITS, max_message=68 * 1024 * 1024)  # bytes
 BODILESS = ("GET", "HEAD")
 STORE_TIMEOUT = 30.0  # s
 # Seconds between two checks of the keys behind open requests, while there are any.
@@ -76,7 +79,7 @@ class Api:
         self,
         config: ApiConfig,
         *,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits = LIMITS,
         agent: Agent | None = None,
         keys: PairingApiKeys | None = None,
         sentences: SentenceParser | None = None,
@@ -99,7 +102,8 @@ class Api:
         self._agent = agent
         self._sentences = sentences
         self._mcp: McpHttpServer | None = None
-        themes = (status, sessions, management, chat, completions, runs, responses, mcp)
+        self._gateway: ApiGateway | None = None
+        themes = (status, sessions, management, chat, completions, runs, responses, mcp, gateway)
         rows = [row for theme in themes for row in theme.routes(self)]
         rows += self._monitor.routes(ApiAccess.MONITOR, ApiAccess.PUBLIC)
         rows += OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(ApiAccess.LOCAL_OR_KEY)
@@ -251,6 +255,15 @@ class Api:
         """Raise `Refused` 503 `gateway_draining` while the server shuts down; called before a turn starts."""
         if self.engine.stopping:
             raise shutting_down()
+
+    @property
+    def gateway(self) -> ApiGateway:
+        """JSON-RPC gateway at `/api/ws`, created at the first use."""
+        if self._gateway is None:
+            from svc_proto.api.gateway.service import ApiGateway  # noqa: PLC0415, RUF100 - loaded at the first use
+
+            self._gateway = ApiGateway(self)
+        return self._gateway
 
     @property
     def mcp(self) -> McpHttpServer:

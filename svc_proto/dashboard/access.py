@@ -2,7 +2,10 @@
 
 Checks in this order. `Host` must be a name of this host. Otherwise a page that resolves its own name to this host (DNS
 rebinding) would have the same origin. `Origin` and `Sec-Fetch-Site` must not name another site. Without a password the
-client must run on this host, as for the relay's loopback-only routes. With one the client must send the password.
+client must run on this host, as for the relay's loopback-only routes. With one the client must be signed in: by the
+cookie of a session, or by the password in `Authorization: Basic`; with `local_access` a caller of this host needs
+neither. Wrong passwords are limited for each address and in sum; a client with a session is never refused because of
+the guesses of others.
 """
 
 from __future__ import annotations
@@ -10,15 +13,24 @@ from __future__ import annotations
 import hmac
 from base64 import b64decode
 from binascii import Error as Base64Error
+from collections import deque
 from enum import Enum
+from math import ceil
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.sign_in import SignInRegistry, SignInSession, cookie_token
 from svc_proto.engine.message import Request
-from svc_proto.engine.request_origin import TrustedProxies, is_foreign_page, is_from_this_host, is_trusted_host_name
+from svc_proto.engine.request_origin import (
+    TrustedProxies,
+    is_foreign_page,
+    is_from_this_host,
+    is_local,
+    is_trusted_host_name,
+)
 from svc_proto.engine.security_headers import page_security_headers
-from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
+from svc_proto.machines.auth_rate_limiter import WINDOW, AuthRateLimiter
 from svc_proto.wire.events import Headers
 
 __all__ = ["FIELDS", "CROSS_SITE_TEXT", "DashboardAccess", "DashboardAuthorizer"]
@@ -27,6 +39,8 @@ CHALLENGE = ((b"www-authenticate", b'Basic realm="svc-relay dashboard", charset=
 CROSS_SITE_TEXT = (
     "another web site may not call the dashboard; a proxy in front of it has to pass Host with its port on"
 )
+TOO_MANY = "too many wrong passwords: try again later"
+MAX_FAILURES_IN_SUM = 60  # wrong passwords of all addresses within a minute; then none is checked
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     b"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -44,45 +58,82 @@ class DashboardAccess(Enum):
     OWNER = "owner"  # the owner
     MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`
     PUBLIC = "public"  # every client
+    SIGN_IN = "sign-in"  # clients that may sign in: every one, if there is a password
+    TICKET = "ticket"  # the holder of an unused ticket
 
 
 class DashboardAuthorizer:
     """Checks the access policy, and limits wrong passwords."""
 
     def __init__(self, config: DashboardConfig) -> None:
+        self.sign_ins = SignInRegistry(config.password)
+        self._local_access = config.local_access
+        self._failures = deque[float](maxlen=MAX_FAILURES_IN_SUM)  # monotonic seconds
         self._names = config.names
         self._page = ("/", config.root_path)
         self._password = config.password.encode("utf-8")
         self.limiter = AuthRateLimiter()
         self._proxies = TrustedProxies(config.relay.trusted_proxies)
 
-    def check(self, request: Request, now: Moment) -> None:
-        """Check a request. Raises `Refused` 401, 403 or 429."""
+    def check(self, request: Request, now: Moment) -> SignInSession | None:
+        """Check a request; return its session, if it has one. Raises `Refused` 401, 403 or 429."""
+        self.check_origin(request)
+        if not self._password:
+            return None
+        session = self.sign_ins.find(cookie_token(request.headers))
+        if session is None and not (self._local_access and is_local(request)):
+            self._check_basic(request, now)
+        return session
+
+    def check_origin(self, request: Request) -> None:
+        """Check that the request is no other web site's, and without a password that it is from this host.
+
+        Raises `Refused` 403.
+        """
         if not is_trusted_host_name(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")
         if is_foreign_page(request) and not (request.path in self._page and _is_link(request)):
             raise Refused(403, "origin_not_allowed", CROSS_SITE_TEXT)
-        if self._password:
-            self._check_password(request, now)
-        elif not is_from_this_host(request):
+        if not self._password and not is_from_this_host(request):
             raise Refused(403, "loopback_only", "without a password the dashboard is for its own host only")
 
     def address(self, request: Request) -> str:
         """Return the client's address for the rate limiter."""
         return self._proxies.client_address(request)
 
-    def _check_password(self, request: Request, now: Moment) -> None:
-        address = self.address(request)
-        refused = self.limiter.refusal(address, now, "rate_limited", "too many wrong passwords: try again later")
-        if refused is not None:
-            raise refused
-        given = _password_of(request.headers)
-        if given is None:
-            raise Refused(401, "password_needed", "the dashboard asks for a password", headers=CHALLENGE)
+    def is_encrypted(self, request: Request) -> bool:
+        """Report whether the client uses HTTPS, also where a trusted proxy ends it."""
+        return request.secure or self._proxies.forwarded_https(request)
+
+    def check_password(self, given: bytes, address: str, now: Moment) -> None:
+        """Check a password. Raises `Refused` 401 or 429."""
+        self._check_limits(address, now)
         if not hmac.compare_digest(given, self._password):
             self.limiter.failure(address, now)
-            raise Refused(401, "wrong_password", "this is not the password", headers=CHALLENGE)
+            self._failures.append(now.mono)
+            raise Refused(401, "wrong_password", "this is not the password")
         self.limiter.success(address, now)
+
+    def _check_limits(self, address: str, now: Moment) -> None:
+        refused = self.limiter.refusal(address, now, "rate_limited", TOO_MANY)
+        if refused is not None:
+            raise refused
+        failures = self._failures
+        left = failures[0] + WINDOW - now.mono if len(failures) == MAX_FAILURES_IN_SUM else 0.0
+        if left > 0.0:
+            raise Refused(429, "rate_limited", TOO_MANY, headers=((b"retry-after", b"%d" % ceil(left)),))
+
+    def _check_basic(self, request: Request, now: Moment) -> None:
+        address, given = self.address(request), _password_of(request.headers)
+        if given is None:
+            self._check_limits(address, now)
+            raise Refused(401, "password_needed", "the dashboard asks for a password", headers=CHALLENGE)
+        try:
+            self.check_password(given, address, now)
+        except Refused as refused:
+            if refused.status == 401:
+                raise Refused(401, refused.code, refused.message, headers=CHALLENGE) from None
+            raise
 
 
 def _is_link(request: Request) -> bool:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.body_streams import ResponseWriter
@@ -32,12 +31,11 @@ from svc_proto.wire.urls import encode_segment
 if TYPE_CHECKING:
     from svc_proto.dashboard.service import Dashboard
 
-__all__ = ["PREFIX", "routes"]
+__all__ = ["PREFIX", "find_api_server", "routes"]
 
 PREFIX = "/api/agent"
 STREAM = Headers(((b"content-type", b"text/event-stream"), PRIVATE, (b"x-accel-buffering", b"no")))
 LARGEST_TURN = 10_000_000  # bytes of a message with its pictures, wire api 2.5
-NO_CHAT = "the dashboard was started without an API server, so there is no chat"
 
 
 def routes(dashboard: Dashboard) -> list[Route]:
@@ -80,15 +78,23 @@ def routes(dashboard: Dashboard) -> list[Route]:
     ]
 
 
+def find_api_server(dashboard: Dashboard) -> Upstream | None:
+    """Return the API server of the chat; None if there is no chat."""
+    config = dashboard.config
+
+    def find(known: str) -> Flow[str]:
+        return local_api_key(dashboard.engine, config.relay.config_path, config.relay.home, known)
+
+    if config.api_url is None:
+        return None
+    find_key = find if config.api_key else None  # without a configured key, a key found on this host is not sent
+    return Upstream(ApiClient("API server", config.api_url, config.api_key, config.patience, find_token=find_key))
+
+
 class _AgentProxy:
     def __init__(self, dashboard: Dashboard) -> None:
         self._dashboard = dashboard
-        config = dashboard.config
-        self._server = None
-        if config.api_url is not None:
-            key = config.api_key
-            find = self._find_key if key else None  # without a configured key, a key found on this host is not sent
-            self._server = Upstream(ApiClient("API server", config.api_url, key, config.patience, find_token=find))
+        self._server = dashboard.api_server
 
     def passing(self, method: str, path: str) -> Handler:
         """Return the handler that forwards a plain call."""
@@ -117,7 +123,7 @@ class _AgentProxy:
         api = self._api()
         engine = self._dashboard.engine
         # The relay's secret is sent only if a password has authenticated the owner, see `relay_proxy`.
-        operator = yield from operator_headers(engine, api.peer.url, secret=bool(self._dashboard.config.password))
+        operator = yield from operator_headers(engine, api.peer.url, secret=self._dashboard.config.authenticates)
         path = f"/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
         fields = (JSON, *operator)
         answer = yield from api.result_of(
@@ -127,14 +133,8 @@ class _AgentProxy:
             return api.check_response(answer)
         return StreamedResponse(200, STREAM, _build_producer(answer, api))
 
-    def _find_key(self, known: str) -> Flow[str]:
-        relay = self._dashboard.config.relay
-        return local_api_key(self._dashboard.engine, relay.config_path, relay.home, known)
-
     def _api(self) -> Upstream:
-        if self._server is None:
-            raise Refused(404, "no_chat", NO_CHAT)
-        return self._server
+        return self._dashboard.require_api()
 
 
 def _build_producer(reader: EventReader, api: Upstream) -> Callable[[ResponseWriter], Flow[None]]:

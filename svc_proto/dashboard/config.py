@@ -30,6 +30,7 @@ class DashboardConfig:
     ssl_key: str | None = None
     root_path: str = ""  # the path under which a proxy serves the dashboard, such as /board
     password: str = field(default="", repr=False)  # empty: no password is required, and only this host has access
+    local_access: bool = False  # programs and pages of this host need no password
     names: tuple[str, ...] = ()  # host names of this host in browsers, besides its addresses
     relay_url: str = "http://127.0.0.1:8767"  # where the relay serves its loopback-only routes
     relay: RelayConfig = field(factory=RelayConfig)  # the relay's configuration: its address and the API's, in invites
@@ -39,6 +40,11 @@ class DashboardConfig:
     metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only local requests are allowed
     log_json: bool = False
     patience: float = 5.0  # spec "Limits": dashboard proxy time-out
+
+    @property
+    def authenticates(self) -> bool:
+        """Report whether every caller has been authenticated: only for such callers this host's secret is used."""
+        return bool(self.password) and not self.local_access
 
 
 def parse_dashboard_config(
@@ -66,6 +72,7 @@ def parse_dashboard_config(
         ssl_key=key,
         root_path=source.prefix("SVC_DASHBOARD_ROOT_PATH"),
         password=password,
+        local_access=source.boolean("SVC_DASHBOARD_LOCAL_ACCESS", default=False),
         names=_names(source, "SVC_DASHBOARD_NAMES"),
         relay_url=f"http://127.0.0.1:{port}",
         log_level=source.level("SVC_DASHBOARD_LOG_LEVEL", "log_level"),

@@ -12,6 +12,7 @@ from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.agent_proxy import PREFIX as AGENT
 from svc_proto.dashboard.phone_proxy import PREFIX as PHONE
 from svc_proto.dashboard.relay_proxy import PREFIXES
+from svc_proto.dashboard.sign_in import COOKIE
 from svc_proto.dashboard.static_files import INDEX
 from svc_proto.openapi.document import COMMON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
@@ -141,6 +142,87 @@ SCREEN = {
         "Send a message to the agent", openapi_types.OkJson, body=openapi_types.SayRequestJson, error_responses=NO_PHONE
     ),
 }
+ANY = dict[str, object]
+SIGN_IN = {
+    "GET /api/status": OperationDoc(
+        "Describe the dashboard to clients that look for one",
+        openapi_types.AppStatusJson,
+        error_responses={503: "The API server does not answer."},
+    ),
+    "GET /api/auth/providers": OperationDoc(
+        "List the ways to sign in: none without a password", openapi_types.ProvidersJson
+    ),
+    "POST /auth/password-login": OperationDoc(
+        "Sign in, and receive the cookie of a session",
+        openapi_types.SignedInJson,
+        body=openapi_types.PasswordLoginJson,
+        error_responses={
+            401: "The password is wrong.",
+            404: "There is no such way to sign in, or no password is required.",
+            429: "Too many wrong passwords.",
+        },
+    ),
+    "POST /auth/logout": OperationDoc("Sign out", openapi_types.OkJson),
+    "GET /api/auth/me": OperationDoc("Return the signed-in user", openapi_types.OwnerJson),
+    "POST /api/auth/ws-ticket": OperationDoc("Get a ticket for one WebSocket", openapi_types.TicketJson),
+    "GET /api/auth/sessions": OperationDoc("List the signed-in clients", openapi_types.SignInsJson),
+    "DELETE /api/auth/sessions/{id}": OperationDoc(
+        "End the session of a client", openapi_types.OkJson, error_responses={404: "No client has this id."}
+    ),
+}
+APP = {
+    "GET /api/ws": OperationDoc(
+        "Open the WebSocket of the gateway",
+        query=openapi_types.TicketQueryJson,
+        details="Messages are those of the API server's gateway.",
+        error_responses={401: "The ticket is unknown, used or too old.", **UPSTREAM_RESPONSES},
+    ),
+    "GET /api/sessions": OperationDoc("List chats", ANY, query=api.SessionQueryJson, error_responses=NO_CHAT),
+    "GET /api/profiles/sessions": OperationDoc(
+        "List the chats of all profiles", ANY, query=api.SessionQueryJson, error_responses=NO_CHAT
+    ),
+    "GET /api/sessions/search": OperationDoc(
+        "Search messages", api.HitsJson, query=openapi_types.WordsQueryJson, error_responses=NO_CHAT
+    ),
+    "POST /api/sessions/prune": OperationDoc(
+        "Delete old chats, or list them", ANY, body=openapi_types.PruneJson, error_responses=NO_CHAT
+    ),
+    "GET /api/sessions/{id}": OperationDoc("Return a chat", api.SessionAnswerJson, error_responses=NO_CHAT),
+    "PATCH /api/sessions/{id}": OperationDoc(
+        "Change a chat", api.SessionAnswerJson, body=api.SessionChangeJson, error_responses=NO_CHAT
+    ),
+    "DELETE /api/sessions/{id}": OperationDoc("Delete a chat", openapi_types.OkJson, error_responses=NO_CHAT),
+    "GET /api/sessions/{id}/messages": OperationDoc(
+        "List the messages of a chat", api.MessagesJson, query=api.MessageQueryJson, error_responses=NO_CHAT
+    ),
+    "GET /api/sessions/{id}/export": OperationDoc("Return a chat with all messages", ANY, error_responses=NO_CHAT),
+    "GET /api/config": OperationDoc("Return the configuration", ANY, error_responses=UPSTREAM_RESPONSES),
+    "GET /api/config/schema": OperationDoc("Return the settings that can be edited: none", ANY),
+    "GET /api/profiles": OperationDoc("List the profiles", ANY, error_responses=UPSTREAM_RESPONSES),
+    "GET /api/profiles/active": OperationDoc("Return the active profile", ANY),
+    "POST /api/profiles/active": OperationDoc(
+        "Choose the active profile", ANY, body=ANY, error_responses={404: "There is no such profile."}
+    ),
+    "GET /api/skills": OperationDoc("List the skills", ANY, error_responses=UPSTREAM_RESPONSES),
+    "GET /api/model/info": OperationDoc("Describe the model", ANY, error_responses=UPSTREAM_RESPONSES),
+    "GET /api/model/options": OperationDoc(
+        "List the models that can be chosen", api.ModelOptionsJson, error_responses=UPSTREAM_RESPONSES
+    ),
+    "POST /api/model/set": OperationDoc("Choose the model", ANY, body=ANY, error_responses=UPSTREAM_RESPONSES),
+    "GET /api/mcp/servers": OperationDoc(
+        "List the MCP servers that the agent uses", api.McpServersJson, error_responses=UPSTREAM_RESPONSES
+    ),
+    "GET /api/memory": OperationDoc("Describe the memory of the agent", ANY),
+    "GET /api/dashboard/plugins": OperationDoc("List the plugins: none", list[ANY]),
+    "POST /api/audio/transcribe": OperationDoc(
+        "Return the text of a recording",
+        ANY,
+        body=openapi_types.DataUrlRecordingJson,
+        error_responses={**UPSTREAM_RESPONSES, 413: "The recording is too large."},
+    ),
+    "POST /api/audio/speak": OperationDoc("Return a text as sound", ANY, body=ANY, error_responses=UPSTREAM_RESPONSES),
+    "GET /api/audio/elevenlabs/voices": OperationDoc("List the voices of a vendor: none", ANY),
+}
 PAGE = {"text/html": str}
 OWN = {
     "GET /allow": OperationDoc(
@@ -165,10 +247,13 @@ OWN = {
 }
 ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
     DashboardAccess.OWNER: AccessDoc(
-        "Requires the password of the dashboard; without a configured password, for this host only.", ("", "password")
+        "Requires the password of the dashboard; without a configured password, for this host only.",
+        ("", "password", "session"),
     ),
     DashboardAccess.MONITOR: AccessDoc("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
     DashboardAccess.PUBLIC: AccessDoc("No credential is required."),
+    DashboardAccess.SIGN_IN: AccessDoc("No credential is required; without a configured password, for this host only."),
+    DashboardAccess.TICKET: AccessDoc("Requires a ticket of `POST /api/auth/ws-ticket`, in the query."),
 }
 
 
@@ -191,6 +276,8 @@ def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
             "Relay": {_under(place, label): says for place in PREFIXES for label, says in RELAY.items()},
             "Chat": {_under(AGENT, label): says for label, says in CHAT.items()},
             "Reference phone": {_under(PHONE, label): says for label, says in SCREEN.items()},
+            "Sign-in": SIGN_IN,
+            "App": APP,
             "Page": {**OWN, **page},
         },
         access_docs=ACCESS_DOCS,
@@ -200,10 +287,16 @@ def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
                 "scheme": "basic",
                 "description": "`SVC_DASHBOARD_PASSWORD`, with any user name",
             },
+            "session": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": COOKIE,
+                "description": "cookie of `POST /auth/password-login`",
+            },
             "metrics": {"type": "http", "scheme": "bearer", "description": "`SVC_METRICS_TOKEN`"},
         },
         path_parameters={
-            "id": "id of the session or run",
+            "id": "id of the session, run or signed-in client",
             "prefix": "prefix of a session token, or the whole token",
             "token": "token of the file",
         },

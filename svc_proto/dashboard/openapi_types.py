@@ -160,3 +160,109 @@ class ConsentAnswerFormJson(TypedDict, total=False):
     answer: Required[Literal["allow", "refuse"]]
     scope: Literal["bridge", "bridge:read"]
     days: Literal["1", "7", "30", "365"]
+
+
+# --- the phone's app ------------------------------------------------------------------------------------------------
+
+
+class SignInProviderJson(TypedDict):
+    """A way to sign in."""
+
+    name: str
+    display_name: str
+    supports_password: bool
+
+
+class ProvidersJson(TypedDict):
+    """The ways to sign in."""
+
+    providers: list[SignInProviderJson]
+
+
+class AppStatusJson(TypedDict):
+    """Description of the dashboard for clients that look for one."""
+
+    status: Literal["ok"]
+    version: str
+    auth_required: bool
+    auth_providers: list[SignInProviderJson]
+    auth_flows: list[str]
+    profiles: list[str]
+    gateway_mode: Literal["single"]
+    gateways: list[dict[str, object]]
+    components: dict[str, object]
+
+
+class PasswordLoginJson(TypedDict, total=False):
+    """A sign-in with the password of the dashboard."""
+
+    provider: Annotated[str, "basic"]
+    username: Annotated[str, "any"]
+    password: Required[str]
+    next: str
+
+
+class SignedInJson(TypedDict):
+    """The sign-in has succeeded."""
+
+    ok: Literal[True]
+    next: str
+
+
+class OwnerJson(TypedDict):
+    """The signed-in user: the owner."""
+
+    user_id: str
+    email: str
+    display_name: str
+    org_id: str
+    provider: str
+    expires_at: NotRequired[Annotated[int, "Unix time at which the session ends without a further use"]]
+
+
+class TicketJson(TypedDict):
+    """A ticket for one WebSocket."""
+
+    ticket: str
+    ttl_seconds: int
+
+
+class TicketQueryJson(TypedDict, total=False):
+    """Ticket and profile."""
+
+    ticket: Required[str]
+    profile: str
+
+
+class SignInJson(TypedDict):
+    """A signed-in client. Times are Unix seconds."""
+
+    id: str
+    agent: Annotated[str, "as the client names itself"]
+    address: str
+    created_at: float
+    used_at: float
+    expires_at: float
+    current: Annotated[bool, "the client that asks"]
+
+
+class SignInsJson(TypedDict):
+    """The signed-in clients."""
+
+    sessions: list[SignInJson]
+
+
+class PruneJson(TypedDict, total=False):
+    """Filter of the chats to delete; at least a number of days or a source."""
+
+    dry_run: Annotated[bool, "only false deletes"]
+    older_than_days: float
+    source: str
+    include_archived: bool
+
+
+class DataUrlRecordingJson(TypedDict, total=False):
+    """A recording as a data URL in base64."""
+
+    data_url: Required[str]
+    mime_type: str

@@ -33,7 +33,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
     """Return the specification's routes, pairing, phones and pictures, for both brands, and the consent page."""
     config = dashboard.config
     # This host's secret is sent only on behalf of an owner whom a password has authenticated.
-    relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=bool(config.password)))
+    relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=config.authenticates))
     calls = _RelayProxy(dashboard, relay)
     rows: list[tuple[str, str, Handler]] = [
         ("GET", "/overview", calls.overview),

@@ -10,11 +10,21 @@ from attrs import evolve
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Compute, Level, Ready
-from svc_proto.dashboard import agent_proxy, oauth_consent_page, phone_proxy, relay_proxy, static_files
+from svc_proto.dashboard import (
+    agent_proxy,
+    app_audio,
+    app_proxy,
+    app_sign_in,
+    gateway_proxy,
+    oauth_consent_page,
+    phone_proxy,
+    relay_proxy,
+    static_files,
+)
 from svc_proto.dashboard.access import FIELDS, DashboardAccess, DashboardAuthorizer
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.stats_routes import StatsCollector
-from svc_proto.dashboard.upstream import PRIVATE
+from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.dashboard.validation import unprocessable
 from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.core import Engine
@@ -33,7 +43,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMITS", "Dashboard"]
 
-LIMITS = evolve(DEFAULT_LIMITS, max_connections=512)  # browsers of a few people, and one call of ours for each request
+# Browsers and phones of a few people, and one call of ours for each request. A file of 50 MB in base64 arrives at the
+# gateway as one message.
+LIMITS = evolve(DEFAULT_LIMITS, max_connections=512, max_message=68 * 1024 * 1024)
+NO_CHAT = "the dashboard was started without an API server, so there is no chat"
 MAX_QR = 2_953  # bytes of the largest QR, ISO/IEC 18004
 QR_TIMEOUT = 5.0  # s
 
@@ -46,15 +59,16 @@ class Dashboard:
     def __init__(self, config: DashboardConfig, files: Mapping[str, bytes], *, limits: Limits = LIMITS) -> None:
         self.config = config
         self.limits = limits
-        self._gate = DashboardAuthorizer(config)
+        self.gate = DashboardAuthorizer(config)
+        self.api_server = agent_proxy.find_api_server(self)
         self._monitor = MonitoringRoutes(
-            config.metrics_token, self._gate.limiter, address=self._gate.address, store=False
+            config.metrics_token, self.gate.limiter, address=self.gate.address, store=False
         )
         self._watch = StatsCollector(config)
         drawing = Route(
             method="POST", pattern="/api/qr", access=DashboardAccess.OWNER, handler=self._draw, body_limit=MAX_QR
         )
-        calls = (relay_proxy, agent_proxy, phone_proxy)
+        calls = (relay_proxy, agent_proxy, phone_proxy, app_sign_in, gateway_proxy, app_proxy, app_audio)
         rows = [
             *static_files.routes(files, config.root_path),
             *self._monitor.routes(DashboardAccess.MONITOR, DashboardAccess.PUBLIC),
@@ -75,10 +89,16 @@ class Dashboard:
         self._admission = AdmissionControl(engine, self, self.limits)
         self._monitor.bind(engine, self._admission)
         self._watch.bind(engine)
+        self.gate.sign_ins.bind(engine)
 
     def on_started(self) -> None:
-        """Start to sample the servers, and accept connections."""
+        """Read the sign-ins, start to sample the servers, and accept connections."""
+        self.engine.spawn(self._start())
+
+    def _start(self) -> Flow[None]:
         config = self.config
+        if config.password:
+            yield from self.gate.sign_ins.load()
         self._watch.start()
         self.engine.log(
             Level.INFO,
@@ -109,12 +129,21 @@ class Dashboard:
         if access is DashboardAccess.MONITOR:
             self._monitor.check(request)
             return None
+        if access is DashboardAccess.SIGN_IN:
+            self.gate.check_origin(request)
+            return ANONYMOUS
+        if access is DashboardAccess.TICKET:
+            self.gate.check_origin(request)
+            request.credential_id = self.gate.sign_ins.pop_ticket(request.query.get("ticket", ""))
+            return None
         try:
-            self._gate.check(request, self.engine.now)
+            session = self.gate.check(request, self.engine.now)
         except Refused as refused:
             if refused.code == "wrong_password":  # refusals after the last permitted guess are not logged
-                self.engine.log(Level.WARNING, "wrong password", address=self._gate.address(request))
+                self.engine.log(Level.WARNING, "wrong password", address=self.gate.address(request))
             raise
+        if session is not None:
+            request.credential_id = session.token_hash
         return None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
@@ -126,6 +155,12 @@ class Dashboard:
         """Return the security headers against framing and injected scripts."""
         of_forms = self.router.inner(head.target.partition("?")[0]) == oauth_consent_page.PATH
         return oauth_consent_page.PAGE_FIELDS if of_forms else FIELDS
+
+    def require_api(self) -> Upstream:
+        """Return the API server. Raises `Refused` 404 if there is no chat."""
+        if self.api_server is None:
+            raise Refused(404, "no_chat", NO_CHAT)
+        return self.api_server
 
     # --- the QR of an invite ---
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.agent.builtin_commands import HELP, Plan, parse_command
+from svc_proto.agent.builtin_commands import HELP, Plan, parse_command, parse_message
 from svc_proto.agent.tools.tool import Tool, schema
 from svc_proto.engine.flow import Flow
 
@@ -130,3 +130,43 @@ def test_words(line: str, said: str) -> None:
 def test_thinking_and_notes() -> None:
     assert parse_command("/think", TOOLS).think.startswith("First")
     assert parse_command("/memory", TOOLS).show_memory
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("help", "/help"),
+        ("Help!", "/help"),
+        ("Help, please.", "/help"),
+        (" ? ", "/help"),
+        ("hilfe", "/help"),
+        ("帮助", "/help"),
+        ("/help", "/help"),
+        ("phone ping", "/phone ping"),
+        ("Phone ping", "/phone ping"),
+        ("ping", "/phone ping"),
+        ("ping my phone", "/phone ping"),
+        ("phone tap text=Settings", "/phone tap text=Settings"),
+        ("phone send_sms to=1 body='It is late'", "/phone send_sms to=1 body='It is late'"),
+        ("screenshot", "/screenshot"),
+        ("Take a screenshot of my phone!", "/screenshot"),
+        ("show me the screenshot", "/screenshot"),
+        ("tools", "/tools"),
+        ("memory", "/memory"),
+        ("memory add likes Tea", "/memory add likes Tea"),
+        ("skill notes", "/skill notes"),
+        ("count 3", "/count 3"),
+        ("echo Some Words", "/echo Some Words"),
+    ],
+)
+def test_commands_need_no_slash(text: str, line: str) -> None:
+    assert parse_message(text, TOOLS) == parse_command(line, TOOLS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "...", "Hello", "Can you help me with my taxes?", "My phone is broken", "phone is broken", "memory is short",
+     "skill is what counts", "wait for me there", "What is a screenshot?"],
+)  # fmt: skip
+def test_other_messages_are_no_commands(text: str) -> None:
+    assert parse_message(text, TOOLS) is None

@@ -50,7 +50,12 @@ def test_the_list() -> None:
     assert len(shops) == 2
 
 
-@pytest.mark.parametrize("line", ["mcp", "/mcpx", "/svc mcp", "tell me of /mcp"])
+@pytest.mark.parametrize("line", ["mcp", "MCP reload"])
+def test_without_a_model_it_needs_no_slash(line: str) -> None:
+    assert said(AgentHarness(), line) == [NONE]
+
+
+@pytest.mark.parametrize("line", ["mcp tools", "/mcpx", "/svc mcp", "tell me of /mcp"])
 def test_other_lines_are_not_the_command(line: str) -> None:
     assert NONE not in said(AgentHarness(), line)
 

@@ -10,6 +10,7 @@ import click
 from attrs import frozen
 
 from runtimes.cli.runtime_option import check_runtime
+from tests.conformance.app_suite import app
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chromium_suite import chromium
 from tests.conformance.external_tools import Unavailable
@@ -51,6 +52,7 @@ SUITES = {
     "mcp-oauth": Suite(mcp_oauth),
     "mcp-server": Suite(mcp_server),
     "pyodide": Suite(lambda runtime: pyodide(), ONE),
+    "app": Suite(app, ONE),
     "schemathesis": Suite(documents, ONE),
     "autobahn": Suite(autobahn, ONE, partial(autobahn, resume=True)),
     "autobahn-h2": Suite(autobahn_over_http2, ONE, partial(autobahn_over_http2, resume=True)),

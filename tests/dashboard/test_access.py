@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from svc_proto.basics.errors import Refused
-from svc_proto.dashboard.access import FIELDS, DashboardAuthorizer
+from svc_proto.dashboard.access import FIELDS, MAX_FAILURES_IN_SUM, DashboardAuthorizer
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.message import Request
@@ -184,3 +184,31 @@ def test_foreign_access_policy_is_an_error() -> None:
     request = Request(method="GET", path="/", raw_query="", headers=Headers(), peer=LOCAL, secure=False, params={})
     with pytest.raises(TypeError):
         Dashboard(OPEN, {}).authorize(Other.ANY, request)
+
+
+def test_guesses_from_many_addresses_are_limited_in_sum() -> None:
+    gate = DashboardAuthorizer(KEPT)
+    own = {"host": "dash.example"}
+    wrong = {**own, "authorization": basic("guess")}
+    for number in range(MAX_FAILURES_IN_SUM):
+        assert verdict(gate, wrong, peer=Address(f"192.0.2.{number}", 1), after=number / 2) == 401
+    refused = refusal(gate, {**own, "authorization": basic(PASSWORD)}, peer=Address("198.51.100.1", 1), after=30.0)
+    assert refused is not None
+    assert (refused.status, refused.headers) == (429, ((b"retry-after", b"30"),))
+    assert verdict(gate, {**own, "authorization": basic(PASSWORD)}, peer=Address("198.51.100.1", 1), after=60.0) == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "peer", "status"),
+    [
+        (OWN, LOCAL, 200),
+        ({"host": "dash.example"}, LOCAL, 401),  # a name that may be a proxy's
+        ({**OWN, "x-forwarded-for": "192.0.2.1"}, LOCAL, 401),
+        ({**OWN, "origin": "https://evil.example"}, LOCAL, 403),
+        (OWN, FAR, 401),
+    ],
+)
+def test_with_local_access_this_host_needs_no_password(headers: dict[str, str], peer: Address, status: int) -> None:
+    config = evolve(KEPT, local_access=True)
+    assert verdict(DashboardAuthorizer(config), headers, peer=peer) == status
+    assert (config.authenticates, KEPT.authenticates, OPEN.authenticates) == (False, True, False)

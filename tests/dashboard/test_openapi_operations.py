@@ -29,6 +29,7 @@ def test_document_has_exactly_the_routes(prefix: str) -> None:
     schemes = document["components"]["securitySchemes"]
     assert {name: scheme["description"].partition("`")[2].partition("`")[0] for name, scheme in schemes.items()} == {
         "password": "SVC_DASHBOARD_PASSWORD",
+        "session": "POST /auth/password-login",
         "metrics": "SVC_METRICS_TOKEN",
     }
 

@@ -27,7 +27,7 @@ from tests.servers.program_process import (
     sign_in,
     websocket,
 )
-from tests.support.forkserver import python, run
+from tests.support.forkserver import Popen, python, run
 
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
 API = ("--api-port", "0", "--dashboard-port", "0")
@@ -49,6 +49,26 @@ def test_no_code_is_created_without_a_terminal(runtime: str, tmp_path: Path) -> 
         port = relay_of(servers)
         assert "session_token" in sign_in(port, pairing_code=call(port, "POST", "/pairing").body["code"])
         assert servers.stop() == 0
+
+
+def test_the_first_start_in_a_terminal_opens_the_dashboard_to_phones(tmp_path: Path) -> None:
+    controller, terminal = os.openpty()
+    command = [*python("servers"), "--port", "0", *API]
+    with open(controller, "rb", buffering=0) as screen:
+        for expected in (True, False):  # the password is shown at the first start only
+            servers = Popen(command, cwd=ROOT, env=environment(tmp_path), stdout=terminal, stderr=terminal)
+            shown = b""
+            while b"Ctrl-C stops" not in shown:
+                shown += screen.read(65_536)
+            servers.terminate()
+            assert servers.wait(TIMEOUT) == 0
+            assert (b"Password " in shown) is expected
+            assert b"dashboard: http://0.0.0.0:" in shown
+            assert b"(with a password)" in shown
+    os.close(terminal)
+    stored = dict(line.split("=", 1) for line in (tmp_path / "svc" / ".env").read_text().splitlines())
+    assert stored["SVC_DASHBOARD_LOCAL_ACCESS"] == "1"
+    assert re.fullmatch("[a-z2-9]{4}(-[a-z2-9]{4}){3}", stored["SVC_DASHBOARD_PASSWORD"])
 
 
 def relay_of(servers: ProgramProcess) -> int:

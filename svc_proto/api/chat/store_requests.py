@@ -23,6 +23,7 @@ __all__ = [
     "ListMessages",
     "ListTitles",
     "SearchMessages",
+    "TruncateMessages",
     "UpdateChat",
 ]
 
@@ -58,6 +59,8 @@ class ListChats(StoreRequest[ChatPage]):
     source: str | None = None  # only those of this source
     include_children: bool = False
     include_archived: bool = False
+    only_archived: bool = False
+    min_messages: int = 0  # sessions with fewer messages are left out
 
 
 @frozen(kw_only=True)
@@ -115,6 +118,17 @@ class AddMessages(StoreRequest[bool]):
     session_id: str
     messages: tuple[Message, ...]
     fence: int | None = None  # fencing token of the writing node, see `svc_proto.cluster.leases`; None: a single node
+
+
+@frozen(kw_only=True)
+class TruncateMessages(StoreRequest[bool]):
+    """Delete all messages of a session but the oldest `keep`, and correct its counters; False if there is none."""
+
+    answer = bool
+
+    session_id: str
+    keep: int
+    now: float
 
 
 @frozen(kw_only=True)

@@ -104,6 +104,13 @@ OPERATIONS: OperationTable = {
         ),
         "HEAD /v1/chat/completions": OperationDoc("Check that the route exists"),
     },
+    "Gateway": {
+        "GET /api/ws": OperationDoc(
+            "Open the WebSocket of the gateway",
+            details="Each message is one or more lines of JSON-RPC 2.0. The server's first message is the event "
+            "`gateway.ready`. Sessions and turns are those of the other routes.",
+        ),
+    },
     "Runs": {
         "POST /v1/runs": OperationDoc(
             "Start a run",
@@ -209,6 +216,7 @@ OPERATIONS: OperationTable = {
         "GET /api/available-models": OperationDoc(
             "List the models of a provider", types.AvailableModelsJson, query=types.AvailableQueryJson
         ),
+        "GET /api/model/options": OperationDoc("List the models that can be chosen", types.ModelOptionsJson),
         "GET /api/mcp-servers": OperationDoc("List the MCP servers that the agent uses", types.McpServersJson),
         "POST /api/mcp-servers/reload": OperationDoc("Reconnect to all MCP servers", types.McpServersJson),
         "POST /api/key/reload": OperationDoc(

@@ -237,6 +237,12 @@ class MessageJson(TypedDict):
     usage: NotRequired[UsageJson]
 
 
+class MessageRowJson(MessageJson):
+    """A message and its position."""
+
+    row_id: Annotated[int, "position in the chat, from 1 on"]
+
+
 class PaginationJson(TypedDict):
     """Position of the page."""
 
@@ -250,7 +256,7 @@ class MessagesJson(TypedDict):
     """Messages of a chat, oldest first."""
 
     session_id: str
-    messages: list[MessageJson]
+    messages: list[MessageRowJson]
     pagination: NotRequired[PaginationJson]
 
 
@@ -320,6 +326,8 @@ class SessionQueryJson(TypedDict, total=False):
     source: Annotated[str, "only chats of this source"]
     include_children: Annotated[bool, "include the chats of sub-agents"]
     include_archived: bool
+    archived: Annotated[str, "exclude, include or only; exclude if absent"]
+    min_messages: Annotated[int, "only chats with at least this many messages"]
 
 
 class MessageQueryJson(TypedDict, total=False):
@@ -544,6 +552,14 @@ class AvailableQueryJson(TypedDict, total=False):
     """Name of the provider."""
 
     provider: str
+
+
+class ModelOptionsJson(TypedDict):
+    """Models that can be chosen, and the current one."""
+
+    providers: list[dict[str, object]]
+    provider: str
+    model: str
 
 
 class KeyReloadedJson(TypedDict):

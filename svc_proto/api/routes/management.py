@@ -45,6 +45,7 @@ def routes(api: Api) -> list[Route]:
         ("GET", "/api/mcp-servers", view.servers),
         ("POST", "/api/mcp-servers/reload", view.reload_servers),
         ("GET", "/api/available-models", view.models),
+        ("GET", "/api/model/options", view.model_options),
     ]
     return [
         *(Route(method=method, pattern=path, access=ApiAccess.KEY, handler=handler) for method, path, handler in rows),
@@ -108,6 +109,11 @@ class _ManagementRoutes:
             ],
         }
         return json_response(200, body)
+
+    def model_options(self, request: Request) -> Flow[Response]:
+        from svc_proto.api.gateway.settings import model_options  # noqa: PLC0415, RUF100 - loaded at the first use
+
+        return json_response(200, (yield from model_options(self._api)))
 
     # --- memory ---
 

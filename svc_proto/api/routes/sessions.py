@@ -83,7 +83,9 @@ class _ChatSessionRoutes:
                 offset=offset,
                 source=query.get("source") or None,
                 include_children=bool(is_truthy(query.get("include_children"))),
-                include_archived=bool(is_truthy(query.get("include_archived"))),
+                include_archived=bool(is_truthy(query.get("include_archived"))) or query.get("archived") == "include",
+                only_archived=query.get("archived") == "only",
+                min_messages=_lenient(query.get("min_messages"), 0),
             )
         )
         body = {
@@ -109,7 +111,12 @@ class _ChatSessionRoutes:
         rows = yield from self._api.run_store_request(page_request)
         if rows is None:
             raise session_not_found(identity)
-        body: dict[str, object] = {"session_id": identity, "messages": [message_view(row) for row in rows]}
+        first = offset
+        if page_request.latest:  # counted from the end
+            chat = yield from self._get(identity)
+            first = max(chat.message_count - offset - len(rows), 0)
+        views = [{**message_view(row), "row_id": place} for place, row in enumerate(rows, first + 1)]
+        body: dict[str, object] = {"session_id": identity, "messages": views}
         if paged:
             body["pagination"] = {"limit": limit, "offset": offset, "order": order, "returned": len(rows)}
         return json_response(200, body)

@@ -70,7 +70,9 @@ class Run:
         self.subscriber: Subscriber | None = None
         self.ended: TurnEnded | None = None
         self.attachment: object = None  # set by the route that started the run
-        self._on_event: Callable[[TurnStreamEvent], None] | None = None
+        self.user_text = ""  # the message that it answers; empty until the start is published
+        self.context_used = 0  # tokens of the latest model call
+        self._observers: tuple[Callable[[TurnStreamEvent], None], ...] = ()
         self._api = api
         self._engine = api.engine
         self._stops_alone = stops_alone  # stop when no client reads it any more (wire api 5.3)
@@ -127,6 +129,7 @@ class Run:
                 return
             case ModelCallFinished(input_tokens, output_tokens):
                 self._usage += Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+                self.context_used = input_tokens + output_tokens
                 return
             case _:
                 pass
@@ -201,8 +204,13 @@ class Run:
         return subscriber
 
     def observe(self, on_event: Callable[[TurnStreamEvent], None]) -> None:
-        """Call `on_event` with every event, whether there is a reader or not."""
-        self._on_event = on_event
+        """Call `on_event` with every further event, whether there is a reader or not."""
+        self._observers = (*self._observers, on_event)
+
+    @property
+    def text(self) -> str:
+        """The answer so far; empty after the end."""
+        return "".join(self._text)
 
     def wait_ended(self) -> Flow[TurnEnded]:
         """Wait for the end of the run."""
@@ -244,6 +252,7 @@ class Run:
 
     def publish_started(self, event: TurnStarted) -> None:
         """Publish the start of the turn, after the user's row is stored."""
+        self.user_text = event.user_text
         self._publish(event)
 
     def run_agent(self, agent: Flow[TurnOutcome]) -> Flow[TurnOutcome | None]:
@@ -320,8 +329,8 @@ class Run:
     def _publish(self, event: TurnStreamEvent) -> None:
         if type(event) is not ToolCallPending:  # wire api 6.3 has no name for this event
             self._last_published = event
-        if self._on_event is not None:
-            self._on_event(event)
+        for on_event in self._observers:
+            on_event(event)
         subscriber = self.subscriber
         if subscriber is not None:
             subscriber.add_event(event)

@@ -33,6 +33,7 @@ class RunManager:
         self.usage = Usage()  # of ended runs
         self.model_calls = 0  # of ended runs
         self.deltas = 0
+        self.on_run_created: Callable[[Run], None] = lambda run: None  # called before the first event
 
     def __len__(self) -> int:
         return len(self.registry)
@@ -98,6 +99,7 @@ class RunManager:
         )
         run.model = turn_request.model
         self._runs[turn_request.run_id] = run
+        self.on_run_created(run)
         if credential_id:
             run.credential_id = credential_id
             engine.revocables[run] = credential_id
@@ -131,9 +133,13 @@ class RunManager:
         for run in self.stop_session_runs(session_id):
             yield from run.wait_ended()
 
+    def session_runs(self, session_id: str) -> list[Run]:
+        """Return the live runs of a session, waiting ones included, in order."""
+        return [self._runs[record.id] for record in self.registry.live() if record.session_id == session_id]
+
     def stop_session_runs(self, session_id: str) -> list[Run]:
         """Stop every turn of a session, waiting ones included, and return the runs."""
-        turns = [self._runs[record.id] for record in self.registry.live() if record.session_id == session_id]
+        turns = self.session_runs(session_id)
         for run in reversed(turns):  # so that no turn starts because an earlier one ended
             self.stop(run.record.id)
         return turns

@@ -13,6 +13,7 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta, parse_registration
 from svc_proto.relay.access import RelayAccess
+from svc_proto.relay.invite_dashboard import with_dashboard
 from svc_proto.relay.invite_minting import key_for, mint_invite, parse_mint
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class _PairingRoutes:
 
     def mint(self, request: Request) -> Flow[Response]:
         wanted = parse_mint(request.json_object() if request.body else {}, self._relay.config)
+        wanted = yield from with_dashboard(self._relay.engine, self._relay.config, wanted)
         code = new_code(self._relay.engine.entropy)
         key, meta = yield from key_for(self._relay.engine, self._relay.config, wanted, self._relay.keys)
         invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code, key)

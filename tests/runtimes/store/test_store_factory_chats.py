@@ -23,6 +23,7 @@ from svc_proto.api.chat.store_requests import (
     ListChats,
     ListMessages,
     ListTitles,
+    TruncateMessages,
     UpdateChat,
 )
 from svc_proto.facts import FailureKind
@@ -117,6 +118,7 @@ def test_lists_are_ordered_and_filtered(store: Store) -> None:
     assert listed(offset=10**30) == ([], 7)
     assert listed(source="phone") == (["phone"], 1)
     assert listed(source="nobody") == ([], 0)
+    assert listed(only_archived=True) == (["gone"], 1)
     assert listed(include_children=True) == (["busy", "child", *usual[1:]], 8)
     assert listed(include_archived=True) == (["busy", "gone", *usual[1:]], 8)
     assert listed(include_archived=True, include_children=True) == (["busy", "gone", "child", *usual[1:]], 9)
@@ -457,3 +459,25 @@ def test_an_outdated_fence_in_a_batch_fails_alone(store: Store) -> None:
     first, second, third = store.execute_all(writes)
     assert (first, third, ids(store)) == (True, True, ["5", "6"])
     assert isinstance(second, HostError)
+
+
+def test_a_chat_is_cut_and_its_counters_follow(store: Store) -> None:
+    create(store, chat())
+    first, second = message("1", role="user", content="First"), message("2", role="assistant", tool_calls=(CALL,))
+    last = message("3", role="assistant", usage=Usage(input_tokens=5, output_tokens=2))
+    add(store, first, second, last)
+    whole = get(store)
+    assert execute(store, TruncateMessages(session_id="c", keep=3, now=0.0))
+    assert get(store) == whole
+    assert [page.total for page in (execute(store, ListChats(limit=1, min_messages=fewest)) for fewest in (3, 4))] == [
+        1,
+        0,
+    ]
+    assert execute(store, TruncateMessages(session_id="c", keep=1, now=whole.updated_at + 5))
+    cut = get(store)
+    assert (cut.message_count, cut.tool_call_count, cut.input_tokens, cut.output_tokens) == (1, 0, 0, 0)
+    assert (cut.preview, cut.updated_at) == ("First", whole.updated_at + 5)
+    assert ids(store) == ["1"]
+    assert execute(store, TruncateMessages(session_id="c", keep=0, now=0.0))
+    assert (get(store).preview, ids(store)) == (None, [])
+    assert execute(store, TruncateMessages(session_id="other", keep=0, now=0.0)) is False

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 of the TUI channel, one object on each line, parsed leniently (wire terminal 2.4)."""
+"""JSON-RPC 2.0 of the gateway, on a WebSocket or a TUI channel: an object on each line (wire terminal 2.4)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,25 @@ from attrs import frozen
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, INVALID_REQUEST, RpcError, parse_object, write_notification
 
-__all__ = ["BUSY", "INTERNAL", "NOT_STORED", "NO_SESSION", "UPSTREAM", "RpcCall", "event_line", "parse_call"]
+__all__ = [
+    "BUSY",
+    "INTERNAL",
+    "NOT_STORED",
+    "NOT_A_COMMAND",
+    "NOT_SUPPORTED",
+    "NO_SESSION",
+    "NO_SUCH_ROW",
+    "UPSTREAM",
+    "RpcCall",
+    "event_line",
+    "parse_call",
+]
 
 INTERNAL = -32000
 NO_SESSION = 4001  # this gateway has no such session open
+NOT_SUPPORTED = 4002  # the server does not offer this setting or value
+NO_SUCH_ROW = 4004  # the message to begin again from does not exist
+NOT_A_COMMAND = 4018  # the command is none that the gateway performs itself: dispatch it
 NOT_STORED = 4007  # the API server has no such session
 BUSY = 4009  # a turn is in progress, or no request waits for that answer
 UPSTREAM = 5001  # the API server is unreachable or fails
@@ -34,8 +49,16 @@ class RpcCall:
             raise RpcError(INVALID_PARAMS, f"{name} must be a string")
         return value
 
+    @property
+    def session_id(self) -> str:
+        """Return the id of the session. Raises `RpcError` without one."""
+        identity = self.params.identifier("session_id")
+        if not identity:
+            raise RpcError(INVALID_PARAMS, "session_id must be a string")
+        return identity
 
-def parse_call(line: bytes) -> RpcCall:
+
+def parse_call(line: bytes | str) -> RpcCall:
     """Parse one line. Raises `RpcError`."""
     members = JsonObject.of(parse_object(line))
     text, method, params = members.string("id"), members.string("method"), members.object_or_none("params")

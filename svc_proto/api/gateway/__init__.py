@@ -1,0 +1,1 @@
+"""JSON-RPC gateway of the API: live sessions and their turns over WebSockets."""

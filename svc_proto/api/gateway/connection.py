@@ -1,0 +1,94 @@
+"""WebSocket of one client of the gateway: lines in, answers and events out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.schema.gateway_rpc import INTERNAL, RpcCall, event_line, parse_call
+from svc_proto.schema.json_rpc import RpcError, write_error
+from svc_proto.version import VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.api.gateway.service import ApiGateway
+    from svc_proto.basics.errors import Refused
+
+__all__ = ["GatewayConnection", "Method", "Result"]
+
+MAX_CALLS = 64  # concurrent calls of one client; further ones are refused
+POLICY_VIOLATION = 1008  # RFC 6455 section 7.4.1
+UNSUPPORTED_DATA = 1003
+
+Result: TypeAlias = Mapping[str, object]
+Method: TypeAlias = "Callable[[GatewayConnection, RpcCall], Flow[Result] | Result]"
+
+
+class GatewayConnection:
+    """Client of the gateway. Its sessions outlive it."""
+
+    def __init__(self, gateway: ApiGateway, credential_id: str) -> None:
+        self.credential_id = credential_id  # of the client, see `Engine.revocables`; empty: none
+        self._gateway = gateway
+        self._socket: WebSocketConnection  # set when it is open
+        self._calls = 0
+
+    # --- WebSocketHandler ---
+
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """Implement `WebSocketHandler.on_open`."""
+        self._socket = socket
+        self._gateway.connect(self)
+        self.send_event("gateway.ready", None, {"skin": {}, "version": VERSION})
+
+    def on_text(self, text: str) -> None:
+        """Handle the calls in one message, one on each line."""
+        for line in text.split("\n"):
+            if line.strip():
+                self._handle_line(line)
+
+    def on_binary(self, data: bytes) -> None:
+        """Close the connection: all messages are text."""
+        self._socket.close(UNSUPPORTED_DATA, "messages are text")
+
+    def on_writable(self) -> None:
+        """Implement `WebSocketHandler.on_writable`; a client that reads too little is disconnected (`max_unsent`)."""
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """Implement `WebSocketHandler.on_closed`."""
+        self._gateway.disconnect(self)
+
+    # --- for the gateway ---
+
+    def send(self, line: bytes) -> None:
+        """Send one message; it is dropped when the connection is closed."""
+        self._socket.send_text(line)
+
+    def send_event(self, kind: str, session_id: str | None, payload: dict[str, object] | None) -> None:
+        """Send an event to this client alone."""
+        self.send(event_line(kind, session_id, payload))
+
+    def revoke(self, refused: Refused) -> None:
+        """Close the connection: its credential was revoked."""
+        self._socket.close(POLICY_VIOLATION, refused.message)
+
+    def call_ended(self) -> None:
+        """Count the end of a call."""
+        self._calls -= 1
+
+    # --- helpers ---
+
+    def _handle_line(self, line: str) -> None:
+        try:
+            call = parse_call(line)
+            self._check_load(call)
+        except RpcError as error:
+            self.send(write_error(error))
+            return
+        self._calls += 1
+        self._gateway.handle_call(self, call)
+
+    def _check_load(self, call: RpcCall) -> None:
+        if self._calls >= MAX_CALLS:
+            raise RpcError(INTERNAL, f"at most {MAX_CALLS} calls at a time", identity=call.identity)

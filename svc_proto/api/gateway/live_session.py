@@ -1,0 +1,157 @@
+"""Live session of the gateway: its clients, its turns, and the prompts and attachments that wait."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.agent.interface import Content
+from svc_proto.api.gateway.turn import LiveTurn
+from svc_proto.basics import strict_json
+from svc_proto.schema.gateway_rpc import event_line
+
+if TYPE_CHECKING:
+    from svc_proto.api.gateway.connection import GatewayConnection
+    from svc_proto.api.gateway.service import ApiGateway
+    from svc_proto.api.runs.run import Run
+    from svc_proto.basics.timers import Timer
+
+__all__ = ["PromptAttachment", "LiveSession", "QueuedPrompt"]
+
+KEEPALIVE_INTERVAL = 60.0  # s without an event of a turn; clients give a turn up after 180 s
+MERGED = ("message.delta", "reasoning.delta")  # consecutive texts of one `handle` call are one event
+
+
+@frozen
+class QueuedPrompt:
+    """A prompt that waits for the end of the present turn."""
+
+    text: str
+    content: Content
+    credential_id: str
+
+
+@frozen
+class PromptAttachment:
+    """An image, or a text from a file, for the next prompt."""
+
+    name: str
+    part: Mapping[str, object]  # in the chat-completions form
+    size: int = 0  # characters
+
+
+class LiveSession:
+    """A session that clients of the gateway have opened. It outlives their connections."""
+
+    def __init__(self, gateway: ApiGateway, session_id: str) -> None:
+        self.id = session_id
+        self.connections: dict[GatewayConnection, None] = {}
+        self.queue = deque[QueuedPrompt]()
+        self.attachments: list[PromptAttachment] = []
+        self.turns: dict[str, LiveTurn] = {}  # by run id, in order: the first one runs
+        self.starting = False  # a prompt is about to become a turn
+        self.personality: str | None = None  # chosen for this session; None: the server's
+        self.effort: str | None = None  # reasoning effort chosen for this session
+        self._gateway = gateway
+        self._engine = gateway.api.engine
+        session = strict_json.quoted(session_id)
+        # Of an event whose type and text follow: most events are texts.
+        self._head = f'{{"jsonrpc":"2.0","method":"event","params":{{"session_id":{session},"type":'
+        self._merged = ""  # kind of the texts that wait to be sent
+        self._texts: list[str] = []
+        self._keepalive: Timer = self._engine.timers.timer(self._send_keepalive)
+
+    # --- state ---
+
+    @property
+    def is_busy(self) -> bool:
+        """Report whether a turn runs or is about to start."""
+        return self.starting or bool(self.turns)
+
+    @property
+    def turn(self) -> LiveTurn | None:
+        """The present turn."""
+        return next(iter(self.turns.values()), None)
+
+    def state(self) -> dict[str, object]:
+        """Return the members of a snapshot that describe the turn."""
+        turn, running = self.turn, self.is_busy or bool(self.queue)
+        state: dict[str, object] = {
+            "running": running,
+            "status": "streaming" if running else "idle",
+            "inflight": None,
+            "queued": None,
+        }
+        if turn is not None and running:
+            inflight = {"user": turn.run.user_text, "assistant": turn.run.text, "streaming": True, "corrections": []}
+            state["inflight"] = inflight
+        if self.queue:
+            state["queued"] = {"user": self.queue[0].text}
+        return state
+
+    # --- clients ---
+
+    def attach(self, connection: GatewayConnection) -> None:
+        """Send the events of this session to a client from now on."""
+        self._flush_texts()
+        self.connections[connection] = None
+
+    def show_question(self, connection: GatewayConnection) -> None:
+        """Send the pending question to a client that has just attached."""
+        turn = self.turn
+        if turn is not None:
+            turn.show_question(lambda kind, payload: connection.send_event(kind, self.id, dict(payload or {})))
+
+    def send(self, kind: str, payload: Mapping[str, object] | None) -> None:
+        """Send an event to all clients of the session."""
+        if kind in MERGED and payload is not None:
+            if kind != self._merged:
+                self._flush_texts()
+                self._merged = kind
+            self._texts.append(str(payload["text"]))
+            self._engine.dirty[self] = None
+            return
+        self._flush_texts()
+        self._send_now(kind, payload)
+
+    def flush(self) -> None:
+        """Send the texts of one `handle` call together."""
+        self._flush_texts()
+
+    # --- turns ---
+
+    def observe(self, run: Run) -> None:
+        """Convert the events of a run of this session."""
+
+        def ended() -> None:
+            del self.turns[run.record.id]
+            self._keepalive.cancel()
+            self._gateway.on_turn_ended(self, run)
+
+        timeout = self._gateway.api.config.approval_timeout
+        self.turns[run.record.id] = LiveTurn(self._engine, run, self.send, approval_timeout=timeout, on_ended=ended)
+        self._keepalive.set(self._engine.now.mono + KEEPALIVE_INTERVAL)
+
+    # --- helpers ---
+
+    def _flush_texts(self) -> None:
+        texts, self._texts = self._texts, []
+        kind, self._merged = self._merged, ""
+        if texts:
+            text = strict_json.quoted("".join(texts))
+            self._send_line(f'{self._head}"{kind}","payload":{{"text":{text}}}}}}}'.encode())
+
+    def _send_now(self, kind: str, payload: Mapping[str, object] | None) -> None:
+        self._send_line(event_line(kind, self.id, payload))
+
+    def _send_line(self, line: bytes) -> None:
+        if self.turns:
+            self._keepalive.set(self._engine.now.mono + KEEPALIVE_INTERVAL)
+        for connection in list(self.connections):
+            connection.send(line)
+
+    def _send_keepalive(self) -> None:
+        self.send("status.update", {"kind": "working", "text": "still working"})

@@ -1,0 +1,189 @@
+"""Methods for prompts: submit, queue, interrupt, redirect; and the steps before and after a turn.
+
+A prompt that arrives during a turn is kept as the next one, also if its client has not declared it as queued: clients
+send a refused prompt again by another way, which would double it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.agent.interface import Content
+from svc_proto.api.chat.records import ChatSession, Message
+from svc_proto.api.chat.store_requests import ListMessages, TruncateMessages, UpdateChat
+from svc_proto.api.content import parse_prompt
+from svc_proto.api.gateway.live_session import LiveSession, QueuedPrompt
+from svc_proto.api.gateway.sessions import build_info
+from svc_proto.api.gateway.settings import chosen_model
+from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.streaming import join_system_prompt
+from svc_proto.api.runs.turn_execution import TurnRequest
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, RpcCall
+from svc_proto.schema.json_rpc import RpcError
+
+if TYPE_CHECKING:
+    from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
+    from svc_proto.api.gateway.service import ApiGateway
+
+__all__ = ["finish_turn", "methods"]
+
+MAX_QUEUED = 16  # prompts that wait in one session
+MAX_TITLE = 48  # characters of a title that the server makes
+QUEUE_FULL = 4090  # clients show the refusal, instead of sending the prompt again
+OTHER_NODE = 5071
+MAX_ROWS = 100_000  # messages of a session among which the one to begin again from is searched; later ones: 4004
+
+
+def methods(gateway: ApiGateway) -> dict[str, Method]:
+    """Return the methods by name."""
+    theme = _PromptMethods(gateway)
+    return {
+        "prompt.submit": theme.submit,
+        "session.interrupt": theme.interrupt,
+        "session.redirect": theme.redirect,
+        "session.steer": theme.redirect,
+    }
+
+
+def finish_turn(gateway: ApiGateway, session: LiveSession, run: Run) -> Flow[None]:
+    """Give a session its title after the first turn, report its state, and start the next prompt."""
+    session.starting = True
+    try:
+        chat = yield from gateway.stored(session.id)
+        if chat.title is None and run.ended is not None and run.ended.completed:
+            chat = yield from _add_title(gateway, chat, run.user_text)
+        session.starting = False
+        info = yield from build_info(gateway, session, chat, used=run.context_used)
+        session.send("session.info", info)
+    except (RpcError, Refused):
+        pass  # the session was deleted, or the store fails, which is logged
+    finally:
+        session.starting = False
+    if session.queue and not session.is_busy:
+        yield from _start_next(gateway, session)
+
+
+def _start_next(gateway: ApiGateway, session: LiveSession) -> Flow[None]:
+    prompt = session.queue.popleft()
+    try:
+        yield from _start(gateway, session, prompt.content, prompt.credential_id)
+    except (RpcError, Refused) as error:
+        message = error.message if isinstance(error, Refused) else str(error)
+        session.send("message.start", None)
+        session.send("message.complete", {"text": "", "status": "error", "error": message, "usage": {}})
+
+
+def _add_title(gateway: ApiGateway, chat: ChatSession, text: str) -> Flow[ChatSession]:
+    title = _title_of(text)
+    if not title:
+        return chat
+    request = UpdateChat(id=chat.id, changes={"title": title}, now=gateway.api.engine.now.wall)
+    return (yield from gateway.api.run_store_request(request)) or chat
+
+
+def _title_of(text: str) -> str:
+    """Return the beginning of a message as a title, cut between words."""
+    line = " ".join(word for word in text.split() if word.isprintable())
+    if len(line) <= MAX_TITLE:
+        return line
+    return (line[:MAX_TITLE].rpartition(" ")[0] or line[: MAX_TITLE - 1]) + "…"
+
+
+def _start(gateway: ApiGateway, session: LiveSession, content: Content, credential_id: str) -> Flow[None]:
+    """Start a turn of a session that is not busy. Raises `RpcError` or `Refused`."""
+    api = gateway.api
+    session.starting = True
+    try:
+        api.check_not_stopping()
+        chat = yield from gateway.stored(session.id)
+        settings = yield from api.settings()
+        endpoint = yield from chosen_model(gateway, settings, chat)
+        personality = settings.prompt_for(session.personality if session.personality is not None else "")
+        if session.personality == "none":
+            personality = ""
+        request = TurnRequest(
+            run_id=api.runs.new_id(),
+            session_id=session.id,
+            prompt=content,
+            system=join_system_prompt(chat.system_prompt or settings.system, personality),
+            endpoint=endpoint,
+            model=settings.name if endpoint is None else endpoint.model,
+            max_tokens=settings.max_tokens,
+            options={} if session.effort is None else {"reasoning_effort": session.effort},
+            title=chat.title,
+            may_ask=True,
+        )
+        run = yield from api.runs.start(request, credential_id=credential_id)
+        if not isinstance(run, Run):
+            raise RpcError(OTHER_NODE, "another node of this service has the session: try again")
+    finally:
+        session.starting = False
+
+
+class _PromptMethods:
+    def __init__(self, gateway: ApiGateway) -> None:
+        self._gateway = gateway
+
+    def submit(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Start a turn, or keep the prompt as the next one while a turn is under way."""
+        session = yield from self._gateway.find(connection, call)
+        text = call.text("text")
+        cut = any(name in call.params for name in ("truncate_before_user_ordinal", "truncate_before_row_id"))
+        parts = [attached.part for attached in session.attachments]
+        shown: list[object] = [{"type": "text", "text": text}] if text.strip() or not parts else []
+        content = parse_prompt({"message": [*shown, *parts] if parts else text})
+        survivors: dict[str, object] = {}
+        if session.is_busy or session.queue:
+            if cut or len(session.queue) >= MAX_QUEUED:
+                raise RpcError(QUEUE_FULL, "a turn is under way: stop it first, or wait for its end")
+            session.attachments = []
+            session.queue.append(QueuedPrompt(text, content, connection.credential_id))
+            return {"status": "queued", "queued": True}
+        session.attachments = []
+        if cut:
+            session.starting = True
+            try:
+                survivors = yield from self._truncate(session, call)
+            finally:
+                session.starting = False
+        yield from _start(self._gateway, session, content, connection.credential_id)
+        return {"status": "streaming", **survivors}
+
+    def interrupt(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Stop the present turn; `message.complete` follows. Prompts that wait are not stopped."""
+        session = yield from self._gateway.find(connection, call)
+        turn = session.turn
+        if turn is not None and turn.run.ended is None and not turn.run.stopping:
+            self._gateway.api.runs.stop(turn.run.record.id)
+        return {"status": "interrupted"}
+
+    def redirect(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Keep a text as the next prompt: a turn in progress takes no further input."""
+        session = yield from self._gateway.find(connection, call)
+        text = call.text("text")
+        if not session.is_busy or not text.strip() or len(session.queue) >= MAX_QUEUED:
+            return {"status": "rejected"}
+        session.queue.appendleft(QueuedPrompt(text, text, connection.credential_id))
+        return {"status": "queued"}
+
+    def _truncate(self, session: LiveSession, call: RpcCall) -> Flow[dict[str, object]]:
+        """Remove a message of the user and all after it. Row ids are positions in the session, from 1 on."""
+        api, params = self._gateway.api, call.params
+        rows = yield from api.run_store_request(ListMessages(session_id=session.id, limit=MAX_ROWS))
+        of_user = [place for place, row in enumerate(rows or (), 1) if _is_prompt(row)]
+        ordinal, row_id = params.integer("truncate_before_user_ordinal", 0), params.get("truncate_before_row_id")
+        place: object = row_id
+        if ordinal is not None:
+            place = of_user[ordinal] if ordinal < len(of_user) else None
+        if place not in of_user or (row_id is not None and place != row_id):
+            raise RpcError(NO_SUCH_ROW, "the message to begin again from does not exist")
+        position = int(str(place))
+        request = TruncateMessages(session_id=session.id, keep=position - 1, now=api.engine.now.wall)
+        yield from api.run_store_request(request)
+        return {"survivor_user_row_ids": [row for row in of_user if row < position]}
+
+
+def _is_prompt(row: Message) -> bool:
+    return row.role == "user"

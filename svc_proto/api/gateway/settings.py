@@ -1,0 +1,161 @@
+"""Settings of a session: model, personality, reasoning effort. Settings that the server lacks are refused with 4002."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from svc_proto.agent.interface import ModelEndpoint
+from svc_proto.api.agent_settings import AgentSettings
+from svc_proto.api.chat.records import ChatSession
+from svc_proto.api.chat.store_requests import UpdateChat
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.gateway_rpc import NOT_SUPPORTED, RpcCall
+from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
+
+if TYPE_CHECKING:
+    from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
+    from svc_proto.api.gateway.service import ApiGateway
+    from svc_proto.api.service import Api
+
+__all__ = ["CUSTOM", "EFFORTS", "NO_PERSONALITY", "check_effort", "chosen_model", "methods", "model_options"]
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+NO_PERSONALITY = "none"
+BUILT_IN, CUSTOM = "builtin", "custom"  # provider names, as in `routes.management`
+ROUTES = "routes"  # slug of the models that `model_routes` of the configuration names
+PREFIX = "/personality "
+UNLIMITED = 1_000  # names in one list
+
+
+def methods(gateway: ApiGateway) -> dict[str, Method]:
+    """Return the methods by name."""
+    theme = _SettingMethods(gateway)
+    return {
+        "config.get": theme.get,
+        "config.set": theme.set,
+        "model.options": theme.options,
+        "complete.slash": theme.complete,
+    }
+
+
+def check_effort(value: str) -> str:
+    """Return a known reasoning effort. Raises `RpcError`."""
+    if value not in EFFORTS:
+        raise RpcError(NOT_SUPPORTED, f"the reasoning effort must be one of {', '.join(EFFORTS)}")
+    return value
+
+
+def chosen_model(gateway: ApiGateway, settings: AgentSettings, chat: ChatSession) -> Flow[ModelEndpoint | None]:
+    """Return the endpoint of a session: the model that was chosen for it, if the server still offers it."""
+    endpoint, name = settings.endpoint, chat.model or ""
+    if name in settings.aliases:
+        return settings.aliases[name]
+    if endpoint is None or name in ("", settings.name, endpoint.model):
+        return endpoint
+    listed = yield from gateway.api.model_list.list_models(endpoint)
+    return evolve(endpoint, model=name) if name in (listed or ()) else endpoint
+
+
+def model_options(api: Api, chosen: str = "") -> Flow[dict[str, object]]:
+    """Return the models by provider; `chosen` is the model of a session."""
+    settings = yield from api.settings()
+    endpoint = settings.endpoint
+    if endpoint is None:
+        row = {"slug": BUILT_IN, "name": "Built-in agent", "models": [settings.name], "is_current": True}
+        return {"providers": [{**row, "authenticated": True}], "provider": BUILT_IN, "model": settings.name}
+    listed = yield from api.model_list.list_models(endpoint)
+    slug, models = settings.provider or CUSTOM, list(listed or (endpoint.model,))
+    if endpoint.model not in models:
+        models.insert(0, endpoint.model)
+    current = chosen if chosen in (*models, *settings.aliases) else endpoint.model
+    of_alias = current in settings.aliases
+    providers: list[dict[str, object]] = [
+        {
+            "slug": slug,
+            "name": slug.replace("-", " ").replace("_", " ").title(),
+            "models": models[:UNLIMITED],
+            "total_models": len(models),
+            "is_current": not of_alias,
+            "authenticated": bool(endpoint.api_key) or listed is not None,
+        }
+    ]
+    if settings.aliases:
+        row = {"slug": ROUTES, "name": "Routes", "models": [*settings.aliases], "is_current": of_alias}
+        providers.append({**row, "authenticated": True})
+    return {"providers": providers, "provider": ROUTES if of_alias else slug, "model": current}
+
+
+class _SettingMethods:
+    def __init__(self, gateway: ApiGateway) -> None:
+        self._gateway = gateway
+
+    def get(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Return a setting of the session, or of the server."""
+        key = call.text("key")
+        session = (yield from self._gateway.find(connection, call)) if "session_id" in call.params else None
+        settings = yield from self._gateway.api.settings()
+        if key == "personality":
+            own = None if session is None else session.personality
+            return {"value": (settings.personality if own is None else own) or NO_PERSONALITY}
+        if key == "reasoning":
+            return {"value": (session.effort if session is not None else None) or "medium", "display": "show"}
+        if key == "approvals.mode":
+            return {"value": "manual"}
+        raise RpcError(NOT_SUPPORTED, f"no setting {key[:40]!r}")
+
+    def set(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Change a setting of the session; the model also for the server."""
+        key, value = call.text("key"), call.text("value").strip()
+        if key == "model":
+            return (yield from self._set_model(connection, call, value))
+        if key == "approvals.mode" and value == "manual":
+            return {"value": value}
+        if key not in ("personality", "reasoning"):
+            raise RpcError(NOT_SUPPORTED, f"{key[:40]!r} cannot be set to that here")
+        session = yield from self._gateway.find(connection, call)
+        if key == "reasoning":
+            session.effort = check_effort(value)
+            return {"value": value}
+        settings = yield from self._gateway.api.settings()
+        if value != NO_PERSONALITY and value not in settings.personalities:
+            raise RpcError(NOT_SUPPORTED, f"no personality {value[:40]!r}")
+        session.personality = value
+        return {"value": value}
+
+    def options(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Return the models that can be chosen."""
+        chosen = ""
+        if "session_id" in call.params:
+            session = yield from self._gateway.find(connection, call)
+            chosen = (yield from self._gateway.stored(session.id)).model or ""
+        return (yield from model_options(self._gateway.api, chosen))
+
+    def complete(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Complete a command: the personalities."""
+        settings = yield from self._gateway.api.settings()
+        text = call.text("text")
+        names = [NO_PERSONALITY, *settings.personalities] if text.startswith(PREFIX) else []
+        begun = text.removeprefix(PREFIX)
+        return {"items": [{"text": f"{PREFIX}{name}"} for name in names[:UNLIMITED] if name.startswith(begun)]}
+
+    def _set_model(self, connection: GatewayConnection, call: RpcCall, value: str) -> Flow[Result]:
+        api = self._gateway.api
+        words = value.split()
+        everywhere = "--global" in words or "session_id" not in call.params
+        if "--provider" in words:
+            del words[words.index("--provider") : words.index("--provider") + 2]
+        name = next((word for word in words if not word.startswith("--")), "")
+        if not name:
+            raise RpcError(INVALID_PARAMS, "value must name a model")
+        options = yield from model_options(api, name)
+        if options["model"] != name or (everywhere and options["provider"] == ROUTES):
+            raise RpcError(NOT_SUPPORTED, f"the server does not offer the model {name[:100]!r}")
+        if "session_id" in call.params:
+            session = yield from self._gateway.find(connection, call)
+            request = UpdateChat(id=session.id, changes={"model": name}, now=api.engine.now.wall)
+            yield from api.run_store_request(request)
+        if everywhere:
+            yield from api.config_file.change_model({"model": name})
+        return {"value": name, "provider": options["provider"]}

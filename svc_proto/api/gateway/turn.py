@@ -1,0 +1,197 @@
+"""Turn of a live session: converts the events of a run into events of the gateway (SPEC.md, wire terminal 2.4).
+
+One approval is shown at a time. Its expiry precedes the end of the turn, since clients hold the end back while they
+show a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from attrs import frozen
+
+from svc_proto.agent.interface import (
+    ApprovalRequested,
+    ApprovalResolved,
+    MemoryChanged,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolCallFinished,
+    ToolCallPending,
+    ToolCallStarted,
+)
+from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
+from svc_proto.api.runs.run import PARAGRAPH_BREAK, Run
+from svc_proto.engine.core import Engine
+from svc_proto.machines.approvals import ApprovalAnswer
+
+__all__ = ["LiveTurn", "SendEvent"]
+
+SendEvent: TypeAlias = Callable[[str, "Mapping[str, object] | None"], None]
+MAX_PREVIEW = 2_000  # characters of a tool's result
+CUT_OFF = "a limit of tokens or of model calls cut the answer off"
+
+
+@frozen
+class _Question:
+    event: ApprovalRequested
+    until: float  # monotonic seconds
+
+
+class LiveTurn:
+    """Converter of one run's events. `on_ended` is called after the last one."""
+
+    def __init__(
+        self, engine: Engine, run: Run, send: SendEvent, *, approval_timeout: float, on_ended: Callable[[], None]
+    ) -> None:
+        self.run = run
+        self._engine = engine
+        self._send = send
+        self._approval_timeout = approval_timeout
+        self._on_ended = on_ended
+        self._handlers: dict[type, Callable[..., None]] = {
+            TurnStarted: self._on_started,
+            ReasoningDelta: lambda event: send("reasoning.delta", {"text": event.text}),
+            ToolCallPending: lambda event: self._announce(event.call),
+            ToolCallStarted: self._on_tool_started,
+            ToolCallFinished: self._on_tool_finished,
+            MemoryChanged: self._on_memory_changed,
+            ApprovalRequested: self._on_approval_requested,
+            ApprovalResolved: self._on_approval_resolved,
+            TurnEnded: self._on_turn_ended,
+        }
+        self._segment: list[str] = [run.text] if run.text else []  # text since the last tool call
+        self._started = bool(run.user_text)
+        self._announced: set[str] = set()  # ids of announced calls; never iterated
+        self._questions: dict[str, _Question] = {}  # pending ones by call id, oldest first; the first is shown
+        self._settled = ""  # the id of the call that a client of the gateway answers
+        for event in run.pending_approvals:  # its time has begun before: the client may show a little more than is left
+            self._questions[event.call.id] = _Question(event, engine.now.mono + approval_timeout)
+        run.observe(self.add_event)
+
+    @property
+    def text(self) -> str:
+        """The answer since the last tool call."""
+        return "".join(self._segment)
+
+    def add_event(self, event: TurnStreamEvent) -> None:
+        """Convert one event of the run."""
+        if isinstance(event, TextDelta):
+            if event.text != PARAGRAPH_BREAK or self._segment:
+                self._segment.append(event.text)
+                self._send("message.delta", {"text": event.text})
+        else:
+            self._handlers[type(event)](event)
+
+    def show_question(self, send: SendEvent) -> None:
+        """Send the approval request that is shown, if there is one."""
+        question = next(iter(self._questions.values()), None)
+        if question is not None:
+            event = question.event
+            payload = {
+                "command": event.command,
+                "description": event.description,
+                "choices": list(event.choices),
+                "allow_session": "session" in event.choices,
+                "allow_permanent": "always" in event.choices,
+                "timeout_seconds": max(1, int(question.until - self._engine.now.mono)),
+                "call_id": event.call.id,
+            }
+            send("approval.request", payload)
+
+    def answer(self, choice: str, *, call_id: str = "", everything: bool = False) -> int:
+        """Answer the shown approval request, or the one of `call_id`; `everything` answers all pending ones.
+
+        Return how many were answered; 0: the answer came too late. Raises `Refused` 400 for a choice that is not
+        offered.
+        """
+        if self.run.stopping:
+            return 0
+        shown = call_id or next(iter(self._questions), "")
+        answered = 0
+        for call in [call for call in self._questions if everything or call == shown]:
+            self._settled = call
+            answered += self.run.answer(ApprovalAnswer(choice=choice, call_id=call))
+        return answered
+
+    # --- events ---
+
+    def _on_started(self, event: TurnStarted) -> None:
+        self._started = True
+        self._send("message.start", None)
+
+    def _announce(self, call: ToolCall) -> None:
+        if call.id not in self._announced:
+            self._announced.add(call.id)
+            self._seal()
+            self._send("tool.generating", {"name": call.name})
+
+    def _seal(self) -> None:
+        """Report that the text so far is complete: a tool runs next."""
+        if self._segment:
+            self._send("message.interim", {"text": self.text, "already_streamed": True})
+            self._segment = []
+
+    def _on_tool_started(self, event: ToolCallStarted) -> None:
+        call = event.call
+        self._seal()
+        context = (call.preview or "")[:MAX_PREVIEW]
+        self._send("tool.start", {"tool_id": call.id, "name": call.name, "args": dict(call.args), "context": context})
+
+    def _on_tool_finished(self, event: ToolCallFinished) -> None:
+        call, preview = event.call, (event.preview or "")[:MAX_PREVIEW]
+        outcome: dict[str, object] = {"summary": preview, "result_text": preview, "duration_s": round(event.seconds, 3)}
+        if event.error is not None:
+            outcome = {"error": event.error or "the tool failed", "duration_s": round(event.seconds, 3)}
+        self._send("tool.complete", {"tool_id": call.id, "name": call.name, **outcome})
+
+    def _on_memory_changed(self, event: MemoryChanged) -> None:
+        change = event.change
+        text = change.added if change.added is not None else f"removed: {change.removed}"
+        self._send("status.update", {"kind": "memory", "text": f"memory updated: {text}"[:MAX_PREVIEW]})
+
+    def _on_approval_requested(self, event: ApprovalRequested) -> None:
+        self._announce(event.call)
+        self._questions[event.call.id] = _Question(event, self._engine.now.mono + self._approval_timeout)
+        if len(self._questions) == 1:
+            self.show_question(self._send)
+
+    def _on_approval_resolved(self, event: ApprovalResolved) -> None:
+        call_id = event.call.id
+        shown = next(iter(self._questions), "") == call_id
+        self._questions.pop(call_id, None)
+        if not shown:
+            return
+        # Also after an answer: the other clients of the session show the question still.
+        self._send("approval.expire", {"call_id": call_id, "answered": self._settled == call_id})
+        self.show_question(self._send)
+
+    def _on_turn_ended(self, event: TurnEnded) -> None:
+        if self._questions:
+            self._questions.clear()
+            self._send("approval.expire", {})
+        if not self._started:
+            self._send("message.start", None)
+        status = "interrupted" if event.interrupted else "complete" if event.error is None else "error"
+        payload: dict[str, object] = {"text": self.text, "status": status, "usage": self.usage(event)}
+        if status == "error":
+            payload |= {"error": event.error, "recoverable": True}
+        if event.finish == "length":
+            payload["warning"] = CUT_OFF
+        self._send("message.complete", payload)
+        self._on_ended()
+
+    def usage(self, event: TurnEnded) -> dict[str, object]:
+        """Return the token counts under the names that clients of the gateway read."""
+        usage = event.usage
+        return {
+            "input": usage.input_tokens,
+            "output": usage.output_tokens,
+            "total": usage.total_tokens,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "total_tokens": usage.total_tokens,
+            "context_used": self.run.context_used,
+        }

@@ -1,0 +1,34 @@
+"""Route of the JSON-RPC gateway, as a WebSocket (SPEC.md, wire terminal 2.4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.api.access import ApiAccess
+from svc_proto.engine.message import Request
+from svc_proto.engine.router import Route, RouteKind
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+    from svc_proto.engine.websocket import WebSocketHandler
+
+__all__ = ["PATH", "routes"]
+
+PATH = "/api/ws"
+
+
+def routes(api: Api) -> list[Route]:
+    """Return the route of the gateway."""
+
+    def new_connection(request: Request) -> WebSocketHandler:
+        return api.gateway.new_connection(request)  # the gateway is made at the first use
+
+    return [
+        Route(
+            method="GET",
+            pattern=PATH,
+            access=ApiAccess.KEY,
+            handler=new_connection,
+            kind=RouteKind.WEBSOCKET,
+        )
+    ]

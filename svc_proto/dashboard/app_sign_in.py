@@ -1,0 +1,172 @@
+"""Routes by which the phone's app finds the dashboard and signs in: status, sign-in, tickets, signed-in clients.
+
+`/api/status` is public, and it answers only while the API server answers: the app takes a dashboard that has a status
+for one that can chat. A dashboard without a chat has none of these routes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Level
+from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.sign_in import COOKIE, SESSION_TTL, TICKET_TTL, SignInSession, cookie_token
+from svc_proto.dashboard.upstream import PRIVATE
+from svc_proto.dashboard.validation import parse_body
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Handler, Route
+from svc_proto.version import VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.service import Dashboard
+
+__all__ = ["PROFILE", "routes"]
+
+PROFILE = "default"  # the one profile that the API server runs
+PROVIDER = {"name": "basic", "display_name": "Password", "supports_password": True}
+HEALTH_TIMEOUT = 1.0  # s
+HEALTH_CACHE = 2.0  # s for which an answer of the API server counts
+OWNER = {"user_id": "owner", "email": "", "display_name": "Owner", "org_id": "", "provider": "basic"}
+MAX_BODY = 8 * 1024  # bytes
+
+
+def routes(dashboard: Dashboard) -> list[Route]:
+    """Return the routes of the app's sign-in."""
+    view = _SignInRoutes(dashboard)
+    rows: list[tuple[str, str, DashboardAccess, Handler]] = [
+        ("GET", "/api/status", DashboardAccess.SIGN_IN, view.status),
+        ("GET", "/api/auth/providers", DashboardAccess.SIGN_IN, view.providers),
+        ("POST", "/auth/password-login", DashboardAccess.SIGN_IN, view.sign_in),
+        ("POST", "/auth/logout", DashboardAccess.SIGN_IN, view.sign_out),
+        ("GET", "/api/auth/me", DashboardAccess.OWNER, view.me),
+        ("POST", "/api/auth/ws-ticket", DashboardAccess.OWNER, view.ticket),
+        ("GET", "/api/auth/sessions", DashboardAccess.OWNER, view.sessions),
+        ("DELETE", "/api/auth/sessions/{id}", DashboardAccess.OWNER, view.revoke),
+    ]
+    return [
+        Route(method=method, pattern=pattern, access=access, handler=handler, body_limit=MAX_BODY)
+        for method, pattern, access, handler in rows
+    ]
+
+
+class _SignInRoutes:
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+        self._healthy_until = 0.0  # monotonic seconds
+
+    def status(self, request: Request) -> Flow[Response]:
+        """Describe the dashboard to clients that look for one. Raises `Refused` 503 while the API does not answer."""
+        yield from self._check_api()
+        gated = bool(self._dashboard.config.password)
+        body = {
+            "status": "ok",
+            "version": VERSION,
+            "auth_required": gated,
+            "auth_providers": [PROVIDER] if gated else [],
+            "auth_flows": [],
+            "profiles": [PROFILE],
+            "gateway_mode": "single",
+            "gateways": [],
+            "components": {"api": {"status": "ok", "ok": True}},
+        }
+        return json_response(200, body, (PRIVATE,))
+
+    def providers(self, request: Request) -> Response:
+        """List the ways to sign in: none without a password."""
+        self._dashboard.require_api()
+        gated = bool(self._dashboard.config.password)
+        return json_response(200, {"providers": [PROVIDER] if gated else []}, (PRIVATE,))
+
+    def sign_in(self, request: Request) -> Flow[Response]:
+        """Check a password, and set the cookie of a new session; any user name will do."""
+        dashboard, body = self._dashboard, parse_body(request)
+        dashboard.require_api()
+        gate, engine = dashboard.gate, dashboard.engine
+        if body.text("provider") not in ("", "basic") or not dashboard.config.password:
+            raise Refused(404, "not_found", "there is no such way to sign in")
+        address = gate.address(request)
+        try:
+            gate.check_password(body.text("password").encode("utf-8"), address, engine.now)
+        except Refused as refused:
+            if refused.status == 401:
+                engine.log(Level.WARNING, "wrong password", address=address)
+            raise
+        agent = (request.headers.get(b"user-agent") or b"").decode("latin-1")
+        token, session = yield from gate.sign_ins.create(agent, address)
+        engine.log(Level.INFO, "signed in", address=address, session=session.id)
+        cookie = self._cookie(request, token, SESSION_TTL)
+        return json_response(200, {"ok": True, "next": "/"}, (PRIVATE, cookie))
+
+    def sign_out(self, request: Request) -> Flow[Response]:
+        """End the session of the client, and clear its cookie."""
+        sign_ins = self._dashboard.gate.sign_ins
+        session = sign_ins.find(cookie_token(request.headers))
+        request.credential_id = ""
+        if session is not None:
+            yield from sign_ins.revoke(session.id)
+        return json_response(200, {"ok": True}, (PRIVATE, self._cookie(request, "", 0.0)))
+
+    def me(self, request: Request) -> Response:
+        """Return the owner; a session's cookie is set again, which prolongs it."""
+        session = self._session(request)
+        if session is None:
+            return json_response(200, OWNER, (PRIVATE,))
+        cookie = self._cookie(request, cookie_token(request.headers), SESSION_TTL)
+        return json_response(200, {**OWNER, "expires_at": int(session.expires_at)}, (PRIVATE, cookie))
+
+    def ticket(self, request: Request) -> Response:
+        """Return a ticket for one WebSocket."""
+        self._dashboard.require_api()
+        ticket = self._dashboard.gate.sign_ins.new_ticket(self._session(request))
+        return json_response(200, {"ticket": ticket, "ttl_seconds": int(TICKET_TTL)}, (PRIVATE,))
+
+    def sessions(self, request: Request) -> Response:
+        """List the signed-in clients, the one that was active last first."""
+        own = self._session(request)
+        rows = [
+            {
+                "id": session.id,
+                "agent": session.agent,
+                "address": session.address,
+                "created_at": session.created_at,
+                "used_at": session.used_at,
+                "expires_at": session.expires_at,
+                "current": session == own,
+            }
+            for session in self._dashboard.gate.sign_ins
+        ]
+        return json_response(200, {"sessions": rows}, (PRIVATE,))
+
+    def revoke(self, request: Request) -> Flow[Response]:
+        """End a session, with its requests and WebSockets."""
+        identity = request.params["id"]
+        if not (yield from self._dashboard.gate.sign_ins.revoke(identity)):
+            raise Refused(404, "not_found", "no client is signed in under this id")
+        self._dashboard.engine.log(Level.INFO, "sign-in revoked", session=identity[:16])
+        return json_response(200, {"ok": True}, (PRIVATE,))
+
+    # --- helpers ---
+
+    def _session(self, request: Request) -> SignInSession | None:
+        return self._dashboard.gate.sign_ins.get(request.credential_id)
+
+    def _check_api(self) -> Flow[None]:
+        engine, api = self._dashboard.engine, self._dashboard.require_api()
+        if engine.now.mono < self._healthy_until:
+            return
+        try:
+            answer = yield from api.result_of(api.peer.request(engine, "GET", "/health", within=HEALTH_TIMEOUT))
+        except Refused as refused:
+            raise Refused(503, "unreachable", refused.message) from None
+        if answer.status != 200:
+            raise Refused(503, "unreachable", f"the API server answers {answer.status}")
+        self._healthy_until = engine.now.mono + HEALTH_CACHE
+
+    def _cookie(self, request: Request, token: str, age: float) -> tuple[bytes, bytes]:
+        dashboard = self._dashboard
+        path = dashboard.config.root_path or "/"
+        secure = "; Secure" if dashboard.gate.is_encrypted(request) else ""
+        text = f"{COOKIE}={token}; Path={path}; Max-Age={int(age)}; HttpOnly; SameSite=Lax{secure}"
+        return b"set-cookie", text.encode("ascii")

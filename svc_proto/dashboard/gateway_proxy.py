@@ -1,0 +1,149 @@
+"""Proxy for the gateway: relays the messages of a signed-in client's WebSocket to the API server and back.
+
+The API server is connected before the upgrade is accepted, so that the client gets an error status if it is down. What
+the API server sends is held back while the client reads too slowly; messages of the client wait while the API server
+does, up to a limit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request
+from svc_proto.engine.router import HandlerResult, Route, RouteKind
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.service_clients.service_client import ServiceCallError
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.service import Dashboard
+
+__all__ = ["PATH", "SocketRelay", "routes"]
+
+PATH = "/api/ws"
+MAX_WAITING = 80 * 1024 * 1024  # characters of a client's messages that the API server has not read yet
+GOING_AWAY, UNSUPPORTED_DATA, POLICY_VIOLATION, TOO_BIG = 1001, 1003, 1008, 1009  # RFC 6455 section 7.4.1
+RESERVED = (1005, 1006, 1015)  # codes that no close frame may have
+
+
+def routes(dashboard: Dashboard) -> list[Route]:
+    """Return the route of the gateway's WebSocket."""
+
+    def connect(request: Request) -> Flow[HandlerResult]:
+        api = dashboard.require_api()
+        relay = SocketRelay(dashboard, request.credential_id)
+        try:
+            yield from api.peer.socket(dashboard.engine, PATH, relay.upstream, within=dashboard.config.patience)
+        except ServiceCallError as error:
+            if error.failure is not None:
+                raise api.unreachable(api.reason(error.failure)) from None
+            raise Refused(502, "unreachable", f"{api.peer.name} answered {error.status}") from None
+        return relay
+
+    return [Route(method="GET", pattern=PATH, access=DashboardAccess.TICKET, handler=connect, kind=RouteKind.WEBSOCKET)]
+
+
+class SocketRelay:
+    """The client's WebSocket, and `upstream`, the one to the API server."""
+
+    def __init__(self, dashboard: Dashboard, credential_id: str) -> None:
+        self.upstream = UpstreamSocket(self)
+        self.client: WebSocketConnection | None = None
+        self.early: list[str] = []  # messages that arrived before the client's WebSocket was open
+        self._engine = dashboard.engine
+        self._credential_id = credential_id
+        self._waiting = deque[str]()
+        self._size = 0
+
+    # --- WebSocketHandler ---
+
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """Send what has arrived, unless the API server has closed its WebSocket already."""
+        self.client = socket
+        if self._credential_id:
+            self._engine.revocables[self] = self._credential_id
+        for text in self.early:
+            socket.send_text(text)
+        self.early = []
+        if self.upstream.socket is None:
+            socket.close(GOING_AWAY, "the API server closed the connection")
+
+    def on_text(self, text: str) -> None:
+        """Forward a message, or queue it while the API server does not read."""
+        self._waiting.append(text)
+        self._size += len(text)
+        self.forward()
+        if self._size > MAX_WAITING and self.client is not None:
+            self.client.close(TOO_BIG, "too many bytes wait for the API server")
+
+    def on_binary(self, data: bytes) -> None:
+        """Close the connection: all messages are text."""
+        if self.client is not None:
+            self.client.close(UNSUPPORTED_DATA, "messages are text")
+
+    def on_writable(self) -> None:
+        """Read from the API server again."""
+        if self.upstream.socket is not None:
+            self.upstream.socket.set_read_paused(False)
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """Close the WebSocket to the API server; the sessions there go on."""
+        self.client = None
+        self._engine.revocables.pop(self, None)
+        if self.upstream.socket is not None:
+            self.upstream.socket.close(GOING_AWAY, "the client has disconnected")
+
+    # --- Revocable ---
+
+    def revoke(self, refused: Refused) -> None:
+        """Close the client's WebSocket: its sign-in is over."""
+        if self.client is not None:
+            self.client.close(POLICY_VIOLATION, refused.message)
+
+    # --- for the upstream ---
+
+    def forward(self) -> None:
+        """Send the client's messages while the API server reads them."""
+        socket = self.upstream.socket
+        while socket is not None and self._waiting and socket.writable:
+            text = self._waiting.popleft()
+            self._size -= len(text)
+            socket.send_text(text)
+
+
+class UpstreamSocket:
+    """Handler of the WebSocket to the API server."""
+
+    def __init__(self, relay: SocketRelay) -> None:
+        self._relay = relay
+        self.socket: WebSocketConnection | None = None
+
+    def on_open(self, socket: WebSocketConnection) -> None:
+        """Implement `WebSocketHandler.on_open`."""
+        self.socket = socket
+
+    def on_text(self, text: str) -> None:
+        """Forward a message to the client."""
+        client = self._relay.client
+        if client is None:
+            self._relay.early.append(text)
+            return
+        client.send_text(text)
+        if not client.writable and self.socket is not None:
+            self.socket.set_read_paused(True)
+
+    def on_binary(self, data: bytes) -> None:
+        """Ignore the message: the gateway sends text only."""
+
+    def on_writable(self) -> None:
+        """Implement `WebSocketHandler.on_writable`."""
+        self._relay.forward()
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """Close the client's WebSocket as well."""
+        self.socket = None
+        if self._relay.client is not None:
+            self._relay.client.close(GOING_AWAY if code in RESERVED else code, reason)

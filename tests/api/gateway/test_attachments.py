@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from base64 import b64encode
+
+import pytest
+
+from svc_proto.api.gateway import attachments
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_rpc import INVALID_PARAMS
+from tests.api.gateway_client import GatewayClient, open_gateway
+from tests.api.scripted_agent import TurnHarness
+
+PNG = b64encode(b"\x89PNG\r\n\x1a\n....").decode()
+NOTE = "data:text/plain;base64," + b64encode(b"\xef\xbb\xbfbuy tea").decode()
+
+
+@pytest.fixture
+def chat() -> tuple[TurnHarness, GatewayClient, str]:
+    book = TurnHarness()
+    phone = open_gateway(book)
+    return book, phone, phone.new_session()
+
+
+def test_attachments_go_with_the_next_prompt(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
+    book, phone, session = chat
+    own = {"session_id": session}
+    assert phone.call("image.attach_bytes", content_base64=PNG, filename="a/b.jpg", **own)["path"] == "b.jpg"
+    old = phone.call("image.attach.bytes", bytes_base64=PNG, format="png", filename_hint="b.jpg", **own)
+    assert (old["path"], old["count"]) == ("b-2.jpg", 2)
+    assert phone.call("image.detach", path="b.jpg", **own) == {"detached": True, "count": 1}
+    assert phone.call("image.detach", path="b.jpg", **own) == {"detached": False, "count": 1}
+    kept = phone.call("file.attach", data_url=NOTE, name="note.txt", **own)
+    assert kept["ref_text"] == "@file:note.txt"
+    phone.call("prompt.submit", text="@file:note.txt\n\nWhat?", **own)
+    text, image, note = map(JsonObject.of, book.hand.turn.prompt)
+    assert text == {"type": "text", "text": "@file:note.txt\n\nWhat?"}
+    assert image["image_url"] == {"url": f"data:image/png;base64,{PNG}"}
+    assert note.text("text").endswith("\nbuy tea")
+    book.hand.finish()
+    phone.call("prompt.submit", text="And now?", **own)
+    assert book.hand.turn.prompt == "And now?"
+
+
+def test_an_image_needs_no_text(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
+    book, phone, session = chat
+    phone.call("image.attach_bytes", session_id=session, content_base64=PNG)
+    phone.call("prompt.submit", session_id=session, text="")
+    assert [JsonObject.of(part).get("type") for part in book.hand.turn.prompt] == ["image_url"]
+    book.hand.finish()
+    assert phone.last("session.info")["title"] == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [({"ext": ".SVG"}, "svg+xml"), ({"filename": "x.jpg"}, "jpeg"), ({"ext": "?"}, "png"), ({}, "image")],
+)
+def test_an_unknown_signature_has_the_kind_of_its_name(
+    chat: tuple[TurnHarness, GatewayClient, str], given: dict[str, object], kind: str
+) -> None:
+    book, phone, session = chat
+    phone.call("image.attach_bytes", session_id=session, content_base64="AAAA", **given)
+    phone.call("prompt.submit", session_id=session, text="Hi")
+    assert f"data:image/{kind};" in str(book.hand.turn.prompt)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("image.attach_bytes", {"content_base64": "%"}, INVALID_PARAMS),
+        ("image.attach_bytes", {}, INVALID_PARAMS),
+        ("file.attach", {"data_url": "http://x"}, INVALID_PARAMS),
+        ("file.attach", {"data_url": "data:text/plain,abc"}, INVALID_PARAMS),
+        ("file.attach", {"data_url": f"data:x;base64,{b64encode(bytes(9)).decode()}", "name": "a.bin"}, 4002),
+        ("file.attach", {"data_url": "data:x;base64,/w=="}, 4002),
+    ],
+)
+def test_a_failure_is_reported(
+    chat: tuple[TurnHarness, GatewayClient, str], method: str, params: dict[str, object], code: int
+) -> None:
+    _, phone, session = chat
+    assert phone.refusal(method, session_id=session, **params)[0] == code
+
+
+def test_limits(chat: tuple[TurnHarness, GatewayClient, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    book, phone, session = chat
+    own = {"session_id": session}
+    monkeypatch.setattr(attachments, "MAX_IMAGE", 30)
+    assert phone.refusal("image.attach_bytes", content_base64="A" * 48, **own)[0] == INVALID_PARAMS
+    monkeypatch.setattr(attachments, "MAX_TEXT", 3)
+    phone.call("file.attach", data_url=NOTE, **own)
+    monkeypatch.setattr(attachments, "MAX_WAITING", 40)
+    assert phone.refusal("image.attach_bytes", content_base64=PNG, **own)[0] == 4002
+    monkeypatch.undo()
+    for number in range(7):
+        phone.call("file.attach", data_url="data:;base64,QQ==", name=f"{number}", **own)
+    assert phone.refusal("file.attach", data_url="data:;base64,QQ==", **own)[0] == 4002
+    phone.call("prompt.submit", text="Hi", **own)
+    assert "buy\n[4 more characters were left out]" in str(book.hand.turn.prompt)

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from svc_proto.agent.interface import TextDelta
+from tests.api.gateway_client import open_gateway
+from tests.api.scripted_agent import TurnHarness
+
+
+def test_a_long_turn_gives_a_sign_of_life_every_minute() -> None:
+    book = TurnHarness()
+    phone = open_gateway(book)
+    phone.call("prompt.submit", session_id=phone.new_session(), text="Hi")
+    phone.take()
+    for _ in range(3):
+        book.after(60.0)
+    assert phone.kinds() == ["status.update"] * 3
+    book.hand.finish()
+    phone.take()
+    book.after(600.0)
+    assert phone.kinds() == []
+
+
+def test_a_client_that_attaches_between_two_texts_misses_none_twice() -> None:
+    book = TurnHarness()
+    phone = open_gateway(book)
+    session = phone.new_session()
+    phone.call("prompt.submit", session_id=session, text="Hi")
+    live = book.api.gateway.sessions[session]
+    late = open_gateway(book)
+
+    def act() -> None:
+        book.hand.host.emit(TextDelta("early"))
+        live.attach(next(iter(book.engine.revocables)))  # type: ignore[arg-type]  # a connection
+
+    book.within(act)
+    late.call("session.activate", session_id=session)
+    book.hand.emit(TextDelta("late"))
+    assert [event["payload"]["text"] for event in late.take()] == ["late"]

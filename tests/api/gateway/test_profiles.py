@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.api.gateway_client import open_gateway
+from tests.api.harness import CONFIG, HOME
+from tests.api.scripted_agent import TurnHarness
+
+FILE = "model: {default: small, base_url: 'http://127.0.0.1:9/v1'}\nagent: {system_prompt: Be kind.}\n"
+SKILL = "---\nname: tea\ndescription: Makes tea\n---\nBoil.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "provider", "soul"), [(FILE, "small", "custom", "Be kind."), ("", "svc-agent", "builtin", "")]
+)
+def test_the_one_profile(text: str, model: str, provider: str, soul: str) -> None:
+    phone = open_gateway(TurnHarness(files={CONFIG: text, f"{HOME}/skills/tea/SKILL.md": SKILL}))
+    (row,) = phone.call("profiles.list", include_sessions=False)["profiles"]
+    assert (row["name"], row["model"], row["provider"], row["skill_count"]) == ("default", model, provider, 1)
+    found = phone.call("profiles.describe", name="default")
+    assert found["model"] == {"provider": provider, "default": model}
+    assert (found["name"], found["soul"], found["skills"]) == ("default", soul, [{"name": "tea", "enabled": True}])
+    assert {"phone", "memory"} <= {toolset["name"] for toolset in found["toolsets"]}
+    assert phone.call("profiles.get_asset", name="default", asset="avatar") == {"found": False}
+    assert phone.refusal("profiles.describe", name="work")[0] == 4002
+
+
+def test_what_this_service_lacks_is_an_empty_list() -> None:
+    phone = open_gateway(TurnHarness())
+    assert phone.call("process.list") == {"processes": []}
+    assert phone.refusal("process.kill", process_id="p")[0] == 4004
+    assert phone.call("pet.info") == phone.call("pet.gallery") == {"enabled": False}

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.agent.interface import TextDelta
+from svc_proto.api.chat.store_requests import DeleteChat
+from svc_proto.api.gateway.prompts import MAX_QUEUED
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Response
+from tests.api.gateway_client import GatewayClient, open_gateway
+from tests.api.scripted_agent import TurnHarness
+
+
+def chatted(*texts: str) -> tuple[TurnHarness, GatewayClient, str]:
+    """Return a session in which these prompts were answered."""
+    book = TurnHarness()
+    phone = open_gateway(book)
+    session = phone.new_session()
+    for text in texts:
+        phone.call("prompt.submit", session_id=session, text=text)
+        book.hand.emit(TextDelta(f"answer to {text}"))
+        book.hand.finish()
+    return book, phone, session
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("  Hello\n world ", "Hello world"),
+        ("word " * 20, "word word word word word word word word word…"),
+        ("x" * 100, "x" * 47 + "…"),
+    ],
+)
+def test_the_first_message_gives_the_title(text: str, title: str) -> None:
+    book, phone, session = chatted(text)
+    assert phone.last("session.info")["title"] == title
+    assert (book.request("GET", f"/api/sessions/{session}").json["title"] or "") == title
+
+
+def test_a_failed_turn_reports_its_error_and_gives_no_title() -> None:
+    book, phone, session = chatted()
+    phone.call("prompt.submit", session_id=session, text="Hi")
+    book.hand.finish("error", error="the model is down")
+    complete = phone.last("message.complete")
+    assert (complete["status"], complete["error"]) == ("error", "the model is down")
+    assert phone.last("session.info")["title"] == ""
+    phone.call("prompt.submit", session_id=session, text="Again")
+    book.hand.finish("length")
+    assert phone.last("message.complete")["status"] == "complete"
+    assert "cut" in phone.last("message.complete")["warning"]
+
+
+def test_a_full_queue_is_refused_with_a_code_that_clients_show() -> None:
+    _, phone, session = chatted()
+    phone.call("prompt.submit", session_id=session, text="one")
+    for number in range(MAX_QUEUED):
+        phone.call("prompt.submit", session_id=session, text=str(number), queued=True)
+    assert phone.refusal("prompt.submit", session_id=session, text="more", queued=True)[0] == 4090
+    assert phone.refusal("prompt.submit", session_id=session, text="x", truncate_before_user_ordinal=0)[0] == 4090
+    assert phone.call("session.redirect", session_id=session, text="left")["status"] == "rejected"
+
+
+def test_an_interrupt_stops_the_present_turn_only() -> None:
+    book, phone, session = chatted()
+    assert phone.call("session.interrupt", session_id=session) == {"status": "interrupted"}
+    phone.call("prompt.submit", session_id=session, text="one")
+    book.hand.emit(TextDelta("par"))
+    phone.call("prompt.submit", session_id=session, text="two", queued=True)
+    phone.call("session.interrupt", session_id=session)
+    assert phone.last("message.complete") | {"usage": None} == {"text": "par", "status": "interrupted", "usage": None}
+    assert book.hand.turn.prompt == "two"
+
+
+def test_a_steering_text_is_the_next_prompt() -> None:
+    book, phone, session = chatted()
+    assert phone.call("session.redirect", session_id=session, text="x")["status"] == "rejected"
+    phone.call("prompt.submit", session_id=session, text="one")
+    phone.call("prompt.submit", session_id=session, text="two", queued=True)
+    assert phone.call("session.redirect", session_id=session, text=" ")["status"] == "rejected"
+    assert phone.call("session.steer", session_id=session, text="left")["status"] == "queued"
+    book.hand.finish()
+    assert book.hand.turn.prompt == "left"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"truncate_before_user_ordinal": 1},
+        {"truncate_before_row_id": 3},
+        {"truncate_before_user_ordinal": 1, "truncate_before_row_id": 3, "confirm_truncate": True},
+    ],
+)
+def test_a_chat_begins_again_from_a_message(place: dict[str, object]) -> None:
+    book, phone, session = chatted("one", "two", "three")
+    answer = phone.call("prompt.submit", session_id=session, text="TWO", **place)
+    assert answer["survivor_user_row_ids"] == [1]
+    book.hand.finish()
+    texts = [row["content"] for row in book.messages(session)]
+    assert texts[:3] == ["one", "answer to one", "TWO"]
+    assert [row["row_id"] for row in book.messages(session)][:3] == [1, 2, 3]
+    assert book.request("GET", f"/api/sessions/{session}").json["message_count"] == len(texts)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"truncate_before_user_ordinal": 7},
+        {"truncate_before_row_id": 2},
+        {"truncate_before_row_id": "x"},
+        {"truncate_before_user_ordinal": 0, "truncate_before_row_id": 3},
+    ],
+)
+def test_a_place_that_does_not_exist_changes_nothing(place: dict[str, object]) -> None:
+    book, phone, session = chatted("one", "two")
+    assert phone.refusal("prompt.submit", session_id=session, text="x", **place)[0] == 4004
+    assert len(book.messages(session)) == 4
+    assert phone.call("prompt.submit", session_id=session, text="go on")["status"] == "streaming"
+
+
+def test_a_prompt_of_a_deleted_session_fails_visibly() -> None:
+    book, phone, session = chatted()
+    phone.call("prompt.submit", session_id=session, text="one")
+    phone.call("prompt.submit", session_id=session, text="two", queued=True)
+    book.store.execute(DeleteChat(id=session))
+    phone.take()
+    book.hand.finish()
+    assert phone.kinds() == ["message.complete", "message.start", "message.complete"]
+    assert phone.last("message.complete")["error"] == "no such session"
+
+
+def test_a_queued_prompt_is_not_started_while_the_server_stops() -> None:
+    book, phone, session = chatted()
+    phone.call("prompt.submit", session_id=session, text="one")
+    phone.call("prompt.submit", session_id=session, text="two", queued=True)
+    book.stop(60.0)
+    book.after(1.0)
+    assert book.turns == 1
+
+
+def test_the_personality_of_the_session_is_part_of_the_prompt() -> None:
+    config = "agent: {system_prompt: Be kind., personalities: {pirate: Arr!}}\ndisplay: {personality: pirate}\n"
+    book = TurnHarness(files={f"{TurnHarness().config.home}/config.yaml": config})
+    phone = open_gateway(book)
+    session = phone.new_session()
+    phone.call("prompt.submit", session_id=session, text="Hi")
+    assert book.hand.turn.system == "Be kind.\n\nArr!"
+    book.hand.finish()
+    phone.call("config.set", session_id=session, key="personality", value="none")
+    phone.call("prompt.submit", session_id=session, text="Hi")
+    assert book.hand.turn.system == "Be kind."
+
+
+def test_a_session_of_another_node_is_refused_with_a_code_that_clients_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, phone, session = chatted()
+
+    def acquire(*args: object) -> Flow[Response]:
+        yield from ()
+        return Response(307)
+
+    monkeypatch.setattr(book.api.ownership, "acquire", acquire)
+    assert phone.refusal("prompt.submit", session_id=session, text="Hi")[0] == 5071

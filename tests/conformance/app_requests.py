@@ -1,0 +1,197 @@
+"""Requests of the phone's app on its standard connection, with what its parsers need of each answer.
+
+A row that this service does not offer is answered with 404 or 405 over HTTP and with -32601 on the socket: the app then
+switches the feature off. The table follows the public source of the app, in the order of its screens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from attrs import field, frozen
+
+__all__ = ["CALLS", "REQUESTS", "AppCall", "AppRequest"]
+
+Check: TypeAlias = Callable[[Any], bool]
+Members: TypeAlias = Mapping[str, object]
+
+
+@frozen
+class AppRequest:
+    """A request over HTTP; `{id}` is a chat. `check` is None for what this service does not offer."""
+
+    method: str
+    path: str
+    check: Check | None
+    body: Members | None = None
+    signed_in: bool = field(default=True, kw_only=True)
+    status: int = field(default=200, kw_only=True)
+
+
+@frozen
+class AppCall:
+    """A call on the socket; `{live}` is a live session. `check` is None for what this service does not offer."""
+
+    method: str
+    params: Members
+    check: Check | None
+
+
+def is_object(answer: Any) -> bool:
+    """Report whether the answer is an object."""
+    return isinstance(answer, dict)
+
+
+def has(name: str, kind: type | tuple[type, ...] = (str, list, dict, int, float, bool)) -> Check:
+    """Return a check for a member of a type."""
+    return lambda answer: is_object(answer) and isinstance(answer.get(name), kind)
+
+
+def rows(array: str, /, **kinds: Any) -> Check:
+    """Return a check for an array of objects with members of these types; an array alone will do."""
+
+    def check(answer: Any) -> bool:
+        found = answer.get(array) if isinstance(answer, dict) else answer
+        return isinstance(found, list) and all(
+            isinstance(row.get(member), kind) for row in found for member, kind in kinds.items()
+        )
+
+    return check
+
+
+NUMBER = (int, float)
+CHAT = {
+    "id": str,
+    "title": (str, type(None)),
+    "started_at": NUMBER,
+    "last_active": NUMBER,
+    "message_count": int,
+    "tool_call_count": int,
+    "input_tokens": int,
+    "is_active": bool,
+    "pinned": bool,
+    "archived": bool,
+}
+ROW = {"role": str, "content": (str, list), "row_id": int, "timestamp": NUMBER}
+
+
+def _status(answer: Any) -> bool:
+    (provider,) = answer["auth_providers"]
+    return answer["auth_required"] is True and provider["name"] == "basic" and provider["supports_password"] is True
+
+
+def _history(answer: Any) -> bool:
+    page = answer["pagination"]
+    return rows("messages", **ROW)(answer) and page["returned"] == len(answer["messages"]) and "order" in page
+
+
+def _options(answer: Any) -> bool:
+    return rows("providers", slug=str, models=list, is_current=bool)(answer) and has("model", str)(answer)
+
+
+RECORDING = {"data_url": "data:audio/wav;base64,UklGRg==", "mime_type": "audio/wav"}
+OPEN: dict[str, Any] = {"signed_in": False}
+REQUESTS: tuple[AppRequest, ...] = (
+    AppRequest("GET", "/api/status", _status, **OPEN),
+    AppRequest("GET", "/api/auth/providers", rows("providers", name=str), **OPEN),
+    AppRequest("GET", "/api/auth/me", is_object, signed_in=False, status=401),
+    AppRequest("POST", "/auth/password-login", is_object, {"password": "wrong"}, signed_in=False, status=401),
+    AppRequest("GET", "/api/auth/me", lambda answer: bool(answer["user_id"] and answer["expires_at"])),
+    AppRequest("POST", "/api/auth/ws-ticket", lambda answer: bool(answer["ticket"]) and answer["ttl_seconds"] == 30),
+    AppRequest("GET", "/auth/login?provider=basic&next=%2F", None),
+    AppRequest("POST", "/auth/native/token", None, {"code": "x"}),
+    AppRequest("GET", "/api/sessions?limit=100&offset=0&order=recent&min_messages=1", rows("sessions", **CHAT)),
+    AppRequest("GET", "/api/sessions?limit=100&offset=0&archived=only", rows("sessions", **CHAT)),
+    AppRequest("GET", "/api/profiles/sessions?profile=all&limit=100", rows("sessions", **CHAT, profile=str)),
+    AppRequest("GET", "/api/sessions/{id}", has("id", str)),
+    AppRequest("GET", "/api/sessions/{id}/messages?limit=500&offset=0&order=latest", _history),
+    AppRequest("GET", "/api/sessions/{id}/messages?limit=500&offset=0&order=oldest", _history),
+    AppRequest("PATCH", "/api/sessions/{id}", is_object, {"title": "Renamed", "profile": "default"}),
+    AppRequest("PATCH", "/api/sessions/{id}", is_object, {"pinned": True}),
+    AppRequest("PATCH", "/api/sessions/{id}", is_object, {"archived": False}),
+    AppRequest("GET", "/api/sessions/search?q=hello", has("results", list)),
+    AppRequest("GET", "/api/sessions/{id}/export", is_object),
+    AppRequest("POST", "/api/sessions/prune", has("matched", int), {"dry_run": True, "older_than_days": 30}),
+    AppRequest("POST", "/api/sessions/prune", has("removed", int), {"dry_run": False, "older_than_days": 30}),
+    AppRequest("POST", "/api/profiles/sessions/pull-requests", None, {}),
+    AppRequest("POST", "/api/git/review/pr-list", None, {}),
+    AppRequest("GET", "/api/config", is_object),
+    AppRequest("GET", "/api/config/schema", has("fields", dict)),
+    AppRequest("PUT", "/api/config", None, {"config": {}}),
+    AppRequest("GET", "/api/profiles", rows("profiles", name=str, is_default=bool, skill_count=int)),
+    AppRequest("GET", "/api/profiles/active", has("active", str)),
+    AppRequest("POST", "/api/profiles/active", is_object, {"name": "default"}),
+    AppRequest("GET", "/api/model/info", is_object),
+    AppRequest("GET", "/api/model/options", _options),
+    AppRequest("GET", "/api/skills", rows("skills", name=str, enabled=bool)),
+    AppRequest("PUT", "/api/skills/toggle", None, {"name": "x", "enabled": False}),
+    AppRequest("GET", "/api/mcp/servers", has("servers", list)),
+    AppRequest("GET", "/api/memory", has("providers", list)),
+    AppRequest("GET", "/api/dashboard/plugins", lambda answer: isinstance(answer, list)),
+    *(
+        AppRequest("GET", path, None)
+        for path in (
+            "/api/cron/jobs",
+            "/api/env",
+            "/api/mcp/catalog",
+            "/api/providers/custom-endpoints",
+            "/api/learning/graph",
+            "/api/messaging/platforms",
+            "/api/skills/hub/search",
+            "/api/ops/backups",
+            "/api/files/download",
+        )
+    ),
+    AppRequest("HEAD", "/api/audio/transcribe", lambda answer: True, status=405),  # anything but 404: there is a voice
+    AppRequest("HEAD", "/api/audio/speak", lambda answer: True, status=405),
+    AppRequest("GET", "/api/audio/elevenlabs/voices", has("voices", list)),
+    AppRequest("DELETE", "/api/sessions/{id}", is_object),
+)
+
+PNG = "iVBORw0KGgo="
+NOTE = "data:text/plain;base64,YnV5IHRlYQ=="
+LIVE = {"session_id": "{live}"}
+CALLS: tuple[AppCall, ...] = (
+    AppCall("session.create", {"cols": 80, "source": "webui", "profile": "default"}, has("session_id", str)),
+    AppCall("session.resume", {**LIVE, "cols": 80, "source": "webui"}, has("running", bool)),
+    AppCall("session.activate", LIVE, has("session_id", str)),
+    AppCall("session.interrupt", LIVE, is_object),
+    AppCall("session.redirect", {**LIVE, "text": "left"}, has("status", str)),
+    AppCall("session.compress", LIVE, None),
+    AppCall("session.title", LIVE, has("title", str)),
+    AppCall("image.attach_bytes", {**LIVE, "content_base64": PNG, "filename": "a.png"}, has("path", str)),
+    AppCall("image.detach", {**LIVE, "path": "a.png"}, is_object),
+    AppCall("pdf.attach", {**LIVE, "content_base64": PNG}, None),
+    AppCall("file.attach", {**LIVE, "data_url": NOTE, "name": "note.txt"}, has("ref_text", str)),
+    AppCall("approval.respond", {**LIVE, "choice": "once", "all": False}, lambda answer: answer["resolved"] == 0),
+    AppCall("clarify.respond", {"request_id": "r", "answer": "x"}, has("status", str)),
+    AppCall("sudo.respond", {"request_id": "r", "password": ""}, has("status", str)),
+    AppCall("secret.respond", {"request_id": "r", "value": ""}, has("status", str)),
+    AppCall("config.get", {"key": "personality"}, has("value", str)),
+    AppCall("config.get", {"key": "reasoning"}, has("value", str)),
+    AppCall("config.get", {"key": "approvals.mode"}, has("value", str)),
+    AppCall("config.set", {"key": "reasoning", "value": "low", **LIVE}, has("value", str)),
+    AppCall("config.set", {"key": "personality", "value": "none", **LIVE}, has("value", str)),
+    AppCall("complete.slash", {"text": "/personality "}, rows("items", text=str)),
+    AppCall("model.options", {**LIVE, "refresh": False}, _options),
+    AppCall("commands.catalog", {}, lambda answer: all(len(pair) == 2 for pair in answer["pairs"])),
+    AppCall("slash.exec", {**LIVE, "command": "/help"}, has("output", str)),
+    AppCall("process.list", LIVE, rows("processes")),
+    AppCall("profiles.list", {"include_sessions": False}, rows("profiles", name=str, is_default=bool)),
+    AppCall("profiles.describe", {"name": "default"}, lambda answer: answer["name"] == "default"),
+    AppCall("profiles.get_asset", {"name": "default", "asset": "avatar"}, has("found", bool)),
+    AppCall("pet.info", {}, lambda answer: answer["enabled"] is False),
+    AppCall("pet.gallery", {}, lambda answer: answer["enabled"] is False),
+    AppCall("command.dispatch", {**LIVE, "name": "phone", "arg": "ping"}, lambda answer: answer["type"] == "send"),
+    *(
+        AppCall(method, LIVE, None)
+        for method in (
+            "cron.manage",
+            "message.react",
+            "subagent.steer",
+            "profiles.configure",
+            "profiles.create",
+        )
+    ),
+)

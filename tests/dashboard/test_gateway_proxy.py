@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.errors import Refused
+from svc_proto.dashboard import gateway_proxy
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.wire.events import BinaryMessage, WebSocketClosed
+from tests.api.gateway_client import GatewayClient
+from tests.dashboard.app_client import AppHarness
+from tests.support.http_harness import FIRST
+
+
+def code_of(socket: GatewayClient) -> int | None:
+    return next((event.code for event in socket.events if isinstance(event, WebSocketClosed)), None)
+
+
+def test_a_phone_chats_and_comes_back() -> None:
+    book = AppHarness()
+    phone = book.sign_in()
+    socket = phone.socket()
+    session = socket.new_session(source="webui")
+    socket.call("prompt.submit", session_id=session, text="/count 30")
+    book.after(0.2)
+    socket.vanish()
+    again = phone.socket()
+    assert again.call("session.activate", session_id=session)["running"] is True
+    book.after(60.0)
+    assert again.kinds()[-2:] == ["message.complete", "session.info"]
+    assert (
+        phone.request("GET", f"/api/sessions/{session}/messages?limit=500&order=latest")
+        .json["messages"][1]["content"]
+        .endswith(" 30")
+    )
+    again.close()
+    book.after(1.0)
+    assert len(book.api.gateway.sessions[session].connections) == 0
+
+
+@pytest.mark.parametrize("ticket", ["", "none"])
+def test_no_socket_without_a_ticket(ticket: str) -> None:
+    book = AppHarness()
+    assert book.open_socket(ticket).result.status == 401
+
+
+def test_a_ticket_opens_one_socket() -> None:
+    book = AppHarness()
+    ticket = book.sign_in().ticket()
+    assert book.open_socket(ticket).is_open
+    assert book.open_socket(ticket).result.status == 401
+
+
+def test_an_api_server_that_is_down_or_refuses_is_no_reason_to_give_up() -> None:
+    book = AppHarness()
+    phone = book.sign_in()
+    api = book.servers.pop(8642)
+    assert book.open_socket(phone.ticket()).result.status == 502
+    book.http = lambda asked: (404, b"{}")
+    assert book.open_socket(phone.ticket()).result.status == 502
+    book.http = None
+    book.servers[8642] = api
+    assert phone.socket().is_open
+
+
+def test_either_end_closes_the_other() -> None:
+    book = AppHarness()
+    phone = book.sign_in()
+    socket = phone.socket()
+    socket.send_events(BinaryMessage(FIRST, b"x"))
+    assert code_of(socket) == 1003
+    socket = phone.socket()
+    upstream = next(iter(book.api.engine.revocables))
+    book.within(lambda: upstream._socket.close(1012, "restarting"), book.servers[8642])  # type: ignore[attr-defined]  # of a connection
+    assert code_of(socket) == 1012
+
+
+def test_messages_wait_for_a_slow_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = AppHarness()
+    socket = book.sign_in().socket()
+    relay = next(held for held in book.engine.revocables if isinstance(held, gateway_proxy.SocketRelay))
+    monkeypatch.setattr(gateway_proxy, "MAX_WAITING", 150)
+    with monkeypatch.context() as slow:
+        slow.setattr(WebSocketConnection, "writable", False)
+        number = socket.begin("session.list")
+        assert number not in socket.answers
+    book.within(relay.upstream.on_writable)
+    assert socket.answers[number]["result"] == {"sessions": []}
+    monkeypatch.setattr(WebSocketConnection, "writable", False)
+    socket.begin("x" * 60)
+    socket.begin("x" * 60)
+    assert code_of(socket) == 1009
+
+
+def test_the_api_server_is_not_read_while_the_phone_reads_too_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = AppHarness()
+    phone = book.sign_in()
+    socket = phone.socket()
+    relay = next(held for held in book.engine.revocables if isinstance(held, gateway_proxy.SocketRelay))
+    paused: list[bool] = []
+    monkeypatch.setattr(WebSocketConnection, "set_read_paused", lambda self, holding: paused.append(holding))
+    monkeypatch.setattr(WebSocketConnection, "writable", False)
+    book.within(lambda: relay.upstream.on_text('{"id": "x"}'))
+    book.within(relay.on_writable)
+    assert paused == [True, False]
+    book.within(lambda: relay.upstream.on_binary(b""))
+    assert socket.is_open
+
+
+def test_an_api_server_that_closes_at_once() -> None:
+    book = AppHarness()
+    relay = gateway_proxy.SocketRelay(book.dashboard, "")
+    relay.upstream.on_text('{"early": 1}')
+    relay.upstream.on_closed(1006, "")
+    client = _Client()
+    relay.on_open(client)  # type: ignore[arg-type]  # of a test
+    assert client.heard == ['{"early": 1}', "closed 1001"]
+    relay.on_writable()
+    relay.on_closed(1000, "")
+    relay.revoke(Refused(401, "unauthorized", "it is over"))
+    relay.on_binary(b"")
+    relay.upstream.on_closed(1000, "")
+    assert len(client.heard) == 2
+
+
+class _Client:
+    """A WebSocket that records what it is to send."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def send_text(self, text: str) -> None:
+        self.heard.append(text)
+
+    def close(self, code: int, reason: str) -> None:
+        self.heard.append(f"closed {code}")

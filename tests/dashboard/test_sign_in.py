@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import ReadConfig, WriteConfig
+from svc_proto.dashboard.sign_in import FILE, MAX_SESSIONS, SESSION_TTL, TICKET_TTL, USE_RESOLUTION, cookie_token
+from svc_proto.wire.events import Headers
+from tests.dashboard.app_client import AppClient, AppHarness
+from tests.support.core_harness import HOME
+
+STATE = f"{HOME}/{FILE}"
+
+
+def test_a_session_survives_a_restart_but_no_other_password() -> None:
+    book = AppHarness()
+    token = book.sign_in().token
+    stored = book.files[STATE]
+    assert token.encode() not in stored
+    assert b"correct horse" not in stored
+    again = AppHarness(files={STATE: stored})
+    assert AppClient(again, token).request("GET", "/api/auth/me").status == 200
+    other = AppHarness(files={STATE: stored}, password="another horse")
+    assert AppClient(other, token).request("GET", "/api/auth/me").status == 401
+
+
+def test_an_unused_session_ends_and_a_used_one_slides() -> None:
+    book = AppHarness()
+    phone, idle = book.sign_in(), book.sign_in()
+    for _ in range(2):
+        book.step_clock(SESSION_TTL / 2 + 1)
+        assert phone.request("GET", "/api/auth/me").status == 200
+    assert idle.request("GET", "/api/auth/me").status == 401
+    (row,) = json.loads(book.files[STATE])["sessions"]
+    assert row["used_at"] == book.now.wall
+
+
+def test_a_session_that_is_over_is_not_read_again() -> None:
+    book = AppHarness()
+    token = book.sign_in().token
+    state = json.loads(book.files[STATE])
+    state["sessions"] += [{"token_hash": "x"}, {"token_hash": "y", "created_at": 1, "used_at": 1}]
+    again = AppHarness(files={STATE: json.dumps(state)})
+    assert len(AppClient(again, token).request("GET", "/api/auth/sessions").json["sessions"]) == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"salt": "x", "password": "y", "sessions": []}'])
+def test_a_broken_file_holds_no_session(text: str) -> None:
+    book = AppHarness(files={STATE: text})
+    assert book.sign_in().request("GET", "/api/auth/me").status == 200
+    assert len(json.loads(book.files[STATE])["sessions"]) == 1
+
+
+def test_the_oldest_session_makes_place() -> None:
+    book = AppHarness()
+    first = book.sign_in()
+    for _ in range(MAX_SESSIONS - 1):
+        book.step_clock(1.0)
+        book.sign_in()
+    last = book.sign_in()
+    assert first.request("GET", "/api/auth/me").status == 401
+    assert last.request("GET", "/api/auth/me").status == 200
+
+
+def test_a_use_is_stored_once_a_day() -> None:
+    book = AppHarness()
+    phone = book.sign_in()
+    writes = [command for command in book.commands if isinstance(command, WriteConfig)]
+    book.step_clock(USE_RESOLUTION - 1.0)
+    phone.request("GET", "/api/auth/me")
+    assert [command for command in book.commands if isinstance(command, WriteConfig)] == writes
+    book.step_clock(1.0)
+    phone.request("GET", "/api/auth/me")
+    assert len([command for command in book.commands if isinstance(command, WriteConfig)]) == len(writes) + 1
+
+
+def test_a_disk_that_fails_keeps_sessions_in_memory() -> None:
+    book = AppHarness()
+    book.refuse = (WriteConfig,)
+    phone = book.sign_in()
+    assert phone.request("GET", "/api/auth/me").status == 200
+    assert "sign-ins not stored" in book.events()
+
+
+def test_an_unreadable_file_is_not_replaced() -> None:
+    book = AppHarness()
+    registry = book.dashboard.gate.sign_ins
+    book.refuse = (ReadConfig,)
+    book.spawn(registry.load())
+    assert "sign-ins not read" in book.events()
+    before = book.files.get(STATE)
+    assert book.sign_in().request("GET", "/api/auth/me").status == 200
+    assert book.files.get(STATE) == before
+
+
+def test_a_ticket_is_for_one_use_within_half_a_minute() -> None:
+    book = AppHarness()
+    phone = book.sign_in()
+    registry = book.dashboard.gate.sign_ins
+    tickets = [phone.ticket() for _ in range(2)]
+    assert registry.pop_ticket(tickets[0])
+    with pytest.raises(Refused):
+        registry.pop_ticket(tickets[0])
+    book.after(TICKET_TTL)
+    with pytest.raises(Refused):
+        registry.pop_ticket(tickets[1])
+
+
+@pytest.mark.parametrize(
+    ("cookie", "token"),
+    [
+        (b"hermes_session=abc", "abc"),
+        (b"a=b; hermes_session=abc ;c=d", "abc"),
+        (b"xhermes_session=abc; hermes_session", ""),
+        (b"hermes_session=" + b"x" * 200, ""),
+    ],
+)
+def test_the_cookie_is_found_among_others(cookie: bytes, token: str) -> None:
+    assert cookie_token(Headers(((b"cookie", cookie),))) == token
