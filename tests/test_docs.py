@@ -70,7 +70,8 @@ def test_every_link_of_the_documents_has_a_target() -> None:
 def test_the_readme_names_the_security_page() -> None:
     text = (ROOT / "README.md").read_text()
     assert "(docs/explanation/security-model.md)" in text.partition("\n## Who decides\n")[2].partition("\n## ")[0]
-    sections = re.findall(r"^## (.*)$", (ROOT / "docs/explanation/security-model.md").read_text(), re.MULTILINE)
+    pages = [(ROOT / f"docs/explanation/{name}.md").read_text() for name in ("security-model", "local-access")]
+    sections = [section for page in pages for section in re.findall(r"^## (.*)$", page, re.MULTILINE)]
     assert {"Trust by client", "Consequences of disclosure", "Report a vulnerability", "Behind a proxy"} <= {*sections}
 
 

@@ -18,7 +18,7 @@ from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request
-from svc_proto.engine.request_origin import is_local, is_loopback_address, is_trusted_host_name
+from svc_proto.engine.request_origin import is_local, is_loopback_address, is_of_other_user, is_trusted_host_name
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 
@@ -91,7 +91,8 @@ def authorize(
             return _check_bearer(request.headers, key, lambda other: None)
         case ApiAccess.KEY | ApiAccess.LOCAL_OR_KEY | ApiAccess.MAIN_KEY:
             _check_keyless(request, names)
-            return None if is_loopback_address(request.peer.host) else ANONYMOUS
+            own = is_loopback_address(request.peer.host) and not is_of_other_user(request)
+            return None if own else ANONYMOUS
         case _:
             assert_never(access)
 

@@ -164,7 +164,7 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
 def _requires_secret_from_now(config: RelayConfig) -> bool:
     """Report whether a first public route changes what the relay requires of programs on this host."""
     policies = [config.local_trust_policy(public_route=public) for public in (False, True)]
-    return policies == [LocalTrustPolicy.ADDRESS, LocalTrustPolicy.SECRET]
+    return policies == [LocalTrustPolicy.USER, LocalTrustPolicy.SECRET]
 
 
 def _api(engine: Engine, order: PairingRequest, notes: list[str]) -> Flow[tuple[ApiCandidate, str, str]]:

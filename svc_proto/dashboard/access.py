@@ -16,7 +16,14 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.message import Request
-from svc_proto.engine.request_origin import TrustedProxies, is_foreign_page, is_from_this_host, is_trusted_host_name
+from svc_proto.engine.request_origin import (
+    OTHER_USER_TEXT,
+    TrustedProxies,
+    is_foreign_page,
+    is_from_this_host,
+    is_of_other_user,
+    is_trusted_host_name,
+)
 from svc_proto.engine.security_headers import page_security_headers
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
@@ -65,7 +72,9 @@ class DashboardAuthorizer:
         if self._password:
             self._check_password(request, now)
         elif not is_from_this_host(request):
-            raise Refused(403, "loopback_only", "without a password the dashboard is for its own host only")
+            alone = "without a password the dashboard is for its own host only"
+            text = OTHER_USER_TEXT if is_of_other_user(request) else alone
+            raise Refused(403, "loopback_only", text)
 
     def address(self, request: Request) -> str:
         """Return the client's address for the rate limiter."""

@@ -38,7 +38,13 @@ class DashboardConfig:
     log_level: Level = Level.INFO
     metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only local requests are allowed
     log_json: bool = False
+    asks_for_users: bool = False  # the kernel names the users of callers on this host
     patience: float = 5.0  # spec "Limits": dashboard proxy time-out
+
+    @property
+    def identifies_owner(self) -> bool:
+        """Report whether callers are identified as the owner: then this host's secret is sent on their behalf."""
+        return bool(self.password) or self.asks_for_users
 
 
 def parse_dashboard_config(

@@ -1,4 +1,4 @@
-"""Authorization of programs on the relay's own host, by their address or also by the local secret.
+"""Authorization of programs on the relay's own host, by their user or address, or also by the local secret.
 
 The secret is required by setting, or automatically behind a proxy: a trusted one, or one that a public route of an
 invite leads to. Such a proxy may make a foreign request look like one of this host.
@@ -14,7 +14,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request
-from svc_proto.engine.request_origin import is_local
+from svc_proto.engine.request_origin import OTHER_USER_TEXT, is_local, is_of_other_user
 from svc_proto.facts import Failure
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.local_secret import SIZE, create_secret, has_secret, read_secret
@@ -44,7 +44,8 @@ class LocalAuthorizer:
     def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
         """Require the secret, now and after restarts, if an invite has a public route: it leads to a proxy."""
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
-        if not public or self._secret or self._config.local_trust_policy(public_route=True) is LocalTrustPolicy.ADDRESS:
+        policy = self._config.local_trust_policy(public_route=True)
+        if not public or self._secret or policy is not LocalTrustPolicy.SECRET:
             return
         yield from self._lock(engine)
         kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, "a public route\n"))
@@ -58,7 +59,8 @@ class LocalAuthorizer:
     def check(self, request: Request) -> None:
         """Raise `Refused` 403 unless the request is allowed."""
         if not self.is_allowed(request):
-            raise Refused(403, "loopback_only", WITH_SECRET if self._secret else LOCAL_ONLY_TEXT)
+            text = OTHER_USER_TEXT if is_of_other_user(request) else WITH_SECRET if self._secret else LOCAL_ONLY_TEXT
+            raise Refused(403, "loopback_only", text)
 
     def _lock(self, engine: Engine) -> Flow[None]:
         if not self._config.begins:

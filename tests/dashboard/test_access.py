@@ -29,11 +29,17 @@ def basic(password: str, user: str = "me") -> str:
 
 
 def refusal(
-    gate: DashboardAuthorizer, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0
+    gate: DashboardAuthorizer,
+    headers: dict[str, str],
+    *,
+    peer: Address = LOCAL,
+    path: str = "/",
+    after: float = 0.0,
+    own_user: bool | None = None,
 ) -> Refused | None:
     """Return the refusal of a request; None when it may pass."""
     fields = Headers((name.encode(), value.encode("latin-1")) for name, value in headers.items())
-    request = Request(method="GET", path=path, raw_query="", headers=fields, peer=peer, secure=False, params={})
+    request = Request("GET", path, "", fields, peer, False, {}, own_user=own_user)
     try:
         gate.check(request, START.at(START.mono + after))
     except Refused as refused:
@@ -184,3 +190,22 @@ def test_foreign_access_policy_is_an_error() -> None:
     request = Request(method="GET", path="/", raw_query="", headers=Headers(), peer=LOCAL, secure=False, params={})
     with pytest.raises(TypeError):
         Dashboard(OPEN, {}).authorize(Other.ANY, request)
+
+
+def test_the_users_of_other_processes_need_a_password() -> None:
+    assert refusal(DashboardAuthorizer(OPEN), OWN, own_user=True) is None
+    refused = refusal(DashboardAuthorizer(OPEN), OWN, own_user=False)
+    assert refused is not None
+    assert (refused.status, refused.code) == (403, "loopback_only")
+    assert "call it as that user" in refused.message
+    assert refusal(DashboardAuthorizer(KEPT), OWN | {"authorization": basic(PASSWORD)}, own_user=False) is None
+
+
+def test_this_host_s_secret_is_sent_for_identified_owners_only() -> None:
+    assert [
+        evolve(OPEN, **more).identifies_owner for more in ({}, {"asks_for_users": True}, {"password": PASSWORD})
+    ] == [
+        False,
+        True,
+        True,
+    ]

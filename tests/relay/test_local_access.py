@@ -54,6 +54,21 @@ def test_configurations_that_require_the_secret(config: dict[str, object], locke
     assert bool(secret(book)) is locked
 
 
+def test_other_users_of_the_host_reach_no_local_route() -> None:
+    book = local_harness()
+    book.peers_user = True
+    assert knock(book).status == 200
+    book.peers_user = False
+    for method, path in (("POST", "/pairing"), ("GET", "/relay/info"), ("POST", "/pairing/mint"), ("GET", "/metrics")):
+        assert book.request(method, path).status == 403
+    for path in ("/sessions", "/notifications/recent", "/openapi.json"):
+        assert book.request("GET", path).status == 401
+    answer = knock(book)
+    assert answer.json["code"] == "loopback_only"
+    assert "call it as that user" in answer.json["error"]
+    assert "RELAY_LOCAL_TRUST" in answer.json["error"]
+
+
 def test_every_local_route_requires_the_secret() -> None:
     book = local_harness(local_trust=LocalTrustPolicy.SECRET)
     good = secret(book)

@@ -162,7 +162,8 @@ def test_reasons_not_to_start(failing: Failing, monkeypatch: pytest.MonkeyPatch,
     ("relay", "stored", "starts"),
     [
         (RelayConfig(), False, True),
-        (RelayConfig(), True, False),
+        (RelayConfig(), True, True),  # the kernel names the users of callers
+        (RelayConfig(local_trust=LocalTrustPolicy.USER), True, True),
         (RelayConfig(local_trust=LocalTrustPolicy.ADDRESS), True, True),
         (RelayConfig(local_trust=LocalTrustPolicy.SECRET), False, False),
         (RelayConfig(trusted_proxies=("127.0.0.1",)), False, False),

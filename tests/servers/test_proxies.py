@@ -49,7 +49,7 @@ def blocks_of(page: str) -> list[tuple[str, str]]:
 
 NGINX_FOR_ALL, NGINX_FOR_ONE = blocks_of("howto/nginx.md")
 CADDY_FOR_ALL, CADDY_FOR_ONE = blocks_of("howto/caddy.md")
-SHORT = [CADDY_FOR_ONE, *blocks_of("explanation/security-model.md")]
+SHORT = [CADDY_FOR_ONE, *blocks_of("explanation/local-access.md")]
 
 
 @contextmanager
