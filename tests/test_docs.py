@@ -32,10 +32,11 @@ PICTURE = {
     "remote": "stranger other_user proxy revoked",
     "public": "anybody",
     "socket": "anybody but pages",
-    "local_door": "programs of this host",
+    "local_door": "programs of this host; this host, or a session with notifications",
     "devices": "this host, or a session",
     "session": "a session; whoever has signed in",
-    "granted": "a session with bridge; a session with bridge, but no page's; a session with voice; "
+    "granted": "this host, or a session with notifications; a session with files; a session with notifications; "
+    "a session with bridge; a session with bridge, but no page's; a session with voice; "
     "a session with voice, but no page's; a session with terminal; a session with tui",
 }
 

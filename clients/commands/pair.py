@@ -28,6 +28,7 @@ Examples:
   svc pair --ttl never --grants terminal=7d,bridge=1h
   svc pair --grants terminal=none,tui=none  # a phone without a shell
   svc pair --only chat,bridge  # these channels and no others
+  svc pair --only chat,manage  # may also change settings and end other devices
   svc pair --mode public --public-url https://home.example/relay
   svc pair --prefer mesh
   svc pair --brand hermes  # for the Hermes-Relay app for Android

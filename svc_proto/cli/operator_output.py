@@ -6,7 +6,7 @@ from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.cli.durations import NEVER, duration_label
 from svc_proto.cli.key_rotation import KeyRotationResult
 from svc_proto.cli.operator_pairing import NewInvite
-from svc_proto.machines.grants import CHANNELS, build_grants
+from svc_proto.machines.grants import CHANNELS, build_grants, build_rights
 from svc_proto.machines.paired_session_registry import session_expiry
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from svc_proto.schema.json_object import JsonObject
@@ -91,6 +91,7 @@ def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
         f"  Session   {session}{asks if meta.ttl_seconds is None else ''}",
         *(f"  {'' if place else 'Grants':9} {row}" for place, row in enumerate(rows or ["none"])),
         *([f"  Withheld  {', '.join(withheld)}"] if withheld else []),
+        f"  Rights    {', '.join(build_rights(meta.grants)) or 'none'}",
     ]
 
 

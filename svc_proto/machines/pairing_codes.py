@@ -19,7 +19,7 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import array, boolean, choice, invalid, object_, optional, seconds, text
-from svc_proto.machines.grants import Preset, parse_grants, parse_requested_grants
+from svc_proto.machines.grants import AUDIENCES, RIGHTS, Preset, parse_grants, parse_requested_grants
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.oauth import SCOPE_READ
 
@@ -87,6 +87,7 @@ class PairingMeta:
     carries_key: bool = False
     own_key: bool = False
     key_hash: str = ""
+    audience: str = ""  # of `AUDIENCES`: the token opens nothing else
 
     @property
     def grants_chat(self) -> bool:
@@ -134,10 +135,14 @@ class PairingCodes:
 
     def issues_key(self, key_hash: str, now: Moment) -> bool:
         """Report whether the key of this hash belongs to a live code."""
-        return any(
-            secrets_equal(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None
-            for word, entry in self._codes.items()
-        )
+        return self.terms_of_key(key_hash, now) is not None
+
+    def terms_of_key(self, key_hash: str, now: Moment) -> PairingMeta | None:
+        """Return the terms of the live code that the key of this hash belongs to."""
+        for word, entry in self._codes.items():
+            if secrets_equal(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None:
+                return entry.meta
+        return None
 
     def purge(self, now: Moment) -> list[str]:
         """Remove the expired codes and return them, oldest first."""
@@ -177,11 +182,12 @@ def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> Pairin
     """Parse the terms of a code; null counts as absent. Raise `Refused` 400 that names the field."""
     return PairingMeta(
         ttl_seconds=optional(members, "ttl_seconds", seconds),
-        grants=optional(members, "grants", partial(parse_grants, more=(SCOPE_READ,))),
+        grants=optional(members, "grants", partial(parse_grants, more=(SCOPE_READ, *RIGHTS))),
         transport_hint=optional(members, "transport_hint", partial(choice, allowed=TRANSPORT_HINTS)),
         endpoints=optional(members, "endpoints", _endpoints) if with_endpoints else None,
         carries_key=optional(members, "carries_key", boolean) or False,
         own_key=optional(members, "own_key", boolean) or False,
+        audience=optional(members, "audience", partial(choice, allowed=("", *AUDIENCES))) or "",
     )
 
 
@@ -203,6 +209,7 @@ def merge_terms(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
         endpoints=phone.endpoints if operator.endpoints is None else operator.endpoints,
         carries_key=operator.carries_key,
         key_hash=operator.key_hash,
+        audience=operator.audience,
     )
 
 

@@ -72,6 +72,7 @@ def test_the_order_of_the_blocks() -> None:
         "  Session   7 days",
         "  Grants    7 days: chat, terminal, tui, voice:config, voice:stt, voice:tts, voice:realtime",
         "            1 hour: bridge",
+        "  Rights    manage, files, notifications",
         "",
         "Routes, best first",
         "  lan       http://192.0.2.10:8642  ws://192.0.2.10:8767",
@@ -127,6 +128,7 @@ def test_nothing_preset() -> None:
         "  Grants    30 days: chat, terminal, tui, voice:config, voice:stt, voice:tts, voice:realtime",
         "            7 days: bridge",
         "            unless the phone asks for others",
+        "  Rights    manage, files, notifications",
     ]
 
 
@@ -137,15 +139,18 @@ def test_every_channel_has_its_lifetime() -> None:
         "            1 hour: bridge",
         "            30 days: tui",
         "  Withheld  terminal",
+        "  Rights    files, notifications",
     ]
     assert meta_lines(PairingMeta(ttl_seconds=0.0, grants={"bridge": 60.0, "tui": 0.0}), 30.0) == [
         "  Session   30 seconds",
         f"  Grants    30 seconds: {', '.join(CHANNELS)}",
+        "  Rights    manage, files, notifications",
     ]
     assert meta_lines(PairingMeta(ttl_seconds=0.0, grants=dict.fromkeys(CHANNELS)), None) == [
         "  Session   never expires",
         "  Grants    none",
         f"  Withheld  {', '.join(CHANNELS)}",
+        "  Rights    none",
     ]
 
 

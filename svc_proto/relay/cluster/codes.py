@@ -126,6 +126,7 @@ def _described(meta: PairingMeta) -> dict[str, object]:
         "carries_key": meta.carries_key,
         "own_key": meta.own_key,
         "key_hash": meta.key_hash,
+        "audience": meta.audience,
     }
 
 

@@ -243,6 +243,7 @@ class DeviceSessionJson(TypedDict):
     device_form_factor: str
     device_model: str
     device_platform: str
+    rights: Annotated[list[Literal["manage", "files", "notifications"]], "rights beside the grants"]
     is_current: Annotated[bool, "whether this session sent the request"]
     online: Annotated[bool, "whether the device is connected"]
 

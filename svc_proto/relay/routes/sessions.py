@@ -9,6 +9,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.grants import MANAGE
 from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_patch, session_record
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTH
 from svc_proto.relay.access import RelayAccess
@@ -42,6 +43,7 @@ class _SessionRoutes:
         records = [
             session_record(session, session is asks, online=session.token_hash in online)
             for session in relay.sessions.active(relay.engine.now)
+            if session is asks or self._manages(request)
         ]
         return json_response(200, {"sessions": records})
 
@@ -50,6 +52,7 @@ class _SessionRoutes:
         prefix = _prefix(request)
         found = yield from self._found(prefix)
         session = _only(found or relay.sessions.tombstones(prefix))
+        self._check_other(request, session)
         problem = yield from relay.revoke(session, "the session was revoked")
         if problem is not None:
             raise Refused(500, "store_failed", problem)
@@ -61,6 +64,7 @@ class _SessionRoutes:
         relay = self._relay
         ttl, grants = parse_patch(request.json())
         session = _only((yield from self._found(_prefix(request))))
+        self._check_other(request, session)
         # The operator is not bound by the policy for sessions.
         policy = None if request.principal is None else relay.config.session_policy
         if policy not in (None, SessionPolicy.OPEN) and session is not request.principal:
@@ -87,6 +91,17 @@ class _SessionRoutes:
             "grants": session.grants,
         }
         return json_response(200, body)
+
+    def _manages(self, request: Request) -> bool:
+        """Report whether the caller is the operator, or a session with the right `manage`."""
+        asks = request.principal
+        return not isinstance(asks, PairedSession) or asks.may(MANAGE, self._relay.engine.now.wall)
+
+    def _check_other(self, request: Request, session: PairedSession) -> None:
+        if session is not request.principal and not self._manages(request):
+            raise Refused(
+                403, "grant_required", f"another session needs the right {MANAGE}, which the pairing withheld"
+            )
 
     def _found(self, prefix: str) -> Flow[list[PairedSession]]:
         """Return the active sessions with this prefix, here or in the store."""

@@ -279,6 +279,7 @@ class ClientConnection:
             max_ttl=relay.config.max_session_ttl,
             knows_key=meta.carries_key,
             key_hash=meta.key_hash,
+            audience=meta.audience,
         )
         delivered = False
         try:
