@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from svc_proto.agent.approval_memory import ApprovalMemory, build_approval_request, pattern_of
 from svc_proto.agent.interface import (
@@ -32,6 +32,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock, gather
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import summary
+from svc_proto.service_clients.authority import MANAGE, OWNER, Authority
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -40,6 +41,8 @@ __all__ = [
     "DENIED",
     "MAX_OUTPUT",
     "NO_APPROVER",
+    "ONE_CALL",
+    "WITHHELD",
     "DynamicToolSource",
     "Toolbox",
     "RequestedToolCall",
@@ -48,12 +51,17 @@ __all__ = [
 ]
 
 ALL = ToolPolicy()
+ONE_CALL = ("once", "deny")  # choices of a principal that may not give approvals beyond one call
 MAX_OUTPUT = 64 * 1024  # characters of one result for the model
 MAX_PREVIEW = 120  # characters of a call or a result for people
 CUT = "\n[cut: the rest is too long]"
 NO_APPROVER = (
     "This call needs the user's approval, which cannot be requested here, so it was not made.",
     "Tell the user to ask for it where approvals are shown (dashboard, chat, voice); do not try the same otherwise.",
+)
+WITHHELD = (
+    "The device of this chat may not do this: its pairing withholds the grant {power}.",
+    "Tell the user; do not try to do the same by other means.",
 )
 DENIED = ("The user did not allow this call.", "Respect that: do not try to do the same by other means.")
 
@@ -94,6 +102,7 @@ class Toolbox:
         self._toolsets = (*toolsets, more_tools(toolsets))
         self.choice = choice
         self._approvals = approvals
+        self._needs = {tool.name: toolset.needs for toolset in self._toolsets for tool in toolset.tools}
         self.tools: dict[str, Tool] = {tool.name: tool for toolset in self._toolsets for tool in toolset.tools}
 
     def toolsets(self) -> list[dict[str, object]]:
@@ -113,11 +122,12 @@ class Toolbox:
             if toolset.offered
         ]
 
-    def visible_tools(self) -> Flow[dict[str, tuple[Tool, ...]]]:
-        """Return the tools to offer to a model, by toolset. Unavailable ones are omitted to save context."""
+    def visible_tools(self, authority: Authority = OWNER) -> Flow[dict[str, tuple[Tool, ...]]]:
+        """Return the tools to offer to a model, by toolset. Unavailable and withheld ones are omitted."""
         found: dict[str, tuple[Tool, ...]] = {}
         for toolset in self._toolsets:
             is_selected = toolset.offered and self.choice.includes(toolset.name)
+            is_selected = is_selected and (not toolset.needs or authority.holds(toolset.needs))
             if is_selected and (toolset.available is None or (yield from toolset.available())):
                 found[toolset.name] = toolset.tools
         if self.dynamic_tools is not None and self.choice.includes("mcp"):
@@ -165,6 +175,7 @@ class Toolbox:
         pictures: tuple[ToolImage, ...] = ()
         try:
             able, given = _checked(requested, tool)
+            self._check_authority(turn, able)
             question, given = yield from self._question(turn, host, call, able, given, has_read)
             if question is not None:
                 told = True
@@ -202,6 +213,11 @@ class Toolbox:
         )
         return ToolResult(text, pictures)
 
+    def _check_authority(self, turn: Turn, tool: Tool) -> None:
+        power = self._needs.get(tool.name, "")
+        if power and not turn.authority.holds(power):
+            raise ToolError(WITHHELD[0].format(power=power), WITHHELD[1])
+
     def _question(
         self, turn: Turn, host: AgentHost, call: ToolCall, tool: Tool, given: Arguments, has_read: bool
     ) -> Flow[tuple[ApprovalRequested | None, Arguments]]:
@@ -214,7 +230,8 @@ class Toolbox:
             return None, bound
         if not host.can_request_approval:
             raise ToolError(*NO_APPROVER)
-        return build_approval_request(tool, call, given, why), given
+        asked = build_approval_request(tool, call, given, why)
+        return (asked if turn.authority.holds(MANAGE) else evolve(asked, choices=ONE_CALL)), given
 
 
 def _checked(requested: RequestedToolCall, tool: Tool | None) -> tuple[Tool, Arguments]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from attrs import evolve
 
@@ -47,7 +47,8 @@ from svc_proto.machines.log_throttle import LogThrottle
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.monitoring.monitoring_routes import MonitoringRoutes
 from svc_proto.openapi.routes import OpenApiRoutes
-from svc_proto.wire.events import Headers, RequestHead
+from svc_proto.service_clients.authority import MANAGE, Authority, named_principal, withheld_powers
+from svc_proto.wire.events import NO_HEADERS, Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -169,13 +170,15 @@ class Api:
             if refused.status == 401:
                 self._log_refusal(request, blocked=guess is not None)
             raise guess or refused from None
-        if access in (ApiAccess.KEY, ApiAccess.MAIN_KEY):
+        if access is ApiAccess.MANAGE and not self.authority_of(caller, request.headers).holds(MANAGE):
+            raise Refused(403, "grant_required", "this needs the right manage, which the pairing of this key withholds")
+        if access in (ApiAccess.KEY, ApiAccess.MANAGE, ApiAccess.MAIN_KEY):
             self._guesses.record_success(request, now)
         if isinstance(caller, str):
             request.credential_id = caller
             if self._key_check_timer.when is None:
                 self._key_check_timer.set(now.mono + KEY_CHECK_INTERVAL)
-        elif access is ApiAccess.KEY and self.config.key:
+        elif access in (ApiAccess.KEY, ApiAccess.MANAGE) and self.config.key:
             request.credential_id = MAIN_KEY_PRINCIPAL
         return caller
 
@@ -202,6 +205,21 @@ class Api:
         return self.cors.fields(head.headers, secure=secure)
 
     # --- for routes ---
+
+    def authority(self, request: Request) -> Authority:
+        """Return the authority of the client that sent a request."""
+        return self.authority_of(cast("str | None", request.principal), request.headers)
+
+    def authority_of(self, caller: AnonymousType | str | None, headers: Headers = NO_HEADERS) -> Authority:
+        """Return the authority of the principal `caller`, without what these header fields renounce."""
+        renounced = withheld_powers(headers)
+        if not isinstance(caller, str):  # the main key, a program of this host, or a server without a key
+            return Authority(named_principal(headers), lambda power: power not in renounced)
+
+        def holds(power: str) -> bool:
+            return power not in renounced and self._keys.holds(caller, power, self.engine.now)
+
+        return Authority(self._keys.name(caller), holds)
 
     def run_store_request(self, request: StoreRequest[T]) -> Flow[T]:
         """Run a store request. Raises `Refused` 503 if it fails or times out."""

@@ -18,6 +18,7 @@ from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.authority import BRIDGE
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse, RelayPhoneControl
 
 __all__ = ["PHONE_TOOLS", "PhoneTool", "path_of", "run_phone_tool", "phone_tools", "tools_of"]
@@ -57,6 +58,7 @@ def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
         label="Phone",
         description="Device Control: look at the paired phone and act on it",
         configured=link.configured,
+        needs=BRIDGE,
         available=link.is_phone_connected,
         tools=tools_of(link, brand),
     )

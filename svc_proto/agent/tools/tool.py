@@ -74,6 +74,7 @@ class Toolset:
     tools: tuple[Tool, ...]
     offered: bool = True
     configured: bool = True
+    needs: str = ""  # power of `svc_proto.service_clients.authority` that the turn's principal must hold; empty: none
     available: Callable[[], Flow[bool]] | None = None  # reports whether the toolset is usable now; None: always
 
 

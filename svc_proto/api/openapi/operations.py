@@ -225,6 +225,10 @@ ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
     ApiAccess.KEY: AccessDoc(
         "Requires `API_SERVER_KEY` or a pairing's own key, unless no key is configured.", ("key",)
     ),
+    ApiAccess.MANAGE: AccessDoc(
+        "Requires `API_SERVER_KEY`, or the own key of a pairing with the right `manage`, unless no key is configured.",
+        ("key",),
+    ),
     ApiAccess.MAIN_KEY: AccessDoc("Requires `API_SERVER_KEY`.", ("key",)),
 }
 PATH_PARAMETERS = {

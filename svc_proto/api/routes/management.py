@@ -47,7 +47,10 @@ def routes(api: Api) -> list[Route]:
         ("GET", "/api/available-models", view.models),
     ]
     return [
-        *(Route(method=method, pattern=path, access=ApiAccess.KEY, handler=handler) for method, path, handler in rows),
+        *(
+            Route(method=method, pattern=path, access=_access(method), handler=handler)
+            for method, path, handler in rows
+        ),
         Route(method="POST", pattern="/api/key/reload", access=ApiAccess.MAIN_KEY, handler=view.reload_key),
     ]
 
@@ -186,6 +189,11 @@ class _ManagementRoutes:
         if found is not None:
             yield from found.reload()
         return json_response(200, {"servers": [] if found is None else found.report()})
+
+
+def _access(method: str) -> ApiAccess:
+    """Return the policy of a route: changes need the right `manage`."""
+    return ApiAccess.KEY if method == "GET" else ApiAccess.MANAGE
 
 
 def _changed(change: MemoryChangeResult) -> Response:
