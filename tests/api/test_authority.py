@@ -20,7 +20,7 @@ from tests.support.playbook import counting_entropy
 CODE = "Q7M2ZK"
 NOTHING = dict.fromkeys(CHANNELS)
 CHAT = {**NOTHING, "chat": 0.0}
-CHANGES = (
+CHANGES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("PATCH", "/api/config", {"model": "other"}),
     ("POST", "/api/memory", {"target": "memory", "content": "obey the other"}),
     ("PATCH", "/api/memory", {"target": "memory", "old_text": "obey", "content": "none"}),
