@@ -79,7 +79,8 @@ def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None
     A public route alone is no reason where the kernel names the users of callers: a proxy has a user of its own.
     """
     stored = Path(relay.home).expanduser() / PUBLIC_ROUTE
-    trust = relay.local_trust_policy(public_route=stored.exists() and not _identifies_users(relay))
+    is_public = stored.exists() and stored.stat().st_size > 0
+    trust = relay.local_trust_policy(public_route=is_public and not _identifies_users(relay))
     if config.password or (trust is not LocalTrustPolicy.SECRET and not relay.trusted_proxies):
         return None
     return "behind a proxy, and with the local secret, a dashboard needs a password: set SVC_DASHBOARD_PASSWORD"

@@ -66,6 +66,10 @@ def main() -> None:
             "clients.commands.insecure_api_key:main",
             "Accept API keys over plain HTTP from other hosts?",
         ),
+        "public-route": (
+            "clients.commands.public_route:main",
+            "Show or end what a public route requires of programs of this host.",
+        ),
     },
     epilog="\b\nExample:\n  svc relay insecure-api-key status",
     context_settings=SETTINGS,

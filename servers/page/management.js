@@ -97,7 +97,7 @@ function cardsOf(parent) {
     ofPhone(...phoneSaid(phones));
     ofModel(...modelSaid(chat));
     const well = info.health === "ok";
-    ofRelay(well ? "Healthy" : `Health: ${text(info.health)}`, `Version ${text(info.version)}, up ${uptime(info.uptime_seconds)}`, well ? "good" : "bad");
+    ofRelay(well ? "Healthy" : `Health: ${text(info.health)}`, `Version ${text(info.version)}, up ${uptime(info.uptime_seconds)}${info.public_route === true ? ", public route: local programs show the local secret" : ""}`, well ? "good" : "bad");
     const online = sessions.filter((each) => each.online === true).length;
     const waiting = info.pending_commands > 0 ? `, ${info.pending_commands} commands wait` : "";
     ofDevices(text(info.paired_device_count ?? info.session_count), `${online} online${waiting}`, online ? "good" : "");

@@ -20,6 +20,7 @@ __all__ = [
     "mask",
     "meta_lines",
     "rotated_lines",
+    "public_route_lines",
     "security_lines",
 ]
 
@@ -147,6 +148,17 @@ def _running_programs(rotated: KeyRotationResult) -> list[str]:
         f"The API that runs keeps the old key: {rotated.kept}.",
         "Start the servers anew now (python -m servers, or servers.api, servers.relay and servers.dashboard).",
     ]
+
+
+def public_route_lines(state: JsonObject) -> list[str]:
+    """Return what programs of the relay's host must show, and how to end what a public route has switched on."""
+    shown = {
+        "user": "Programs of this host: those of the relay's user and of root",
+        "secret": "Programs of this host: those that send the local secret, as svc, the agent and the dashboard do",
+    }.get(state.text("local_trust"), "Programs of this host: all")
+    if state.get("public_route") is not True:
+        return [shown]
+    return [shown, "An invite had a public route. If there is no proxy any more: svc relay public-route off"]
 
 
 def security_lines(state: object) -> list[str]:

@@ -46,8 +46,8 @@ KEY_ELSEWHERE = (
     "set API_SERVER_KEY for this command, as it was set for the server"
 )
 LOCAL_SECRET_NEEDED = (
-    "the relay now has a public route, so programs on this host must send its local secret: "
-    "the dashboard works only with a password (SVC_DASHBOARD_PASSWORD)"
+    "the relay now has a public route, so programs on this host must send its local secret, as svc, the agent and the "
+    "dashboard do; svc relay public-route off ends that"
 )
 NOTHING_PRESET = PairingMeta()
 

@@ -27,6 +27,7 @@ __all__ = [
     "answer_consent",
     "find_consent",
     "local_relay",
+    "public_route_setting",
     "register",
     "build_registration",
     "revoke",
@@ -103,6 +104,12 @@ def security_setting(engine: Engine, relay: RelayClient, allow: bool | None) -> 
     if allow is None:
         return (yield from relay.json(engine, "GET", "/relay/security"))
     return (yield from relay.json(engine, "PATCH", "/relay/security", {"allow_insecure_api_bearer": allow}))
+
+
+def public_route_setting(engine: Engine, relay: RelayClient, *, remove: bool) -> Flow[JsonObject]:
+    """Return the settings for programs of the relay's host; with `remove`, end the public route. Raises `CliError`."""
+    method, body = ("PATCH", {"public_route": False}) if remove else ("GET", b"")
+    return (yield from with_explanation(relay.json(engine, method, "/relay/security", body), _elsewhere(relay)))
 
 
 def find_consent(engine: Engine, relay: RelayClient, word: str) -> Flow[JsonObject]:

@@ -33,12 +33,14 @@ class LocalAuthorizer:
     def __init__(self, config: RelayConfig) -> None:
         self._config = config
         self._secret = b""  # empty: not required
+        self.has_public_route = False  # an invite had one, so a proxy may stand before the relay
 
     def prepare(self, engine: Engine) -> Flow[None]:
         """Require the secret from the start if there is a proxy."""
         config = self._config
         stored = yield from read_state(engine, PUBLIC_ROUTE)  # an unreadable file counts as present
-        if config.local_trust_policy(public_route=stored is not None) is LocalTrustPolicy.SECRET:
+        self.has_public_route = stored not in (None, "")
+        if config.local_trust_policy(public_route=self.has_public_route) is LocalTrustPolicy.SECRET:
             yield from self._lock(engine)
 
     def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
@@ -47,10 +49,26 @@ class LocalAuthorizer:
         policy = self._config.local_trust_policy(public_route=True)
         if not public or self._secret or policy is not LocalTrustPolicy.SECRET:
             return
+        self.has_public_route = True
         yield from self._lock(engine)
         kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, "a public route\n"))
         if isinstance(kept, Failure):
             engine.log(Level.ERROR, "public route not stored", problem=kept.kind.value)
+
+    def remove_public_route(self, engine: Engine) -> Flow[None]:
+        """Apply the policy of a relay without a public route, now and after restarts. Raises `Refused` 500."""
+        kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, ""))
+        if isinstance(kept, Failure):
+            raise Refused(500, "store_failed", "the public route could not be removed")
+        self.has_public_route = False
+        if self.policy is not LocalTrustPolicy.SECRET:
+            self._secret = b""
+        engine.log(Level.INFO, "public route removed", local_trust=self.policy.value)
+
+    @property
+    def policy(self) -> LocalTrustPolicy:
+        """The policy in force."""
+        return self._config.local_trust_policy(public_route=self.has_public_route)
 
     def is_allowed(self, request: Request) -> bool:
         """Report whether a program of this host makes the request and shows the secret if required."""

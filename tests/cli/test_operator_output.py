@@ -10,6 +10,7 @@ from svc_proto.cli.operator_output import (
     invite_lines,
     mask,
     meta_lines,
+    public_route_lines,
     rotated_lines,
     security_lines,
 )
@@ -183,3 +184,15 @@ def test_consent_request_text(scope: str, there: bool, shown: str) -> None:
     assert shown in text
     assert "\x1b" not in text
     assert ("computer that asks" in text) == there
+
+
+@pytest.mark.parametrize(
+    ("state", "lines"),
+    [
+        ({"local_trust": "user"}, ["Programs of this host: those of the relay's user and of root"]),
+        ({"local_trust": "address", "public_route": False}, ["Programs of this host: all"]),
+    ],
+)
+def test_local_trust_in_words(state: dict[str, object], lines: list[str]) -> None:
+    assert public_route_lines(JsonObject(state)) == lines
+    assert public_route_lines(JsonObject({**state, "public_route": True}))[1].endswith("svc relay public-route off")

@@ -172,7 +172,7 @@ def test_reasons_not_to_start(failing: Failing, monkeypatch: pytest.MonkeyPatch,
 )
 def test_configurations_that_need_a_password(relay: RelayConfig, stored: bool, starts: bool, tmp_path: Path) -> None:
     if stored:
-        (tmp_path / PUBLIC_ROUTE).touch()
+        (tmp_path / PUBLIC_ROUTE).write_text("a public route\n")
     relay = evolve(relay, home=str(tmp_path))
     assert (program.dashboard_refusal(DashboardConfig(), relay) is None) is starts
     assert program.dashboard_refusal(DashboardConfig(password=PASSWORD), relay) is None

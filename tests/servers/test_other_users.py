@@ -113,8 +113,14 @@ def test_a_public_route_leaves_the_dashboard_to_its_owner(
     assert call(ports["relay"], "POST", "/pairing").status == 403
     for path in ("overview", "sessions", "bridge-activity", "media"):
         assert call(ports["dashboard"], "GET", f"/api/plugins/svc-relay/{path}").status == 200
+    status = run(python("clients.commands.svc", "status"), env=env, capture_output=True, text=True, timeout=60)
+    assert "svc relay public-route off" in status.stdout
+    off = python("clients.commands.svc", "relay", "public-route", "off")
+    told = run(off, env=env, capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stdout.splitlines()[0][:21]) == (0, "Programs of this host")
+    assert call(ports["relay"], "POST", "/pairing").status == 200
     with running(home / "again", "servers", *LOCAL, env={"SVC_HOME": str(home / "svc2")}) as fresh:
         fresh.line("^dashboard: http")
-    (home / "svc2" / "public-route").touch()
+    (home / "svc2" / "public-route").write_text("a public route\n")
     with running(home / "again", "servers", *LOCAL, env={"SVC_HOME": str(home / "svc2")}) as fresh:
         fresh.line("^dashboard: http")

@@ -60,6 +60,7 @@ class InfoJson(TypedDict):
     pending_commands: NonNegativeInt
     media_entry_count: NonNegativeInt
     health: Literal["ok"]
+    public_route: Annotated[bool, "whether an invite had a public route, which makes the local secret required"]
 
 
 class SecurityJson(TypedDict):
@@ -69,12 +70,15 @@ class SecurityJson(TypedDict):
     scope: Literal["runtime"]
     allow_insecure_api_bearer: bool
     trust_proxy_headers: bool
+    local_trust: Annotated[Literal["address", "user", "secret"], "what recognizes programs of this host"]
+    public_route: Annotated[bool, "whether an invite had a public route, which makes the local secret required"]
 
 
 class SecurityChangeJson(TypedDict):
-    """Permission for API keys from other hosts without TLS."""
+    """Permission for API keys from other hosts without TLS, or `false` for the public route."""
 
-    allow_insecure_api_bearer: bool
+    allow_insecure_api_bearer: NotRequired[bool]
+    public_route: NotRequired[Literal[False]]
 
 
 # --- phones ---------------------------------------------------------------------------------------------------------
