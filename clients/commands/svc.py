@@ -48,6 +48,8 @@ Shell completion (bash; zsh and fish likewise):
         "restore": ("clients.commands.backup:restore", "Restore a backup."),
         "db": ("clients.commands.db:main", "Copy or upgrade the database."),
         "mcp": ("clients.commands.mcp:main", "Connect MCP clients (Claude Code, Cursor, ...) to the phone."),
+        "audit": ("clients.commands.audit:main", "Show who changed access, approvals and settings."),
+        "undo": ("clients.commands.undo:main", "List and undo what a device changed at the agent."),
         "key": ("clients.commands.key:main", "Replace the key of the API server."),
         "relay": ("clients.commands.svc:relay", "Change settings of the running relay."),
     },

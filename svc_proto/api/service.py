@@ -22,6 +22,7 @@ from svc_proto.api.access import (
 )
 from svc_proto.api.agent_settings import AgentSettings, AgentSettingsReader
 from svc_proto.api.api_key_files import read_key
+from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.chat.store_requests import ListMessages
 from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.config import ApiConfig
@@ -36,6 +37,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
 from svc_proto.engine.admission import AdmissionControl
+from svc_proto.engine.audit_log import AuditLog
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import AnonymousType, Request, Response
@@ -118,6 +120,8 @@ class Api:
         )
         self.agent = self._agent or self.parts.agent
         self.config_file = ModelConfigFile(engine, config)
+        self.ledger = ChangeLedger(self)
+        self._audit = AuditLog(engine)
         self.model_list = ModelList(engine)
         self._settings = AgentSettingsReader(engine)
         self._servers: Mapping[str, object] | None = None
@@ -210,6 +214,10 @@ class Api:
         """Return the authority of the client that sent a request."""
         return self.authority_of(cast("str | None", request.principal), request.headers)
 
+    def record_audit(self, event: str, request: Request, /, **about: object) -> None:
+        """Record an audit event of the client that sent a request."""
+        self._audit.record(event, self.authority(request).name, request.peer.host, **about)
+
     def authority_of(self, caller: AnonymousType | str | None, headers: Headers = NO_HEADERS) -> Authority:
         """Return the authority of the principal `caller`, without what these header fields renounce."""
         renounced = withheld_powers(headers)
@@ -237,6 +245,12 @@ class Api:
             self._servers = settings.servers
             self.parts.use_servers(settings.servers)
         return settings
+
+    def setting_values(self) -> Flow[dict[str, str]]:
+        """Return the settings that `PATCH /api/config` changes; a missing one is empty."""
+        settings = yield from self.settings()
+        found = {"model": settings.model, "provider": settings.provider, "base_url": settings.base_url}
+        return {name: value or "" for name, value in found.items()}
 
     def reload_key(self) -> Flow[bool]:
         """Load the key from the files; report whether it has changed. Requests and sessions of the old key end.

@@ -31,6 +31,7 @@ __all__ = [
     "register",
     "build_registration",
     "revoke",
+    "revoked_changes",
     "security_setting",
     "token_prefix",
 ]
@@ -87,6 +88,13 @@ def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[JsonObject]:
         **_elsewhere(relay),
     }
     return (yield from with_explanation(relay.revoke(engine, prefix), sentences))
+
+
+def revoked_changes(answer: JsonObject) -> list[str]:
+    """Return a line on what the revoked device changed at the agent, if it did."""
+    count = int(answer.number("agent_changes") or 0)
+    prefix = answer.text("revoked")
+    return [f"Changes that it made at the agent: {count}. List and undo them with: svc undo {prefix}"] if count else []
 
 
 def token_prefix(text: str) -> str:

@@ -206,6 +206,11 @@ class PairedSession:
         return False
 
     @property
+    def principal_name(self) -> str:
+        """Name of the session in records: prefix and device."""
+        return f"{self.token_prefix} {self.device_name}"
+
+    @property
     def is_for_device(self) -> bool:
         """Report whether the session's own token is a device's, and not that of an MCP client."""
         return self.tokens is None and not self.audience

@@ -53,7 +53,7 @@ class PairingApiKeys:
     def name(self, holder: str) -> str:
         """Return the name of the key's principal for records: prefix and device of its session."""
         session = self.sessions.find_by_api_key(holder)
-        return f"key {holder[:8]}" if session is None else f"{session.token_prefix} {session.device_name}"
+        return f"key {holder[:8]}" if session is None else session.principal_name
 
     def is_valid(self, holder: str, now: Moment) -> bool:
         """Report whether the key's code is live, or its session is active and holds chat: a key permits chat."""

@@ -216,6 +216,12 @@ OPERATIONS: OperationTable = {
             types.KeyReloadedJson,
             error_responses={409: "The files contain no usable key."},
         ),
+        "GET /api/changes": OperationDoc(
+            "List what a principal changed at the agent", types.ChangesJson, query=types.ChangesQueryJson
+        ),
+        "POST /api/changes/undo": OperationDoc(
+            "Undo what a principal changed at the agent", types.UndoneChangesJson, body=types.UndoChangesJson
+        ),
     },
 }
 ACCESS_DOCS: Mapping[Enum, AccessDoc] = {

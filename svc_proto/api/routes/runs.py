@@ -140,7 +140,12 @@ class _RunRoutes:
         answer = parse_approval(request.json_object())
         if answer.choice in LASTING and not api.authority(request).holds(MANAGE):
             raise Refused(403, "grant_required", LASTING_TEXT)
+        asked = [each for each in run.pending_approvals if answer.call_id in (None, each.call.id)]
         resolved = run.answer(answer)
+        if answer.choice in LASTING:
+            for each in asked:
+                api.ledger.approval(api.authority(request).name, run.record.session_id, each.pattern)
+                api.record_audit("approval given", request, tool=each.call.name, choice=answer.choice, run=run_id)
         kind = f"{api.config.brand.name}.run.approval_response"
         return json_response(200, {"object": kind, "run_id": run_id, "choice": answer.choice, "resolved": resolved})
 

@@ -101,6 +101,7 @@ class RunManager:
             on_changed=self._on_run_ended,
         )
         run.model = turn_request.model
+        run.principal = turn_request.authority.name
         self._runs[turn_request.run_id] = run
         if credential_id:
             run.credential_id = credential_id

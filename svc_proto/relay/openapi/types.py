@@ -264,6 +264,9 @@ class RevokedJson(TypedDict):
     ok: Literal[True]
     revoked: str
     revoked_self: bool
+    agent_changes: NotRequired[
+        Annotated[int, "what it changed at the agent of this host: `svc undo` lists and undoes it"]
+    ]
     knows_api_key: NotRequired[Annotated[bool, "the invite contained the main key of the API: change that key"]]
 
 

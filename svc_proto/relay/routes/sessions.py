@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.agent_changes import FILE, changes_by, parse_changes
 from svc_proto.machines.grants import MANAGE
 from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_patch, session_record
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTH
@@ -53,12 +55,20 @@ class _SessionRoutes:
         found = yield from self._found(prefix)
         session = _only(found or relay.sessions.tombstones(prefix))
         self._check_other(request, session)
+        relay.record_audit("session revoked", request, session=session.principal_name)
         problem = yield from relay.revoke(session, "the session was revoked")
         if problem is not None:
             raise Refused(500, "store_failed", problem)
         yield from relay.coordinator.flush()
         body = {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}
-        return json_response(200, {**body, "knows_api_key": True} if session.knows_key else body)
+        changes = yield from self._count_changes(session)
+        more = {"knows_api_key": True} if session.knows_key else {}
+        return json_response(200, {**body, **more, **({"agent_changes": changes} if changes else {})})
+
+    def _count_changes(self, session: PairedSession) -> Flow[int]:
+        """Return how many changes at the agent of this host the session has made that are not undone."""
+        stored = yield from read_state(self._relay.engine, FILE)
+        return len(changes_by(parse_changes(stored), session.token_prefix)) if isinstance(stored, str) else 0
 
     def patch(self, request: Request) -> Flow[Response]:
         relay = self._relay
@@ -76,6 +86,14 @@ class _SessionRoutes:
             grants=grants,
             max_ttl=relay.config.max_session_ttl,
             policy=policy,
+        )
+        changed = ", ".join(f"{name}={'none' if span is None else int(span)}" for name, span in (grants or {}).items())
+        relay.record_audit(
+            "session changed",
+            request,
+            session=session.principal_name,
+            ttl=None if ttl is None else int(ttl),
+            grants=changed or None,
         )
         relay.grants_changed(session)
         stored = yield from relay.save(session, again=True)

@@ -122,7 +122,7 @@ class VoiceAuthorizer:
             device_id=device,
             bearer_hash=session.token_hash,
             until=until,
-            name=f"{session.token_prefix} {session.device_name}",
+            name=session.principal_name,
             withheld=lambda: withheld_from(session, relay.engine.now.wall),
         )
 

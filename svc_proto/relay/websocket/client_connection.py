@@ -234,7 +234,8 @@ class ClientConnection:
         # Despite a block: other clients behind the address can cause one, and tokens cannot be guessed.
         if session is not None:
             self._step(ClientTrigger.TOKEN)
-            self._welcome(session, token, envelope.id)
+            if self._welcome(session, token, envelope.id):
+                relay.record_sign_in(session, self.address, "signed in")
             return
         self._step(ClientTrigger.CLAIM)
         flow = self._look_up(token, code, envelope)
@@ -294,6 +295,8 @@ class ClientConnection:
                 Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
             )
             delivered = self._welcome(session, token, envelope.id)
+            if delivered:
+                relay.record_sign_in(session, self.address, "paired")
         finally:
             if not delivered:  # no client has the token, so the session must not remain
                 relay.forget_session(session)
