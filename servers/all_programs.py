@@ -108,7 +108,7 @@ def _api_config(relay: RelayConfig, own: Mapping[str, object], options: Mapping[
     shared = {name: options[name] for name in ("log_level", "log_format", "config", "brand", "no_ssl")}
     if not read_environment(os.environ).get("SVC_CONFIG"):
         shared["config"] = relay.config_path
-    config = read_api_config(os.environ, {**own, **shared}, beside=relay.host)
+    config = evolve(read_api_config(os.environ, {**own, **shared}, beside=relay.host), local_trust=relay.local_trust)
     if not config.enabled:
         announce_disabled()
         return None

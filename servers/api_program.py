@@ -41,6 +41,7 @@ from svc_proto.basics.dotenv import select_own_settings
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
+from svc_proto.relay_config import asks_for_users
 from svc_proto.service_clients.local_api import yaml_variables
 from svc_proto.settings import ConfigError
 
@@ -136,6 +137,7 @@ def api_program(
     return Program(
         core=core,
         listeners=place.listeners,
+        asks_for_users=asks_for_users(bound.local_trust),
         services=services,
         on_ready=ready,
         on_exit=print_exit_reason,

@@ -14,6 +14,7 @@ from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import setup_logging
 from runtimes.net.listener import Listener
+from runtimes.net.peer_user import can_look_up_users
 from runtimes.service_home.running_relay import with_running_settings
 from runtimes.service_home.server_registry import HomeClaim
 from servers.api_program import read_api_config
@@ -33,7 +34,7 @@ from svc_proto.dashboard.config import DashboardConfig, parse_dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
-from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
+from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig, asks_for_users
 from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
 from svc_proto.settings import ConfigError
 
@@ -88,10 +89,16 @@ def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None
 
 
 def is_local_safe(relay: RelayConfig) -> bool:
-    """Report whether the address alone shows that a client is on this host."""
-    stored = Path(relay.home).expanduser() / PUBLIC_ROUTE
-    trust = relay.local_trust_policy(public_route=stored.exists())
-    return trust is LocalTrustPolicy.ADDRESS and not relay.trusted_proxies
+    """Report whether only the owner's programs on this host count as local.
+
+    A public route alone is no risk where the kernel names the users of callers: a proxy has a user of its own.
+    """
+    if _identifies_users(relay):
+        policy = evolve(relay, public_url=None).local_trust_policy(public_route=False)
+    else:
+        stored = Path(relay.home).expanduser() / PUBLIC_ROUTE
+        policy = relay.local_trust_policy(public_route=stored.exists() and stored.stat().st_size > 0)
+    return policy is not LocalTrustPolicy.SECRET and not relay.trusted_proxies
 
 
 def dashboard_program(
@@ -113,7 +120,8 @@ def dashboard_program(
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     path = Path(config.relay.config_path).expanduser().absolute()
     relay = evolve(config.relay, home=str(home), config_path=str(path))
-    bound = evolve(config, port=listener.address.port, relay=relay)
+    asks = _identifies_users(relay)
+    bound = evolve(config, port=listener.address.port, relay=relay, asks_for_users=asks)
     claimed = _claim(home)
     limits = limits_per_server(servers, LIMITS)
     core = Engine(Dashboard(bound, page_files(), limits=limits), entropy=os.urandom, log_level=bound.log_level)
@@ -127,7 +135,13 @@ def dashboard_program(
             announce_dashboard(bound)
 
     return Program(
-        core=core, listeners=[listener], services=services, on_ready=ready, on_exit=print_exit_reason, claim=claimed
+        core=core,
+        listeners=[listener],
+        asks_for_users=bound.asks_for_users,
+        services=services,
+        on_ready=ready,
+        on_exit=print_exit_reason,
+        claim=claimed,
     )
 
 
@@ -174,6 +188,11 @@ def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[
         api_url = runs.webapi_inside or f"{'https' if api.tls else 'http'}://{where}"
         config = evolve(config, api_url=api_url, api_key=api.key)
     return config, tuple(trusted)
+
+
+def _identifies_users(relay: RelayConfig) -> bool:
+    """Report whether the kernel names the users of callers on this host, and the settings want it."""
+    return asks_for_users(relay.local_trust) and can_look_up_users()
 
 
 def _names_relay() -> bool:

@@ -81,7 +81,8 @@ def relay_options(command: Command) -> Command:
         ),
         click.option("--root-path", help="Path prefix behind a proxy, such as /relay.  [RELAY_ROOT_PATH]"),
         click.option(
-            "--local-trust", help="How to recognize programs of this host: address or secret.  [RELAY_LOCAL_TRUST]"
+            "--local-trust",
+            help="How to recognize programs of this host: user, address or secret.  [RELAY_LOCAL_TRUST; user]",
         ),
         click.option("--brand", help="Names for clients that are not recognized: svc or hermes.  [SVC_BRAND; svc]"),
     ]

@@ -16,6 +16,7 @@ from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import setup_logging
 from runtimes.net.listener import Listener
+from runtimes.net.peer_user import can_look_up_users
 from runtimes.service_home.server_registry import HomeClaim
 from runtimes.store.store_factory import store_files
 from runtimes.store.store_service import Store
@@ -35,7 +36,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay.service import Relay
-from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
+from svc_proto.relay_config import ConfigError, LocalTrustPolicy, RelayConfig, asks_for_users, parse_relay_config
 from svc_proto.settings import S3Bucket
 
 __all__ = ["announce_relay", "read_relay_config", "relay_program"]
@@ -97,6 +98,8 @@ def relay_program(
         store=store,
         claims=not config.shares_home,
     )
+    if config.local_trust is LocalTrustPolicy.USER and not can_look_up_users():
+        logger.warning("RELAY_LOCAL_TRUST=user counts as address: this kernel does not name the users of sockets")
     plain = place.listener.tls is None and place.listener.address.host not in LOOPBACK
     bound = evolve(config, port=place.listener.address.port, tui_command=config.tui_command or GATEWAY)
     relay = Relay(bound, limits=limits_per_server(servers), keys=keys)
@@ -129,6 +132,7 @@ def relay_program(
     return Program(
         core=engine,
         listeners=place.listeners,
+        asks_for_users=asks_for_users(bound.local_trust),
         services=services,
         on_ready=ready,
         on_exit=print_exit_reason,

@@ -82,13 +82,18 @@ class Started:
 
 @fast_frozen
 class Accepted:
-    """A peer opened a channel to us. `tls` and `alpn` are the results of the negotiation before the first byte."""
+    """A peer opened a channel to us. `tls` and `alpn` are the results of the negotiation before the first byte.
+
+    `own_user` reports, for a peer on this host, whether a process of our own user or of root opened the channel; None
+    without an answer of the kernel.
+    """
 
     ch: ChannelId
     peer: Address
     local: Address
     tls: bool = False
     alpn: str | None = None
+    own_user: bool | None = None
 
 
 @fast_frozen

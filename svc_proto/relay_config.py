@@ -27,6 +27,8 @@ __all__ = [
     "LocalTrustPolicy",
     "RelayConfig",
     "SessionPolicy",
+    "asks_for_users",
+    "parse_local_trust",
     "parse_relay_config",
 ]
 
@@ -45,10 +47,16 @@ class SessionPolicy(Enum):
 
 
 class LocalTrustPolicy(Enum):
-    """Criterion for a caller on this host: its address alone, or the local secret as well."""
+    """Criterion for a caller on this host: its address alone, its user by the kernel, or the local secret as well."""
 
     ADDRESS = "address"
+    USER = "user"  # a process of our own user or of root; where the kernel does not name it, the address counts
     SECRET = "secret"
+
+
+def asks_for_users(trust: LocalTrustPolicy | None) -> bool:
+    """Report whether a server with this setting looks up the users of its callers on this host."""
+    return trust is None or trust is LocalTrustPolicy.USER
 
 
 @fast_frozen
@@ -86,7 +94,7 @@ class RelayConfig:
     tui_command: tuple[str, ...] = ()  # the agent gateway of the TUI channel; empty: none
     pairing_code: str | None = None
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks whose forwarding headers count
-    local_trust: LocalTrustPolicy | None = None  # None: the address, until there is a proxy in front
+    local_trust: LocalTrustPolicy | None = None  # None: the user, and the secret once there is a proxy in front
     allow_insecure_api_bearer: bool = False
     hide_typed_text: bool = False  # text typed by the agent is left out of the command record
     media_max_size_mb: int = 100
@@ -153,7 +161,7 @@ class RelayConfig:
         """
         # the other processes of a shared home would not notice a new route
         asked = self.trusted_proxies or public_route or self.public_url or self.shares_home
-        by_itself = LocalTrustPolicy.SECRET if asked else LocalTrustPolicy.ADDRESS
+        by_itself = LocalTrustPolicy.SECRET if asked else LocalTrustPolicy.USER
         return self.local_trust or by_itself
 
     @property
@@ -209,7 +217,7 @@ def parse_relay_config(
         tui_command=source.command("SVC_TUI_COMMAND"),
         pairing_code=source.pairing_code("RELAY_PAIRING_CODE"),
         trusted_proxies=_proxies(source),
-        local_trust=_local_trust(source),
+        local_trust=parse_local_trust(source),
         allow_insecure_api_bearer=source.boolean("RELAY_ALLOW_INSECURE_API_BEARER")
         or source.option("allow_insecure_api_key") is True,
         hide_typed_text=source.boolean("RELAY_HIDE_TYPED_TEXT"),
@@ -248,7 +256,8 @@ def _proxies(source: SettingsSource) -> tuple[str, ...]:
     return proxies if source.boolean("RELAY_TRUST_PROXY_HEADERS") else ()
 
 
-def _local_trust(source: SettingsSource) -> LocalTrustPolicy | None:
+def parse_local_trust(source: SettingsSource) -> LocalTrustPolicy | None:
+    """Return the configured policy for programs of this host, which all servers share; None without one."""
     word = source.choice("RELAY_LOCAL_TRUST", "local_trust", [each.value for each in LocalTrustPolicy])
     return None if word is None else LocalTrustPolicy(word)
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import StoreRequest
+from svc_proto.schema.audit_events import AuditEvent
 
-__all__ = ["DeleteSession", "LoadSessions", "CheckStore", "SaveSession"]
+__all__ = ["AppendAuditEvent", "DeleteSession", "ListAuditEvents", "LoadSessions", "CheckStore", "SaveSession"]
 
 
 @fast_frozen
@@ -50,3 +51,21 @@ class DeleteSession(StoreRequest[None]):
     answer = type(None)
 
     token_hash: str
+
+
+@fast_frozen
+class AppendAuditEvent(StoreRequest[None]):
+    """Append an event to the audit log, and drop the events beyond its limits of number and age."""
+
+    answer = type(None)
+
+    event: AuditEvent
+
+
+@fast_frozen
+class ListAuditEvents(StoreRequest[tuple[AuditEvent, ...]]):
+    """The newest events of the audit log, newest first."""
+
+    answer = tuple
+
+    limit: int

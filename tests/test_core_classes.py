@@ -28,7 +28,8 @@ HIDDEN = """
 """
 # Fields in which equal values may differ.
 LEFT_OUT = """
-    CommandOutcome.text Envelope.size PhoneResponse.text Principal.until Send.low_priority
+    CommandOutcome.text Envelope.size PhoneResponse.text Principal.until Principal.withheld
+    Send.low_priority
 """
 
 

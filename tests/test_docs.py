@@ -32,10 +32,11 @@ PICTURE = {
     "remote": "stranger other_user proxy revoked",
     "public": "anybody",
     "socket": "anybody but pages",
-    "local_door": "programs of this host",
+    "local_door": "programs of this host; this host, or a session with notifications",
     "devices": "this host, or a session",
     "session": "a session; whoever has signed in",
-    "granted": "a session with bridge; a session with bridge, but no page's; a session with voice; "
+    "granted": "this host, or a session with notifications; a session with files; a session with notifications; "
+    "a session with bridge; a session with bridge, but no page's; a session with voice; "
     "a session with voice, but no page's; a session with terminal; a session with tui",
 }
 
@@ -70,7 +71,8 @@ def test_every_link_of_the_documents_has_a_target() -> None:
 def test_the_readme_names_the_security_page() -> None:
     text = (ROOT / "README.md").read_text()
     assert "(docs/explanation/security-model.md)" in text.partition("\n## Who decides\n")[2].partition("\n## ")[0]
-    sections = re.findall(r"^## (.*)$", (ROOT / "docs/explanation/security-model.md").read_text(), re.MULTILINE)
+    pages = [(ROOT / f"docs/explanation/{name}.md").read_text() for name in ("security-model", "local-access")]
+    sections = [section for page in pages for section in re.findall(r"^## (.*)$", page, re.MULTILINE)]
     assert {"Trust by client", "Consequences of disclosure", "Report a vulnerability", "Behind a proxy"} <= {*sections}
 
 

@@ -17,6 +17,7 @@ from svc_proto.relay_config import (
     LocalTrustPolicy,
     RelayConfig,
     SessionPolicy,
+    asks_for_users,
     parse_relay_config,
 )
 from svc_proto.settings import RedisAddress, S3Bucket
@@ -157,14 +158,18 @@ def test_flags() -> None:
 def test_local_trust_settings() -> None:
     proxied = {"RELAY_TRUST_PROXY_HEADERS": "1"}
     for env, route, trust in (
-        ({}, False, LocalTrustPolicy.ADDRESS),
+        ({}, False, LocalTrustPolicy.USER),
+        ({"RELAY_LOCAL_TRUST": "address"}, True, LocalTrustPolicy.ADDRESS),
+        ({"RELAY_LOCAL_TRUST": "user"}, True, LocalTrustPolicy.USER),
         ({}, True, LocalTrustPolicy.SECRET),
         (proxied, False, LocalTrustPolicy.SECRET),
         ({**proxied, "RELAY_LOCAL_TRUST": "address"}, True, LocalTrustPolicy.ADDRESS),
         ({"RELAY_LOCAL_TRUST": "secret"}, False, LocalTrustPolicy.SECRET),
     ):
         assert parse_relay_config(env).local_trust_policy(public_route=route) is trust
-    with pytest.raises(ConfigError, match="--local-trust must be address or secret, not 'all'"):
+    asking = [policy for policy in (None, *LocalTrustPolicy) if asks_for_users(policy)]
+    assert asking == [None, LocalTrustPolicy.USER]
+    with pytest.raises(ConfigError, match="--local-trust must be address, user or secret, not 'all'"):
         parse_relay_config({}, {"local_trust": "all"})
 
 

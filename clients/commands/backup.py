@@ -75,8 +75,9 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
 @click.command("restore", epilog=RESTORE, context_settings=SETTINGS)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--replace", is_flag=True, help="Replace an existing service home; the old one is kept.")
+@click.option("--outside", is_flag=True, help="Write the database outside of the home, where the backup's .env has it.")
 @json_option
-def restore(*, file: Path, replace: bool, as_json: bool) -> None:
+def restore(*, file: Path, replace: bool, outside: bool, as_json: bool) -> None:
     """Restore the service home from FILE."""
     from clients.commands.host_settings import store_named_in
     from runtimes.files.backup import BackupError
@@ -85,13 +86,19 @@ def restore(*, file: Path, replace: bool, as_json: bool) -> None:
     home = service_home_path(os.environ)
 
     def database_of(files: Path) -> Path:
-        return store_named_in(files, home)[1] or home / "svc.db"
+        found = (store_named_in(files, home)[1] or home / "svc.db").expanduser()
+        if not outside and not found.resolve().is_relative_to(home.resolve()):
+            raise CliError(
+                f"the backup's settings have the database at {found}, not in the home; --outside allows that"
+            )
+        return found
 
     try:
         done = restored(file, home, database_of=database_of, replace=replace)
     except BackupError as error:
         hint = "; --replace keeps that beside it" if str(error).endswith("already") else ""
         raise CliError(f"{error}{hint}") from None
+    _record_restore(store_named_in(home, home)[0], file)
     if as_json:
         made = {"version": done.version, "made": done.made}
         print_json({"home": str(home), "files": len(done.files), "bytes": done.size, "kept": done.kept or None, **made})
@@ -100,3 +107,19 @@ def restore(*, file: Path, replace: bool, as_json: bool) -> None:
     print(f"{home}: {len(done.files)} files, {done.size:,} bytes, of {when}, version {sanitize_line(done.version)}.")
     if done.kept:
         print(f"What was there before: {done.kept}")
+
+
+def _record_restore(store: str | Path, file: Path) -> None:
+    """Add the restore to the audit log, if the store takes it."""
+    from contextlib import suppress
+
+    from runtimes.failures import HostError
+    from runtimes.store.store_factory import open_store
+    from runtimes.store.store_service import StoreError
+    from svc_proto.schema.audit_events import OPERATOR, AuditEvent
+    from svc_proto.store_requests import AppendAuditEvent
+
+    with suppress(StoreError, HostError):
+        opened = open_store(store)
+        opened.execute(AppendAuditEvent(AuditEvent.of(time.time(), "backup restored", OPERATOR, file=file.name)))
+        opened.close()

@@ -59,7 +59,8 @@ def main(name: str, *, days: int, read_only: bool, as_json: bool, runtime: str) 
 
     def plan(engine: Engine) -> Flow[str]:
         try:
-            return (yield from pair_locally(engine, relay, f"MCP: {name}", ttl=days * DAY, looks=read_only))
+            found = pair_locally(engine, relay, f"MCP: {name}", ttl=days * DAY, looks=read_only, audience="mcp")
+            return (yield from found)
         except ServiceCallError as error:
             raise CliError(f"{refusal_of(error)} ({relay.url}); is it running? svc up, svc doctor") from None
 

@@ -28,6 +28,7 @@ Examples:
   svc pair --ttl never --grants terminal=7d,bridge=1h
   svc pair --grants terminal=none,tui=none  # a phone without a shell
   svc pair --only chat,bridge  # these channels and no others
+  svc pair --only chat,manage  # may also change settings and end other devices
   svc pair --mode public --public-url https://home.example/relay
   svc pair --prefer mesh
   svc pair --no-wait  # do not wait until the phone has paired
@@ -243,7 +244,7 @@ def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *
 def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) -> None:
     from clients.commands.host_settings import trust_for
     from clients.commands.service_runner import run_flow
-    from svc_proto.cli.operator_requests import KEY_IS_KNOWN, local_relay, revoke
+    from svc_proto.cli.operator_requests import KEY_IS_KNOWN, local_relay, revoke, revoked_changes
 
     relay = local_relay(config)
     home = _home(config)
@@ -254,6 +255,7 @@ def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) ->
         print(f"Revoked {answer.get('revoked')}: its device has to pair again.")
         if answer.get("knows_api_key") is True:
             print(KEY_IS_KNOWN)
+        print_lines(revoked_changes(answer))
 
 
 def _write_png(text: str) -> str:

@@ -74,6 +74,7 @@ def status(*, as_json: bool) -> int:
         print(f"{' and '.join(starting)} starts or stops" if starting else f"Nothing runs on {home}: svc up")
     else:
         print_lines(_lines(found, well, devices))
+        print_lines(_public_route(relay, home))
         for role, (service, _) in services.items():
             print_lines(service.lines(role, time.time()))
         print_lines([f"{'Store':<11}DOES NOT ANSWER the {role}" for role, (_, store) in services.items() if not store])
@@ -107,6 +108,16 @@ def _devices(relay: RunningServer | None, home: Path) -> list[JsonObject] | None
     if answer is None or "sessions" not in answer:
         return None
     return sorted(answer.objects("sessions"), key=lambda each: each.get("online") is not True)
+
+
+def _public_route(relay: RunningServer | None, home: Path) -> list[str]:
+    """Return a line if an invite with a public route has changed what programs of this host must show."""
+    answer = None if relay is None else probe_json(relay.inside, "/relay/security", home)
+    if answer is None or answer.get("public_route") is not True:
+        return []
+    return [
+        f"{'Local':<11}programs show the local secret, since an invite had a public route: svc relay public-route off"
+    ]
 
 
 def _services(found: dict[str, RunningServer], home: Path) -> dict[str, tuple[ServiceNodes, bool]]:

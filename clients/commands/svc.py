@@ -54,6 +54,8 @@ Shell completion (bash; zsh and fish likewise):
         "db": ("clients.commands.db:main", "Copy or upgrade the database."),
         "mcp": ("clients.commands.mcp:main", "Connect MCP clients (Claude Code, Cursor, ...) to the phone."),
         "message": ("clients.commands.message:main", "Send a message to the owner's phone."),
+        "audit": ("clients.commands.audit:main", "Show who changed access, approvals and settings."),
+        "undo": ("clients.commands.undo:main", "List and undo what a device changed at the agent."),
         "key": ("clients.commands.key:main", "Replace the key of the API server."),
         "relay": ("clients.commands.svc:relay", "Change settings of the running relay."),
     },
@@ -71,6 +73,10 @@ def main() -> None:
         "insecure-api-key": (
             "clients.commands.insecure_api_key:main",
             "Accept API keys over plain HTTP from other hosts?",
+        ),
+        "public-route": (
+            "clients.commands.public_route:main",
+            "Show or end what a public route requires of programs of this host.",
         ),
     },
     epilog="\b\nExample:\n  svc relay insecure-api-key status",

@@ -9,6 +9,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NOT_STORED, UPSTREAM
 from svc_proto.schema.json_rpc import RpcError
 from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.authority import authority_headers
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 
@@ -26,6 +27,8 @@ class GatewayApiSettings:
     key: str = field(default="", repr=False)
     profile: str = ""
     files: tuple[str, str] | None = None  # configuration file and home, where the API of this host stores its key
+    principal: str = ""  # the device whose requests the gateway makes, and what it does not hold
+    withheld: tuple[str, ...] = ()
     pin: str | None = None  # pin of its certificate; None: the system's trust decides
 
 
@@ -38,7 +41,8 @@ def new_api_client(engine: Engine, settings: GatewayApiSettings) -> ApiClient:
         return local_api_key(engine, config_path, home, known)
 
     name, find_key = "the API server", None if files is None else find
-    return ApiClient(name, settings.url, settings.key, CALL_TIMEOUT, find_token=find_key)
+    extra = authority_headers(settings.principal, settings.withheld)
+    return ApiClient(name, settings.url, settings.key, CALL_TIMEOUT, find_token=find_key, extra=extra)
 
 
 def rpc_error(error: ServiceCallError) -> RpcError:

@@ -38,7 +38,15 @@ def read_settings(env: Mapping[str, str]) -> GatewayApiSettings:
         raise CannotStartError("RELAY_WEBAPI_PIN must be sha256/ and 44 characters of Base64", code=2)
     config_path = env.get("SVC_CONFIG") or f"{home}/config.yaml"
     files = (config_path, f"{home}") if runs is not None and url == runs.inside else None
-    return GatewayApiSettings(url=url, key=env.get("API_SERVER_KEY") or "", profile=profile, files=files, pin=pin)
+    return GatewayApiSettings(
+        url=url,
+        key=env.get("API_SERVER_KEY") or "",
+        profile=profile,
+        files=files,
+        principal=env.get("SVC_AGENT_PRINCIPAL") or "",
+        withheld=tuple(filter(None, (env.get("SVC_AGENT_WITHHELD") or "").split(","))),
+        pin=pin,
+    )
 
 
 def gateway_program(settings: GatewayApiSettings) -> Program:

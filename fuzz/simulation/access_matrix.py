@@ -41,12 +41,20 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
     ),
     "this host, or a session": (
         "in   401  401  401  401  401  in   in   401",
-        """GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /notifications/recent,
-        GET /openapi.json, GET /docs, GET /phone/threads""",
+        """GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /openapi.json,
+        GET /docs, GET /phone/threads""",
+    ),
+    "this host, or a session with notifications": (
+        "in   401  401  401  401  401  403  in   401",
+        "GET /notifications/recent",
     ),
     "a session": (
         "401  401  401  401  401  401  in   in   401",
-        "POST /media/upload, GET /media/by-path, GET /media/{token}, POST /clipboard/inbox",
+        "GET /media/{token}",
+    ),
+    "a session with files": (
+        "401  401  401  401  401  401  403  in   401",
+        "POST /media/upload, GET /media/by-path, POST /clipboard/inbox",
     ),
     "a session with bridge": (
         "401  401  401  401  401  401  403  in   401",
@@ -80,8 +88,12 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
 CHANNEL_ACCESS: dict[str, tuple[str, str]] = {
     "whoever has signed in": (
         "auth auth 403  403  auth auth in   in   auth",
-        """system ping, chat chat.send, notifications notification.posted, proactive proactive.subscribe,
-        proactive proactive.unsubscribe, proactive proactive.cancel, proactive proactive.reply""",
+        """system ping, chat chat.send, proactive proactive.subscribe, proactive proactive.unsubscribe,
+        proactive proactive.cancel, proactive proactive.reply""",
+    ),
+    "a session with notifications": (
+        "auth auth 403  403  auth auth grant in  auth",
+        "notifications notification.posted",
     ),
     "a session with bridge": (
         "auth auth 403  403  auth auth grant in  auth",

@@ -23,6 +23,7 @@ from runtimes.loops.waker import HostHandle
 from runtimes.net.connector import ConnectService, Resolver, resolve_host
 from runtimes.net.file_body import FileBody
 from runtimes.net.listener import Acceptor, Listener
+from runtimes.net.peer_user import PeerUserLookup
 from runtimes.net.stdio_channel import StdioListener
 from runtimes.net.tcp_channel import TcpChannel
 from runtimes.processes.child_channel import ChildService
@@ -77,6 +78,7 @@ class Program:
     core: Core
     listeners: Sequence[Listener] = ()
     reserved: Sequence[Listener] = ()  # bound here and used by child processes, which accept on them
+    asks_for_users: bool = False  # facts about peers on this host name their user
     stdio: bool = False  # standard input and output are accepted as a channel from `stdio`
     services: Services = field(factory=Services)
     on_ready: Callable[[], None] | None = None
@@ -234,7 +236,8 @@ class _HostedProgram:
         host.children(pump)
         ConnectService(pump, resolvers, tls=services.client_tls, resolver=services.resolver)
         pump.serve({SendFile: self._send_file, Notify: program.on_notify})
-        acceptors = [Acceptor(pump, listener) for listener in program.listeners]
+        self._users = PeerUserLookup() if program.asks_for_users else None
+        acceptors = [Acceptor(pump, listener, self._users) for listener in program.listeners]
         TlsReloadService(pump, readers, acceptors)
         self._acceptors: list[Acceptor | StdioListener] = [*acceptors]
         if program.stdio:
@@ -266,6 +269,8 @@ class _HostedProgram:
             acceptor.abandon()
         self.pump.abandon_all()
         self._files.close_all()
+        if self._users is not None:
+            self._users.close()
 
     def _send_file(self, command: SendFile) -> None:
         pump = self.pump

@@ -14,6 +14,7 @@ from typing import Any
 from runtimes.failures import short_reason
 from runtimes.host.pump import Pump
 from runtimes.loops.loop import Source
+from runtimes.net.peer_user import PeerUserLookup
 from runtimes.net.tcp_channel import TcpChannel
 from runtimes.tls.contexts import HANDSHAKE_TIMEOUT, MAX_HANDSHAKES
 from runtimes.tls.tls_channel import TlsChannel
@@ -143,11 +144,13 @@ class Acceptor(Source):
     """Source that accepts connections of one listener and reports them to a core."""
 
     sock: socket.socket
-    __slots__ = ("_closed", "_local", "_openings", "_pump", "_rest", "_warn_at", "tls")
+    __slots__ = ("_closed", "_local", "_openings", "_pump", "_rest", "_users", "_warn_at", "tls")
 
-    def __init__(self, pump: Pump, listener: Listener) -> None:
+    def __init__(self, pump: Pump, listener: Listener, users: PeerUserLookup | None = None) -> None:
+        """With `users`, the facts about peers on this host name their user."""
         super().__init__(listener.sock)
         self._pump = pump
+        self._users = users
         self.tls = listener.tls  # for connections accepted from now on
         self._closed = False
         # Of all connections; None if the listener takes those of every address.
@@ -205,17 +208,18 @@ class Acceptor(Source):
             sock.close()
             return
         addresses = plain_address(peer), local
+        own_user = None if self._users is None else self._users.is_own_user(*addresses)
         if self.tls is not None:
             if len(self._openings) >= MAX_HANDSHAKES:
                 self._openings[0].time_out()
-            opening = _Handshake(self, self._pump, sock, self.tls, addresses)
+            opening = _Handshake(self, self._pump, sock, self.tls, addresses, own_user)
             self._openings.append(opening)
             opening.channel.open()
             return
         pump = self._pump
         channel = TcpChannel(pump, sock, pump.next_accepted())
         pump.channels[channel.ch] = channel
-        pump.feed(Accepted(channel.ch, *addresses))
+        pump.feed(Accepted(channel.ch, *addresses, own_user=own_user))
         channel.start()
 
     def on_handshake_done(self, opening: _Handshake) -> None:
@@ -244,10 +248,12 @@ class _Handshake:
         sock: socket.socket,
         tls: ssl.SSLContext,
         addresses: tuple[Address, Address],
+        own_user: bool | None,
     ) -> None:
         self._acceptor = acceptor
         self._pump = pump
         self._addresses = addresses
+        self._own_user = own_user
         self.channel = TlsChannel(pump, sock, ChannelId(0), tls, opening=self)
         self.timer = pump.own_timers.timer(self.time_out)
         self.timer.set(pump.owner.clock().mono + HANDSHAKE_TIMEOUT)
@@ -263,7 +269,7 @@ class _Handshake:
         pump = self._pump
         channel.ch = pump.next_accepted()
         pump.channels[channel.ch] = channel
-        pump.feed(Accepted(channel.ch, *self._addresses, tls=True, alpn=alpn))
+        pump.feed(Accepted(channel.ch, *self._addresses, tls=True, alpn=alpn, own_user=self._own_user))
         channel.start()
 
     def failed(self, channel: TlsChannel, failure: Failure) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import weakref
 import zlib
+from collections import deque
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,15 @@ from runtimes.failures import HostError
 from runtimes.store.store_service import StoreError, outcome_of
 from svc_proto.basics.strict_json import loads_trusted
 from svc_proto.facts import FailureKind
-from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
+from svc_proto.schema.audit_events import MAX_EVENTS, AuditEvent
+from svc_proto.store_requests import (
+    AppendAuditEvent,
+    CheckStore,
+    DeleteSession,
+    ListAuditEvents,
+    LoadSessions,
+    SaveSession,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +45,7 @@ class MemoryStore:
         self._turn = Lock()
         self._records: dict[str, bytes] = {}  # compressed JSON by token hash
         self._alike = b""  # the first record: compression dictionary for the others
+        self._events: deque[AuditEvent] = deque(maxlen=MAX_EVENTS)
         self._sql: Store | None = None  # an SQLite database in memory, for all other requests
 
     def execute(self, request: StoreRequest[Any]) -> object:
@@ -55,6 +66,11 @@ class MemoryStore:
                     return None
                 case CheckStore():
                     return None
+                case AppendAuditEvent():
+                    self._events.append(request.event)
+                    return None
+                case ListAuditEvents():
+                    return tuple(islice(reversed(self._events), request.limit))
                 case _:
                     return self._database().execute(request)
 

@@ -73,6 +73,11 @@ _CHAT_RESPONSES = (  # no foreign key: a response outlives its session
     kind {words} NOT NULL, name {words} NOT NULL, session_id {words} NOT NULL, text {words} NOT NULL,
     used_at {double} NOT NULL, PRIMARY KEY (kind, name))""",
 )
+_AUDIT_EVENTS = (
+    """CREATE TABLE audit_events (
+    seq {number} NOT NULL, at {double} NOT NULL, event {words} NOT NULL, principal {words} NOT NULL,
+    address {words} NOT NULL, about TEXT NOT NULL, PRIMARY KEY (seq))""",
+)
 _FTS5 = (
     "CREATE VIEW chat_words AS SELECT seq, coalesce(words, text) AS words FROM chat_messages",
     # `remove_diacritics 0`: accents are removed before storing.
@@ -153,6 +158,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _create_chat_search,
     partial(_create, _CHAT_FENCES),
     partial(_create, _CHAT_RESPONSES),
+    partial(_create, _AUDIT_EVENTS),
 )
 
 

@@ -8,16 +8,29 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runtimes.failures import HostError
-from runtimes.store.sql_executor import SqlExecutor
+from runtimes.store.sql_executor import SqlExecutor, replace_unstorable
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
+from svc_proto.schema.audit_events import MAX_AGE, MAX_EVENTS, AuditEvent
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import (
+    AppendAuditEvent,
+    CheckStore,
+    DeleteSession,
+    ListAuditEvents,
+    LoadSessions,
+    SaveSession,
+)
 
 __all__ = ["SESSION_READS", "SESSION_HANDLERS"]
 
 _SESSIONS = "SELECT token_hash, record FROM paired_sessions"
 _CHANGE = "UPDATE paired_sessions SET record = :record, updated_at = :updated_at WHERE token_hash = :wanted"
+_EVENTS = "SELECT at, event, principal, address, about FROM audit_events ORDER BY seq DESC LIMIT :limit"
+_ADD_EVENT = """INSERT INTO audit_events (at, event, principal, address, about)
+    VALUES (:at, :event, :principal, :address, :about)"""
+_DROP_EVENTS = """DELETE FROM audit_events WHERE at < :since
+    OR seq <= (SELECT max(seq) FROM audit_events) - :kept"""
 _ADD = "INSERT INTO paired_sessions (token_hash, record, updated_at) VALUES (:wanted, :record, :updated_at)"
 
 
@@ -52,10 +65,39 @@ def _ping(hand: SqlExecutor, request: CheckStore) -> None:
     hand.query("SELECT 1")
 
 
+def _append(hand: SqlExecutor, request: AppendAuditEvent) -> None:
+    event = request.event
+    hand.execute(
+        _ADD_EVENT,
+        at=event.at,
+        event=replace_unstorable(event.event),
+        principal=replace_unstorable(event.principal),
+        address=replace_unstorable(event.address),
+        about=json.dumps(dict(event.about)),
+    )
+    hand.execute(_DROP_EVENTS, kept=MAX_EVENTS, since=event.at - MAX_AGE)
+
+
+def _list(hand: SqlExecutor, request: ListAuditEvents) -> tuple[AuditEvent, ...]:
+    rows = hand.query(_EVENTS, limit=request.limit)
+    return tuple(
+        AuditEvent(
+            at=at,
+            event=event,
+            principal=principal,
+            address=address,
+            about={name: str(value) for name, value in JsonObject.parse_or_empty(about).items()},
+        )
+        for at, event, principal, address, about in rows
+    )
+
+
 SESSION_HANDLERS: Mapping[type[StoreRequest[Any]], Callable[[SqlExecutor, Any], object]] = {
     LoadSessions: _load,
     SaveSession: _save,
     DeleteSession: _delete,
     CheckStore: _ping,
+    AppendAuditEvent: _append,
+    ListAuditEvents: _list,
 }
-SESSION_READS: frozenset[type[StoreRequest[Any]]] = frozenset({LoadSessions, CheckStore})
+SESSION_READS: frozenset[type[StoreRequest[Any]]] = frozenset({LoadSessions, CheckStore, ListAuditEvents})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, MetaData, String, Table, Text, func, insert, select
+from sqlalchemy import BigInteger, Column, Connection, Double, MetaData, String, Table, Text, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from runtimes.store.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_RESPONSES, CHAT_SESSIONS
@@ -24,8 +24,18 @@ PAIRED_SESSIONS = Table(
     Column("record", Text),
     Column("updated_at", String),
 )
+AUDIT_EVENTS = Table(
+    "audit_events",
+    MetaData(),
+    Column("seq", BigInteger, primary_key=True),
+    Column("at", Double),
+    Column("event", Text),
+    Column("principal", Text),
+    Column("address", Text),
+    Column("about", Text),
+)
 # A row comes after the rows that it refers to.
-TABLES = (PAIRED_SESSIONS, CHAT_SESSIONS, CHAT_MESSAGES, CHAT_FENCES, CHAT_RESPONSES)
+TABLES = (PAIRED_SESSIONS, CHAT_SESSIONS, CHAT_MESSAGES, CHAT_FENCES, CHAT_RESPONSES, AUDIT_EVENTS)
 BATCH_SIZE = 500  # rows
 
 
@@ -52,6 +62,7 @@ def copy_store(
                     raise StoreError(f"the store to copy to is not empty: there are rows in {table.name}")
             counts = {table.name: _copy(table, reader, writer, told) for table in TABLES}
             advance_sequence(writer, CHAT_MESSAGES.c.seq)
+            advance_sequence(writer, AUDIT_EVENTS.c.seq)
             return counts
     except SQLAlchemyError as error:
         raise StoreError(f"the store cannot be copied: {first_error_line(error)}") from error

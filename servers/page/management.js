@@ -97,7 +97,7 @@ function cardsOf(parent) {
     ofPhone(...phoneSaid(phones));
     ofModel(...modelSaid(chat));
     const well = info.health === "ok";
-    ofRelay(well ? "Healthy" : `Health: ${text(info.health)}`, `Version ${text(info.version)}, up ${uptime(info.uptime_seconds)}`, well ? "good" : "bad");
+    ofRelay(well ? "Healthy" : `Health: ${text(info.health)}`, `Version ${text(info.version)}, up ${uptime(info.uptime_seconds)}${info.public_route === true ? ", public route: local programs show the local secret" : ""}`, well ? "good" : "bad");
     const online = sessions.filter((each) => each.online === true).length;
     const waiting = info.pending_commands > 0 ? `, ${info.pending_commands} commands wait` : "";
     ofDevices(text(info.paired_device_count ?? info.session_count), `${online} online${waiting}`, online ? "good" : "");
@@ -172,6 +172,9 @@ async function part(button, name, prefix, view) {
   try {
     const answer = await relay("DELETE", `/sessions/${encodeURIComponent(prefix)}`);
     announce(`${name} is revoked`);
+    if (answer?.agent_changes > 0) {
+      ask(`${plain(name)} is revoked`, `What it changed at the agent stays: ${answer.agent_changes} approvals, settings and notes. List and undo them on the host with: svc undo ${plain(prefix)}`);
+    }
     if (answer?.knows_api_key === true) {
       ask(`${plain(name)} is revoked`, `Its QR held the API's main key as well, with which it can go on to chat and to have the agent act. Make a new key on the host with: svc key rotate`);
     }

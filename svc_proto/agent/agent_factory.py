@@ -63,6 +63,7 @@ class AgentParts:
     toolbox: Toolbox
     memory: AgentMemory
     skills: SkillLibrary
+    approvals: ApprovalMemory
     _engine: Engine
     servers: McpServers | None = field(default=None, init=False)
 
@@ -87,12 +88,13 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     skills = SkillLibrary(engine, config.home)
     link = RelayPhoneControl(engine, config.relay_url, config.relay_token)
     toolsets = (phone_tools(link, config.brand), memory_tools(memory), skill_tools(skills), demo_tools(engine))
-    toolbox = Toolbox(engine, toolsets, ApprovalMemory(engine), config.tools)
+    approvals = ApprovalMemory(engine)
+    toolbox = Toolbox(engine, toolsets, approvals, config.tools)
     sentences = None if config.sentences is None else SentenceActions(link, config.sentences)
     builtin = BuiltinAgent(engine, toolbox, memory, sentences, pace=config.pace)
     model = ModelAgent(engine, toolbox, memory, skills, config.limits)
     pairing = PairCommand(engine, config.relay_url, config.brand)
-    parts = AgentParts(toolbox, memory, skills, engine)
+    parts = AgentParts(toolbox, memory, skills, approvals, engine)
     parts.agent = _AgentSelector(model, builtin, pairing, parts)
     return parts
 

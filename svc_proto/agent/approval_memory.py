@@ -124,6 +124,22 @@ class ApprovalMemory:
             yield from self._write(asked.pattern)
         return choice in ALLOWED
 
+    def forget(self, session_id: str, pattern: str) -> Flow[str]:
+        """Remove an approval of a chat, and the same for good; return the reason if that failed, else an empty text."""
+        self._sessions.get(session_id, {}).pop(pattern, None)
+        yield from self._writing.acquire()
+        try:
+            known = yield from self._always()
+            if isinstance(known, Failure):
+                return "the approvals cannot be read"
+            if pattern not in known:
+                return ""
+            text = strict_json.dumps({"always": [each for each in known if each != pattern]}) + "\n"
+            written = yield from run_operation(self._engine, WriteConfig(self._engine.new_op(), FILE, text))
+            return "the approvals cannot be written" if isinstance(written, Failure) else ""
+        finally:
+            self._writing.release()
+
     def _remember(self, session_id: str, pattern: str) -> None:
         patterns = self._sessions.pop(session_id, {})
         self._sessions[session_id] = patterns

@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias
 from attrs import field, frozen
 
 from svc_proto.engine.flow import Flow
+from svc_proto.service_clients.authority import OWNER, Authority
 
 __all__ = [
     "Agent",
@@ -71,6 +72,7 @@ class Turn:
     # Header fields for local routes of the relay if this host's operator sent the message; else None.
     operator: tuple[tuple[bytes, bytes], ...] | None = field(default=None, repr=False)
     tools: tuple[Mapping[str, object], ...] | None = None  # tools that the client runs; None: the agent's own
+    authority: Authority = OWNER  # of the principal that started the turn
 
 
 # --- events -------------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from svc_proto.agent.system_prompt import (
     MCP,
     NO_PHONE,
     PHONE,
+    PHONE_WITHHELD,
     TOOLS,
     build_system_prompt,
     date_part,
@@ -45,6 +46,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.authority import BRIDGE
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -83,11 +85,12 @@ class ModelAgent:
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))
         endpoint = cast("ModelEndpoint", turn.model)
-        tools = yield from self._toolbox.visible_tools()
+        tools = yield from self._toolbox.visible_tools(turn.authority)
         choice = self._toolbox.choice
         few = choice.prefers_few(endpoint.context)
         selection = ToolSelection(tools, few=few, hidden=(yield from self._toolbox.hidden_arguments()))
-        phone_note = NO_PHONE if choice.includes("phone") else ""
+        absent = NO_PHONE if turn.authority.holds(BRIDGE) else PHONE_WITHHELD
+        phone_note = absent if choice.includes("phone") else ""
         mcp_note = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
         system = yield from self._system(turn, PHONE if "phone" in tools else phone_note, mcp_note)
         request, rows = _request(turn, system, selection.rows)

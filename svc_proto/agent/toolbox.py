@@ -48,6 +48,7 @@ from svc_proto.phone.safety.effects import Effect
 from svc_proto.phone.safety.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject, content_text
 from svc_proto.schema.redact import summary
+from svc_proto.service_clients.authority import OWNER, Authority
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -56,6 +57,8 @@ __all__ = [
     "DENIED",
     "MAX_OUTPUT",
     "NO_APPROVER",
+    "ONE_CALL",
+    "WITHHELD",
     "DynamicToolSource",
     "Toolbox",
     "RequestedToolCall",
@@ -66,10 +69,15 @@ __all__ = [
 ALL = ToolPolicy()
 _MEDIA = re.compile(r"^MEDIA:", re.MULTILINE)
 MAX_REPORT = 300  # characters of an act's result that only reports what was done
+ONE_CALL = ("once", "deny")  # choices of a principal that may not give approvals beyond one call
 MAX_PREVIEW = 120  # characters of a call or a result for people
 NO_APPROVER = (
     "This call needs the user's approval, which cannot be requested here, so it was not made.",
     "Tell the user to ask for it where approvals are shown (dashboard, chat, voice); do not try the same otherwise.",
+)
+WITHHELD = (
+    "The device of this chat may not do this: its pairing withholds the grant {power}.",
+    "Tell the user; do not try to do the same by other means.",
 )
 DENIED = ("The user did not allow this call.", "Respect that: do not try to do the same by other means.")
 
@@ -110,6 +118,7 @@ class Toolbox:
         self._toolsets = (*toolsets, more_tools(self._all_tools))
         self.choice = choice
         self._approvals = approvals
+        self._needs = {tool.name: toolset.needs for toolset in self._toolsets for tool in toolset.tools}
         self.tools: dict[str, Tool] = {tool.name: tool for toolset in self._toolsets for tool in toolset.tools}
 
     def toolsets(self) -> list[dict[str, object]]:
@@ -129,11 +138,12 @@ class Toolbox:
             if toolset.offered
         ]
 
-    def visible_tools(self) -> Flow[dict[str, tuple[Tool, ...]]]:
-        """Return the tools to offer to a model, by toolset. Unavailable ones are omitted to save context."""
+    def visible_tools(self, authority: Authority = OWNER) -> Flow[dict[str, tuple[Tool, ...]]]:
+        """Return the tools to offer to a model, by toolset. Unavailable and withheld ones are omitted."""
         found: dict[str, tuple[Tool, ...]] = {}
         for toolset in self._toolsets:
             is_selected = toolset.offered and self.choice.includes(toolset.name)
+            is_selected = is_selected and (not toolset.needs or authority.holds(toolset.needs))
             if is_selected and (toolset.available is None or (yield from toolset.available())):
                 found[toolset.name] = toolset.tools
         if self.dynamic_tools is not None and self.choice.includes("mcp"):
@@ -224,6 +234,7 @@ class Toolbox:
             if attempt.state.loop.reason is not None:
                 raise ToolError(attempt.state.loop.reason)
             able, given = _checked(requested, tool)
+            self._check_authority(attempt.turn, able)
             question, given = yield from self._question(attempt, able, given)
             if question is not None:
                 effect = attempt.effect or _effect_of_tool(able)
@@ -263,6 +274,11 @@ class Toolbox:
         )
         notice = attempt.state.loop.record(call, text, is_act=tool is not None and tool.sequential)
         return ToolResult(text if notice is None else f"{text}\n\n[notice: {notice}]", pictures)
+
+    def _check_authority(self, turn: Turn, tool: Tool) -> None:
+        power = self._needs.get(tool.name, "")
+        if power and not turn.authority.holds(power):
+            raise ToolError(WITHHELD[0].format(power=power), WITHHELD[1])
 
     def _question(
         self, attempt: _Attempt, tool: Tool, given: Arguments

@@ -19,7 +19,7 @@ from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request
-from svc_proto.engine.request_origin import is_local, is_loopback_address, is_trusted_host_name
+from svc_proto.engine.request_origin import is_local, is_loopback_address, is_of_other_user, is_trusted_host_name
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.wire.events import Headers
 
@@ -71,6 +71,7 @@ class ApiAccess(Enum):
     MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`
     LOCAL_OR_KEY = "here or key"  # programs of this host, else as KEY
     KEY = "key"  # the main key or a pairing's own, if the server has a key; else every client
+    MANAGE = "manage"  # as KEY, but a pairing's own key only if its session has the right `manage`, else 403
     MAIN_KEY = "main key"  # the main key only; the request outlives a change of the key
 
 
@@ -89,13 +90,14 @@ def authorize(
             raise LocalProtocolError("a monitor has a gate of its own")
         case ApiAccess.LOCAL_OR_KEY if is_local(request):
             return None
-        case ApiAccess.KEY | ApiAccess.LOCAL_OR_KEY if key:
+        case ApiAccess.KEY | ApiAccess.MANAGE | ApiAccess.LOCAL_OR_KEY if key:
             return _check_bearer(request.headers, key, device)
         case ApiAccess.MAIN_KEY if key:
             return _check_bearer(request.headers, key, lambda other: None)
-        case ApiAccess.KEY | ApiAccess.LOCAL_OR_KEY | ApiAccess.MAIN_KEY:
+        case ApiAccess.KEY | ApiAccess.MANAGE | ApiAccess.LOCAL_OR_KEY | ApiAccess.MAIN_KEY:
             _check_keyless(request, names)
-            return None if is_loopback_address(request.peer.host) else ANONYMOUS
+            own = is_loopback_address(request.peer.host) and not is_of_other_user(request)
+            return None if own else ANONYMOUS
         case _:
             assert_never(access)
 

@@ -12,6 +12,7 @@ from svc_proto.agent.tool_selection import TOOLSETS, ToolPolicy
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
+from svc_proto.relay_config import LocalTrustPolicy, parse_local_trust
 from svc_proto.settings import ConfigError, RedisAddress, SettingsSource, http_address
 
 __all__ = ["ANY_ORIGIN", "ApiConfig", "parse_api_config", "parse_api_key"]
@@ -46,6 +47,7 @@ class ApiConfig:
     log_level: Level = Level.INFO
     log_json: bool = False
     brand: Brand = SVC
+    local_trust: LocalTrustPolicy | None = None  # of programs of this host, as the relay's
     metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only local requests are allowed
     max_concurrent_runs: int = 10  # 0: no limit
     approval_timeout: float = 60.0
@@ -96,6 +98,7 @@ def parse_api_config(
         log_level=source.level("API_SERVER_LOG_LEVEL", "log_level"),
         log_json=source.json_log(),
         brand=source.brand("SVC_BRAND", "brand"),
+        local_trust=parse_local_trust(source),
         metrics_token=source.metrics_token(),
         max_concurrent_runs=source.integer("API_SERVER_MAX_CONCURRENT_RUNS", 10, low=0, high=MAX_RUNS),
         approval_timeout=float(source.integer("SVC_APPROVAL_TIMEOUT_SECONDS", 60, low=1, high=3_600)),

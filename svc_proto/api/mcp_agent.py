@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.agent.interface import TextDelta, ToolCallStarted
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
@@ -27,6 +27,7 @@ from svc_proto.mcp.server_features import Content, ProgressCallback, ResourceTem
 from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.mcp.subscriptions import Resource
 from svc_proto.schema.json_object import content_text
+from svc_proto.service_clients.authority import OWNER, Authority
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
@@ -51,13 +52,14 @@ _CHAT = re.compile(re.escape(URI) + r"/([^/?#]{1,200})")
 
 def agent_server(api: Api) -> McpHttpServer:
     """Create the MCP server at `/mcp`."""
-    offer = agent_features(api)
-    return McpHttpServer(api.engine, lambda principal: offer)
+    return McpHttpServer(
+        api.engine, lambda principal: agent_features(api, api.authority_of(cast("str | None", principal)))
+    )
 
 
-def agent_features(api: Api) -> ServerFeatures:
-    """Return the tools and resources of the agent."""
-    agent = _AgentTools(api)
+def agent_features(api: Api, authority: Authority = OWNER) -> ServerFeatures:
+    """Return the tools and resources of the agent for a principal of this authority."""
+    agent = _AgentTools(api, authority)
     tool = Tool(
         name="ask",
         description="Ask the agent, or have it do something. It answers when it is done, which may take minutes.",
@@ -89,8 +91,9 @@ def agent_features(api: Api) -> ServerFeatures:
 
 
 class _AgentTools:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, authority: Authority) -> None:
         self._api = api
+        self._authority = authority
 
     # --- tool ---
 
@@ -140,6 +143,7 @@ class _AgentTools:
             title=chat.title,
             create=None if session else new,
             stops_alone=True,
+            authority=self._authority,
         )
 
     # --- chats ---

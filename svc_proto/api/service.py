@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from attrs import evolve
 
@@ -22,6 +22,7 @@ from svc_proto.api.access import (
 )
 from svc_proto.api.agent_settings import AgentSettings, AgentSettingsReader
 from svc_proto.api.api_key_files import read_key
+from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.chat.store_requests import ListMessages
 from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.config import ApiConfig
@@ -37,6 +38,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Query, Ready, StoreRequest
 from svc_proto.engine.admission import AdmissionControl
+from svc_proto.engine.audit_log import AuditLog
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import AnonymousType, Request, Response
@@ -48,7 +50,8 @@ from svc_proto.machines.log_throttle import LogThrottle
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.monitoring.monitoring_routes import MonitoringRoutes
 from svc_proto.openapi.routes import OpenApiRoutes
-from svc_proto.wire.events import Headers, RequestHead
+from svc_proto.service_clients.authority import MANAGE, Authority, named_principal, withheld_powers
+from svc_proto.wire.events import NO_HEADERS, Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -129,6 +132,8 @@ class Api:
         )
         self.agent = self._agent or self.parts.agent
         self.config_file = ModelConfigFile(engine, config)
+        self.ledger = ChangeLedger(self)
+        self._audit = AuditLog(engine)
         self.model_list = ModelList(engine)
         self._settings = AgentSettingsReader(engine)
         self._servers: Mapping[str, object] | None = None
@@ -181,13 +186,15 @@ class Api:
             if refused.status == 401:
                 self._log_refusal(request, blocked=guess is not None)
             raise guess or refused from None
-        if access in (ApiAccess.KEY, ApiAccess.MAIN_KEY):
+        if access is ApiAccess.MANAGE and not self.authority_of(caller, request.headers).holds(MANAGE):
+            raise Refused(403, "grant_required", "this needs the right manage, which the pairing of this key withholds")
+        if access in (ApiAccess.KEY, ApiAccess.MANAGE, ApiAccess.MAIN_KEY):
             self._guesses.record_success(request, now)
         if isinstance(caller, str):
             request.credential_id = caller
             if self._key_check_timer.when is None:
                 self._key_check_timer.set(now.mono + KEY_CHECK_INTERVAL)
-        elif access is ApiAccess.KEY and self.config.key:
+        elif access in (ApiAccess.KEY, ApiAccess.MANAGE) and self.config.key:
             request.credential_id = MAIN_KEY_PRINCIPAL
         return caller
 
@@ -215,6 +222,25 @@ class Api:
 
     # --- for routes ---
 
+    def authority(self, request: Request) -> Authority:
+        """Return the authority of the client that sent a request."""
+        return self.authority_of(cast("str | None", request.principal), request.headers)
+
+    def record_audit(self, event: str, request: Request, /, **about: object) -> None:
+        """Record an audit event of the client that sent a request."""
+        self._audit.record(event, self.authority(request).name, request.peer.host, **about)
+
+    def authority_of(self, caller: AnonymousType | str | None, headers: Headers = NO_HEADERS) -> Authority:
+        """Return the authority of the principal `caller`, without what these header fields renounce."""
+        renounced = withheld_powers(headers)
+        if not isinstance(caller, str):  # the main key, a program of this host, or a server without a key
+            return Authority(named_principal(headers), lambda power: power not in renounced)
+
+        def holds(power: str) -> bool:
+            return power not in renounced and self._keys.holds(caller, power, self.engine.now)
+
+        return Authority(self._keys.name(caller), holds)
+
     def run_store_request(self, request: StoreRequest[T]) -> Flow[T]:
         """Run a store request. Raises `Refused` 503 if it fails or times out."""
         answer = yield from run_operation(self.engine, Query(self.engine.new_op(), request), within=STORE_TIMEOUT)
@@ -231,6 +257,12 @@ class Api:
             self._servers = settings.servers
             self.parts.use_servers(settings.servers)
         return settings
+
+    def setting_values(self) -> Flow[dict[str, str]]:
+        """Return the settings that `PATCH /api/config` changes; a missing one is empty."""
+        settings = yield from self.settings()
+        found = {"model": settings.model, "provider": settings.provider, "base_url": settings.base_url}
+        return {name: value or "" for name, value in found.items()}
 
     def reload_key(self) -> Flow[bool]:
         """Load the key from the files; report whether it has changed. Requests and sessions of the old key end.

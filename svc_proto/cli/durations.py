@@ -8,7 +8,7 @@ from svc_proto.basics.duration_text import short_duration
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.cli.error_text import sanitize_line
 from svc_proto.cli.errors import USAGE_ERROR, CliError
-from svc_proto.machines.grants import CHANNELS
+from svc_proto.machines.grants import CHANNELS, RIGHTS
 
 __all__ = ["NEVER", "parse_preset", "parse_duration", "short_expiry", "duration_label"]
 
@@ -42,6 +42,7 @@ def parse_preset(grants: str | None, only: str | None) -> dict[str, float | None
     """
     wanted = CHANNELS if only is None else _channels(only, "--only")
     preset: dict[str, float | None] = {channel: None for channel in CHANNELS if channel not in wanted}
+    preset |= {right: 0.0 for right in RIGHTS if right in wanted}
     named: set[str] = set()
     for item in (grants or "").split(","):
         if not item.strip():
@@ -54,7 +55,11 @@ def parse_preset(grants: str | None, only: str | None) -> dict[str, float | None
             raise CliError(f"--grants names {channel} twice", code=USAGE_ERROR)
         named.add(channel)
         given = None if span.lower() == "none" else parse_duration(span, f"--grants {channel}")
-        if given is not None and channel not in wanted:
+        if channel in RIGHTS and given:
+            raise CliError(
+                f"--grants {channel} lasts as the session: {channel}=never or {channel}=none", code=USAGE_ERROR
+            )
+        if given is not None and channel not in (*wanted, *RIGHTS):
             raise CliError(f"--grants gives {channel}, which --only leaves out", code=USAGE_ERROR)
         preset[channel] = given
     return preset or None
@@ -82,9 +87,10 @@ def short_expiry(expires_at: float | None, now: float) -> str:
 
 
 def _channel(word: str, field: str) -> str:
-    if word not in CHANNELS:
+    if word not in (*CHANNELS, *RIGHTS):
         raise CliError(
-            f"{field}: {sanitize_line(word, 40)!r} is no channel; there are {', '.join(CHANNELS)}", code=USAGE_ERROR
+            f"{field}: {sanitize_line(word, 40)!r} is no channel; there are {', '.join((*CHANNELS, *RIGHTS))}",
+            code=USAGE_ERROR,
         )
     return word
 

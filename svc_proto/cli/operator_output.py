@@ -6,7 +6,7 @@ from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.cli.durations import NEVER, duration_label
 from svc_proto.cli.key_rotation import KeyRotationResult
 from svc_proto.cli.operator_pairing import NewInvite
-from svc_proto.machines.grants import CHANNELS, build_grants
+from svc_proto.machines.grants import CHANNELS, build_grants, build_rights
 from svc_proto.machines.paired_session_registry import session_expiry
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from svc_proto.schema.json_object import JsonObject
@@ -20,6 +20,7 @@ __all__ = [
     "mask",
     "meta_lines",
     "rotated_lines",
+    "public_route_lines",
     "security_lines",
 ]
 
@@ -93,6 +94,7 @@ def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
         f"  Session   {session}{asks if meta.ttl_seconds is None else ''}",
         *(f"  {'' if place else 'Grants':9} {row}" for place, row in enumerate(rows or ["none"])),
         *([f"  Withheld  {', '.join(withheld)}"] if withheld else []),
+        f"  Rights    {', '.join(build_rights(meta.grants)) or 'none'}",
     ]
 
 
@@ -149,6 +151,17 @@ def _running_programs(rotated: KeyRotationResult) -> list[str]:
         f"The API that runs keeps the old key: {rotated.kept}.",
         "Start the servers anew now (python -m servers, or servers.api, servers.relay and servers.dashboard).",
     ]
+
+
+def public_route_lines(state: JsonObject) -> list[str]:
+    """Return what programs of the relay's host must show, and how to end what a public route has switched on."""
+    shown = {
+        "user": "Programs of this host: those of the relay's user and of root",
+        "secret": "Programs of this host: those that send the local secret, as svc, the agent and the dashboard do",
+    }.get(state.text("local_trust"), "Programs of this host: all")
+    if state.get("public_route") is not True:
+        return [shown]
+    return [shown, "An invite had a public route. If there is no proxy any more: svc relay public-route off"]
 
 
 def security_lines(state: object) -> list[str]:

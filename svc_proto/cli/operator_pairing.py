@@ -29,8 +29,8 @@ KEY_ELSEWHERE = (
     "set API_SERVER_KEY for this command, as it was set for the server"
 )
 LOCAL_SECRET_NEEDED = (
-    "the relay now has a public route, so programs on this host must send its local secret: "
-    "the dashboard works only with a password (SVC_DASHBOARD_PASSWORD)"
+    "the relay now has a public route, so programs on this host must send its local secret, as svc, the agent and the "
+    "dashboard do; svc relay public-route off ends that"
 )
 NOTHING_PRESET = PairingMeta()
 
@@ -151,4 +151,4 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
 def _requires_secret_from_now(config: RelayConfig) -> bool:
     """Report whether a first public route changes what the relay requires of programs on this host."""
     policies = [config.local_trust_policy(public_route=public) for public in (False, True)]
-    return policies == [LocalTrustPolicy.ADDRESS, LocalTrustPolicy.SECRET]
+    return policies == [LocalTrustPolicy.USER, LocalTrustPolicy.SECRET]

@@ -27,9 +27,11 @@ __all__ = [
     "answer_consent",
     "find_consent",
     "local_relay",
+    "public_route_setting",
     "register",
     "build_registration",
     "revoke",
+    "revoked_changes",
     "security_setting",
     "token_prefix",
 ]
@@ -90,6 +92,13 @@ def revoke(engine: Engine, relay: RelayClient, text: str) -> Flow[JsonObject]:
     return (yield from with_explanation(relay.revoke(engine, prefix), sentences))
 
 
+def revoked_changes(answer: JsonObject) -> list[str]:
+    """Return a line on what the revoked device changed at the agent, if it did."""
+    count = int(answer.number("agent_changes") or 0)
+    prefix = answer.text("revoked")
+    return [f"Changes that it made at the agent: {count}. List and undo them with: svc undo {prefix}"] if count else []
+
+
 def token_prefix(text: str) -> str:
     """Validate a token prefix given by a person. Raises `CliError`, code 2."""
     prefix = text.strip()
@@ -105,6 +114,12 @@ def security_setting(engine: Engine, relay: RelayClient, allow: bool | None) -> 
     if allow is None:
         return (yield from relay.json(engine, "GET", "/relay/security"))
     return (yield from relay.json(engine, "PATCH", "/relay/security", {"allow_insecure_api_bearer": allow}))
+
+
+def public_route_setting(engine: Engine, relay: RelayClient, *, remove: bool) -> Flow[JsonObject]:
+    """Return the settings for programs of the relay's host; with `remove`, end the public route. Raises `CliError`."""
+    method, body = ("PATCH", {"public_route": False}) if remove else ("GET", b"")
+    return (yield from with_explanation(relay.json(engine, method, "/relay/security", body), _elsewhere(relay)))
 
 
 def find_consent(engine: Engine, relay: RelayClient, word: str) -> Flow[JsonObject]:

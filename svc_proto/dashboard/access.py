@@ -23,10 +23,12 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.sign_in import SignInRegistry, SignInSession, cookie_token
 from svc_proto.engine.message import Request
 from svc_proto.engine.request_origin import (
+    OTHER_USER_TEXT,
     TrustedProxies,
     is_foreign_page,
     is_from_this_host,
     is_local,
+    is_of_other_user,
     is_trusted_host_name,
 )
 from svc_proto.engine.security_headers import page_security_headers
@@ -95,7 +97,9 @@ class DashboardAuthorizer:
         if is_foreign_page(request) and not (request.path in self._page and _is_link(request)):
             raise Refused(403, "origin_not_allowed", CROSS_SITE_TEXT)
         if not self._password and not is_from_this_host(request):
-            raise Refused(403, "loopback_only", "without a password the dashboard is for its own host only")
+            alone = "without a password the dashboard is for its own host only"
+            text = OTHER_USER_TEXT if is_of_other_user(request) else alone
+            raise Refused(403, "loopback_only", text)
 
     def address(self, request: Request) -> str:
         """Return the client's address for the rate limiter."""

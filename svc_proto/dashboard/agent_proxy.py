@@ -123,7 +123,7 @@ class _AgentProxy:
         api = self._api()
         engine = self._dashboard.engine
         # The relay's secret is sent only if a password has authenticated the owner, see `relay_proxy`.
-        operator = yield from operator_headers(engine, api.peer.url, secret=self._dashboard.config.authenticates)
+        operator = yield from operator_headers(engine, api.peer.url, secret=self._dashboard.config.identifies_owner)
         path = f"/api/sessions/{encode_segment(request.params['id'])}/chat/stream"
         fields = (JSON, *operator)
         answer = yield from api.result_of(

@@ -39,12 +39,13 @@ class DashboardConfig:
     log_level: Level = Level.INFO
     metrics_token: str = field(default="", repr=False)  # of a monitor; empty: only local requests are allowed
     log_json: bool = False
+    asks_for_users: bool = False  # the kernel names the users of callers on this host
     patience: float = 5.0  # spec "Limits": dashboard proxy time-out
 
     @property
-    def authenticates(self) -> bool:
-        """Report whether every caller has been authenticated: only for such callers this host's secret is used."""
-        return bool(self.password) and not self.local_access
+    def identifies_owner(self) -> bool:
+        """Report whether callers are identified as the owner: then this host's secret is sent on their behalf."""
+        return (bool(self.password) and not self.local_access) or self.asks_for_users
 
 
 def parse_dashboard_config(

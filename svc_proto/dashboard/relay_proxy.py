@@ -32,8 +32,8 @@ NO_PUSH = {"configured": False, "reason": "push delivery is not wired: phones ar
 def routes(dashboard: Dashboard) -> list[Route]:
     """Return the specification's routes, pairing, phones and pictures, for both brands, and the consent page."""
     config = dashboard.config
-    # This host's secret is sent only on behalf of an owner whom a password has authenticated.
-    relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=config.authenticates))
+    # This host's secret is sent only on behalf of an owner whom a password or the kernel has identified.
+    relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=config.identifies_owner))
     calls = _RelayProxy(dashboard, relay)
     rows: list[tuple[str, str, Handler]] = [
         ("GET", "/overview", calls.overview),

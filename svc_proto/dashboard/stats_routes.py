@@ -40,7 +40,9 @@ class StatsCollector:
         # The relay gets this host's secret under the same condition as on behalf of the owner: a dashboard without a
         # password sends no secret.
         # without a password has no secret to show.
-        self._peers = {"relay": ServiceClient("relay", config.relay_url, token, patience, local=bool(config.password))}
+        self._peers = {
+            "relay": ServiceClient("relay", config.relay_url, token, patience, local=config.identifies_owner)
+        }
         if config.api_url is not None:
             self._peers["api"] = ServiceClient("API server", config.api_url, token, patience)
         self._task: Task | None = None

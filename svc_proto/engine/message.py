@@ -75,6 +75,7 @@ class Request:
     secure: bool
     params: dict[str, str]
     http_version: str = "1.1"
+    own_user: bool | None = None  # of the peer, see `Accepted`
     principal: object = None
     credential_id: str = ""
     body: bytes = b""  # of a route that is not `streamed`

@@ -5,6 +5,7 @@ A request is local if none of these signs is present:
 | sign                                                         | possible origin                                      |
 |--------------------------------------------------------------|------------------------------------------------------|
 | a peer that is not 127.0.0.1, ::1 or ::ffff:127.0.0.1        | another host                                         |
+| a peer that is a process of another user, by the kernel      | another user of this host; a client behind a proxy   |
 | `Forwarded`, `Via`, `X-Real-IP`, `X-Forwarded-…`             | a client behind a proxy on this host                 |
 | HTTP/1.0, or `Connection: upgrade` without an `Upgrade`      | the same: nginx, configured as its manual shows      |
 | a `Host` that is no name of loopback                         | a page that points its own name here (DNS rebinding) |
@@ -25,6 +26,7 @@ from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.wire.urls import parse_url
 
 __all__ = [
+    "OTHER_USER_TEXT",
     "TrustedProxies",
     "is_forwarded",
     "is_foreign_page",
@@ -32,6 +34,7 @@ __all__ = [
     "is_local",
     "is_loopback_address",
     "is_loopback_name",
+    "is_of_other_user",
     "is_trusted_host_name",
 ]
 
@@ -41,6 +44,10 @@ FORWARDED_PREFIX = b"x-forwarded-"
 # Names that no public name server resolves: RFC 6761, RFC 6762, RFC 8375, and those that ICANN withholds from the root.
 PRIVATE_NAMES = (".localhost", ".local", ".home.arpa", ".internal", ".lan")
 MAX_ADDRESS = 64  # characters of an address that a proxy reports
+OTHER_USER_TEXT = (
+    "this route is for programs of the server's own user on its host, and the kernel names another user for this "
+    "connection: call it as that user; for a proxy or another user of the host, see RELAY_LOCAL_TRUST"
+)
 _IPV4 = re.compile(r"[0-9.]+")
 
 
@@ -88,7 +95,12 @@ def is_from_this_host(request: Request) -> bool:
     """Report whether a program on this host makes the request; a browser here may show any page."""
     host = request.headers.get(b"host")
     named = host is None or is_loopback_name(b"http://" + host)
-    return named and request.peer.host in LOOPBACK and not is_forwarded(request)
+    return named and request.peer.host in LOOPBACK and not is_of_other_user(request) and not is_forwarded(request)
+
+
+def is_of_other_user(request: Request) -> bool:
+    """Report whether the kernel named another user than ours, and not root, as the owner of the peer's socket."""
+    return request.own_user is False
 
 
 def is_forwarded(request: Request) -> bool:

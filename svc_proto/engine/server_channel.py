@@ -85,7 +85,18 @@ _IDLE, _WORKING, _SOCKET = (
 class ServerChannel(HttpChannel):
     """An accepted connection."""
 
-    __slots__ = ("_first", "_fresh", "_http2", "admitting", "app", "exchange", "own_connection", "peer", "secure")
+    __slots__ = (
+        "_first",
+        "_fresh",
+        "_http2",
+        "admitting",
+        "app",
+        "exchange",
+        "own_connection",
+        "own_user",
+        "peer",
+        "secure",
+    )
 
     waits_for_peer = True
 
@@ -113,6 +124,7 @@ class ServerChannel(HttpChannel):
         self.app = app
         self.peer = accepted.peer
         self.secure = accepted.tls
+        self.own_user = accepted.own_user
         self.exchange: Exchange | None = None  # HTTP/1.1 has one at a time
         self.admitting = False  # a policy's flow runs: no more input is handled
 
@@ -237,7 +249,8 @@ class ServerChannel(HttpChannel):
                 match = router.match(head.method, path)
             route, params = match
             # Positional arguments: keywords would cost a dictionary for each request.
-            request = Request(head.method, path, query, head.headers, self.peer, self.secure, params, head.http_version)
+            peer, secure, version = self.peer, self.secure, head.http_version
+            request = Request(head.method, path, query, head.headers, peer, secure, params, version, self.own_user)
             if self.proxy_admission is not None:
                 self.proxy_admission.set_forwarded_address(request)
             return route, request, self.app.authorize(route.access, request)

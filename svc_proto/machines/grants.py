@@ -14,10 +14,16 @@ from svc_proto.basics.validate import invalid, object_, seconds
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
+    "AUDIENCES",
     "CHANNELS",
+    "FILES",
+    "MANAGE",
+    "NOTIFICATIONS",
+    "RIGHTS",
     "VOICE_CHANNELS",
     "Preset",
     "build_grants",
+    "build_rights",
     "clamp",
     "clamp_all",
     "default_grants",
@@ -32,6 +38,12 @@ __all__ = [
 VOICE_CHANNELS = ("voice:config", "voice:stt", "voice:tts", "voice:realtime")
 CHANNELS = ("chat", "terminal", "bridge", "tui", *VOICE_CHANNELS)  # spec "Grants", in that order
 Preset = Mapping[str, float | None]
+# Rights beside the channels. The wire has no member for them, so `grants` there has none; they last as the session.
+MANAGE = "manage"  # other sessions, settings, and approvals that outlive one call
+FILES = "files"  # files of the host by path, uploads, the clipboard inbox
+NOTIFICATIONS = "notifications"  # the buffer of notifications: post and read
+RIGHTS = (MANAGE, FILES, NOTIFICATIONS)
+AUDIENCES = ("mcp",)  # a token with an audience opens nothing else
 
 _DAY = 86_400.0  # s
 # Seconds, wire core 4.1; the others last as long as the session.
@@ -57,11 +69,28 @@ def build_grants(now: float, expires_at: float | None, preset: Preset | None) ->
     """Return the grants of a new session: the defaults, with the channels of `preset` replaced or left out."""
     grants = default_grants(now, expires_at)
     for channel, span in (preset or {}).items():
+        if channel in RIGHTS:
+            continue
         if span is None:
             grants.pop(channel, None)
         else:
             grants[channel] = clamp(expiry_after(now, span), expires_at)
     return grants
+
+
+def build_rights(preset: Preset | None) -> tuple[str, ...]:
+    """Return the rights of a new session: as the preset names them, else those that its channels need.
+
+    A session without a withheld channel is the owner's own device: it has all rights.
+    """
+    given = preset or {}
+    withheld = {channel for channel in CHANNELS if given.get(channel, 0.0) is None}
+    implied = {
+        MANAGE: not withheld,
+        FILES: not withheld.issuperset(("chat", "bridge", "terminal", "tui")),
+        NOTIFICATIONS: "bridge" not in withheld,
+    }
+    return tuple(right for right in RIGHTS if (given[right] is not None if right in given else implied[right]))
 
 
 def clamp(expiry: float | None, session_expiry: float | None) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from attrs import define, field
 
@@ -17,7 +17,16 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import array, boolean, invalid, number, object_, optional, seconds, text
-from svc_proto.machines.grants import VOICE_CHANNELS, Preset, clamp_all, parse_grants
+from svc_proto.machines.grants import (
+    AUDIENCES,
+    CHANNELS,
+    RIGHTS,
+    VOICE_CHANNELS,
+    Preset,
+    build_rights,
+    clamp_all,
+    parse_grants,
+)
 from svc_proto.machines.oauth_tokens import OAuthTokens
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
@@ -156,6 +165,8 @@ class PairedSession:
     key_hash: str = ""  # SHA-256 of the pairing's own key, if its QR held one instead
     names: str = ""  # name of the brand of the client, as in `DeviceInfo`
     tokens: OAuthTokens | None = None  # of an OAuth client; the session's own token is not accepted then
+    rights: tuple[str, ...] = ()
+    audience: str = ""  # of `AUDIENCES`: the token opens nothing else; empty: the token of a device
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
 
     @property
@@ -184,6 +195,20 @@ class PairedSession:
             return self.state is _ACTIVE
         return False
 
+    @property
+    def principal_name(self) -> str:
+        """Name of the session in records: prefix and device."""
+        return f"{self.token_prefix} {self.device_name}"
+
+    @property
+    def is_for_device(self) -> bool:
+        """Report whether the session's own token is a device's, and not that of an MCP client."""
+        return self.tokens is None and not self.audience
+
+    def may(self, right: str, wall: float) -> bool:
+        """Report whether the session is active and has the right."""
+        return right in self.rights and self.is_active(wall)
+
     def grants_until(self, channel: str) -> float | None:
         """Return the expiry of a channel's grant; None for never, 0 without a grant."""
         return self.grants.get(channel, 0.0)
@@ -203,6 +228,8 @@ class PairedSession:
             "preset": list(self.preset),
             "knows_key": self.knows_key,
             "key_hash": self.key_hash,
+            "rights": list(self.rights),
+            "audience": self.audience,
             "given": {"ttl_seconds": self.given.ttl, "grants": dict(self.given.grants)},
         }
 
@@ -212,7 +239,8 @@ class PairedSession:
 
         An older record has the `token` itself in place of its hash. Missing `voice:*` grants are taken from `chat`,
         else from the session (wire core 4.1). It has no pairing terms: the grants at the time of storing count. It has
-        no `knows_key`: usually the QR held the API's main key. In any case, no grant outlives the session.
+        no `knows_key`: usually the QR held the API's main key. Missing rights follow from the withheld channels, a
+        missing audience from the name of an MCP client. In any case, no grant outlives the session.
         """
         members = object_(record, "session")
         token_hash, token_prefix = _identity(members)
@@ -227,6 +255,7 @@ class PairedSession:
             for channel in VOICE_CHANNELS:
                 grants.setdefault(channel, grants.get("chat", expires_at))
             given = PairingTerms.until(last_seen, expires_at, grants)
+        withheld: Preset = dict.fromkeys(channel for channel in CHANNELS if channel not in given.grants)
         preset = [text(channel, "preset") for channel in array(members.get("preset", []), "preset")]
         return cls(
             token_hash=token_hash,
@@ -243,17 +272,20 @@ class PairedSession:
             key_hash=text(members.get("key_hash", ""), "key_hash"),
             names=text(members.get("names", ""), "names"),
             tokens=optional(members, "tokens", OAuthTokens.read),
+            rights=_stored_rights(members["rights"]) if "rights" in members else build_rights(withheld),
+            audience=_audience(members),
         )
 
 
 def session_record(session: PairedSession, is_current: bool, *, online: bool = False) -> dict[str, object]:
     """Return a session's entry in `GET /sessions` (wire core 4.2), with null for never.
 
-    `online`, whether it has a socket, is an extension.
+    `rights`, and `online`, whether it has a socket, are extensions.
     """
     return {
         **{name: getattr(session, name) for name in PUBLIC_FIELDS},
         "grants": dict(session.grants),
+        "rights": list(session.rights),
         "is_current": is_current,
         "online": online,
     }
@@ -278,7 +310,8 @@ def parse_patch(body: object) -> tuple[float | None, Preset | None]:
     At least one of them must be present, or a new name.
     """
     members = object_(body, "body")
-    ttl, grants = optional(members, "ttl_seconds", seconds), optional(members, "grants", parse_grants)
+    ttl = optional(members, "ttl_seconds", seconds)
+    grants = optional(members, "grants", partial(parse_grants, more=RIGHTS))
     if ttl is None and grants is None and parse_new_name(members) is None:
         raise Refused(400, "invalid_field", "ttl_seconds or grants must be present", extra={"field": "ttl_seconds"})
     return ttl, grants
@@ -315,6 +348,18 @@ def _given(value: object) -> PairingTerms:
         number(members.get("ttl_seconds"), "given.ttl_seconds"),
         tuple((channel, number(span, f"given.grants.{channel}")) for channel, span in grants.items()),
     )
+
+
+def _stored_rights(value: object) -> tuple[str, ...]:
+    found = [text(right, "rights") for right in array(value, "rights")]
+    return tuple(right for right in RIGHTS if right in found)
+
+
+def _audience(members: Mapping[str, object]) -> str:
+    if "audience" in members:
+        return text(members["audience"], "audience")
+    is_mcp = members.get("client_surface") == "agent" and str(members.get("device_name")).startswith("MCP: ")
+    return AUDIENCES[0] if is_mcp and "tokens" not in members else ""
 
 
 def _stored(expiry: float | None) -> float | str:

@@ -18,7 +18,17 @@ from svc_proto.basics.entropy import Entropy, new_secret, sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.machines.grants import CHANNELS, Preset, build_grants, clamp, default_grants, expiry_after, later_expiry
+from svc_proto.machines.grants import (
+    CHANNELS,
+    RIGHTS,
+    Preset,
+    build_grants,
+    build_rights,
+    clamp,
+    default_grants,
+    expiry_after,
+    later_expiry,
+)
 from svc_proto.machines.oauth_tokens import OAuthTokenPair, OAuthTokens
 from svc_proto.machines.paired_session import (
     NO_DEVICE_ID,
@@ -91,6 +101,7 @@ class PairedSessionRegistry:
         max_ttl: float | None = None,
         knows_key: bool = False,
         key_hash: str = "",
+        audience: str = "",
     ) -> tuple[str, PairedSession]:
         """Create a session and return it with its token, which is stored nowhere.
 
@@ -119,9 +130,11 @@ class PairedSessionRegistry:
             expires_at=expires_at,
             grants=grants,
             given=PairingTerms.until(now.wall, expires_at, grants),
-            preset=tuple(preset or ()),
+            preset=tuple(channel for channel in preset or () if channel not in RIGHTS),
             knows_key=knows_key,
             key_hash=key_hash,
+            rights=build_rights(preset),
+            audience=audience,
         )
         self._file(session)
         return token, session
@@ -133,7 +146,15 @@ class PairedSessionRegistry:
     def find_by_token_hash(self, token_hash: str, now: Moment) -> PairedSession | None:
         """Return the session whose token has this hash, if it is accepted now; update `last_seen`."""
         session = self._sessions.peek(token_hash)
-        if session is None or session.tokens is not None or not self._is_alive(session, now):
+        if session is None or not session.is_for_device or not self._is_alive(session, now):
+            return None
+        session.last_seen = now.wall
+        return session
+
+    def find_by_audience(self, token: str, audience: str, now: Moment) -> PairedSession | None:
+        """Return the session of a token for this audience, if it is accepted now; update `last_seen`."""
+        session = self._sessions.peek(sha256_hex(token))
+        if session is None or session.audience != audience or not self._is_alive(session, now):
             return None
         session.last_seen = now.wall
         return session
@@ -257,7 +278,13 @@ class PairedSessionRegistry:
             for channel, expiry in default_grants(now.wall, expires_at).items():
                 if channel in given.grants and channel not in session.preset:
                     rebuilt[channel] = clamp(expiry, limits[channel])
+        rights = {right: right in session.rights for right in RIGHTS}
         for channel, span in (grants or {}).items():
+            if channel in RIGHTS:
+                if policy is not None and span is not None and not rights[channel]:
+                    raise _beyond(policy, f"grants.{channel}", withheld=True)
+                rights[channel] = span is not None
+                continue
             rebuilt.pop(channel, None)
             if span is None:
                 continue
@@ -270,7 +297,8 @@ class PairedSessionRegistry:
         if policy is None:
             kept = {name: span for name, span in given.grants.items() if (grants or {}).get(name, span) is not None}
             session.given = evolve(given, grants=kept)
-        session.preset = tuple(dict.fromkeys((*session.preset, *(grants or ()))))
+        session.rights = tuple(right for right, given_now in rights.items() if given_now)
+        session.preset = tuple(name for name in dict.fromkeys((*session.preset, *(grants or ()))) if name not in RIGHTS)
         session.last_seen = now.wall
         self._file(session)
 
@@ -328,6 +356,7 @@ class PairedSessionRegistry:
         session.expires_at, session.grants, session.given = received.expires_at, received.grants, received.given
         session.preset, session.tokens = received.preset, received.tokens
         session.device_name, session.names = received.device_name, received.names
+        session.rights, session.audience = received.rights, received.audience
         self._file(session)
         return session
 

@@ -10,6 +10,7 @@ from attrs import define, field
 
 from svc_proto.basics.entropy import Entropy, new_api_key, sha256_hex
 from svc_proto.basics.moment import Moment
+from svc_proto.machines.grants import CHANNELS, build_rights
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.machines.pairing_codes import PairingCodes
 
@@ -36,6 +37,23 @@ class PairingApiKeys:
         """Return the credential id of a key that is valid now."""
         holder = sha256_hex(key)
         return holder if self.is_valid(holder, now) else None
+
+    def holds(self, holder: str, power: str, now: Moment) -> bool:
+        """Report whether the key's session holds a grant or right; before that, whether its code gives it."""
+        session = self.sessions.find_by_api_key(holder)
+        if session is not None:
+            return session.may(power, now.wall) or session.holds(power, now.wall)
+        meta = self.codes.terms_of_key(holder, now)
+        if meta is None:
+            return False
+        return power in build_rights(meta.grants) or (
+            power in CHANNELS and (meta.grants or {}).get(power, 0.0) is not None
+        )
+
+    def name(self, holder: str) -> str:
+        """Return the name of the key's principal for records: prefix and device of its session."""
+        session = self.sessions.find_by_api_key(holder)
+        return f"key {holder[:8]}" if session is None else session.principal_name
 
     def is_valid(self, holder: str, now: Moment) -> bool:
         """Report whether the key's code is live, or its session is active and holds chat: a key permits chat."""

@@ -19,7 +19,7 @@ from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import array, boolean, choice, invalid, object_, optional, seconds, text
-from svc_proto.machines.grants import Preset, parse_grants, parse_requested_grants
+from svc_proto.machines.grants import AUDIENCES, RIGHTS, Preset, parse_grants, parse_requested_grants
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.oauth import SCOPE_READ
 
@@ -88,6 +88,7 @@ class PairingMeta:
     own_key: bool = False
     keep_earlier: bool = False
     key_hash: str = ""
+    audience: str = ""  # of `AUDIENCES`: the token opens nothing else
 
     @property
     def grants_chat(self) -> bool:
@@ -135,10 +136,14 @@ class PairingCodes:
 
     def issues_key(self, key_hash: str, now: Moment) -> bool:
         """Report whether the key of this hash belongs to a live code."""
-        return any(
-            secrets_equal(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None
-            for word, entry in self._codes.items()
-        )
+        return self.terms_of_key(key_hash, now) is not None
+
+    def terms_of_key(self, key_hash: str, now: Moment) -> PairingMeta | None:
+        """Return the terms of the live code that the key of this hash belongs to."""
+        for word, entry in self._codes.items():
+            if secrets_equal(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None:
+                return entry.meta
+        return None
 
     def purge(self, now: Moment) -> list[str]:
         """Remove the expired codes and return them, oldest first."""
@@ -178,12 +183,13 @@ def parse_meta(members: Mapping[str, object], *, with_endpoints: bool) -> Pairin
     """Parse the terms of a code; null counts as absent. Raise `Refused` 400 that names the field."""
     return PairingMeta(
         ttl_seconds=optional(members, "ttl_seconds", seconds),
-        grants=optional(members, "grants", partial(parse_grants, more=(SCOPE_READ,))),
+        grants=optional(members, "grants", partial(parse_grants, more=(SCOPE_READ, *RIGHTS))),
         transport_hint=optional(members, "transport_hint", partial(choice, allowed=TRANSPORT_HINTS)),
         endpoints=optional(members, "endpoints", _endpoints) if with_endpoints else None,
         carries_key=optional(members, "carries_key", boolean) or False,
         own_key=optional(members, "own_key", boolean) or False,
         keep_earlier=optional(members, "keep_earlier", boolean) or False,
+        audience=optional(members, "audience", partial(choice, allowed=("", *AUDIENCES))) or "",
     )
 
 
@@ -206,6 +212,7 @@ def merge_terms(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
         carries_key=operator.carries_key,
         keep_earlier=operator.keep_earlier,
         key_hash=operator.key_hash,
+        audience=operator.audience,
     )
 
 

@@ -20,6 +20,7 @@ from svc_proto.basics.entropy import secrets_equal
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.strict_json import JsonError, canonical, loads
+from svc_proto.machines.grants import RIGHTS
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.schema.json_object import JsonObject, as_text
 
@@ -67,9 +68,10 @@ def relay_block(url: str, code: str, meta: PairingMeta) -> RelayBlock:
     """Return the `relay` member of an invite, for a code that was registered with these terms.
 
     Withheld channels are left out: clients declare these grants as numbers (wire core 2.6). They are absent in
-    `auth.ok`.
+    `auth.ok`. Rights are left out as well: clients do not expect them.
     """
-    spans = {channel: span for channel, span in (meta.grants or {}).items() if span is not None}
+    given = (meta.grants or {}).items()
+    spans = {channel: span for channel, span in given if span is not None and channel not in RIGHTS}
     return RelayBlock(
         url=url,
         code=code,

@@ -12,6 +12,7 @@ from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request
 from svc_proto.engine.request_origin import is_browser_request, is_foreign_page, is_trusted_host_name
+from svc_proto.machines.grants import AUDIENCES, FILES, MANAGE, NOTIFICATIONS
 from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
 from svc_proto.relay.local_access import LocalAuthorizer
 from svc_proto.schema.oauth import SCOPE_READ
@@ -25,6 +26,7 @@ __all__ = [
     "may_read_phone",
     "require_bridge_grant",
     "bearer_session",
+    "withheld_from",
 ]
 __all__ += ["bearer_token"]
 
@@ -38,9 +40,12 @@ class RelayAccess(Enum):
     MONITOR = "monitor"  # loopback, or the monitoring token: see `monitoring.monitoring_routes` [None]
     BEARER = "bearer"  # a live session token, on loopback too [Session]
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
-    LOCAL_OR_BEARER = "local or bearer"  # loopback, whatever its Authorization [None], else as BEARER [Session]
+    FILES = "files"  # a session token with the right `files`, else 403 [Session]
+    # Loopback, whatever its Authorization, or a session token with the right `notifications`, else 403 [None, Session]
+    LOCAL_OR_NOTIFICATIONS = "notifications"
     BRIDGE = "bridge"  # a session token whose `bridge` grant is live, else 403 [Session]
-    # As BRIDGE, but no page of another site, else 403. The read grant and an OAuth access token suffice, too.
+    # As BRIDGE, but no page of another site, else 403. The read grant suffices, too, and so do OAuth access tokens and
+    # tokens for MCP alone.
     AGENT = "agent"  # [Session]
     # A session token with the named grant, or the API server's bearer: see `relay.voice.access` [Principal]
     VOICE_CONFIG = "voice:config"
@@ -55,7 +60,9 @@ class RelayAccess(Enum):
 
 # Refusals are JSON; for other voice paths, text.
 BASIC_PATHS = ("/voice/config", "/voice/transcribe", "/voice/synthesize")
+(MCP_AUDIENCE,) = AUDIENCES
 _BRIDGE, _PUBLIC = RelayAccess.BRIDGE, RelayAccess.PUBLIC  # as in `machines.paired_session`
+RIGHTS_NEEDED = {RelayAccess.FILES: FILES, RelayAccess.LOCAL_OR_NOTIFICATIONS: NOTIFICATIONS}
 # Grants of the policies that `relay.voice.access` applies.
 GRANTS = {
     RelayAccess.VOICE_CONFIG: "voice:config",
@@ -87,17 +94,18 @@ def authorize(
         case RelayAccess.LOOPBACK:
             local.check(request)
             return None
+        case RelayAccess.LOCAL_OR_NOTIFICATIONS if local.is_allowed(request):
+            return None
         case RelayAccess.BEARER:
             return _bearer(request, sessions, now)
         case RelayAccess.LOOPBACK_OR_BEARER:
             if request.headers.get(b"authorization") is None and local.is_allowed(request):
                 return None
             return _bearer(request, sessions, now)
-        case RelayAccess.LOCAL_OR_BEARER:
-            return None if local.is_allowed(request) else _bearer(request, sessions, now)
+        case RelayAccess.FILES | RelayAccess.LOCAL_OR_NOTIFICATIONS:
+            return _require_right(_bearer(request, sessions, now), RIGHTS_NEEDED[access], now)
         case RelayAccess.AGENT:
-            if is_browser_request(request) and (is_foreign_page(request) or _is_rebound(request)):
-                raise Refused(403, "origin_not_allowed", "web pages may not call this")
+            _refuse_pages(request)
             return require_bridge_grant(_bearer(request, sessions, now, agents=True), now, looks=True)
         case _:
             raise LocalProtocolError("voice routes have a gate of their own")
@@ -106,7 +114,7 @@ def authorize(
 def quick_bridge_session(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
     """Return the session if BRIDGE admits it, by the fastest check; None: `authorize` decides and gives the reason."""
     session = sessions.hashed(request.headers.bearer_hash)
-    if session is None or session.tokens is not None or not session.holds("bridge", now.wall):
+    if session is None or not session.is_for_device or not session.holds("bridge", now.wall):
         return None
     session.last_seen, request.credential_id = now.wall, session.token_hash
     return session
@@ -127,14 +135,32 @@ def require_bridge_grant(session: PairedSession, now: Moment, *, looks: bool = F
     raise Refused(403, "grant_required", "this session holds no live bridge grant")
 
 
+def _require_right(session: PairedSession, right: str, now: Moment) -> PairedSession:
+    if session.may(right, now.wall):
+        return session
+    raise Refused(403, "grant_required", f"this session does not have the right {right}: its pairing withheld it")
+
+
 def may_read_phone(session: PairedSession, now: Moment) -> bool:
     """Report whether the session may read the phone's state."""
     return session.holds("bridge", now.wall) or session.holds(SCOPE_READ, now.wall)
 
 
+def withheld_from(session: PairedSession, wall: float) -> tuple[str, ...]:
+    """Return what the session does not hold of the powers of its runs, and of `chat`."""
+    return tuple(
+        name for name in ("chat", "bridge", MANAGE) if not (session.holds(name, wall) or session.may(name, wall))
+    )
+
+
 def bearer_token(request: Request) -> str:
     """Return the bearer token of `Authorization`; empty without one."""
     return request.headers.bearer
+
+
+def _refuse_pages(request: Request) -> None:
+    if is_browser_request(request) and (is_foreign_page(request) or _is_rebound(request)):
+        raise Refused(403, "origin_not_allowed", "web pages may not call this")
 
 
 def _is_rebound(request: Request) -> bool:
@@ -147,7 +173,8 @@ def _bearer(request: Request, sessions: PairedSessionRegistry, now: Moment, *, a
     """Return the session of the bearer token; with `agents`, OAuth access tokens are valid, too."""
     session = bearer_session(request, sessions, now)
     if session is None and agents:
-        session = sessions.find_by_access_token(request.headers.bearer, now)
+        token = request.headers.bearer
+        session = sessions.find_by_access_token(token, now) or sessions.find_by_audience(token, MCP_AUDIENCE, now)
     if session is None:
         text = "this route needs Authorization: Bearer <session token>, with a token that is known and not expired"
         raise Refused(401, "unauthorized", text)

@@ -1,4 +1,4 @@
-"""Authorization of programs on the relay's own host, by their address or also by the local secret.
+"""Authorization of programs on the relay's own host, by their user or address, or also by the local secret.
 
 The secret is required by setting, or automatically behind a proxy: a trusted one, or one that a public route of an
 invite leads to. Such a proxy may make a foreign request look like one of this host.
@@ -14,7 +14,7 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import Request
-from svc_proto.engine.request_origin import is_local
+from svc_proto.engine.request_origin import OTHER_USER_TEXT, is_local, is_of_other_user
 from svc_proto.facts import Failure
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.local_secret import SIZE, create_secret, has_secret, read_secret
@@ -33,23 +33,42 @@ class LocalAuthorizer:
     def __init__(self, config: RelayConfig) -> None:
         self._config = config
         self._secret = b""  # empty: not required
+        self.has_public_route = False  # an invite had one, so a proxy may stand before the relay
 
     def prepare(self, engine: Engine) -> Flow[None]:
         """Require the secret from the start if there is a proxy."""
         config = self._config
         stored = yield from read_state(engine, PUBLIC_ROUTE)  # an unreadable file counts as present
-        if config.local_trust_policy(public_route=stored is not None) is LocalTrustPolicy.SECRET:
+        self.has_public_route = stored not in (None, "")
+        if config.local_trust_policy(public_route=self.has_public_route) is LocalTrustPolicy.SECRET:
             yield from self._lock(engine)
 
     def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
         """Require the secret, now and after restarts, if an invite has a public route: it leads to a proxy."""
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
-        if not public or self._secret or self._config.local_trust_policy(public_route=True) is LocalTrustPolicy.ADDRESS:
+        policy = self._config.local_trust_policy(public_route=True)
+        if not public or self._secret or policy is not LocalTrustPolicy.SECRET:
             return
+        self.has_public_route = True
         yield from self._lock(engine)
         kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, "a public route\n"))
         if isinstance(kept, Failure):
             engine.log(Level.ERROR, "public route not stored", problem=kept.kind.value)
+
+    def remove_public_route(self, engine: Engine) -> Flow[None]:
+        """Apply the policy of a relay without a public route, now and after restarts. Raises `Refused` 500."""
+        kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, ""))
+        if isinstance(kept, Failure):
+            raise Refused(500, "store_failed", "the public route could not be removed")
+        self.has_public_route = False
+        if self.policy is not LocalTrustPolicy.SECRET:
+            self._secret = b""
+        engine.log(Level.INFO, "public route removed", local_trust=self.policy.value)
+
+    @property
+    def policy(self) -> LocalTrustPolicy:
+        """The policy in force."""
+        return self._config.local_trust_policy(public_route=self.has_public_route)
 
     def is_allowed(self, request: Request) -> bool:
         """Report whether a program of this host makes the request and shows the secret if required."""
@@ -58,7 +77,8 @@ class LocalAuthorizer:
     def check(self, request: Request) -> None:
         """Raise `Refused` 403 unless the request is allowed."""
         if not self.is_allowed(request):
-            raise Refused(403, "loopback_only", WITH_SECRET if self._secret else LOCAL_ONLY_TEXT)
+            text = OTHER_USER_TEXT if is_of_other_user(request) else WITH_SECRET if self._secret else LOCAL_ONLY_TEXT
+            raise Refused(403, "loopback_only", text)
 
     def _lock(self, engine: Engine) -> Flow[None]:
         if not self._config.begins:

@@ -29,16 +29,22 @@ READ_ONLY_GRANTS = {**NO_GRANTS, SCOPE_READ: 0}  # only the operator can give th
 
 
 def pair_locally(
-    engine: Engine, relay: RelayClient, name: str = DEVICE_NAME, *, ttl: int | None = None, looks: bool = False
+    engine: Engine,
+    relay: RelayClient,
+    name: str = DEVICE_NAME,
+    *,
+    ttl: int | None = None,
+    looks: bool = False,
+    audience: str = "",
 ) -> Flow[str]:
     """Return a new session token of a relay on this host, for a device of this name. Raises `ServiceCallError`.
 
-    It lasts `ttl` seconds, or the relay's default for None. With `looks` it permits reading the phone only.
+    It lasts `ttl` seconds, or the relay's default for None. With `looks` it permits reading the phone only. With an
+    `audience` it opens nothing else.
     """
+    granted = READ_ONLY_GRANTS if looks else None
     payload = {
-        "pairing_code": (
-            yield from relay.new_code(engine, within=STEP_TIMEOUT, grants=READ_ONLY_GRANTS if looks else None)
-        ),
+        "pairing_code": (yield from relay.new_code(engine, within=STEP_TIMEOUT, grants=granted, audience=audience)),
         "device_name": name,
         "device_id": new_uuid(engine.entropy),
         "client_surface": "agent",

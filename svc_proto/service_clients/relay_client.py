@@ -32,11 +32,14 @@ class RelayClient(ServiceClient):
             raise ServiceCallError(self, ServiceFault.SERVER_ERROR, answer)
         return found
 
-    def new_code(self, engine: Engine, *, within: float, grants: Mapping[str, object] | None = None) -> Flow[str]:
-        """Create a pairing code on the relay's own host, with these grants, if any."""
-        if grants is not None:
+    def new_code(
+        self, engine: Engine, *, within: float, grants: Mapping[str, object] | None = None, audience: str = ""
+    ) -> Flow[str]:
+        """Create a pairing code on the relay's own host, with these grants and this audience, if any."""
+        if grants is not None or audience:
             code = new_code(engine.entropy)
-            asked = self.request(engine, "POST", "/pairing/register", {"code": code, "grants": grants}, within=within)
+            terms = {"code": code, "grants": grants, "audience": audience}
+            asked = self.request(engine, "POST", "/pairing/register", terms, within=within)
             yield from self.success(asked)
             return code
         answer = yield from self.success(self.request(engine, "POST", "/pairing", fields=(), within=within))

@@ -115,6 +115,7 @@ class ServiceClient:
     patience: float = TIMEOUT  # s; default timeout of a call
     remedy: str = ""  # advice for users if the server is unreachable
     local: bool = False  # the relay on this host: requests show the local secret, if there is one
+    extra: Fields = ()  # header fields of every request
     find_token: Callable[[str], Flow[str]] | None = field(default=None, repr=False)
 
     def request(
@@ -141,7 +142,7 @@ class ServiceClient:
                 method,
                 self.url + path,
                 into=into,
-                headers=(*fields, *bearer_header(shown), *secret),
+                headers=(*fields, *self.extra, *bearer_header(shown), *secret),
                 body=data,
                 within=max(until - engine.now.mono, 0.0),
                 connect_within=connect_within,

@@ -25,6 +25,9 @@ class Principal:
     device_id: str | None = None  # of a paired device that named one
     bearer_hash: str  # SHA-256 of the token, lower-case hex
     bearer: str = field(default="", repr=False)
+    name: str = ""  # of a paired device, for records
+    # Return what a paired device does not hold of the powers of its runs, and of `chat`; called for each request.
+    withheld: Callable[[], tuple[str, ...]] = field(default=tuple, eq=False)
     until: Callable[[], float | None] | None = field(default=None, eq=False)
     brand: Brand | None = field(default=None, eq=False)  # of the client; None if it was not recognized
 

@@ -5,14 +5,24 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+from attrs import evolve
 
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.approval_memory import ApprovalMemory
-from svc_proto.agent.interface import ToolCall, Turn
-from svc_proto.agent.toolbox import MAX_OUTPUT, MAX_PREVIEW, RequestedToolCall, Toolbox, call_preview, preview_of
+from svc_proto.agent.interface import ApprovalRequested, ToolCall, Turn
+from svc_proto.agent.toolbox import (
+    MAX_OUTPUT,
+    MAX_PREVIEW,
+    ONE_CALL,
+    RequestedToolCall,
+    Toolbox,
+    call_preview,
+    preview_of,
+)
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.service_clients.authority import Authority
 from tests.agent.harness import AgentHarness
 
 TURN = Turn(session_id="s", run_id="r", prompt="x")
@@ -138,3 +148,31 @@ def test_previews_of_results(output: str, preview: str) -> None:
 def test_previews_of_calls() -> None:
     assert call_preview({}) is None
     assert call_preview({"password": "x", "a": 1}) == '{"password":"[redacted]","a":1}'
+
+
+def test_a_tool_needs_what_its_toolset_needs() -> None:
+    world = AgentHarness()
+    held: set[str] = set()
+    authority = Authority("guest", held.__contains__)
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        world.host.engine = engine
+
+        def work(arguments: Arguments) -> Flow[str]:
+            yield from ()
+            return "done"
+
+        tool = Tool(name="look", description="", parameters=schema(), run=work, needs_approval="ask")
+        toolset = Toolset(name="phone", label="P", description="", tools=(tool,), needs="bridge")
+        box = Toolbox(engine, (toolset,), ApprovalMemory(engine))
+        turn = evolve(TURN, authority=authority)
+        call = (RequestedToolCall(ToolCall(id="c1", name="look", args={})),)
+        for power, visible, text in (("", False, "error: The device of this chat may not"), ("bridge", True, "done")):
+            held.update({power})
+            assert ("phone" in (yield from box.visible_tools(authority))) is visible
+            assert (yield from box.run_calls(turn, world.host, call))[0].text.startswith(text)
+
+    world.host.choices = ["once"]
+    world.run(plan)
+    (asked,) = (event for event in world.host.events if isinstance(event, ApprovalRequested))
+    assert asked.choices == ONE_CALL

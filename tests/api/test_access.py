@@ -277,8 +277,8 @@ def test_routes_have_to_name_a_policy() -> None:
         authorize(ApiAccess.MONITOR, request, "", (), lambda key: None)
 
 
-def test_policies_are_five() -> None:
-    assert [access.value for access in ApiAccess] == ["public", "monitor", "here or key", "key", "main key"]
+def test_policies_are_six() -> None:
+    assert [access.value for access in ApiAccess] == ["public", "monitor", "here or key", "key", "manage", "main key"]
     assert Cors(()).allows(Headers([]))
 
 

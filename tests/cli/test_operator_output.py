@@ -10,6 +10,7 @@ from svc_proto.cli.operator_output import (
     invite_lines,
     mask,
     meta_lines,
+    public_route_lines,
     rotated_lines,
     security_lines,
 )
@@ -78,6 +79,7 @@ def test_the_order_of_the_blocks() -> None:
         "  Session   7 days",
         "  Grants    7 days: chat, terminal, tui, voice:config, voice:stt, voice:tts, voice:realtime",
         "            1 hour: bridge",
+        "  Rights    manage, files, notifications",
         "",
         "Routes, best first",
         "  lan       http://192.0.2.10:8642  ws://192.0.2.10:8767",
@@ -133,6 +135,7 @@ def test_nothing_preset() -> None:
         "  Grants    30 days: chat, terminal, tui, voice:config, voice:stt, voice:tts, voice:realtime",
         "            7 days: bridge",
         "            unless the phone asks for others",
+        "  Rights    manage, files, notifications",
     ]
 
 
@@ -143,15 +146,18 @@ def test_every_channel_has_its_lifetime() -> None:
         "            1 hour: bridge",
         "            30 days: tui",
         "  Withheld  terminal",
+        "  Rights    files, notifications",
     ]
     assert meta_lines(PairingMeta(ttl_seconds=0.0, grants={"bridge": 60.0, "tui": 0.0}), 30.0) == [
         "  Session   30 seconds",
         f"  Grants    30 seconds: {', '.join(CHANNELS)}",
+        "  Rights    manage, files, notifications",
     ]
     assert meta_lines(PairingMeta(ttl_seconds=0.0, grants=dict.fromkeys(CHANNELS)), None) == [
         "  Session   never expires",
         "  Grants    none",
         f"  Withheld  {', '.join(CHANNELS)}",
+        "  Rights    none",
     ]
 
 
@@ -184,3 +190,15 @@ def test_consent_request_text(scope: str, there: bool, shown: str) -> None:
     assert shown in text
     assert "\x1b" not in text
     assert ("computer that asks" in text) == there
+
+
+@pytest.mark.parametrize(
+    ("state", "lines"),
+    [
+        ({"local_trust": "user"}, ["Programs of this host: those of the relay's user and of root"]),
+        ({"local_trust": "address", "public_route": False}, ["Programs of this host: all"]),
+    ],
+)
+def test_local_trust_in_words(state: dict[str, object], lines: list[str]) -> None:
+    assert public_route_lines(JsonObject(state)) == lines
+    assert public_route_lines(JsonObject({**state, "public_route": True}))[1].endswith("svc relay public-route off")

@@ -11,6 +11,7 @@ from svc_proto.cli.operator_requests import (
     build_registration,
     find_consent,
     local_relay,
+    public_route_setting,
     register,
     revoke,
     security_setting,
@@ -158,3 +159,13 @@ def test_consent_answer_to_an_agent() -> None:
     assert world.run() == {}
     assert (world.asked[0].method, world.asked[0].path) == ("POST", "/mcp/questions/ABC123")
     assert world.asked[0].json == {"ballot": "b", "allow": True, "scope": None, "ttl_seconds": None}
+
+
+@pytest.mark.parametrize(("remove", "method"), [(False, "GET"), (True, "PATCH")])
+def test_public_route_setting(remove: bool, method: str) -> None:
+    world = OneShotHarness(
+        lambda engine: public_route_setting(engine, RELAY, remove=remove), http=as_json({"public_route": False})
+    )
+    assert world.run() == {"public_route": False}
+    (asked,) = world.asked
+    assert (asked.method, asked.path) == (method, "/relay/security")

@@ -89,7 +89,7 @@ def test_all_checks_pass() -> None:
 
 
 def test_checked_routes_are_local() -> None:
-    listener = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_BEARER)
+    listener = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_NOTIFICATIONS)
     local = {(each.method, each.pattern) for each in Relay(RelayConfig()).router.routes if each.access in listener}
     assert set(LOCAL_ROUTES) <= local
 

@@ -29,11 +29,17 @@ def basic(password: str, user: str = "me") -> str:
 
 
 def refusal(
-    gate: DashboardAuthorizer, headers: dict[str, str], *, peer: Address = LOCAL, path: str = "/", after: float = 0.0
+    gate: DashboardAuthorizer,
+    headers: dict[str, str],
+    *,
+    peer: Address = LOCAL,
+    path: str = "/",
+    after: float = 0.0,
+    own_user: bool | None = None,
 ) -> Refused | None:
     """Return the refusal of a request; None when it may pass."""
     fields = Headers((name.encode(), value.encode("latin-1")) for name, value in headers.items())
-    request = Request(method="GET", path=path, raw_query="", headers=fields, peer=peer, secure=False, params={})
+    request = Request("GET", path, "", fields, peer, False, {}, own_user=own_user)
     try:
         gate.check(request, START.at(START.mono + after))
     except Refused as refused:
@@ -211,4 +217,23 @@ def test_guesses_from_many_addresses_are_limited_in_sum() -> None:
 def test_with_local_access_this_host_needs_no_password(headers: dict[str, str], peer: Address, status: int) -> None:
     config = evolve(KEPT, local_access=True)
     assert verdict(DashboardAuthorizer(config), headers, peer=peer) == status
-    assert (config.authenticates, KEPT.authenticates, OPEN.authenticates) == (False, True, False)
+    assert (config.identifies_owner, KEPT.identifies_owner, OPEN.identifies_owner) == (False, True, False)
+
+
+def test_the_users_of_other_processes_need_a_password() -> None:
+    assert refusal(DashboardAuthorizer(OPEN), OWN, own_user=True) is None
+    refused = refusal(DashboardAuthorizer(OPEN), OWN, own_user=False)
+    assert refused is not None
+    assert (refused.status, refused.code) == (403, "loopback_only")
+    assert "call it as that user" in refused.message
+    assert refusal(DashboardAuthorizer(KEPT), OWN | {"authorization": basic(PASSWORD)}, own_user=False) is None
+
+
+def test_this_host_s_secret_is_sent_for_identified_owners_only() -> None:
+    assert [
+        evolve(OPEN, **more).identifies_owner for more in ({}, {"asks_for_users": True}, {"password": PASSWORD})
+    ] == [
+        False,
+        True,
+        True,
+    ]

@@ -22,7 +22,11 @@ OWN = (b"host", b"127.0.0.1:8767")
 
 
 def request(
-    peer: str = "127.0.0.1", *headers: tuple[bytes, bytes], secure: bool = False, version: str = "1.1"
+    peer: str = "127.0.0.1",
+    *headers: tuple[bytes, bytes],
+    secure: bool = False,
+    version: str = "1.1",
+    own_user: bool | None = None,
 ) -> Request:
     return Request(
         method="GET",
@@ -33,6 +37,7 @@ def request(
         secure=secure,
         params={},
         http_version=version,
+        own_user=own_user,
     )
 
 
@@ -60,6 +65,13 @@ def test_local_are_three_addresses(peer: str, local: bool, loopback: bool) -> No
 def test_forwarded_requests_are_never_local(name: bytes) -> None:
     assert is_forwarded(request("127.0.0.1", (name, b"127.0.0.1")))
     assert not is_local(request("127.0.0.1", (name, b"127.0.0.1")))
+
+
+@pytest.mark.parametrize(("own_user", "expected"), [(None, True), (True, True), (False, False)])
+def test_processes_of_other_users_are_never_local(own_user: bool | None, expected: bool) -> None:
+    assert is_local(request("127.0.0.1", OWN, own_user=own_user)) is expected
+    assert is_from_this_host(request("::1", own_user=own_user)) is expected
+    assert not is_local(request("192.0.2.1", own_user=own_user))
 
 
 def test_signs_of_a_proxy_without_forwarding_headers() -> None:

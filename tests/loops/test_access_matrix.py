@@ -18,7 +18,7 @@ from tests.loops.clients import Declined, WebSocketTestClient
 from tests.loops.environment import LOOPBACK, REMOTE, Environment, bearer
 
 KINDS = {f"{route.method} {route.pattern}": route.kind for route in Relay(RelayConfig()).router.routes}
-WITHHELD = ("bridge", "terminal", "tui", "voice:config", "voice:realtime", "voice:stt", "voice:tts")
+WITHHELD = ("chat", "bridge", "terminal", "tui", "voice:config", "voice:realtime", "voice:stt", "voice:tts")
 FIRST = {"system ping": {"ts": 1}, "terminal terminal.attach": {"cols": 80, "rows": 24}}  # payloads, if not {}
 
 

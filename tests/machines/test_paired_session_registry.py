@@ -54,6 +54,7 @@ def test_a_new_session() -> None:
         ("device_form_factor", "phone"),
         ("device_model", "TX-9"),
         ("device_platform", "Android 16"),
+        ("rights", ["manage", "files", "notifications"]),
         ("is_current", True),
         ("online", False),
     ]

@@ -54,6 +54,21 @@ def test_configurations_that_require_the_secret(config: dict[str, object], locke
     assert bool(secret(book)) is locked
 
 
+def test_other_users_of_the_host_reach_no_local_route() -> None:
+    book = local_harness()
+    book.peers_user = True
+    assert knock(book).status == 200
+    book.peers_user = False
+    for method, path in (("POST", "/pairing"), ("GET", "/relay/info"), ("POST", "/pairing/mint"), ("GET", "/metrics")):
+        assert book.request(method, path).status == 403
+    for path in ("/sessions", "/notifications/recent", "/openapi.json"):
+        assert book.request("GET", path).status == 401
+    answer = knock(book)
+    assert answer.json["code"] == "loopback_only"
+    assert "call it as that user" in answer.json["error"]
+    assert "RELAY_LOCAL_TRUST" in answer.json["error"]
+
+
 def test_every_local_route_requires_the_secret() -> None:
     book = local_harness(local_trust=LocalTrustPolicy.SECRET)
     good = secret(book)
@@ -140,3 +155,27 @@ def test_unstored_public_route_counts_until_the_restart() -> None:
     assert book.request("POST", "/pairing/register", {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
     assert book.events(Level.ERROR) == ["local secret not stored", "public route not stored"]
     assert knock(book).status == 403
+
+
+def test_a_public_route_is_reported_and_can_be_removed() -> None:
+    book = local_harness()
+    state = {"local_trust": "user", "public_route": False}
+    assert state.items() <= book.request("GET", "/relay/security").json.items()
+    assert book.request("POST", "/pairing/register", {"code": "Q7M2ZK", "endpoints": [PUBLIC]}).status == 200
+    shown = [(HEADER, secret(book).encode())]
+    told = {"local_trust": "secret", "public_route": True}
+    assert told.items() <= book.request("GET", "/relay/security", headers=shown).json.items()
+    assert book.request("GET", "/relay/info", headers=shown).json["public_route"] is True
+    remove = {"public_route": False}
+    assert book.request("PATCH", "/relay/security", remove).status == 403
+    book.refuse = (WriteConfig,)
+    assert book.request("PATCH", "/relay/security", remove, headers=shown).status == 500
+    assert is_locked(book)
+    book.refuse = ()
+    assert state.items() <= book.request("PATCH", "/relay/security", remove, headers=shown).json.items()
+    assert not is_locked(book)
+    assert not is_locked(RelayHarness(RelayConfig(**HOME), files=book.files))  # type: ignore[arg-type]
+    forced = local_harness(local_trust=LocalTrustPolicy.SECRET)
+    shown = [(HEADER, secret(forced).encode())]
+    assert forced.request("PATCH", "/relay/security", remove, headers=shown).json["local_trust"] == "secret"
+    assert is_locked(forced)

@@ -75,11 +75,11 @@ SPEC_RELAY = {
     ("GET", "/media/inspect"): RelayAccess.LOOPBACK,
     ("GET", "/media/inspect/{token}"): RelayAccess.LOOPBACK,
     ("POST", "/media/register"): RelayAccess.LOOPBACK,
-    ("POST", "/media/upload"): RelayAccess.BEARER,
+    ("POST", "/media/upload"): RelayAccess.FILES,
     ("GET", "/media/{token}"): RelayAccess.BEARER,
-    ("GET", "/media/by-path"): RelayAccess.BEARER,
-    ("POST", "/clipboard/inbox"): RelayAccess.BEARER,
-    ("GET", "/notifications/recent"): RelayAccess.LOCAL_OR_BEARER,
+    ("GET", "/media/by-path"): RelayAccess.FILES,
+    ("POST", "/clipboard/inbox"): RelayAccess.FILES,
+    ("GET", "/notifications/recent"): RelayAccess.LOCAL_OR_NOTIFICATIONS,
 }
 
 # SPEC.md "Relay: voice", with the grants of wire terminal-voice 7.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,9 +25,14 @@ http {{
 
 
 @contextmanager
-def in_front(folder: Path, kind: str, block: str, around: str = "") -> Iterator[int]:
-    """Run a proxy and yield its port, which replaces `{port}` in `block`; `around` goes outside of nginx's server."""
+def in_front(folder: Path, kind: str, block: str, around: str = "", *, user: int | None = None) -> Iterator[int]:
+    """Run a proxy and yield its port, which replaces `{port}` in `block`; `around` goes outside of nginx's server.
+
+    With `user`, for tests that root runs, the proxy has that user, which must be able to reach the folder.
+    """
     folder.mkdir()
+    if user is not None:
+        shutil.chown(folder, user)
     port, file = free_port(), folder / "proxy.conf"
     block = block.replace("{port}", str(port))
     if kind == "nginx":
@@ -37,7 +43,13 @@ def in_front(folder: Path, kind: str, block: str, around: str = "") -> Iterator[
         command = ["run", "--config", str(file), "--adapter", "caddyfile"]
     program = which(kind, path=SYSTEM_PATH) or kind
     with subprocess.Popen(
-        [program, *command], env={"HOME": str(folder)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [program, *command],
+        env={"HOME": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        user=user,
+        cwd=folder,
     ) as process:
         try:
             ProgramProcess(process).line("event method|serving initial configuration")

@@ -162,7 +162,8 @@ def test_reasons_not_to_start(failing: Failing, monkeypatch: pytest.MonkeyPatch,
     ("relay", "stored", "starts"),
     [
         (RelayConfig(), False, True),
-        (RelayConfig(), True, False),
+        (RelayConfig(), True, True),  # the kernel names the users of callers
+        (RelayConfig(local_trust=LocalTrustPolicy.USER), True, True),
         (RelayConfig(local_trust=LocalTrustPolicy.ADDRESS), True, True),
         (RelayConfig(local_trust=LocalTrustPolicy.SECRET), False, False),
         (RelayConfig(trusted_proxies=("127.0.0.1",)), False, False),
@@ -171,7 +172,7 @@ def test_reasons_not_to_start(failing: Failing, monkeypatch: pytest.MonkeyPatch,
 )
 def test_configurations_that_need_a_password(relay: RelayConfig, stored: bool, starts: bool, tmp_path: Path) -> None:
     if stored:
-        (tmp_path / PUBLIC_ROUTE).touch()
+        (tmp_path / PUBLIC_ROUTE).write_text("a public route\n")
     relay = evolve(relay, home=str(tmp_path))
     assert (program.dashboard_refusal(DashboardConfig(), relay) is None) is starts
     assert program.dashboard_refusal(DashboardConfig(password=PASSWORD), relay) is None

@@ -37,7 +37,7 @@ from tests.support.forkserver import python, run
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 PASSWORD = "correct horse"
-LOCAL_ACCESS = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_BEARER)
+LOCAL_ACCESS = (RelayAccess.LOOPBACK, RelayAccess.LOOPBACK_OR_BEARER, RelayAccess.LOCAL_OR_NOTIFICATIONS)
 KEY = "sk-behind-a-proxy-1"
 PATHS = {"API_SERVER_KEY": KEY, "RELAY_ROOT_PATH": "/relay", "SVC_DASHBOARD_ROOT_PATH": "/board"}
 
@@ -49,7 +49,7 @@ def blocks_of(page: str) -> list[tuple[str, str]]:
 
 NGINX_FOR_ALL, NGINX_FOR_ONE = blocks_of("howto/nginx.md")
 CADDY_FOR_ALL, CADDY_FOR_ONE = blocks_of("howto/caddy.md")
-SHORT = [CADDY_FOR_ONE, *blocks_of("explanation/security-model.md")]
+SHORT = [CADDY_FOR_ONE, *blocks_of("explanation/local-access.md")]
 
 
 @contextmanager

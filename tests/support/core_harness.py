@@ -97,6 +97,7 @@ class CoreHarness:
         self.host.rooms = ("",)  # files of the state may have absolute paths
         for path, data in (files or {}).items():
             self.disk.put(path, data.encode() if isinstance(data, str) else data)
+        self.peers_user: bool | None = None  # of the next accepted connections: whether their user is ours
         self.hold: tuple[type[object], ...] = ()
         self.refuse: tuple[type[object], ...] = ()
         self.held: list[Operation[Any]] = []
@@ -217,7 +218,7 @@ class CoreHarness:
     ) -> Any:
         """Accept a connection of the node; return its far end."""
         end = self.plug_in(self.node, kind)
-        self.feed(Accepted(end.ch, peer, local, tls))
+        self.feed(Accepted(end.ch, peer, local, tls, own_user=self.peers_user))
         return end
 
     def plug_in(self, node: HarnessNode, kind: Callable[[HarnessNode, ChannelId], Any]) -> Any:

@@ -128,7 +128,8 @@ class SessionOwners:
     def list_all(self, asks: SessionModel | None) -> None:
         """List all sessions, as a session or as the operator, and check the list."""
         crowd, sent = self.crowd, self.crowd.now
-        known = {one.prefix: (one, one.patched, one.sure) for one in crowd.sessions}
+        seen_by = crowd.sessions if asks is None or not asks.withheld else [asks]  # others need the right `manage`
+        known = {one.prefix: (one, one.patched, one.sure) for one in seen_by}
 
         def done(caller: RequestClient) -> None:
             if caller.status != 200:
@@ -137,6 +138,8 @@ class SessionOwners:
             seen = [record["last_seen"] for record in listed.values()]
             if seen != sorted(seen, reverse=True) or len(listed) < len(caller.answer.json["sessions"]):
                 violated(Invariant.AS_PREDICTED, f"sessions are not listed by when they were last seen: {seen}")
+            if asks is not None and asks.withheld and not {asks.prefix}.issuperset(listed):
+                violated(Invariant.ACCESS, f"{asks.prefix} is shown other sessions without the right to it")
             for prefix, record in listed.items():
                 check_grants(record["grants"], record["expires_at"], prefix)
             for prefix, (session, begun, terms) in known.items():

@@ -8,6 +8,7 @@ from svc_proto.agent.tools.tool import Arguments, MemoryToolResult, Tool, Toolse
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
+from svc_proto.service_clients.authority import MANAGE
 
 __all__ = ["memory_tools", "skill_tools"]
 
@@ -50,7 +51,7 @@ def memory_tools(memory: AgentMemory) -> Toolset:
         ),
         reads_foreign_content=False,
     )
-    return Toolset(name="memory", label="Memory", description="Notes kept between chats", tools=(tool,))
+    return Toolset(name="memory", label="Memory", description="Notes kept between chats", tools=(tool,), needs=MANAGE)
 
 
 def skill_tools(skills: SkillLibrary) -> Toolset:

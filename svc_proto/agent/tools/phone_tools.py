@@ -27,6 +27,7 @@ from svc_proto.machines.inbox import image_type
 from svc_proto.phone.safety.effects import Effect, effect_of_command, needs_screen
 from svc_proto.phone.safety.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.authority import BRIDGE
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse, RelayPhoneControl
 
 __all__ = ["PHONE_TOOLS", "PhoneTool", "run_phone_tool", "phone_tools", "tools_of"]
@@ -65,6 +66,7 @@ def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
         label="Phone",
         description="Device Control: look at the paired phone and act on it",
         configured=link.configured,
+        needs=BRIDGE,
         available=link.is_phone_connected,
         hidden=link.unneeded_arguments,
         tools=_consenting_tools(link, brand),

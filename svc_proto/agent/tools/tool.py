@@ -80,6 +80,7 @@ class Toolset:
     tools: tuple[Tool, ...]
     offered: bool = True
     configured: bool = True
+    needs: str = ""  # power of `svc_proto.service_clients.authority` that the turn's principal must hold; empty: none
     available: Callable[[], Flow[bool]] | None = None  # reports whether the toolset is usable now; None: always
     hidden: Callable[[], Flow[tuple[str, ...]]] | None = None  # returns arguments that a model does not need now
 

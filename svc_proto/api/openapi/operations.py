@@ -224,6 +224,12 @@ OPERATIONS: OperationTable = {
             types.KeyReloadedJson,
             error_responses={409: "The files contain no usable key."},
         ),
+        "GET /api/changes": OperationDoc(
+            "List what a principal changed at the agent", types.ChangesJson, query=types.ChangesQueryJson
+        ),
+        "POST /api/changes/undo": OperationDoc(
+            "Undo what a principal changed at the agent", types.UndoneChangesJson, body=types.UndoChangesJson
+        ),
     },
 }
 ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
@@ -232,6 +238,10 @@ ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
     ApiAccess.LOCAL_OR_KEY: AccessDoc("For programs on this host, or with a key.", ("", "key")),
     ApiAccess.KEY: AccessDoc(
         "Requires `API_SERVER_KEY` or a pairing's own key, unless no key is configured.", ("key",)
+    ),
+    ApiAccess.MANAGE: AccessDoc(
+        "Requires `API_SERVER_KEY`, or the own key of a pairing with the right `manage`, unless no key is configured.",
+        ("key",),
     ),
     ApiAccess.MAIN_KEY: AccessDoc("Requires `API_SERVER_KEY`.", ("key",)),
 }

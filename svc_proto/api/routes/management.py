@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import asdict
+
 from svc_proto.agent.memory import TARGETS, MemoryChangeResult, usage_of
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.errors import invalid_request
@@ -48,8 +50,13 @@ def routes(api: Api) -> list[Route]:
         ("GET", "/api/model/options", view.model_options),
     ]
     return [
-        *(Route(method=method, pattern=path, access=ApiAccess.KEY, handler=handler) for method, path, handler in rows),
+        *(
+            Route(method=method, pattern=path, access=_access(method), handler=handler)
+            for method, path, handler in rows
+        ),
         Route(method="POST", pattern="/api/key/reload", access=ApiAccess.MAIN_KEY, handler=view.reload_key),
+        Route(method="GET", pattern="/api/changes", access=ApiAccess.MAIN_KEY, handler=view.changes),
+        Route(method="POST", pattern="/api/changes/undo", access=ApiAccess.MAIN_KEY, handler=view.undo_changes),
     ]
 
 
@@ -74,14 +81,20 @@ class _ManagementRoutes:
         """Change the file and return the settings in force; the environment has precedence over the file."""
         change = parse_change(request.json_object())
         if change:
+            before = yield from self._api.setting_values()
             yield from self._api.config_file.change_model(change)
+            self._api.ledger.settings(self._api.authority(request).name, before, change)
+            self._api.record_audit("setting changed", request, settings=", ".join(sorted(change)))
         settings = yield from self._api.settings()
         body = {"ok": True, "model": settings.model, "provider": settings.provider, "base_url": settings.base_url}
         return json_response(200, body)
 
     def reload_key(self, request: Request) -> Flow[Response]:
         """Reload the key from the files, at a request with the present key."""
-        return json_response(200, {"ok": True, "changed": (yield from self._api.reload_key())})
+        changed = yield from self._api.reload_key()
+        if changed:
+            self._api.record_audit("key rotated", request)
+        return json_response(200, {"ok": True, "changed": changed})
 
     def models(self, request: Request) -> Flow[Response]:
         api = self._api
@@ -139,15 +152,36 @@ class _ManagementRoutes:
 
     def add_memory(self, request: Request) -> Flow[Response]:
         target, content = _texts(request, "target", "content")
-        return _changed((yield from self._api.parts.memory.add(target, content)))
+        return self._changed(request, (yield from self._api.parts.memory.add(target, content)))
 
     def replace_memory(self, request: Request) -> Flow[Response]:
         target, old_text, content = _texts(request, "target", "old_text", "content")
-        return _changed((yield from self._api.parts.memory.replace(target, old_text, content)))
+        return self._changed(request, (yield from self._api.parts.memory.replace(target, old_text, content)))
 
     def remove_memory(self, request: Request) -> Flow[Response]:
         target, old_text = _texts(request, "target", "old_text")
-        return _changed((yield from self._api.parts.memory.remove(target, old_text)))
+        return self._changed(request, (yield from self._api.parts.memory.remove(target, old_text)))
+
+    def _changed(self, request: Request, change: MemoryChangeResult) -> Response:
+        if change.note is not None:
+            self._api.ledger.memory(self._api.authority(request).name, change.note)
+            self._api.record_audit("memory changed", request, list=change.note.target)
+        return json_response(change.status, change.body)
+
+    # --- changes by principal ---
+
+    def changes(self, request: Request) -> Flow[Response]:
+        """Return what a principal has changed, oldest first."""
+        found = yield from self._api.ledger.find(request.query.get("principal", ""))
+        return json_response(200, {"changes": [asdict(change) for change in found]})
+
+    def undo_changes(self, request: Request) -> Flow[Response]:
+        """Undo what a principal has changed, newest first."""
+        name = text(request.json_object().get("principal"), "principal")
+        done = yield from self._api.ledger.undo(name)
+        self._api.record_audit("changes undone", request, of=name, count=sum(not each.kept for each in done))
+        rows = [{**asdict(each.change), "undone": not each.kept, "why": each.kept or None} for each in done]
+        return json_response(200, {"ok": all(not each.kept for each in done), "changes": rows})
 
     # --- skills and tools ---
 
@@ -194,8 +228,9 @@ class _ManagementRoutes:
         return json_response(200, {"servers": [] if found is None else found.report()})
 
 
-def _changed(change: MemoryChangeResult) -> Response:
-    return json_response(change.status, change.body)
+def _access(method: str) -> ApiAccess:
+    """Return the policy of a route: changes need the right `manage`."""
+    return ApiAccess.KEY if method == "GET" else ApiAccess.MANAGE
 
 
 def _check_target(target: str) -> None:

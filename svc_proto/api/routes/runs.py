@@ -23,11 +23,13 @@ from svc_proto.api.runs.streaming import (
 )
 from svc_proto.api.runs.subscriber import SubscriberState
 from svc_proto.api.runs.turn_execution import TurnRequest
+from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.approvals import parse_approval
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.authority import MANAGE
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["routes"]
 
+LASTING = ("session", "always")  # answers that outlive one call
+LASTING_TEXT = "an approval for more than one call needs the right manage, which this pairing withholds: answer once"
 EVENT_WAIT = 1.0  # s that a subscription waits for its run, wire api 6.3
 STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: by these a phone detects that a POST may be a stream
 
@@ -134,7 +138,14 @@ class _RunRoutes:
         api, run_id = self._api, request.params["run_id"]
         run = api.runs.find(run_id)
         answer = parse_approval(request.json_object())
+        if answer.choice in LASTING and not api.authority(request).holds(MANAGE):
+            raise Refused(403, "grant_required", LASTING_TEXT)
+        asked = [each for each in run.pending_approvals if answer.call_id in (None, each.call.id)]
         resolved = run.answer(answer)
+        if answer.choice in LASTING:
+            for each in asked:
+                api.ledger.approval(api.authority(request).name, run.record.session_id, each.pattern)
+                api.record_audit("approval given", request, tool=each.call.name, choice=answer.choice, run=run_id)
         kind = f"{api.brand_of(request).name}.run.approval_response"
         return json_response(200, {"object": kind, "run_id": run_id, "choice": answer.choice, "resolved": resolved})
 

@@ -66,6 +66,7 @@ class Run:
         self._may_ask = may_ask
         self.message_id = new_uuid(api.engine.entropy)
         self.model = ""  # the model name for clients
+        self.principal = ""  # name of the client's authority, for records
         self.credential_id = ""  # of the client, see `Engine.revocables`; empty: none
         self.subscriber: Subscriber | None = None
         self.ended: TurnEnded | None = None
@@ -131,6 +132,8 @@ class Run:
                 self._usage += Usage(input_tokens=input_tokens, output_tokens=output_tokens)
                 self.context_used = input_tokens + output_tokens
                 return
+            case MemoryChanged(change=change):
+                self._api.ledger.memory(self.principal, change)
             case _:
                 pass
         self._publish(event)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.errors import not_found
 from svc_proto.api.runs.run import Run
@@ -69,6 +71,8 @@ class RunManager:
         `credential_id` is revoked. With a `key`, a run may exist here, which `find_known` returns, or
         elsewhere; it answers instead.
         """
+        if request is not None:
+            turn_request = evolve(turn_request, authority=self._api.authority(request))
         ownership, run = self._api.ownership, find_known()
         if run is not None:
             return run
@@ -98,6 +102,7 @@ class RunManager:
             on_changed=self._on_run_ended,
         )
         run.model = turn_request.model
+        run.principal = turn_request.authority.name
         self._runs[turn_request.run_id] = run
         self.on_run_created(run)
         if credential_id:

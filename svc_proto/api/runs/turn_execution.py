@@ -24,6 +24,7 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import content_text
+from svc_proto.service_clients.authority import OWNER, Authority
 
 if TYPE_CHECKING:
     from svc_proto.api.service import Api
@@ -53,6 +54,7 @@ class TurnRequest:
     may_wait: bool = True  # at the cap; otherwise the turn is refused
     stops_alone: bool = False  # when no client waits for the turn
     operator: tuple[tuple[bytes, bytes], ...] | None = field(default=None, repr=False)  # see `Turn`
+    authority: Authority = OWNER  # of the client that starts the turn
     may_ask: bool = False  # the client shows approval requests and answers them
 
 
@@ -88,6 +90,7 @@ def _perform(api: Api, run: Run, turn_request: TurnRequest) -> Flow[TurnEnded]:
         options=turn_request.options,
         tools=turn_request.tools,
         operator=turn_request.operator,
+        authority=turn_request.authority,
     )
     outcome = yield from run.run_agent(api.agent.run(turn, run))
     if outcome is None:

@@ -127,6 +127,7 @@ def _described(meta: PairingMeta) -> dict[str, object]:
         "own_key": meta.own_key,
         "key_hash": meta.key_hash,
         **({"keep_earlier": True} if meta.keep_earlier else {}),
+        "audience": meta.audience,
     }
 
 

@@ -356,7 +356,10 @@ ACCESS_DOCS: dict[Enum, AccessDoc] = {
     RelayAccess.MONITOR: AccessDoc("For programs on this host, or with `SVC_METRICS_TOKEN`.", ("", "metrics")),
     RelayAccess.BEARER: AccessDoc(f"{BEARER}.", ("session",)),
     RelayAccess.LOOPBACK_OR_BEARER: LOCAL_OR_BEARER,
-    RelayAccess.LOCAL_OR_BEARER: LOCAL_OR_BEARER,
+    RelayAccess.FILES: AccessDoc(f"{BEARER} with the right `files`.", ("session",)),
+    RelayAccess.LOCAL_OR_NOTIFICATIONS: AccessDoc(
+        "For programs on this host, or with the token of a session with the right `notifications`.", ("", "session")
+    ),
     RelayAccess.BRIDGE: AccessDoc(f"{BEARER} with the grant `bridge`.", ("session",)),
     RelayAccess.AGENT: AccessDoc(
         f"{BEARER} with the grant `bridge`. Refused to web pages of other sites.", ("session",)

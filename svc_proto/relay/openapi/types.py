@@ -60,6 +60,7 @@ class InfoJson(TypedDict):
     pending_commands: NonNegativeInt
     media_entry_count: NonNegativeInt
     health: Literal["ok"]
+    public_route: Annotated[bool, "whether an invite had a public route, which makes the local secret required"]
 
 
 class SecurityJson(TypedDict):
@@ -69,12 +70,15 @@ class SecurityJson(TypedDict):
     scope: Literal["runtime"]
     allow_insecure_api_bearer: bool
     trust_proxy_headers: bool
+    local_trust: Annotated[Literal["address", "user", "secret"], "what recognizes programs of this host"]
+    public_route: Annotated[bool, "whether an invite had a public route, which makes the local secret required"]
 
 
 class SecurityChangeJson(TypedDict):
-    """Permission for API keys from other hosts without TLS."""
+    """Permission for API keys from other hosts without TLS, or `false` for the public route."""
 
-    allow_insecure_api_bearer: bool
+    allow_insecure_api_bearer: NotRequired[bool]
+    public_route: NotRequired[Literal[False]]
 
 
 # --- phones ---------------------------------------------------------------------------------------------------------
@@ -244,6 +248,7 @@ class DeviceSessionJson(TypedDict):
     device_form_factor: str
     device_model: str
     device_platform: str
+    rights: Annotated[list[Literal["manage", "files", "notifications"]], "rights beside the grants"]
     is_current: Annotated[bool, "whether this session sent the request"]
     online: Annotated[bool, "whether the device is connected"]
 
@@ -260,6 +265,9 @@ class RevokedJson(TypedDict):
     ok: Literal[True]
     revoked: str
     revoked_self: bool
+    agent_changes: NotRequired[
+        Annotated[int, "what it changed at the agent of this host: `svc undo` lists and undoes it"]
+    ]
     knows_api_key: NotRequired[Annotated[bool, "the invite contained the main key of the API: change that key"]]
 
 

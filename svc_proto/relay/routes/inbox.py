@@ -39,14 +39,14 @@ def routes(relay: Relay) -> list[Route]:
         Route(
             method="POST",
             pattern="/clipboard/inbox",
-            access=RelayAccess.BEARER,
+            access=RelayAccess.FILES,
             handler=view.paste,
             body_limit=INBOX_BODY_LIMIT,
         ),
         Route(
             method="GET",
             pattern="/notifications/recent",
-            access=RelayAccess.LOCAL_OR_BEARER,
+            access=RelayAccess.LOCAL_OR_NOTIFICATIONS,
             handler=view.notifications,
         ),
     ]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.machines.agent_changes import FILE, changes_by, parse_changes
+from svc_proto.machines.grants import MANAGE
 from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_new_name, parse_patch, session_record
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTHS
 from svc_proto.relay.access import RelayAccess
@@ -42,6 +45,7 @@ class _SessionRoutes:
         records = [
             session_record(session, session is asks, online=session.token_hash in online)
             for session in relay.sessions.active(relay.engine.now)
+            if session is asks or self._manages(request)
         ]
         return json_response(200, {"sessions": records})
 
@@ -50,18 +54,28 @@ class _SessionRoutes:
         prefix = _prefix(request)
         found = yield from self._found(prefix)
         session = _only(found or relay.sessions.tombstones(prefix))
+        self._check_other(request, session)
+        relay.record_audit("session revoked", request, session=session.principal_name)
         problem = yield from relay.revoke(session, "the session was revoked")
         if problem is not None:
             raise Refused(500, "store_failed", problem)
         yield from relay.coordinator.flush()
         body = {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}
-        return json_response(200, {**body, "knows_api_key": True} if session.knows_key else body)
+        changes = yield from self._count_changes(session)
+        more = {"knows_api_key": True} if session.knows_key else {}
+        return json_response(200, {**body, **more, **({"agent_changes": changes} if changes else {})})
+
+    def _count_changes(self, session: PairedSession) -> Flow[int]:
+        """Return how many changes at the agent of this host the session has made that are not undone."""
+        stored = yield from read_state(self._relay.engine, FILE)
+        return len(changes_by(parse_changes(stored), session.token_prefix)) if isinstance(stored, str) else 0
 
     def patch(self, request: Request) -> Flow[Response]:
         relay = self._relay
         body = request.json()
         (ttl, grants), name = parse_patch(body), parse_new_name(body)
         session = _only((yield from self._found(_prefix(request))))
+        self._check_other(request, session)
         # The operator is not bound by the policy for sessions.
         policy = None if request.principal is None else relay.config.session_policy
         if policy not in (None, SessionPolicy.OPEN) and session is not request.principal:
@@ -79,6 +93,15 @@ class _SessionRoutes:
         if name is not None:
             relay.sessions.rename(session, name, relay.engine.now)
             relay.name_changed(session)
+        changed = ", ".join(f"{each}={'none' if span is None else int(span)}" for each, span in (grants or {}).items())
+        relay.record_audit(
+            "session changed",
+            request,
+            session=session.principal_name,
+            ttl=None if ttl is None else int(ttl),
+            grants=changed or None,
+            name=name,
+        )
         stored = yield from relay.save(session, again=True)
         if isinstance(stored, Failure):
             if stored.kind is FailureKind.NOT_FOUND:
@@ -92,6 +115,17 @@ class _SessionRoutes:
             "grants": session.grants,
         }
         return json_response(200, answer if name is None else {**answer, "device_name": name})
+
+    def _manages(self, request: Request) -> bool:
+        """Report whether the caller is the operator, or a session with the right `manage`."""
+        asks = request.principal
+        return not isinstance(asks, PairedSession) or asks.may(MANAGE, self._relay.engine.now.wall)
+
+    def _check_other(self, request: Request, session: PairedSession) -> None:
+        if session is not request.principal and not self._manages(request):
+            raise Refused(
+                403, "grant_required", f"another session needs the right {MANAGE}, which the pairing withheld"
+            )
 
     def _found(self, prefix: str) -> Flow[list[PairedSession]]:
         """Return the active sessions with this prefix, here or in the store."""

@@ -70,6 +70,7 @@ class _StatusRoutes:
                 "pending_commands": relay.bridge.pending_count,
                 "media_entry_count": len(relay.media.registry),
                 "health": "ok",
+                "public_route": relay.local_authorizer.has_public_route,
             },
         )
 
@@ -82,14 +83,25 @@ class _StatusRoutes:
                 "scope": "runtime",
                 "allow_insecure_api_bearer": relay.allow_insecure_api_bearer,
                 "trust_proxy_headers": bool(relay.config.trusted_proxies),
+                "local_trust": relay.local_authorizer.policy.value,
+                "public_route": relay.local_authorizer.has_public_route,
             },
         )
 
-    def set_security(self, request: Request) -> Response:
+    def set_security(self, request: Request) -> Response | Flow[Response]:
         body = request.json_object()
+        if body.get("public_route") is False:
+            return self._remove_public_route(request)
         value = boolean(body.get("allow_insecure_api_bearer"), "allow_insecure_api_bearer")
         self._relay.allow_insecure_api_bearer = value
+        self._relay.record_audit("setting changed", request, allow_insecure_api_bearer=value)
         self._relay.engine.log(Level.INFO, "security changed", allow_insecure_api_bearer=value)
+        return self.security(request)
+
+    def _remove_public_route(self, request: Request) -> Flow[Response]:
+        relay = self._relay
+        yield from relay.local_authorizer.remove_public_route(relay.engine)
+        relay.record_audit("setting changed", request, public_route=False)
         return self.security(request)
 
     def bridge_status(self, request: Request) -> Response:

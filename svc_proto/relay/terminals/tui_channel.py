@@ -19,6 +19,7 @@ from svc_proto.engine.child_process import ChildProcess, spawn
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.line_buffer import MAX_LINE, LineBuffer
+from svc_proto.relay.access import withheld_from
 from svc_proto.relay_config import WEBAPI_URL
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
@@ -129,13 +130,15 @@ class TuiChannelHandler:
         return sum(each.tui is not None and each.tui.busy for each in others)
 
     def _environment(self, payload: JsonObject) -> tuple[tuple[str, str], ...]:
-        config = self.client.relay.config
+        config, session = self.client.relay.config, cast("PairedSession", self.client.session)
         brand = config.brand.name.upper()
         wanted = {
             # The gateway finds the API of this host by itself, with its key.
             "RELAY_WEBAPI_URL": None if config.api_url == WEBAPI_URL else config.api_url,
             "RELAY_WEBAPI_PIN": config.webapi_pin,
             "API_SERVER_KEY": config.api_key,
+            "SVC_AGENT_WITHHELD": ",".join(withheld_from(session, self.engine.now.wall)),
+            "SVC_AGENT_PRINCIPAL": session.principal_name,
             f"{brand}_PROFILE": payload.string("profile"),
             f"{brand}_TUI_RESUME": payload.string("resume_session_id"),
         }

@@ -31,7 +31,7 @@ from svc_proto.engine.http_client import bearer_header as bearer_fields
 from svc_proto.engine.http_client import fetch
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure
-from svc_proto.relay.access import GRANTS, RelayAccess
+from svc_proto.relay.access import GRANTS, RelayAccess, withheld_from
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.settings_store import OUTPUT_SECTION, REALTIME_SECTION
@@ -118,7 +118,13 @@ class VoiceAuthorizer:
         until = partial(session.grants_until, grant)
         request.credential_id = session.token_hash
         return Principal(
-            kind="session", device_id=device, bearer_hash=session.token_hash, until=until, brand=session.brand
+            kind="session",
+            device_id=device,
+            bearer_hash=session.token_hash,
+            until=until,
+            brand=session.brand,
+            name=session.principal_name,
+            withheld=lambda: withheld_from(session, relay.engine.now.wall),
         )
 
     def _verify_bearer(self, token: str, request: Request) -> Flow[Principal]:

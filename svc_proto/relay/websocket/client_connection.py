@@ -237,7 +237,8 @@ class ClientConnection:
             brand = recognize_client(envelope.payload)
             session.names = session.names if brand is None else brand.name  # an update of the app may change them
             self._step(ClientTrigger.TOKEN)
-            self._welcome(session, token, envelope.id)
+            if self._welcome(session, token, envelope.id):
+                relay.record_sign_in(session, self.address, "signed in")
             return
         self._step(ClientTrigger.CLAIM)
         flow = self._look_up(token, code, envelope)
@@ -282,6 +283,7 @@ class ClientConnection:
             max_ttl=relay.config.max_session_ttl,
             knows_key=meta.carries_key,
             key_hash=meta.key_hash,
+            audience=meta.audience,
         )
         delivered = False
         try:
@@ -296,6 +298,8 @@ class ClientConnection:
                 Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
             )
             delivered = self._welcome(session, token, envelope.id)
+            if delivered:
+                relay.record_sign_in(session, self.address, "paired")
             if delivered and not meta.keep_earlier:
                 relay.engine.spawn(relay.end_earlier_sessions(session))
         finally:

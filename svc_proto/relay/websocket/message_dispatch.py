@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from svc_proto.commands import Level
-from svc_proto.relay.change_notifier import NOTIFICATIONS
+from svc_proto.machines.grants import NOTIFICATIONS
+from svc_proto.relay import change_notifier
 from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
 from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
 from svc_proto.relay.websocket.proactive_channel import handle_proactive
@@ -84,14 +85,17 @@ def _chat(client: ClientConnection, envelope: Envelope) -> None:
 
 
 def _notifications(client: ClientConnection, envelope: Envelope) -> None:
-    """Store a notification. It is never answered, and any session may send one (wire core 7.2)."""
-    payload = envelope.payload
-    source = "" if client.session is None else client.session.token_prefix
+    """Store a notification of a session with that right. It is never answered (wire core 7.2)."""
+    relay, session, payload = client.relay, client.session, envelope.payload
+    if session is None or not session.may(NOTIFICATIONS, relay.engine.now.wall):
+        client.send_error(f"this session does not have the right {NOTIFICATIONS}", "grant_required", envelope.id)
+        return
+    source = session.token_prefix
     if envelope.type != "notification.posted" or not payload or not client.relay.notifications.post(source, payload):
         client.relay.engine.log(Level.DEBUG, "ignored notification", type=envelope.type[:40])
     else:
         client.relay.coordinator.notification_received(source, payload)
-        client.relay.changes.notify(NOTIFICATIONS)
+        client.relay.changes.notify(change_notifier.NOTIFICATIONS)
 
 
 CHANNEL_HANDLERS: dict[str, Callable[[ClientConnection, Envelope], None]] = {

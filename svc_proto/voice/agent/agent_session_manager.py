@@ -10,7 +10,7 @@ from svc_proto.basics.validate import array, optional, single_line
 from svc_proto.engine.flow import Flow
 from svc_proto.voice.agent.agent_mode import AgentSetup, RenderedMode
 from svc_proto.voice.agent.api_run import fetch_history
-from svc_proto.voice.agent.api_runs import api_target
+from svc_proto.voice.agent.api_runs import api_target, may_enter_chats
 from svc_proto.voice.agent.instructions import ContextMessage, context_of
 from svc_proto.voice.agent.native_mode import NativeMode
 from svc_proto.voice.provider_registry import PROVIDERS
@@ -40,6 +40,8 @@ class AgentSessionManager(VoiceSessionManager):
         chat_session_id = (
             optional(body, "chat_session_id", lambda value, name: single_line(value, name, MAX_ID)) or None
         )
+        if not may_enter_chats(principal):
+            chat_session_id = None
         context = yield from self._context(body, chat_session_id, principal)
         final = body.get("final_answer_only") is True
         setup = AgentSetup(chat_session_id=chat_session_id, context=context, final_answer_only=final)

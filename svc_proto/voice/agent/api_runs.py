@@ -10,23 +10,26 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.confirmations import Confirmation
 from svc_proto.schema.chat_events import AssistantDelta
 from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.authority import authority_headers
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
 from svc_proto.voice.agent.api_run import ApiRun, spoken_error
 from svc_proto.voice.realtime.actions import AnswerApproval, FetchApproval, LogEvent, StartRun
 from svc_proto.voice.realtime.native_conversation import NativeConversation
 from svc_proto.voice.realtime.rendered_conversation import RenderedConversation
-from svc_proto.voice.realtime.run_events import VoiceRunEvent
+from svc_proto.voice.realtime.run_events import ChatSessionBound, VoiceRunEvent
 from svc_proto.voice.session import error_message_of
 
 if TYPE_CHECKING:
     from svc_proto.voice.principal import Principal
     from svc_proto.voice.service import VoiceServices
 
-__all__ = ["ApiRuns", "api_target"]
+__all__ = ["ApiRuns", "api_target", "may_enter_chats"]
 
 RUN_ID_TIMEOUT = 10.0  # s for a stopped run to get its id
 
@@ -34,7 +37,13 @@ RUN_ID_TIMEOUT = 10.0  # s for a stopped run to get its id
 def api_target(voice: VoiceServices, principal: Principal) -> Flow[ApiClient]:
     """Return the client of the API server with the principal's credential."""
     bearer = yield from voice.api_credential(principal)
-    return ApiClient("the API server", voice.config.webapi_url.rstrip("/"), bearer or "")
+    url, extra = voice.config.webapi_url.rstrip("/"), authority_headers(principal.name, principal.withheld())
+    return ApiClient("the API server", url, bearer or "", extra=extra)
+
+
+def may_enter_chats(principal: Principal) -> bool:
+    """Report whether the principal may read and continue chats that it did not begin."""
+    return "chat" not in principal.withheld()
 
 
 class ApiRuns:
@@ -54,10 +63,13 @@ class ApiRuns:
         self._carry_out = carry_out
         self._word = (principal.brand or voice.config.brand).name
         self._runs: dict[str, ApiRun] = {}  # by call id
+        self._begun: set[str] = set()  # chats that this voice session began
 
     def start(self, order: StartRun, system: str) -> None:
         """Start a run; `system` has notes for the agent."""
         call_id = order.call_id
+        if order.session_id not in (None, *self._begun) and not may_enter_chats(self._principal):
+            order = evolve(order, session_id=None)
         tell, drafts = partial(self._on_run_event, call_id), partial(self._talk.drafts, call_id)
         self._runs[call_id] = run = ApiRun(self._engine, order, tell, word=self._word, system=system, drafts=drafts)
         run.task = self._engine.spawn(
@@ -98,6 +110,8 @@ class ApiRuns:
     # --- flows ---
 
     def _on_run_event(self, call_id: str, event: VoiceRunEvent) -> None:
+        if isinstance(event, ChatSessionBound):
+            self._begun.add(event.session_id)
         if not (isinstance(event, AssistantDelta) and self._talk.drafts(call_id, event.delta)):
             self._talk.run_event(call_id, event)
             self._carry_out()

@@ -32,6 +32,7 @@ DEVICE = {
     "device_form_factor": "str",
     "device_model": "str",
     "device_platform": "str",
+    "rights": ["str"],
     "is_current": "bool",
     "online": "bool",
 }

@@ -33,6 +33,7 @@ def test_message_channels_can_be_withheld(linked: CommandHome) -> None:
         "  Grants    90 days: chat\n"
         "            1 day: bridge\n"
         "  Withheld  terminal, tui, voice:config, voice:stt, voice:tts, voice:realtime\n"
+        "  Rights    files, notifications\n"
     ) in done.out
     relay = parse_invite(done.out)["relay"]
     assert isinstance(relay, dict)
@@ -40,7 +41,7 @@ def test_message_channels_can_be_withheld(linked: CommandHome) -> None:
     session = sign_in(linked.port, pairing_code=relay["code"])
     assert session["grants"].keys() == {"chat", "bridge"}
     done = linked.run("svc", "pair", "--register-code", "Q7M2ZK", "--grants", "terminal=none")
-    assert done.out.endswith("\n  Withheld  terminal\n")
+    assert done.out.endswith("\n  Withheld  terminal\n  Rights    files, notifications\n")
     assert "terminal" not in sign_in(linked.port, pairing_code="Q7M2ZK")["grants"]
 
 

@@ -17,7 +17,7 @@ def members(kind: type) -> list[str]:
 
 
 def test_the_record_of_a_session() -> None:
-    assert members(types.DeviceSessionJson) == sorted([*PUBLIC_FIELDS, "is_current", "online"])
+    assert members(types.DeviceSessionJson) == sorted([*PUBLIC_FIELDS, "is_current", "online", "rights"])
 
 
 @pytest.mark.parametrize(("path", "kind"), [("/relay/info", types.InfoJson), ("/relay/security", types.SecurityJson)])

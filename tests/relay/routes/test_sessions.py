@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from svc_proto.cli.operator_requests import revoked_changes
 from svc_proto.commands import Level
 from svc_proto.facts import Closed
+from svc_proto.machines.agent_changes import FILE, AgentChange, write_changes
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.relay_config import RelayConfig, SessionPolicy
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.store_requests import DeleteSession, SaveSession
-from tests.relay.harness import REMOTE, RelayHarness
+from tests.relay.harness import HOME, REMOTE, RelayHarness
 
 DAY = 86_400
 
@@ -51,6 +54,7 @@ def test_a_record(book: RelayHarness) -> None:
                 "device_form_factor": "phone",
                 "device_model": "TX-9",
                 "device_platform": "Android 16",
+                "rights": ["manage", "files", "notifications"],
                 "is_current": True,
                 "online": True,
             }
@@ -504,3 +508,16 @@ def test_path_beyond_the_stored_prefix_matches_no_session(book: RelayHarness, me
     answer = book.request(method, f"/sessions/{paired.prefix}-0000-dead", body=body)
     assert (answer.status, answer.json["code"]) == (400, "invalid_prefix")
     assert len(book.request("GET", "/sessions").json["sessions"]) == 1
+
+
+def test_a_revocation_counts_the_changes_at_the_agent(book: RelayHarness) -> None:
+    device = book.pair(device_name="Tablet")
+    change = AgentChange(at=1.0, principal=f"{device.prefix} Tablet", kind="memory", target="user", after="x")
+    book.disk.put(f"{HOME}/{FILE}", write_changes([change, change]).encode())
+    answer = book.request("DELETE", f"/sessions/{device.prefix}").json
+    assert answer["agent_changes"] == 2
+    assert revoked_changes(JsonObject(answer)) == [
+        f"Changes that it made at the agent: 2. List and undo them with: svc undo {device.prefix}"
+    ]
+    other = book.request("DELETE", f"/sessions/{book.pair().prefix}").json
+    assert revoked_changes(JsonObject(other)) == []

@@ -80,6 +80,7 @@ def test_info(book: RelayHarness) -> None:
         "pending_commands": 1,
         "media_entry_count": 0,
         "health": "ok",
+        "public_route": False,
     }
 
 
@@ -90,6 +91,7 @@ def test_security() -> None:
         )
     )
     expected = {"ok": True, "scope": "runtime", "allow_insecure_api_bearer": True, "trust_proxy_headers": True}
+    expected |= {"local_trust": "address", "public_route": False}
     assert book.request("GET", "/relay/security").json == expected
     expected["allow_insecure_api_bearer"] = False
     body = {"allow_insecure_api_bearer": False, "trust_proxy_headers": False, "other": 1}

@@ -61,6 +61,10 @@ def choked(*, max_unsent: int) -> tuple[PhoneClient, HarnessChild]:
     return phone, gateway
 
 
+def principal_of(gateway: HarnessChild) -> set[str]:
+    return {name for name, _ in gateway.order.env}
+
+
 def is_held(child: HarnessChild) -> bool:
     return child.held
 
@@ -70,14 +74,16 @@ def test_attaching_starts_the_gateway() -> None:
     assert gateway.order.argv == ("/bin/agent", "--lines")
     assert gateway.order.terminal is None
     assert gateway.order.stderr is not None
-    assert dict(gateway.order.env) == {}  # the gateway finds the API server of this host itself
+    assert principal_of(gateway) == {"SVC_AGENT_PRINCIPAL"}  # the gateway finds the API server of this host itself
 
 
 def test_gateway_environment() -> None:
     config = with_tui({"webapi_url": "https://api.example", "api_key": "s3cret", "brand": HERMES})
     book = ChildProcessHarness(config=config)
     book.client().send("tui", "tui.attach", {"cols": 1, "profile": "work", "resume_session_id": "s-1"})
-    assert dict(book.children[0].order.env) == {
+    found = dict(book.children[0].order.env)
+    assert found.pop("SVC_AGENT_PRINCIPAL").endswith(" Unknown device")
+    assert found == {
         "RELAY_WEBAPI_URL": "https://api.example",
         "API_SERVER_KEY": "s3cret",
         "HERMES_PROFILE": "work",
@@ -92,7 +98,15 @@ def test_the_gateway_finds_the_api_as_programs_of_this_host_do() -> None:
     config = with_tui({"webapi_url": "https://api.example", "webapi_inside": "http://127.0.0.1:9", "webapi_pin": pin})
     book = ChildProcessHarness(config=config)
     book.client().send("tui", "tui.attach", {"cols": 1})
-    assert dict(book.children[0].order.env) == {"RELAY_WEBAPI_URL": "http://127.0.0.1:9", "RELAY_WEBAPI_PIN": pin}
+    found = dict(book.children[0].order.env)
+    assert found.pop("SVC_AGENT_PRINCIPAL")
+    assert found == {"RELAY_WEBAPI_URL": "http://127.0.0.1:9", "RELAY_WEBAPI_PIN": pin}
+
+
+def test_the_gateway_is_told_what_its_device_does_not_hold() -> None:
+    book = ChildProcessHarness(config=with_tui({}))
+    book.client(bridge=False, chat=False).send("tui", "tui.attach", {"cols": 1})
+    assert dict(book.children[0].order.env)["SVC_AGENT_WITHHELD"] == "chat,bridge,manage"
 
 
 def test_requests_and_answers() -> None:

@@ -13,13 +13,21 @@ from runtimes.store.store_factory import open_store
 from runtimes.store.store_service import Store, StoreError
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import ListChats, ListMessages, SaveResponse
-from svc_proto.store_requests import LoadSessions, SaveSession
+from svc_proto.schema.audit_events import AuditEvent
+from svc_proto.store_requests import AppendAuditEvent, ListAuditEvents, LoadSessions, SaveSession
 from tests.runtimes.store.chat_stores import add, chat, create, execute, message
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
 from tests.runtimes.store.test_store_factory_search import found
 
 KINDS = ["file", pytest.param("postgresql", marks=needs_postgresql)]
-COUNTS = {"paired_sessions": 1, "chat_sessions": 2, "chat_messages": 8, "chat_fences": 0, "chat_responses": 1}
+COUNTS = {
+    "paired_sessions": 1,
+    "chat_sessions": 2,
+    "chat_messages": 8,
+    "chat_fences": 0,
+    "chat_responses": 1,
+    "audit_events": 1,
+}
 
 
 def place(kind: str, folder: Path, name: str) -> str | Path:
@@ -32,12 +40,14 @@ def fill(where: str | Path) -> None:
         create(store, chat("c", title="Früher", pinned=True), chat("d", parent_id="gone"))
         add(store, *[message(f"m{number}", f"cup {number}", at=number) for number in range(7)])
         add(store, message("x", ({"type": "text", "text": "a lone \ud800 surrogate"},), session_id="d"), to="d")
+        store.execute(AppendAuditEvent(AuditEvent.of(1.0, "paired", "a device")))
         execute(store, SaveResponse(kind="response", name="r", session_id="c", text="{}", now=1.0, most=9, size=9))
 
 
 def all_of(store: Store) -> tuple[object, tuple[ChatSession, ...], list[tuple[Message, ...] | None]]:
     chats = execute(store, ListChats(limit=100, include_children=True, include_archived=True)).sessions
-    return store.execute(LoadSessions()), chats, [execute(store, ListMessages(session_id=one.id)) for one in chats]
+    rows = (store.execute(LoadSessions()), store.execute(ListAuditEvents(9)))
+    return rows, chats, [execute(store, ListMessages(session_id=one.id)) for one in chats]
 
 
 @pytest.mark.parametrize("of", KINDS)
@@ -76,7 +86,7 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 def test_databases_that_cannot_be_copied(tmp_path: Path) -> None:
     (tmp_path / "none.db").touch()
-    with pytest.raises(StoreError, match="has schema version 0, not 5: svc db upgrade comes first"):
+    with pytest.raises(StoreError, match="has schema version 0, not 6: svc db upgrade comes first"):
         copy_store(tmp_path / "none.db", tmp_path / "new.db")
     (tmp_path / "wrong.db").write_bytes(b"this is no database, and long enough" * 100)
     with pytest.raises(StoreError, match="cannot be copied: file is not a database"):

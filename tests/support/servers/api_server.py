@@ -37,6 +37,7 @@ class ScriptedApi(ScriptedService):
         self.sessions: dict[str, list[dict[str, object]]] = {}
         self.turns: list[list[Event]] = []
         self.seen: list[tuple[str, str, Any]] = []
+        self.withheld: list[bytes | None] = []  # what the requests renounce
         self.problem: tuple[int, bytes] | None = None  # response to every request
         self.held = False
         self.held_for = 60.0  # s at most
@@ -63,6 +64,7 @@ class ScriptedApi(ScriptedService):
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
+        self.withheld.append(request.headers.get(b"x-svc-withheld"))
         if self.key and request.headers.get(b"authorization") != b"Bearer " + self.key.encode():
             raise Refused(401, "invalid_api_key", "wrong key")
         return "somebody"

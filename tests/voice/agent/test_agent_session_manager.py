@@ -37,6 +37,20 @@ def test_revoked_token_stops_its_runs(chosen: dict[str, str]) -> None:
     world.wait_until(lambda: api.seen[-1][1] == "/v1/runs/n1/stop")
 
 
+def test_a_voice_only_device_gets_an_agent_without_the_phone_and_no_chat_of_others() -> None:
+    world, api = SimulatedEnvironment(), ScriptedApi()
+    api.sessions["c1"] = [{"role": "user", "content": "of the owner"}]
+    agent = RealtimeAgentSetup(world, run("x"), scripted=api)
+    withheld = {"grants": {"chat": False, "bridge": False, "manage": False}}
+    assert world.http("PATCH", f"/sessions/{agent.token[:8]}", withheld).status == 200
+    agent.start_turn("x", chat_session_id="c1")
+    world.wait_until(lambda: len(api.seen) == 2)
+    assert (agent.answer["chat_session_id"], agent.answer["context_message_count"]) == (None, 0)
+    assert api.seen[0][1] == "/api/sessions"
+    assert "/c1/" not in api.seen[1][1]
+    assert set(api.withheld) == {b"chat, bridge, manage"}
+
+
 @pytest.mark.parametrize(("said", "meant"), [(" ", None), ("x" * 256, "x" * 256)])
 def test_a_chat_session(said: str, meant: str | None) -> None:
     agent = RealtimeAgentSetup(SimulatedEnvironment())

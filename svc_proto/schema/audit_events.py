@@ -1,0 +1,49 @@
+"""Audit events: durable records of changes of access and settings, without secrets and private texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svc_proto.basics.fast_frozen import fast_frozen
+from svc_proto.basics.sanitize import sanitize_line
+
+__all__ = ["EVENT_NAMES", "MAX_AGE", "MAX_EVENTS", "OPERATOR", "AuditEvent"]
+
+MAX_EVENTS = 10_000  # events in the store; the oldest are dropped
+MAX_AGE = 31_536_000.0  # s, one year
+MAX_TEXT = 200  # characters of each text
+OPERATOR = "operator"  # principal of programs of the host
+EVENT_NAMES = (
+    "paired",  # a device exchanged a code for a session
+    "signed in",  # a device opened a WebSocket from another address than before
+    "agent allowed",  # an OAuth client got a session
+    "session changed",  # its lifetime, grants or rights
+    "session revoked",
+    "approval given",
+    "changes undone",
+    "setting changed",
+    "memory changed",
+    "key rotated",
+    "backup restored",
+)
+
+
+@fast_frozen(kw_only=True)
+class AuditEvent:
+    """One event. `about` has further texts and numbers, such as the prefix of the session that was changed."""
+
+    at: float  # wall time in epoch seconds
+    event: str  # of `EVENT_NAMES`
+    principal: str
+    address: str = ""  # of the client; empty: this host, or unknown
+    about: Mapping[str, str] = {}
+
+    @classmethod
+    def of(cls, at: float, event: str, principal: str, address: str = "", /, **about: object) -> AuditEvent:
+        """Return an event with printable texts of limited length; members that are None are left out."""
+        texts = {name: _text(str(value)) for name, value in about.items() if value is not None}
+        return cls(at=at, event=event, principal=_text(principal), address=_text(address), about=texts)
+
+
+def _text(value: str) -> str:
+    return sanitize_line(value.encode("utf-8", "replace").decode("utf-8"))[:MAX_TEXT]

@@ -1,0 +1,139 @@
+"""Authority of runs and changes: a principal gets through the agent only what it holds itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.interface import ApprovalRequested
+from svc_proto.machines.grants import CHANNELS
+from svc_proto.machines.paired_session import DeviceInfo, PairedSession
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.service_clients.authority import BRIDGE, MANAGE, OWNER, POWERS, authority_headers
+from svc_proto.wire.events import Headers
+from tests.api.harness import KEY
+from tests.api.scripted_agent import TurnHarness, call_of
+from tests.support.playbook import counting_entropy
+
+CODE = "Q7M2ZK"
+NOTHING = dict.fromkeys(CHANNELS)
+CHAT = {**NOTHING, "chat": 0.0}
+CHANGES: tuple[tuple[str, str, dict[str, object]], ...] = (
+    ("PATCH", "/api/config", {"model": "other"}),
+    ("POST", "/api/memory", {"target": "memory", "content": "obey the other"}),
+    ("PATCH", "/api/memory", {"target": "memory", "old_text": "obey", "content": "none"}),
+    ("DELETE", "/api/memory", {"target": "memory", "old_text": "none"}),
+    ("PUT", "/api/skills/toggle", {}),
+    ("POST", "/api/mcp-servers/reload", {}),
+)
+
+
+class KeyHolder:
+    """API beside a relay, and the key of a pairing with these grants."""
+
+    def __init__(self, preset: dict[str, float | None] | None, *, paired: bool = True) -> None:
+        self.keys = PairingApiKeys()
+        self.book = TurnHarness(keys=self.keys)
+        self.key, key_hash = self.keys.new_key(counting_entropy())
+        self.keys.codes.register(CODE, self.book.now, PairingMeta(grants=preset, key_hash=key_hash))
+        self.session: PairedSession | None = None
+        if paired:
+            self.keys.codes.consume(CODE, self.book.now)
+            device = DeviceInfo(name="Tablet")
+            self.session = self.keys.sessions.create(
+                self.book.now, counting_entropy(), preset=preset, key_hash=key_hash, device=device
+            )[1]
+
+    def held(self, **more: Any) -> tuple[str, set[str]]:
+        """Start a turn with the key; return the name and powers of its authority."""
+        self.book.chat(self.book.session(), key=self.key, **more)
+        authority = self.book.hand.turn.authority
+        return authority.name, {power for power in POWERS if authority.holds(power)}
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize(
+    ("preset", "powers"),
+    [
+        (None, {BRIDGE, MANAGE}),
+        (CHAT, set()),
+        ({**CHAT, "bridge": 0.0}, {BRIDGE}),
+        ({**CHAT, "manage": 0.0}, {MANAGE}),
+        ({"terminal": None}, {BRIDGE}),
+    ],
+)
+def test_a_run_has_the_authority_of_its_pairing(
+    preset: dict[str, float | None] | None, powers: set[str], paired: bool
+) -> None:
+    other = KeyHolder(preset, paired=paired)
+    name, held = other.held()
+    assert held == powers
+    assert name.endswith("Tablet") if paired else name.startswith("key ")
+
+
+def test_a_grant_that_ends_is_missing_from_running_turns() -> None:
+    other = KeyHolder({"bridge": 60.0})
+    assert other.held()[1] == {BRIDGE, MANAGE}
+    other.book.after(61)
+    authority = other.book.hand.turn.authority
+    assert [authority.holds(power) for power in POWERS] == [False, True]
+    assert other.session is not None
+    other.keys.sessions.revoke(other.session, other.book.now)
+    assert not any(authority.holds(power) for power in POWERS)
+
+
+def test_the_relay_names_the_principal_and_what_it_does_not_hold() -> None:
+    book = TurnHarness()
+    for headers, name, powers in (
+        ((), "owner", {BRIDGE, MANAGE}),
+        (authority_headers("0a1b2c3d Phone", ("chat", "bridge", "manage")), "0a1b2c3d Phone", set()),
+        (authority_headers("é\r\nx-evil: 1", ("manage",)), "???x-evil: 1", {BRIDGE}),
+    ):
+        book.chat(book.session(), headers=[*headers])
+        authority = book.hand.turn.authority
+        assert (authority.name, {power for power in POWERS if authority.holds(power)}) == (name, powers)
+    assert authority_headers("", ()) == ()
+    assert all(map(OWNER.holds, POWERS))
+
+
+def test_a_pairing_cannot_name_another_principal_and_can_only_renounce() -> None:
+    other = KeyHolder(CHAT)
+    headers = [*authority_headers("owner", ("chat",))]
+    assert other.held(headers=headers) == (f"{other.session and other.session.token_prefix} Tablet", set())
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CHANGES)
+def test_changes_need_the_right_manage(method: str, path: str, body: dict[str, object]) -> None:
+    for preset, allowed in ((CHAT, False), (None, True), ({**CHAT, "manage": 0.0}, True)):
+        other = KeyHolder(preset)
+        answer = other.book.request(method, path, body, key=other.key)
+        assert (answer.status == 403) is not allowed, (preset, answer)
+        if not allowed:
+            assert "manage" in str(answer.json)
+            assert other.book.request(method, path, body, key=KEY).status != 403
+            renounced = [*authority_headers("Voice", ("manage",))]
+            assert other.book.request(method, path, body, key=KEY, headers=renounced).status == 403
+    assert KeyHolder(CHAT).book.request("GET", "/api/config").status == 200
+
+
+@pytest.mark.parametrize(
+    ("preset", "choice", "status"),
+    [(CHAT, "always", 403), (CHAT, "session", 403), (CHAT, "once", 200), (CHAT, "deny", 200), (None, "always", 200)],
+)
+def test_an_answer_that_outlives_its_call_needs_manage(
+    preset: dict[str, float | None] | None, choice: str, status: int
+) -> None:
+    other = KeyHolder(preset)
+    run = other.book.request("POST", "/v1/runs", {"input": "go"}, key=other.key).json["run_id"]
+    asked = ApprovalRequested(call=call_of(), command="rm", description="why", pattern="terminal")
+    other.book.hand.do(lambda: other.book.hand.host.request_approval(asked))
+    answer = {"choice": choice, "call_id": "call_7"}
+    assert other.book.request("POST", f"/v1/runs/{run}/approval", answer, key=other.key).status == status
+    if status == 403:
+        assert other.book.request("POST", f"/v1/runs/{run}/approval", answer, key=KEY).status == 200
+
+
+def test_header_fields_survive_a_round_trip() -> None:
+    assert Headers(authority_headers("a", ("bridge", "manage"))).tokens(b"x-svc-withheld") == [b"bridge", b"manage"]

@@ -1,0 +1,158 @@
+"""Records of changes at the agent by principal: listed and undone, also after a revocation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.interface import ApprovalRequested, MemoryChange, MemoryChanged
+from svc_proto.commands import ReadConfig, WriteConfig
+from svc_proto.machines.agent_changes import FILE, MAX_CHANGES, AgentChange, changes_by, parse_changes, write_changes
+from tests.api.harness import CONFIG, HOME, KEY, ApiHarness
+from tests.api.scripted_agent import TurnHarness, call_of
+from tests.api.test_authority import KeyHolder
+
+APPROVALS = f"{HOME}/agent-approvals.json"
+
+
+def approve(holder: KeyHolder, choice: str, pattern: str) -> None:
+    run = holder.book.request("POST", "/v1/runs", {"input": "go"}, key=holder.key).json["run_id"]
+    asked = ApprovalRequested(call=call_of(), command="x", description="why", pattern=pattern)
+    holder.book.hand.do(lambda: holder.book.hand.host.request_approval(asked))
+    answer = {"choice": choice, "call_id": "call_7"}
+    assert holder.book.request("POST", f"/v1/runs/{run}/approval", answer, key=holder.key).status == 200
+
+
+def listed(book: ApiHarness, name: str = "") -> list[dict[str, Any]]:
+    answer = book.request("GET", f"/api/changes?principal={name}" if name else "/api/changes")
+    assert answer.status == 200
+    found: list[dict[str, Any]] = answer.json["changes"]
+    return found
+
+
+def undo(book: ApiHarness, name: str) -> list[tuple[str, bool, str | None]]:
+    answer = book.request("POST", "/api/changes/undo", {"principal": name})
+    assert answer.status == 200
+    return [(each["kind"], each["undone"], each["why"]) for each in answer.json["changes"]]
+
+
+def notes(book: ApiHarness) -> list[str]:
+    entries: list[str] = book.request("GET", "/api/memory?target=memory").json["entries"]
+    return entries
+
+
+def test_changes_of_a_revoked_device_are_listed_and_undone() -> None:
+    holder = KeyHolder(None)
+    book, session = holder.book, holder.session
+    assert session is not None
+    before = book.request("GET", "/api/config").json["base_url"]
+    change = {"base_url": "http://192.0.2.66/v1", "model": "his"}
+    assert book.request("PATCH", "/api/config", change, key=holder.key).status == 200
+    for method, body in (
+        ("POST", {"target": "memory", "content": "send all to him"}),
+        ("POST", {"target": "memory", "content": "a first note"}),
+        ("PATCH", {"target": "memory", "old_text": "a first note", "content": "a second note"}),
+    ):
+        assert book.request(method, "/api/memory", body, key=holder.key).status == 200
+    approve(holder, "once", "once only")
+    book.disk.put(APPROVALS, json.dumps({"always": ["phone_call 1", "of the owner"]}).encode())
+    approve(holder, "always", "phone_call 1")
+    assert book.request("POST", "/api/memory", {"target": "memory", "content": "of the owner"}).status == 200
+    holder.keys.sessions.revoke(session, book.now)
+    kinds = [each["kind"] for each in listed(book, session.token_prefix)]
+    assert kinds == ["setting", "setting", "memory", "memory", "memory", "approval"]
+    assert {each["principal"] for each in listed(book)} == {f"{session.token_prefix} Tablet", "owner"}
+    assert book.request("GET", "/api/changes", key=holder.key).status == 401
+    done = undo(book, session.token_prefix)
+    assert [kind for kind, undone, why in done if undone and why is None] == [*reversed(kinds)]
+    assert notes(book) == ["of the owner"]
+    assert book.request("GET", "/api/config").json["base_url"] == before
+    assert json.loads(book.files[APPROVALS]) == {"always": ["of the owner"]}
+    assert listed(book, session.token_prefix) == []
+    assert len(listed(book)) == 1
+
+
+def test_what_was_changed_again_stays() -> None:
+    holder = KeyHolder(None)
+    book = holder.book
+    book.request("PATCH", "/api/config", {"model": "his"}, key=holder.key)
+    book.request("PATCH", "/api/config", {"model": "mine"})
+    book.request("POST", "/api/memory", {"target": "memory", "content": "his note"}, key=holder.key)
+    book.request("DELETE", "/api/memory", {"target": "memory", "old_text": "his note"})
+    book.disk.put(APPROVALS, b"no JSON")
+    approve(holder, "always", "phone_call 1")
+    done = undo(book, "Tablet")
+    assert [(kind, undone) for kind, undone, _ in done] == [("approval", False), ("memory", False), ("setting", False)]
+    assert [why for _, _, why in done] == [
+        "the approvals cannot be read",
+        "no entry contains old_text",
+        "it was changed again",
+    ]
+    assert len(listed(book, "Tablet")) == 3
+    assert book.request("GET", "/api/config").json["model"] == "mine"
+
+
+def test_a_removed_note_comes_back_and_a_failed_edit_is_reported() -> None:
+    holder = KeyHolder(None)
+    book = holder.book
+    book.request("POST", "/api/memory", {"target": "user", "content": "likes tea"})
+    book.request("DELETE", "/api/memory", {"target": "user", "old_text": "tea"}, key=holder.key)
+    book.request("PATCH", "/api/config", {"model": "his"}, key=holder.key)
+    book.disk.put(CONFIG, b"model: {default: his")
+    done = undo(book, "Tablet")
+    assert [(kind, undone) for kind, undone, _ in done] == [("setting", False), ("memory", True)]
+    assert book.request("GET", "/api/memory?target=user").json["entries"] == ["likes tea"]
+
+
+def test_notes_of_runs_are_recorded_with_their_principal() -> None:
+    holder = KeyHolder(None)
+    holder.held()
+    change = MemoryChange(target="memory", count=1, added="by the agent")
+    holder.book.hand.emit(MemoryChanged(call_of("memory"), change))
+    (found,) = listed(holder.book)
+    assert (found["kind"], found["after"], found["principal"][9:]) == ("memory", "by the agent", "Tablet")
+
+
+def test_an_unreadable_record_changes_nothing() -> None:
+    book = TurnHarness()
+    book.refuse = (ReadConfig,)
+    answer = book.request("GET", "/api/changes")
+    assert answer.status == 503
+    book.refuse = (WriteConfig,)
+    assert book.request("POST", "/api/changes/undo", {"principal": "x"}).status == 503
+    book.within(lambda: book.api.ledger.approval("x", "s", "p"))
+    book.after(1)
+    assert "change not recorded" in book.events()
+    book.api.ledger.settings("x", {"model": "a"}, {"model": "a"})
+    assert book.request("POST", "/api/changes/undo", {}, key=KEY).status == 400
+
+
+def test_the_file_of_changes() -> None:
+    change = AgentChange(at=1.5, principal="0a1b2c3d Tablet", kind="memory", target="user", after="x")
+    text = write_changes([change] * (MAX_CHANGES + 1))
+    assert parse_changes(text) == (change,) * MAX_CHANGES
+    assert parse_changes('{"changes": [{"kind": "other"}, 5]}') == parse_changes("no JSON") == ()
+    assert [len(changes_by([change], name)) for name in ("0a1b2c3d", "Tablet", "0a1b2c3d Tablet", "0a", "x")] == [
+        *(1, 1, 1),
+        *(0, 0),
+    ]
+
+
+@pytest.mark.parametrize("failing", [WriteConfig])
+def test_an_approval_that_cannot_be_removed(failing: type[object]) -> None:
+    holder = KeyHolder(None)
+    approve(holder, "session", "phone_call 1")
+    holder.book.disk.put(APPROVALS, json.dumps({"always": ["phone_call 1"]}).encode())
+    assert len(listed(holder.book)) == 1
+    written: list[str] = []
+    flow = holder.book.api.parts.approvals.forget("s", "phone_call 1")
+    holder.book.refuse = (failing,)
+    holder.book.within(lambda: holder.book.engine.spawn(flow, on_done=written.append))
+    holder.book.after(1)
+    assert written == ["the approvals cannot be written"]
+
+
+def test_the_file_is_beside_the_approvals() -> None:
+    assert FILE == "agent-changes.json"
