@@ -299,7 +299,7 @@ def _request_head(head: RequestHead) -> tuple[bytes, int] | None:
     found, length = SIMPLE_REQUEST.fullmatch(block), by_name.get(b"content-length", b"0")
     if (
         found is None
-        or FIELDS(found[3]) != list(fields)  # no value contains another line
+        or FIELDS(found[4]) != list(fields)  # no value contains another line
         or not SLOW_PATH_FIELDS.isdisjoint(by_name)
         or by_name.get(b"connection") != b"close"
         or not length.isdigit()

@@ -52,7 +52,7 @@ def test_nothing_else_is_passed_on(virtual: SimulatedEnvironment) -> None:
         ("GET", "/bridge/activity", 404),
         ("GET", "/sessions/abcd", 405),
         ("PATCH", "/sessions/abcd", 405),
-        ("DELETE", "/sessions/", 404),
+        ("DELETE", "/sessions/", 405),
         ("POST", "/overview", 405),
         ("GET", "/pairing", 405),
         ("GET", "/security", 404),

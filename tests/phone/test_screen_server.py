@@ -92,13 +92,13 @@ def test_switches_have_their_state(virtual: SimulatedEnvironment) -> None:
     seen.backend.execute(PhoneCommand("POST", "/tap_text", {"text": "Network"}), Moment(0, 0))
     network = seen.screen()
     nodes = network["screen"]["nodes"]
-    assert {node["contentDescription"]: node["checked"] for node in nodes if "checked" in node} == {
+    assert {node["contentDescription"]: node["checked"] for node in nodes if node.get("checked") is not None} == {
         "Wi-Fi": True,
         "Mobile data": True,
     }
     seen.backend.execute(PhoneCommand("POST", "/tap_text", {"text": "Wi-Fi"}), Moment(0, 0))
     flipped = seen.screen()
-    assert [node["checked"] for node in flipped["screen"]["nodes"] if "checked" in node] == [False, True]
+    assert [node["checked"] for node in flipped["screen"]["nodes"] if node.get("checked") is not None] == [False, True]
     assert flipped["tag"] != network["tag"]  # so that a waiting request ends
 
 

@@ -125,6 +125,17 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     "GET /media/inspect/{token}": [],
     "GET /media/{token}": [],
     "POST /clipboard/inbox": [*no_object(), wrong("bytes_base64", {**PASTE, "format": "gif"})],
+    "POST /phone/message": [
+        *no_object(),
+        wrong("text", {}),
+        wrong("title", {"text": "x", "title": "a\nb"}),
+        wrong("surfacing", {"text": "x", "surfacing": "loud"}),
+        wrong("metadata", {"text": "x", "metadata": []}),
+    ],
+    "GET /phone/replies": [wrong("timeout", query="?timeout=soon")],
+    "GET /phone/outbound": [],
+    "DELETE /phone/outbound": [],
+    "GET /phone/threads": [],
     "GET /notifications/recent": [wrong("limit", query="?limit=1.5")],
     # --- voice ---
     "GET /voice/config": [],  # an unknown profile stands for the global one
