@@ -64,6 +64,7 @@ _CHAT_RESPONSES = (  # no foreign key: a response outlives its session
     kind {words} NOT NULL, name {words} NOT NULL, session_id {words} NOT NULL, text {words} NOT NULL,
     used_at {double} NOT NULL, PRIMARY KEY (kind, name))""",
 )
+_MESSAGE_EXTRAS = ("ALTER TABLE chat_messages ADD COLUMN extra TEXT",)
 _FTS5 = (
     "CREATE VIEW chat_words AS SELECT seq, coalesce(words, text) AS words FROM chat_messages",
     # `remove_diacritics 0`: accents are removed before storing.
@@ -124,6 +125,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _create_chat_search,
     partial(_create, _CHAT_FENCES),
     partial(_create, _CHAT_RESPONSES),
+    partial(_create, _MESSAGE_EXTRAS),
 )
 
 

@@ -38,9 +38,10 @@ def build_history(rows: Sequence[Message]) -> tuple[Row, ...]:
         if row.role == "assistant":
             if row.tool_calls:
                 results = dict.fromkeys(map(_call_id, row.tool_calls), INTERRUPTED)
-                messages.append({"role": "assistant", "content": row.content, "tool_calls": list(row.tool_calls)})
+                calls = list(row.tool_calls)
+                messages.append({**row.extra, "role": "assistant", "content": row.content, "tool_calls": calls})
             elif row.content:
-                messages.append({"role": "assistant", "content": row.content})
+                messages.append({**row.extra, "role": "assistant", "content": row.content})
         else:
             content = row.content if isinstance(row.content, str) else list(row.content)
             messages.append({"role": row.role, "content": content})
