@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
+from attrs import evolve
 
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.interface import ModelEndpoint, ToolCall
@@ -118,3 +119,43 @@ def test_an_operator_names_toolsets() -> None:
         world.answer("Hi")
         assert names(world.model.seen[0].get("tools", [])) == told
         assert NO_PHONE not in world.model.seen[0]["messages"][0]["content"]  # no tool needs a phone
+
+
+def server(name: str, count: int) -> dict[str, tuple[Tool, ...]]:
+    one = Tool(name="", description="Do it.", parameters={"type": "object", "properties": {}}, run=lambda _: iter(()))  # type: ignore[arg-type,return-value]  # never run
+    return {f"mcp-{name}": tuple(evolve(one, name=f"mcp_{name}_{n}") for n in range(count))}
+
+
+def test_long_list_has_toolsets_as_groups() -> None:
+    tools = all_tools() | server("a", 60) | server("b", 60)
+    offer = ToolSelection(tools, few=False)
+    assert len(offer.rows) == 37 + 60 + 1
+    more = cast("dict[str, Any]", offer.rows[-1]["function"])
+    assert more["parameters"]["properties"]["group"]["enum"] == ["mcp-b"]
+    assert more["description"] == "Bring more tools, by group. mcp-b: all tools of mcp-b."
+    offer.expand([bring("mcp-b")])
+    assert len(offer.rows) == 128
+    assert names(offer.rows[98:]) == [f"mcp_b_{n}" for n in range(30)]
+    assert len(ToolSelection(all_tools() | server("a", 91), few=False).rows) == 128
+
+
+def test_oldest_group_makes_room() -> None:
+    tools = {"memory": all_tools()["memory"]} | server("a", 6) | server("b", 6)
+    offer = ToolSelection(tools, few=False, limit=8)
+    assert names(offer.rows) == ["memory", *(f"mcp_a_{n}" for n in range(6)), MORE_TOOLS]
+    offer = ToolSelection(tools, few=False, limit=7)
+    assert names(offer.rows) == ["memory", MORE_TOOLS]
+    for group, shown in (("mcp-a", "a"), ("mcp-b", "b"), ("mcp-a", "a")):
+        offer.expand([bring(group)])
+        assert names(offer.rows) == ["memory", MORE_TOOLS, *(f"mcp_{shown}_{n}" for n in range(5))]
+    assert names(ToolSelection(tools, few=False, limit=1).rows) == [MORE_TOOLS]
+
+
+def test_list_is_reduced_in_place() -> None:
+    offer = ToolSelection(all_tools(), few=False)
+    rows = offer.rows
+    assert offer.reduce() is True
+    assert (len(rows), offer.reduce()) == (11, False)
+    assert offer.reduce(5) is True
+    assert (len(rows), offer.reduce(5)) == (1, False)
+    assert ToolSelection({"memory": all_tools()["memory"]}, few=False).reduce(5) is False
