@@ -512,12 +512,13 @@ def _columns(message: Message, session_id: str) -> dict[str, object]:
         "reasoning": message.reasoning,
         "input_tokens": None if usage is None else _natural(usage.input_tokens),
         "output_tokens": None if usage is None else _natural(usage.output_tokens),
+        "extra": _to_json(message.extra) if message.extra else None,
     }
 
 
 def _as_message(row: Sequence[Any]) -> Message:
     _, session, identity, role, text, exact, timestamp, run_id, *rest = row
-    calls, call_id, tool, finish, reasoning, asked, said = rest
+    calls, call_id, tool, finish, reasoning, asked, said, extra = rest
     return Message(
         id=identity,
         session_id=session,
@@ -531,6 +532,7 @@ def _as_message(row: Sequence[Any]) -> Message:
         finish_reason=finish,
         reasoning=reasoning,
         usage=None if asked is None else Usage(input_tokens=asked, output_tokens=said),
+        extra={} if extra is None else loads_trusted(extra),
     )
 
 

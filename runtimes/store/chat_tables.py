@@ -70,6 +70,7 @@ CHAT_MESSAGES = Table(
     Column("reasoning", _Words),
     Column("input_tokens", _COUNT),  # both NULL: no usage
     Column("output_tokens", _COUNT),
+    Column("extra", Text),  # JSON; NULL: no further members
 )
 CHAT_FENCES = Table(
     "chat_fences",

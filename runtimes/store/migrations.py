@@ -78,6 +78,7 @@ _AUDIT_EVENTS = (
     seq {number} NOT NULL, at {double} NOT NULL, event {words} NOT NULL, principal {words} NOT NULL,
     address {words} NOT NULL, about TEXT NOT NULL, PRIMARY KEY (seq))""",
 )
+_MESSAGE_EXTRAS = ("ALTER TABLE chat_messages ADD COLUMN extra TEXT",)
 _FTS5 = (
     "CREATE VIEW chat_words AS SELECT seq, coalesce(words, text) AS words FROM chat_messages",
     # `remove_diacritics 0`: accents are removed before storing.
@@ -159,6 +160,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     partial(_create, _CHAT_FENCES),
     partial(_create, _CHAT_RESPONSES),
     partial(_create, _AUDIT_EVENTS),
+    partial(_create, _MESSAGE_EXTRAS),
 )
 
 

@@ -1,22 +1,26 @@
 """Assembler of one model answer from the chunks of a chat-completions stream.
 
-Servers differ. Reasoning has three names. A tool call comes whole or in pieces, with or without index and id, with its
-name repeated or not, its arguments as text or as an object. Usage comes in a chunk of its own or not at all. An answer
-that was not streamed is one chunk with a `message`. A member of a wrong type counts as absent.
+Servers differ. Reasoning has several names, or is in the content between tags. A tool call comes whole or in pieces,
+with or without index and id, with its name repeated or not, its arguments as text or as an object. Usage comes in a
+chunk of its own or not at all. A finish reason may be in every chunk. An answer that was not streamed is one chunk with
+a `message`. A member of a wrong type counts as absent. Members that are not known here are kept: they go back to the
+server with the message.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from attrs import define, field
 
-from svc_proto.agent.interface import ReasoningDelta, TextDelta
-from svc_proto.basics import strict_json
+from svc_proto.agent.interface import ReasoningDelta, TextDelta, TextRetracted
+from svc_proto.agent.message_extras import ExtraMembers
+from svc_proto.agent.thought_tags import MARKS, ThoughtSplitter
+from svc_proto.basics import lenient_json, strict_json
 from svc_proto.schema.completion_chunks import chunk_text_fast, content_as_text
-from svc_proto.schema.json_object import JsonObject, error_text, json_value
+from svc_proto.schema.json_object import JsonObject, error_text
 
 __all__ = ["MAX_CALLS", "MAX_TEXT", "CompletionAssembler", "PartialToolCall", "ModelResponseError"]
 
@@ -27,13 +31,21 @@ MAX_TEMPLATES = 8  # chunks of an answer from which templates are learned
 CONTENT = ('"content":', '"content": ')  # with and without a blank
 PROBE = "\u2042"  # a text that no chunk contains
 MAX_NAME = 200  # characters of an id or the name of a tool
-REASONING = ("reasoning_content", "reasoning", "thinking")
+REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
+# Members of a message and of a call with a meaning of their own, and output that does not go back.
+MESSAGE_MEMBERS = (*REASONING, "role", "content", "refusal", "tool_calls", "function_call", "audio", "images", "name")
+CALL_MEMBERS = ("index", "id", "type", "function")
+NO_REASON = ("null", "none")  # finish reasons that are none
 _WORDS = re.compile('[^"\\\\\0-\x1f\ud800-\udfff]++')  # JSON string content without escapes
-Delta: TypeAlias = TextDelta | ReasoningDelta
+Delta: TypeAlias = TextDelta | ReasoningDelta | TextRetracted
 
 
 class ModelResponseError(Exception):
     """Unusable response of the model's server, or an error that it reports; the text may quote the server."""
+
+    def __init__(self, text: str, report: object = None) -> None:
+        super().__init__(text)
+        self.report = report  # the JSON value of a reported error
 
 
 @define
@@ -43,17 +55,30 @@ class PartialToolCall:
     id: str = ""
     name: str = ""
     pieces: list[str] = field(factory=list)
+    extra: ExtraMembers = field(factory=ExtraMembers)
 
     @property
     def arguments(self) -> str:
         """Return the arguments as the model wrote them: JSON as a rule."""
         return "".join(self.pieces)
 
+    @property
+    def is_complete(self) -> bool:
+        """Report whether the arguments are a whole JSON object."""
+        arguments = self.arguments.strip()
+        return arguments.endswith("}") and JsonObject.parse(arguments) is not None
+
+
+def read_leniently(data: str) -> object:
+    """Read a chunk without a place to count deviations from JSON. Raises `JsonError`."""
+    return lenient_json.loads(data)[0]
+
 
 class CompletionAssembler:
-    """Collects the data of each event through `feed`."""
+    """Collects the data of each event through `feed`. `read` parses an event's JSON."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[str], object] = read_leniently) -> None:
+        self._read = read
         self.calls: list[PartialToolCall] = []
         self.finish: str | None = None  # the server's finish reason
         self.done = False  # `[DONE]` arrived, or the answer was one piece
@@ -65,6 +90,11 @@ class CompletionAssembler:
         self._text_size = 0
         self._reasoning_size = 0
         self._argument_size = 0
+        self._reasoning_name = ""  # of the member that has the reasoning; empty: it is in the content
+        self._extra = ExtraMembers()
+        self._splitter = ThoughtSplitter(self._text)
+        self._is_finish_loose = False  # the server sends finish reasons before the end
+        self._size_at_finish = -1
         self._places: dict[int, int] = {}  # call by index; the latest one
         self._template = _ChunkTemplate()
 
@@ -88,48 +118,95 @@ class CompletionAssembler:
         """Report whether further events are to be ignored."""
         return self.done or self.full
 
-    def feed(self, data: str) -> Iterable[Delta]:
+    @property
+    def is_ending(self) -> bool:
+        """Report whether the finish reason came at the end of the answer, so that only its usage may follow."""
+        return not self._is_finish_loose and self._size_at_finish == self._size and bool(self._text or self.calls)
+
+    @property
+    def extra(self) -> dict[str, object]:
+        """Return the members that go back with the message: unknown ones, and with calls the reasoning by its name."""
+        named = {self._reasoning_name: self.reasoning} if self._reasoning_name and self.calls else {}
+        return {**named, **self._extra.members}
+
+    def feed(self, data: str, event: str = "message") -> Iterable[Delta]:
         """Parse one event's data. Consume the result before the next call; both may raise `ModelResponseError`."""
         text = self._template.words(data)
         size = self._text_size + len(text)
-        if text and size < MAX_TEXT:
+        if text and size < MAX_TEXT and self._is_answer(text):
             self._text_size = size
             self._text.append(text)
             return (TextDelta(text),)
-        if data.strip() == "[DONE]":
+        stripped = data.strip()
+        if not stripped:
+            return ()
+        if stripped == "[DONE]":
             self.done = True
             return ()
-        value = json_value(data, data)
-        if value is data:
-            raise ModelResponseError("it sent an event that is not JSON")
+        try:
+            value = self._read(data)
+        except strict_json.JsonError:
+            text = data if event == "error" else "it sent an event that is not JSON"
+            raise ModelResponseError(text, data) from None
         chunk = JsonObject.of(value)
+        if event == "error" or _is_error(chunk):
+            raise ModelResponseError(error_text(value) or "it reported an error", value)
         text = chunk_text_fast(chunk)
         size = self._text_size + len(text)
-        if not text or size >= MAX_TEXT:
+        if not text or size >= MAX_TEXT or not self._is_answer(text):
             return self._add_chunk(chunk)
         self._template.learn(data, text)
         self._text_size = size
         self._text.append(text)
         return (TextDelta(text),)
 
+    def close(self) -> Iterator[Delta]:
+        """Add what was kept back as the possible start of a tag, at the end of the answer."""
+        for text, is_reasoning, _ in self._splitter.finish():
+            yield from self._add_reasoning(text) if is_reasoning else self._add_answer(text)
+
+    # --- helpers ---
+
+    @property
+    def _size(self) -> int:
+        return self._text_size + self._reasoning_size + self._argument_size + len(self.calls)
+
+    def _is_answer(self, text: str) -> bool:
+        """Report whether a text is a part of the answer as it is."""
+        return self._splitter.is_plain and MARKS[0] not in text and MARKS[1] not in text and MARKS[2] not in text
+
     def _add_chunk(self, chunk: JsonObject) -> Iterator[Delta]:
-        error = chunk.get("error")
-        if error:
-            raise ModelResponseError(error_text(error) or "it reported an error")
         self._count(chunk.get_object("usage"))
         choice = JsonObject.of(next(iter(chunk.array("choices")), None))
         whole = choice.object_or_none("message")
         if whole is not None:
             self.done = True
         delta = JsonObject.of(choice.get("message") or choice.get("delta"))
+        before = self._size
         yield from self._reason(delta)
         yield from self._add_text(delta)
         for fragment in delta.array("tool_calls"):
             self._call(JsonObject.of(fragment))
-        self.finish = choice.text("finish_reason") or self.finish
+        if (function := delta.object_or_none("function_call")) is not None:  # the form before `tool_calls`
+            self._call(JsonObject(index=0, function=function))
+        self._extra.add(delta, MESSAGE_MEMBERS)
+        self._end(choice.text("finish_reason"), before)
+
+    def _end(self, reason: str, before: int) -> None:
+        if reason and reason.lower() not in NO_REASON:
+            came_early = self._size_at_finish >= 0 and self._size_at_finish != self._size
+            self._is_finish_loose = self._is_finish_loose or came_early or self._size != before
+            self.finish, self._size_at_finish = reason, self._size
 
     def _reason(self, delta: JsonObject) -> Iterator[Delta]:
-        text = next((text for name in REASONING if (text := content_as_text(delta.get(name)))), "")
+        for name in REASONING:
+            text = content_as_text(delta.get(name))
+            if text:
+                self._reasoning_name = self._reasoning_name or name
+                yield from self._add_reasoning(text)
+                return
+
+    def _add_reasoning(self, text: str) -> Iterator[Delta]:
         text = text[: MAX_TEXT - self._reasoning_size]
         if text:
             self._reasoning_size += len(text)
@@ -138,7 +215,14 @@ class CompletionAssembler:
             yield ReasoningDelta(text)
 
     def _add_text(self, delta: JsonObject) -> Iterator[Delta]:
-        text = content_as_text(delta.get("content")) or content_as_text(delta.get("refusal"))
+        for text, is_reasoning, retracts in self._splitter.feed(content_as_text(delta.get("content"))):
+            if retracts:
+                yield from self._retract()
+            else:
+                yield from self._add_reasoning(text) if is_reasoning else self._add_answer(text)
+        yield from self._add_answer(content_as_text(delta.get("refusal")))
+
+    def _add_answer(self, text: str) -> Iterator[Delta]:
         text = text[: MAX_TEXT - self._text_size]
         if text:
             self._text_size += len(text)
@@ -146,33 +230,49 @@ class CompletionAssembler:
             self._text.append(text)
             yield TextDelta(text)
 
+    def _retract(self) -> Iterator[Delta]:
+        """Turn the answer so far into reasoning."""
+        text = self.text
+        self._text.clear()
+        self._text_size = 0
+        if text:
+            yield TextRetracted(len(text))
+            yield from self._add_reasoning(text)
+
     def _call(self, fragment: JsonObject) -> None:
         function = fragment.get_object("function")
         identity, name = fragment.text("id")[:MAX_NAME], function.text("name")[:MAX_NAME]
-        call = self._slot(fragment.integer("index"), identity, name)
+        whole = function.object_or_none("arguments")
+        arguments = function.text("arguments") if whole is None else strict_json.dumps(whole)
+        call = self._slot(fragment.integer("index"), identity, name, arguments)
         call.id = call.id or identity
         if name and name != call.name and not call.pieces:
             call.name = (call.name + name)[:MAX_NAME]
-        whole = function.object_or_none("arguments")
-        arguments = function.text("arguments") if whole is None else strict_json.dumps(whole)
-        if arguments:
+        call.extra.add(fragment, CALL_MEMBERS)
+        call.extra.add(JsonObject(function=_without(function, "name", "arguments")), ())
+        if arguments and not (name and call.pieces and call.arguments == arguments):  # else a repeated fragment
             self._argument_size += len(arguments)
             if self._argument_size > MAX_TEXT:
                 raise ModelResponseError(f"it wrote more than {MAX_TEXT} characters of arguments")
             call.pieces.append(arguments)
 
-    def _slot(self, index: int | None, identity: str, name: str) -> PartialToolCall:
-        """Return the call of a fragment: the one with its index, unless the ids differ; else the latest."""
+    def _slot(self, index: int | None, identity: str, name: str, arguments: str) -> PartialToolCall:
+        """Return the call that a fragment belongs to, by its index, id, name, and whether the arguments are complete.
+
+        A fragment without these signs belongs to the latest call.
+        """
         place = len(self.calls) - 1
         if index is not None:
             place = self._places.get(index, -1)
+            if place < 0 and self.calls and not (identity or name) and not self.calls[-1].is_complete:
+                place = len(self.calls) - 1  # the index counts fragments
         known = self.calls[place] if place >= 0 else None
-        if known is not None:
-            same = bool(identity) and identity == known.id
-            other = bool(identity and known.id) and not same
-            begins = index is None and bool(name and known.pieces) and not same  # a name after arguments
-            if not (other or begins):
-                return known
+        if identity and (known is None or identity != known.id):
+            same = next((call for call in self.calls if call.id == identity and not call.is_complete), None)
+            if same is not None and not name:
+                return same
+        if known is not None and not _begins_call(known, identity, name, arguments):
+            return known
         if len(self.calls) >= MAX_CALLS:
             raise ModelResponseError(f"it asked for more than {MAX_CALLS} tools at once")
         fresh = PartialToolCall()
@@ -185,6 +285,32 @@ class CompletionAssembler:
         given, made = usage.integer("prompt_tokens", 0), usage.integer("completion_tokens", 0)
         self.input_tokens = self.input_tokens if given is None else given
         self.output_tokens = self.output_tokens if made is None else made
+
+
+def _begins_call(known: PartialToolCall, identity: str, name: str, arguments: str) -> bool:
+    """Report whether a fragment with the place of a known call begins another one."""
+    if identity and known.id and identity != known.id:
+        return True
+    if not name or not known.pieces:
+        return False
+    if not known.is_complete:
+        return name != known.name
+    is_repeated = bool(identity) and identity == known.id and arguments in ("", known.arguments)
+    return not is_repeated
+
+
+def _without(members: JsonObject, *names: str) -> dict[str, object]:
+    return {name: value for name, value in members.items() if name not in names}
+
+
+def _is_error(chunk: JsonObject) -> bool:
+    """Report whether a chunk is an error: with a member `error`, or a bare one in any of the forms in use."""
+    if chunk.get("error"):
+        return True
+    if "choices" in chunk:
+        return False
+    is_named = chunk.get("object") == "error" or chunk.get("type") == "error"
+    return bool(error_text(chunk)) and (is_named or "code" in chunk or "status" in chunk or "detail" in chunk)
 
 
 class _ChunkTemplate:

@@ -37,8 +37,11 @@ __all__ = [
     "TurnEvent",
     "AgentHost",
     "EphemeralText",
+    "TextRetracted",
+    "TurnNotice",
 ]
 
+NO_EXTRA: Mapping[str, object] = {}
 Content: TypeAlias = "str | tuple[Mapping[str, object], ...]"  # text, or content parts of chat completions
 
 
@@ -87,6 +90,7 @@ class ToolCall:
     args: Mapping[str, object]
     arguments: str = "{}"  # as the model wrote them
     preview: str | None = None  # one line for people, secrets redacted
+    extra: Mapping[str, object] = field(factory=dict)  # further members of the call, which go back to the model
 
 
 @frozen
@@ -106,6 +110,18 @@ class ReasoningDelta:
     """A piece of the model's reasoning, never empty."""
 
     text: str
+
+
+@frozen
+class TurnNotice(ReasoningDelta):
+    """A line for readers about the turn: what is waited for, or what was left out. Shown and stored as reasoning."""
+
+
+@frozen
+class TextRetracted:
+    """The last `length` characters of the answer, all of one model call, were reasoning."""
+
+    length: int
 
 
 @frozen
@@ -187,6 +203,7 @@ class ApprovalResolved:
 TurnEvent: TypeAlias = (
     TextDelta
     | ReasoningDelta
+    | TextRetracted
     | ModelCallStarted
     | ModelCallFinished
     | ToolCallPending
@@ -223,8 +240,13 @@ class AgentHost(Protocol):
         """Wait until the readers have caught up, or have disconnected."""
         ...
 
-    def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
-        """Store the assistant row of one model answer with tool calls, before any of them runs."""
+    def store_calls(
+        self, text: str, reasoning: str, calls: tuple[ToolCall, ...], extra: Mapping[str, object] = NO_EXTRA
+    ) -> Flow[None]:
+        """Store the assistant row of one model answer with tool calls, before any of them runs.
+
+        `extra`: see `TurnOutcome`.
+        """
         ...
 
     def store_result(self, call: ToolCall, output: str) -> Flow[None]:
@@ -250,6 +272,9 @@ class TurnOutcome:
     reason: str | None = None  # for people: why a turn that is no failure was ended early
     unfinished: tuple[str, ...] = ()  # for people: acts that failed, were denied or changed nothing
     code: str | None = None  # machine-readable: `upstream_error`, `upstream_timeout`, `agent_error`
+    # Members of the last answer besides its content and calls, such as reasoning by its name and signatures. They go
+    # back to the model with the message.
+    extra: Mapping[str, object] = field(factory=dict)
 
 
 class Agent(Protocol):

@@ -11,10 +11,12 @@ equal, so that the fifth press of a button that counts is no loop.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from attrs import define, field, frozen
 
 from svc_proto.agent.interface import (
+    NO_EXTRA,
     AgentHost,
     ApprovalChoice,
     ApprovalRequested,
@@ -226,9 +228,11 @@ class RepetitionWatch:
         """Implement `AgentHost.wait_drained`."""
         return self._host.wait_drained()
 
-    def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
+    def store_calls(
+        self, text: str, reasoning: str, calls: tuple[ToolCall, ...], extra: Mapping[str, object] = NO_EXTRA
+    ) -> Flow[None]:
         """Implement `AgentHost.store_calls`."""
-        return self._host.store_calls(text, reasoning, calls)
+        return self._host.store_calls(text, reasoning, calls, extra)
 
     def store_result(self, call: ToolCall, output: str) -> Flow[None]:
         """Implement `AgentHost.store_result`."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from attrs import evolve
 
 from svc_proto.agent.completion_assembler import CompletionAssembler, PartialToolCall
+from svc_proto.agent.context_window import estimate_tokens
 from svc_proto.agent.interface import (
     AgentHost,
     ModelCallFinished,
@@ -24,7 +25,11 @@ from svc_proto.agent.interface import (
 )
 from svc_proto.agent.loop_guard import LoopGuard, RepeatedTextError, RepetitionWatch
 from svc_proto.agent.memory import TARGETS, AgentMemory
+from svc_proto.agent.message_extras import call_row
 from svc_proto.agent.model_client import ModelCallFailure, ModelCallLimits, call_model
+from svc_proto.agent.model_probe import probe_context
+from svc_proto.agent.model_profile import ModelProfile, ModelProfiles
+from svc_proto.agent.request_shaper import RequestShaper
 from svc_proto.agent.screen_history import screen_budget, shorten_screens
 from svc_proto.agent.skills import SkillLibrary
 from svc_proto.agent.system_prompt import (
@@ -38,11 +43,11 @@ from svc_proto.agent.system_prompt import (
     notes_part,
     skills_part,
 )
+from svc_proto.agent.tool_arguments import parse_arguments
 from svc_proto.agent.tool_images import ToolImages
 from svc_proto.agent.tool_selection import SMALL_CONTEXT, ToolSelection
 from svc_proto.agent.toolbox import RequestedToolCall, Toolbox, call_preview
 from svc_proto.basics import strict_json
-from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
@@ -54,6 +59,12 @@ if TYPE_CHECKING:
 __all__ = ["PARAGRAPH_BREAK", "MAX_CONTEXT_BYTES", "ModelAgent"]
 
 MAX_CONTEXT_BYTES = 4 * 1024 * 1024  # characters of answers and results that return to the model; the turn is cut there
+PROBED_PROMPT = 1_500  # estimated tokens of a request from which on the size of the context matters
+ID_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+ID_SIZE = 9  # letters or digits of an id that is made here: the form that all servers take
+EMPTY_ANSWER = "the model gave an empty answer"
+ONLY_THOUGHTS = "the model thought, and gave no answer"
+CUT_THOUGHTS = "the model's answer was cut at its limit of tokens before it began"
 PARAGRAPH_BREAK = "\n\n"  # emitted between the texts of two answers of one turn
 NO_OBJECT = "the arguments are not a JSON object: {why}. Call the tool again with valid JSON."
 REPEATED_TEXT = "The answer was stopped: its text repeated itself."
@@ -71,6 +82,7 @@ class ModelAgent:
         self._memory = memory
         self._skills = skills
         self._limits = limits
+        self.profiles = ModelProfiles()
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn, whose `model` is set."""
@@ -87,36 +99,43 @@ class ModelAgent:
         endpoint = cast("ModelEndpoint", turn.model)
         tools = yield from self._toolbox.visible_tools(turn.authority)
         choice = self._toolbox.choice
-        few = choice.prefers_few(endpoint.context)
-        selection = ToolSelection(tools, few=few, hidden=(yield from self._toolbox.hidden_arguments()))
         absent = NO_PHONE if turn.authority.holds(BRIDGE) else PHONE_WITHHELD
         phone_note = absent if choice.includes("phone") else ""
         mcp_note = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
         system = yield from self._system(turn, PHONE if "phone" in tools else phone_note, mcp_note)
+        profile = self._profile(endpoint)
+        few = choice.prefers_few(profile.context)
+        hidden = yield from self._toolbox.hidden_arguments()
+        selection = ToolSelection(tools, few=few, limit=profile.tool_limit, hidden=hidden)
         request, rows = _request(turn, system, selection.rows)
+        if (yield from self._probe(endpoint, profile, request)) and choice.prefers_few(profile.context):
+            few = selection.reduce()
+        shaper = RequestShaper(
+            profile,
+            turn_start=len(rows) - 1,
+            needed=turn.options,
+            reduce_tools=selection.reduce,
+        )
         ids = _ids_in(turn)
-        budget = screen_budget(endpoint.context, few=few)
         has_text, context_size = False, 0
-        images = ToolImages(takes=endpoint.context is None or endpoint.context >= SMALL_CONTEXT)
+        images = ToolImages(takes=profile.images and (profile.context is None or profile.context >= SMALL_CONTEXT))
         consent = self._toolbox.begin_turn(turn, guard, has_servers=bool(mcp_note))
         for _ in range(turn.max_calls):
             host.emit(ModelCallStarted())
-            request["messages"] = shorten_screens(rows, budget)
+            request["messages"] = shorten_screens(rows, screen_budget(profile.context, few=few))
+            separator = PARAGRAPH_BREAK if has_text else ""
             answer = yield from call_model(
-                self._engine, endpoint, request, host, self._limits, before_text=PARAGRAPH_BREAK if has_text else ""
+                self._engine, endpoint, request, host, self._limits, before_text=separator, shaper=shaper
             )
-            if isinstance(answer, ModelCallFailure) and images.retry_without_images(answer.status):
-                answer = yield from call_model(
-                    self._engine, endpoint, request, host, self._limits, before_text=PARAGRAPH_BREAK if has_text else ""
-                )
             if isinstance(answer, ModelCallFailure):
                 return TurnOutcome(finish="error", error=answer.text, code=answer.code)
             host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
             if not answer.calls or answer.full or answer.finish in ("error", "content_filter"):
-                return evolve(_outcome(answer), unfinished=guard.unfinished())
+                return evolve(_outcome(answer, has_text=has_text), unfinished=guard.unfinished())
             has_text = has_text or bool(answer.text)
             calls = self._toolbox.unwrap(self._calls(answer.calls, ids))
-            yield from host.store_calls(answer.text, answer.reasoning, tuple(requested.call for requested in calls))
+            stored = tuple(requested.call for requested in calls)
+            yield from host.store_calls(answer.text, answer.reasoning, stored, answer.extra)
             results = yield from self._toolbox.run_calls(turn, host, calls, consent)
             consent.taint(self._toolbox.reads(requested.call.name for requested in calls))
             context_size += len(answer.text) + sum(len(requested.call.arguments) for requested in calls)
@@ -125,7 +144,7 @@ class ModelAgent:
                 return _stopped(host, guard, guard.reason)
             if context_size > MAX_CONTEXT_BYTES:
                 break
-            rows.append(_assistant_row(answer.text, calls))
+            rows.append(_assistant_row(answer, calls))
             rows += [
                 {"role": "tool", "tool_call_id": requested.call.id, "content": result.text}
                 for requested, result in zip(calls, results, strict=True)
@@ -135,18 +154,41 @@ class ModelAgent:
 
     def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: AgentHost) -> Flow[TurnOutcome]:
         """Run a turn with the client's tools: one model answer, without our prompts and tools."""
-        request, _ = _request(turn, turn.system, list(tools))
+        request, rows = _request(turn, turn.system, list(tools))
         host.emit(ModelCallStarted())
         endpoint = cast("ModelEndpoint", turn.model)
-        answer = yield from call_model(self._engine, endpoint, request, host, self._limits, needed=("tools",))
+        users = [place for place, row in enumerate(rows) if row["role"] == "user"]
+        shaper = RequestShaper(
+            self._profile(endpoint), turn_start=max(users, default=0), needed=("tools", *turn.options)
+        )
+        answer = yield from call_model(self._engine, endpoint, request, host, self._limits, shaper=shaper)
         if isinstance(answer, ModelCallFailure):
             return TurnOutcome(finish="error", error=answer.text, code=answer.code)
         host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
         if not answer.calls or answer.full or answer.finish in ("error", "content_filter", "length"):
             return _outcome(answer)
         calls = tuple(requested.call for requested in self._calls(answer.calls, _ids_in(turn)))
-        yield from host.store_calls(answer.text, answer.reasoning, calls)
-        return TurnOutcome(finish="tool_calls", calls=calls)
+        if turn.options.get("parallel_tool_calls") is False:
+            calls = calls[:1]  # also where the option is unknown to the server
+        yield from host.store_calls(answer.text, answer.reasoning, calls, answer.extra)
+        return TurnOutcome(finish="tool_calls", calls=calls, extra=answer.extra)
+
+    def _profile(self, endpoint: ModelEndpoint) -> ModelProfile:
+        """Return the profile of an endpoint, in which a configured context has precedence if it is smaller."""
+        profile = self.profiles.profile_of(endpoint)
+        if endpoint.context is not None and (profile.context is None or endpoint.context < profile.context):
+            profile.context = endpoint.context
+        return profile
+
+    def _probe(self, endpoint: ModelEndpoint, profile: ModelProfile, request: Mapping[str, object]) -> Flow[bool]:
+        """Read the size of an unknown context before the first large request; report whether it was found."""
+        if profile.probed or profile.context is not None:
+            return False
+        if sum(map(estimate_tokens, (request["messages"], request.get("tools")))) < PROBED_PROMPT:
+            return False
+        profile.probed = True
+        profile.context = yield from probe_context(self._engine, endpoint)
+        return profile.context is not None
 
     def _system(self, turn: Turn, *about: str) -> Flow[str]:
         notes: dict[str, tuple[str, ...]] = {}
@@ -166,7 +208,7 @@ class ModelAgent:
         for fragment in fragments:
             identity = fragment.id
             if not identity or identity in ids:
-                identity = f"call_{new_uuid(self._engine.entropy).replace('-', '')[:24]}"
+                identity = "".join(ID_LETTERS[byte % len(ID_LETTERS)] for byte in self._engine.entropy(ID_SIZE))
             ids[identity] = None
             calls.append(_requested_call(identity, fragment))
         return tuple(calls)
@@ -197,30 +239,25 @@ def _ids_in(turn: Turn) -> dict[str, None]:
 
 
 def _requested_call(identity: str, fragment: PartialToolCall) -> RequestedToolCall:
-    arguments = fragment.arguments.strip() or "{}"
+    extra = fragment.extra.members
     try:
-        args = JsonObject.load(arguments)
+        args, arguments = parse_arguments(fragment.arguments)
     except strict_json.JsonError as error:
-        call = ToolCall(id=identity, name=fragment.name, args={}, arguments=arguments)
+        call = ToolCall(id=identity, name=fragment.name, args={}, arguments=fragment.arguments.strip(), extra=extra)
         return RequestedToolCall(call, NO_OBJECT.format(why=error))
-    call = ToolCall(id=identity, name=fragment.name, args=args, arguments=arguments, preview=call_preview(args))
+    call = ToolCall(
+        id=identity, name=fragment.name, args=args, arguments=arguments, preview=call_preview(args), extra=extra
+    )
     return RequestedToolCall(call)
 
 
-def _assistant_row(text: str, calls: tuple[RequestedToolCall, ...]) -> Row:
+def _assistant_row(answer: CompletionAssembler, calls: tuple[RequestedToolCall, ...]) -> Row:
     """Return the model's answer as a message. Invalid arguments are replaced, since some servers refuse them."""
     requested = [
-        {
-            "id": each.call.id,
-            "type": "function",
-            "function": {
-                "name": each.call.name,
-                "arguments": each.call.arguments if each.problem is None else strict_json.dumps(each.call.args),
-            },
-        }
+        call_row(each.call, each.call.arguments if each.problem is None else strict_json.dumps(each.call.args))
         for each in calls
     ]
-    return {"role": "assistant", "content": text, "tool_calls": requested}
+    return {**answer.extra, "role": "assistant", "content": answer.text, "tool_calls": requested}
 
 
 def _calls_of(row: Row) -> list[JsonObject]:
@@ -240,13 +277,19 @@ def _with_valid_json(call: JsonObject) -> Row:
     return {**call, "function": {**function, "arguments": "{}"}}
 
 
-def _outcome(answer: CompletionAssembler) -> TurnOutcome:
-    if answer.full or answer.finish == "length":
-        return TurnOutcome(finish="length")
-    if answer.finish == "content_filter":
-        if answer.text:
-            return TurnOutcome(finish="length")
+def _outcome(answer: CompletionAssembler, *, has_text: bool = False) -> TurnOutcome:
+    """Return the outcome of the last answer. `has_text`: an earlier answer of the turn had text."""
+    if answer.finish == "content_filter" and not answer.text:
         return TurnOutcome(finish="error", error="the model's server withheld the answer", code="content_filter")
     if answer.finish == "error":
         return TurnOutcome(finish="error", error="the model's server failed while it answered", code="upstream_error")
-    return TurnOutcome()
+    if not (answer.text.strip() or has_text):
+        return TurnOutcome(finish="error", error=_emptiness(answer), code="empty_answer")
+    is_cut = answer.full or answer.finish in ("length", "content_filter")
+    return TurnOutcome(finish="length" if is_cut else "stop", extra=answer.extra)
+
+
+def _emptiness(answer: CompletionAssembler) -> str:
+    if answer.finish == "length":
+        return CUT_THOUGHTS
+    return ONLY_THOUGHTS if answer.reasoning else EMPTY_ANSWER

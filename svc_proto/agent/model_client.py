@@ -7,38 +7,41 @@ key.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from svc_proto.agent.completion_assembler import CompletionAssembler, ModelResponseError
-from svc_proto.agent.interface import AgentHost, ModelEndpoint, TextDelta
+from svc_proto.agent.completion_assembler import CompletionAssembler, Delta, ModelResponseError
+from svc_proto.agent.interface import AgentHost, ModelEndpoint, TextDelta, TurnNotice
+from svc_proto.agent.model_address import endpoint_url
+from svc_proto.agent.model_profile import ModelProfile
+from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
+from svc_proto.agent.request_shaper import RequestShaper
 from svc_proto.basics import strict_json
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
+from svc_proto.engine.completion_reader import CompletionReader, completion_response, decompress
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.http_client import HttpResult, bearer_header, fetch
-from svc_proto.engine.response_readers import EventReader, event_stream
+from svc_proto.engine.lenient_reader import LenientReader
+from svc_proto.engine.retry_delay import parse_retry_delay
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.schema.json_object import JsonObject, error_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from svc_proto.engine.core import Engine
 
 __all__ = ["DEFAULT_MODEL_LIMITS", "ModelCallFailure", "ModelCallLimits", "call_model"]
 
 JSON = (b"content-type", b"application/json")
 RETRIED = (408, 409, 425, 429)  # statuses that are retried, like every 5xx
-_NO_TOOLS = re.compile(r"(?:not|n't) support(?:ing)? (?:tool|function)", re.IGNORECASE)
-# Members that some servers refuse, and their replacements.
-_FALLBACK_MEMBERS = {
-    "tools": None,
-    "stream_options": None,
-    "max_tokens": "max_completion_tokens",
-}
+MAX_LESSONS = 12  # refusals of one call that lead to another form of the request
+MAX_TOLD_PAUSE = 7 * 86_400.0  # s; a longer one is no usable time
+MIN_TOLD_PAUSE = 2.0  # s; readers get a line about a longer pause
+UNSUPPORTED_OPTION = "unsupported_option"  # code of a refusal of an option that the client has set
 
 
 @frozen(kw_only=True)
@@ -49,7 +52,7 @@ class ModelCallLimits:
     answer: float = 300.0  # until the response head: a local model may have to be loaded first
     silence: float = 300.0  # between two events
     whole: float = 3_600.0  # for one answer, whether or not the connection is active
-    trailer: float = 5.0  # for usage and end, after the answer itself
+    trailer: float = 8.0  # for usage and end, after the answer itself
     attempts: int = 4
     first_pause: float = 1.0  # doubles after each attempt
     longest_pause: float = 60.0  # a longer Retry-After ends the attempts
@@ -67,7 +70,7 @@ class ModelCallFailure:
     reason: str = ""  # for the log, without the server's text; empty: as `text`
     pause: float | None = None  # s until the next attempt, as requested by the server
     retryable: bool = False  # another attempt may succeed
-    unwanted: str | None = None  # the request member that the server refuses
+    refusal: ModelRefusal | None = None  # findings of the server's report
     status: int | None = None  # HTTP status of the refusal
 
 
@@ -79,37 +82,64 @@ def call_model(
     limits: ModelCallLimits,
     *,
     before_text: str = "",
-    needed: tuple[str, ...] = (),
+    shaper: RequestShaper | None = None,
 ) -> Flow[CompletionAssembler | ModelCallFailure]:
     """Call the model and emit its text to the host. `before_text` is emitted before the first piece.
 
-    If a server refuses a member, the request is repeated without it, unless the member is `needed`.
+    The request has the form that `shaper` gives it. After a refusal from which the shaper learns, the request is
+    repeated in another form.
     """
     if not is_printable_ascii(route.api_key):
         return ModelCallFailure(text="the model's API key has characters that no header can carry")
+    shaper = RequestShaper(ModelProfile()) if shaper is None else shaper
     model_request = {"model": route.model, "stream": True, "stream_options": {"include_usage": True}, **request}
     pause = limits.first_pause
-    attempt = 0
+    attempt, lessons = 1, 0
     while True:
-        attempt += 1
-        answer = yield from _attempt(engine, route, model_request, host, limits, before_text)
+        sent, notice = shaper.shape(model_request)
+        _notify(host, notice)
+        answer = yield from _attempt(engine, route, sent, host, limits, before_text)
         if isinstance(answer, CompletionAssembler):
+            shaper.confirm(answer.input_tokens)
             return answer
-        if answer.unwanted in model_request and answer.unwanted not in needed:
-            engine.log(
-                Level.WARNING, "model request repeated without a member", member=answer.unwanted, model=route.model
-            )
-            model_request = _without_member(model_request, answer.unwanted)
+        learned = None if answer.refusal is None or lessons >= MAX_LESSONS else shaper.learn(answer.refusal, sent)
+        if learned is not None:
+            lessons += 1
+            engine.log(Level.WARNING, "model request repeated in another form", why=learned.value, model=route.model)
             continue
         delay = answer.pause if answer.pause is not None else pause * (1.0 - engine.entropy(1)[0] / 512)
         if not answer.retryable or attempt >= limits.attempts or delay > limits.longest_pause:
+            shaper.forget()
             where = {"url": route.base_url.partition("?")[0], "model": route.model}
             why = answer.reason or answer.text
             engine.log(Level.WARNING, "model failed", **where, status=answer.status, code=answer.code, why=why)
-            return answer
+            return _with_delay(_with_option(answer, request), limits)
         engine.log(Level.WARNING, "model request retried", attempt=attempt, seconds=delay)
+        if delay >= MIN_TOLD_PAUSE:
+            _notify(host, f"[{answer.text.partition(':')[0]}; the next attempt is in {delay:.0f} s]")
         yield from sleep(engine, delay)
+        attempt += 1
         pause *= 2
+
+
+def _notify(host: AgentHost, notice: str) -> None:
+    if notice:
+        host.emit(TurnNotice(f"{notice}\n"))
+
+
+def _with_option(failure: ModelCallFailure, request: Mapping[str, object]) -> ModelCallFailure:
+    """Return the failure with its code if the server refuses an option of the client."""
+    refusal = failure.refusal
+    if refusal is None or refusal.member not in request or Problem.OPTION not in refusal.problems:
+        return failure
+    return evolve(failure, code=UNSUPPORTED_OPTION)
+
+
+def _with_delay(failure: ModelCallFailure, limits: ModelCallLimits) -> ModelCallFailure:
+    """Return the failure with the requested delay if that was too long to wait for."""
+    if failure.pause is None or not limits.longest_pause < failure.pause <= MAX_TOLD_PAUSE:
+        return failure
+    return evolve(failure, text=f"{failure.text} (try again in {failure.pause:.0f} s)")
 
 
 def _attempt(
@@ -124,38 +154,49 @@ def _attempt(
     opened = yield from fetch(
         engine,
         "POST",
-        f"{route.base_url.rstrip('/')}/chat/completions",
+        endpoint_url(route.base_url),
         headers=(JSON, *bearer_header(route.api_key)),
         body=strict_json.dumps_bytes(model_request),
-        into=event_stream(),
+        into=completion_response(),
         connect_within=limits.connect,
         within=limits.answer,
     )
     if isinstance(opened, Failure):
         return _no_connection(opened, again=engine.now.mono - begun < limits.answer)
-    progress = _AttemptProgress(host, before_text)
+    if isinstance(opened, HttpResult):
+        return _refusal(opened, route, model_request, engine.now.wall)
+    progress = _AttemptProgress(host, before_text, LenientReader(engine, "model"))
     try:
-        if isinstance(opened, HttpResult):
-            return (yield from _whole(opened, progress, route))
-        return (yield from _stream(engine, opened, progress, limits))
+        failure = yield from _read_answer(engine, opened, progress, limits)
+        progress.close()
     except ModelResponseError as problem:
+        begun_text = progress.assembly.begun
         text = f"the model's server failed: {safe_excerpt(str(problem), route.api_key)}"
-        return ModelCallFailure(text=text, reason="the model's server failed", retryable=not progress.assembly.begun)
+        refusal = None if begun_text else parse_refusal(None, problem.report, model_request)
+        return ModelCallFailure(
+            text=text, reason="the model's server failed", retryable=not begun_text, refusal=refusal
+        )
     finally:
-        if isinstance(opened, EventReader):
-            opened.abandon()
+        opened.abandon()
+    return progress.assembly if failure is None else failure
 
 
 class _AttemptProgress:
     """Progress of one attempt: the assembled answer, and its events for the host."""
 
-    def __init__(self, host: AgentHost, before_text: str) -> None:
+    def __init__(self, host: AgentHost, before_text: str, json_reader: LenientReader) -> None:
         self._host = host
         self._before_text = before_text
-        self.assembly = CompletionAssembler()
+        self.assembly = CompletionAssembler(json_reader.read)
 
-    def feed(self, data: str) -> None:
-        for delta in self.assembly.feed(data):
+    def feed(self, data: str, event: str = "message") -> None:
+        self._emit(self.assembly.feed(data, event))
+
+    def close(self) -> None:
+        self._emit(self.assembly.close())
+
+    def _emit(self, deltas: Iterable[Delta]) -> None:
+        for delta in deltas:
             if self._before_text and isinstance(delta, TextDelta):
                 self._host.emit(TextDelta(self._before_text))
                 self._before_text = ""
@@ -166,52 +207,65 @@ class _AttemptProgress:
             yield from self._host.wait_drained()
 
 
-def _stream(
-    engine: Engine, reader: EventReader, progress: _AttemptProgress, limits: ModelCallLimits
-) -> Flow[CompletionAssembler | ModelCallFailure]:
+def _read_answer(
+    engine: Engine, reader: CompletionReader, progress: _AttemptProgress, limits: ModelCallLimits
+) -> Flow[ModelCallFailure | None]:
+    """Read an answer to its end. A finish reason ends nothing: the stream's end does, or a silence behind it."""
     assembly, latest = progress.assembly, engine.now.mono + limits.whole
     while not assembly.is_finished:
         if engine.now.mono >= latest:
             return ModelCallFailure(
                 text=f"the model's answer was not over after {limits.whole:g} s", code="upstream_timeout"
             )
-        batch = yield from reader.read(within=limits.trailer if assembly.finish else limits.silence)
+        batch = yield from reader.read(within=limits.trailer if assembly.is_ending else limits.silence)
         if isinstance(batch, tuple):
             for event in batch:
                 if not assembly.is_finished:
-                    progress.feed(event.data)
+                    progress.feed(event.data, event.event)
             yield from progress.yield_to_loop()
             continue
         if assembly.finish:
             break  # the answer is complete, only the usage may be missing
-        if batch is not None and batch.kind is FailureKind.TIMED_OUT:
-            return ModelCallFailure(
-                text=f"the model's server was silent for {limits.silence:g} s", code="upstream_timeout"
-            )
-        return ModelCallFailure(text="the model's answer broke off: the connection ended", retryable=not assembly.begun)
-    return assembly
+        if batch is None and not reader.is_stream:
+            return (yield from _whole(reader.whole, progress))
+        return _broken_off(batch, assembly, reader, limits)
+    return None
 
 
-def _whole(
-    answer: HttpResult, progress: _AttemptProgress, route: ModelEndpoint
-) -> Flow[CompletionAssembler | ModelCallFailure]:
-    """Handle a response that is no event stream: an error, or a completion in one piece."""
-    body = answer.body.decode("utf-8", "replace")
-    if answer.status != 200:
-        return _refusal(answer, body, route)
-    if not body.lstrip().startswith("{"):
+def _broken_off(
+    failure: Failure | None, assembly: CompletionAssembler, reader: CompletionReader, limits: ModelCallLimits
+) -> ModelCallFailure:
+    if failure is not None and failure.kind is FailureKind.TIMED_OUT:
+        return ModelCallFailure(text=f"the model's server was silent for {limits.silence:g} s", code="upstream_timeout")
+    if failure is not None and failure.kind is FailureKind.INVALID:
+        why = (
+            f"the model's answer broke off: {failure.detail}"
+            if reader.is_stream
+            else "the model's server sent too much"
+        )
+        return ModelCallFailure(text=why)
+    return ModelCallFailure(text="the model's answer broke off: the connection ended", retryable=not assembly.begun)
+
+
+def _whole(body: str, progress: _AttemptProgress) -> Flow[ModelCallFailure | None]:
+    """Handle a success that is no event stream: an error, or a completion in one piece."""
+    text = body.removeprefix("\ufeff").strip()
+    if text.startswith("["):  # an array around the object
+        text = text[1:].removesuffix("]").strip()
+    if not text.startswith("{"):
         return ModelCallFailure(text="the model's server sent neither an event stream nor JSON; is the base URL right?")
-    progress.feed(body)
+    progress.feed(text)
     if not progress.assembly.done:
         return ModelCallFailure(text="the model's server sent JSON without an answer; is the base URL right?")
     yield from progress.yield_to_loop()
-    return progress.assembly
+    return None
 
 
-def _refusal(answer: HttpResult, body: str, route: ModelEndpoint) -> ModelCallFailure:
+def _refusal(answer: HttpResult, route: ModelEndpoint, request: Mapping[str, object], wall: float) -> ModelCallFailure:
     status = answer.status
-    members = JsonObject.parse_or_empty(body)
-    said = safe_excerpt(error_text(members), route.api_key)
+    body = decompress(answer.headers, answer.body).decode("utf-8", "replace")
+    refusal = parse_refusal(status, body, request)
+    said = safe_excerpt(refusal.text, route.api_key)
     match status:
         case 401 | 403:
             what = "the model's server does not accept the key (SVC_MODEL_API_KEY)"
@@ -223,34 +277,16 @@ def _refusal(answer: HttpResult, body: str, route: ModelEndpoint) -> ModelCallFa
             what = "the model's server redirects, which is not followed since a key would go along"
         case _:
             what = "the model's server refused the request" if status < 500 else "the model's server failed"
+    if Problem.CONTEXT in refusal.problems:
+        what = "the conversation is longer than the model's context"
     return ModelCallFailure(
         text=f"{what}: {status}{f', {said}' if said else ''}",
         retryable=status in RETRIED or status >= 500,
-        pause=_retry_after(answer),
-        unwanted=_unwanted(said) if status in (400, 422) else None,
+        pause=parse_retry_delay(answer.headers, body, wall),
+        refusal=refusal if status >= 400 else None,
         status=status,
         reason=what,
     )
-
-
-def _unwanted(said: str) -> str | None:
-    """Return the request member that a server's error names, if it may be omitted."""
-    if _NO_TOOLS.search(said):
-        return "tools"
-    if "max_completion_tokens" in said:
-        return "max_tokens"
-    return "stream_options" if "stream_options" in said else None
-
-
-def _without_member(request: Mapping[str, object], member: str) -> dict[str, object]:
-    instead = _FALLBACK_MEMBERS[member]
-    rest = {name: value for name, value in request.items() if name != member}
-    return rest if instead is None else {**rest, instead: request[member]}
-
-
-def _retry_after(answer: HttpResult) -> float | None:
-    wanted = answer.headers.get(b"retry-after") or b""
-    return float(wanted) if wanted.isdigit() else None
 
 
 def _no_connection(failure: Failure, *, again: bool) -> ModelCallFailure:

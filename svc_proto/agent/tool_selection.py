@@ -13,6 +13,7 @@ from typing import cast
 
 from attrs import frozen
 
+from svc_proto.agent.model_profile import DEFAULT_TOOL_LIMIT
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
@@ -59,23 +60,61 @@ class ToolPolicy:
 
 
 class ToolSelection:
-    """The tools that a model is offered: `rows`. `hidden`: arguments that the model does not need."""
+    """The tools that a model is offered: `rows`, at most `limit`, a list that changes in place.
 
-    def __init__(self, toolsets: Mapping[str, tuple[Tool, ...]], *, few: bool, hidden: tuple[str, ...] = ()) -> None:
+    `hidden`: arguments that the model does not need. The tools of whole toolsets that do not fit are behind
+    `more_tools`, those of the last toolset first.
+    """
+
+    def __init__(
+        self,
+        toolsets: Mapping[str, tuple[Tool, ...]],
+        *,
+        few: bool,
+        limit: int = DEFAULT_TOOL_LIMIT,
+        hidden: tuple[str, ...] = (),
+    ) -> None:
         self.rows: list[Mapping[str, object]] = []
-        groups: dict[str, None] = {}
-        rare: list[str] = []
-        for tool in (tool for tools in toolsets.values() for tool in tools):
-            if few and tool.group:
-                groups[tool.group] = None
-            elif tool.is_rare:
-                rare.append(tool.name)
-            else:
-                self.rows.append(_function(tool.name, *_definition(tool, short=few, hidden=hidden)))
-        if groups or rare:
-            about = "; ".join(f"{group}: {GROUPS[group]}" for group in groups) if groups else ", ".join(rare)
-            start = MORE_BY_GROUP if groups else MORE_BY_NAME
-            self.rows.append(_function(MORE_TOOLS, f"{start}{about}.", OFFERED_MORE_PARAMETERS))
+        self._toolsets = toolsets
+        self._few = few
+        self._limit = limit
+        self._hidden = hidden
+        self._select()
+
+    def reduce(self, limit: int | None = None) -> bool:
+        """Select few tools, or at most `limit`; report whether the list has changed."""
+        before = list(self.rows)
+        if limit is None:
+            self._few = True
+        else:
+            self._limit = limit
+        self._select()
+        return self.rows != before
+
+    def _select(self) -> None:
+        shown = {
+            name: [tool for tool in tools if not (tool.is_rare or (self._few and tool.group))]
+            for name, tools in self._toolsets.items()
+        }
+        every = [tool for tools in self._toolsets.values() for tool in tools]
+        groups = dict.fromkeys(tool.group for tool in every if self._few and tool.group)
+        rare = [tool.name for tool in every if tool.is_rare and not groups]
+        series: list[str] = []
+        for name in reversed(list(shown)):  # the servers' tools are last
+            if sum(map(len, shown.values())) + bool(groups or rare or series) <= self._limit:
+                break
+            moved = shown.pop(name)
+            series[:0] = [f"{name}: {len(moved)} tools"] * bool(moved)
+        rows = [
+            _function(tool.name, *_definition(tool, short=self._few, hidden=self._hidden))
+            for tools in shown.values()
+            for tool in tools
+        ]
+        if groups or rare or series:
+            about = [*(f"{group}: {GROUPS[group]}" for group in groups), *series, *([", ".join(rare)] if rare else ())]
+            start = MORE_BY_GROUP if groups or series else MORE_BY_NAME
+            rows.append(_function(MORE_TOOLS, f"{start}{'; '.join(about)}.", OFFERED_MORE_PARAMETERS))
+        self.rows[:] = rows[: self._limit]
 
 
 def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
@@ -84,7 +123,10 @@ def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
     def run(arguments: Arguments) -> Flow[str]:
         yield from ()
         wanted = str(arguments["tool"])
-        found = [tool for tool in tools() if wanted and wanted in (tool.name, tool.group)]
+        series = f"{wanted.replace('-', '_')}_"  # the toolset `mcp-shop` has `mcp_shop_…`
+        found = [
+            tool for tool in tools() if wanted and (wanted in (tool.name, tool.group) or tool.name.startswith(series))
+        ]
         if not found:
             names = ", ".join([*GROUPS, *(tool.name for tool in tools() if tool.group or tool.is_rare)])
             raise ToolError(f"there is no tool and no group {wanted[:60]!r}. There are: {names}")

@@ -1,7 +1,8 @@
 """Model options in a body of `/v1/chat/completions`: sampling, response format, the client's own tools.
 
-Options are checked here and forwarded unchanged. An option that the answer could not honour is refused, with 400 and
-the member's name. Members that do not change the answer are ignored (wire api 5.3).
+Options are checked here and forwarded unchanged, also those of one kind of model server (`top_k`, `min_p`, `grammar`).
+An option that the answer could not honour is refused, with 400 and the member's name. Members that do not change the
+answer are ignored (wire api 5.3).
 """
 
 from __future__ import annotations
@@ -36,6 +37,13 @@ REFUSED = {
     "function_call": "function_call is what tool_choice was once: send tool_choice",
     "audio": "audio cannot be answered here",
 }
+# Members with a place of their own in this server, and those of an account that change no answer.
+NOT_PASSED = (
+    *RANGES, *LIMITS, *REFUSED, "seed", "stop", "response_format", "tools", "tool_choice", "parallel_tool_calls",
+    "model", "messages", "stream", "stream_options", "user", "store", "metadata", "service_tier", "safety_identifier",
+    "prompt_cache_key", "prompt_cache_retention", "profile", "session_id", "top_logprobs", "modalities",
+)  # fmt: skip
+MAX_OPTIONS = 64  # further members of a body: 400
 IGNORED_VALUES: Mapping[str, tuple[object, ...]] = {"n": (1,), "logprobs": (False,)}  # values without an effect
 
 
@@ -46,6 +54,7 @@ class CompletionOptions:
     members: Mapping[str, object] = field(factory=dict)
     max_tokens: int | None = None
     tools: tuple[Mapping[str, object], ...] | None = None
+    no_tools: bool = False  # no tool may be called, our own neither
 
     @property
     def must_call(self) -> bool:
@@ -72,7 +81,23 @@ def parse_completion_options(body: Mapping[str, object]) -> CompletionOptions:
     given = [integer(body[name], name, 1, MAX_SEED) for name in LIMITS if body.get(name) is not None]
     tools = _tools(body.get("tools"))
     members |= _choice(body, tools)
-    return CompletionOptions(members=members, max_tokens=min(given, default=None), tools=tools)
+    members |= _others(body)
+    return CompletionOptions(
+        members=members,
+        max_tokens=min(given, default=None),
+        tools=tools,
+        no_tools=tools is None and body.get("tool_choice") == "none",
+    )
+
+
+def _others(body: Mapping[str, object]) -> dict[str, object]:
+    """Return the members that are for the model's server alone."""
+    if body.get("modalities") not in (None, ["text"]):
+        raise invalid_request("modalities must be text: nothing else can be answered here", param="modalities")
+    found = {name: value for name, value in body.items() if name not in NOT_PASSED and value is not None}
+    if len(found) > MAX_OPTIONS:
+        raise invalid_request(f"a request may have at most {MAX_OPTIONS} further options", param=next(reversed(found)))
+    return found
 
 
 def _stop(value: object) -> object:

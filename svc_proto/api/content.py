@@ -32,6 +32,8 @@ MAX_PARTS = 1_000  # content parts of one message, wire api 2.5, and its attachm
 MAX_MESSAGES = 10_000  # of a conversation in a body; more are refused
 MAX_URL = 8_192  # characters of an image's address; a data URL may be as long as a body
 TEXT_TYPES = ("text", "input_text", "output_text")
+# Members of an answer with a meaning of their own, and output that does not go back.
+ANSWER_MEMBERS = ("role", "content", "tool_calls", "function_call", "refusal", "audio", "annotations", "name")
 IMAGE_TYPES = ("image_url", "input_image")
 _DATA_URL = re.compile(r"data:image/[A-Za-z0-9.+-]{1,64}(?:;[A-Za-z0-9=.+-]{1,64}){0,4},", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[!-~]+", re.IGNORECASE)
@@ -70,27 +72,33 @@ def parse_text(body: Mapping[str, object], names: Sequence[str], *, code: str | 
     return text.strip()
 
 
-def parse_conversation(value: object, name: str, *, whole: bool = False) -> MessageList:
+def parse_conversation(
+    value: object, name: str, *, whole: bool = False, places: Sequence[int] | None = None
+) -> MessageList:
     """Parse `messages` of chat completions (wire api 5.3): the last entry of user or assistant is the prompt.
 
-    `whole`: keep tool calls and their results, since they are the client's.
+    `whole`: keep tool calls and their results, since they are the client's. `places`: the index of each entry in the
+    client's list, if it differs.
     """
     entries = as_array(value)
     if not entries:
         raise invalid_request(f"{name} must be a list of messages", param=name)
     system: list[str] = []
     kept: list[tuple[str, Content, Mapping[str, object]]] = []
-    for place, entry in _entries(entries, name):
+    for place, entry in _entries(entries, name, places):
         role, content = _entry(entry, place)
         if role in ("system", "developer"):
             system.append(content_text(content))
         elif role in ("user", "assistant"):
-            calls = _calls(entry, place) if whole and role == "assistant" else {}
-            kept.append((place, content, {**_message(role, content), **calls}))
+            own = _own_members(entry, place) if whole and role == "assistant" else {}
+            kept.append((place, content, {**own, **_message(role, content)}))
         elif role == "tool" and whole:
             kept.append((place, "", _result(entry, place)))
         elif role not in ("tool", "function") or whole:
             raise invalid_request("the role is none that is known", param=f"{place}.role")
+    if not kept and any(system):  # instructions alone are the question
+        text = "\n".join(filter(None, system))
+        kept, system = [(f"{name}[0]", text, _message("user", text))], []
     if not kept:
         raise invalid_request("there is no message of the user", param=name)
     place, prompt, last = kept[-1]
@@ -125,10 +133,10 @@ def parse_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
 # --- helpers ------------------------------------------------------------------------------------------------------
 
 
-def _entries(value: Sequence[object], name: str) -> list[tuple[str, object]]:
+def _entries(value: Sequence[object], name: str, places: Sequence[int] | None = None) -> list[tuple[str, object]]:
     if len(value) > MAX_MESSAGES:
         raise invalid_request(f"a conversation may have at most {MAX_MESSAGES} messages", param=name)
-    return [(f"{name}[{index}]", entry) for index, entry in enumerate(value)]
+    return [(f"{name}[{index}]", entry) for index, entry in zip(places or range(len(value)), value, strict=True)]
 
 
 def _entry(entry: object, place: str) -> tuple[str, Content]:
@@ -141,6 +149,12 @@ def _entry(entry: object, place: str) -> tuple[str, Content]:
     if role in ("tool", "function") or content is None:  # dropped, or a message that only calls tools
         return role, ""
     return role, _content(_parts(content, f"{place}.content"))
+
+
+def _own_members(entry: object, place: str) -> Mapping[str, object]:
+    """Return calls and further members of an answer: the model's server may want what it has put on it."""
+    extra = {name: value for name, value in JsonObject.of(entry).items() if name not in ANSWER_MEMBERS}
+    return {**{name: value for name, value in extra.items() if value is not None}, **_calls(entry, place)}
 
 
 def _calls(entry: object, place: str) -> Mapping[str, object]:
@@ -204,6 +218,8 @@ def _part(part: object, place: str) -> Mapping[str, object]:
         if text is None:
             raise invalid_request("a text part must have a text", code="invalid_content_part", param=f"{place}.text")
         return _text_part(text)
+    if kind == "refusal":  # of an earlier answer
+        return _text_part(members.text("refusal"))
     if kind in IMAGE_TYPES:
         return _image_part(members.get("image_url"), f"{place}.image_url")
     if kind is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -31,7 +31,7 @@ from svc_proto.api.metrics import api_metrics
 from svc_proto.api.model_config_file import ModelConfigFile
 from svc_proto.api.model_list import ModelList
 from svc_proto.api.routes import chat, completions, gateway, management, mcp, responses, runs, sessions, status
-from svc_proto.api.runs.history import MAX_ROWS, Row, build_history
+from svc_proto.api.runs.history import MAX_ROWS, Row, build_history, result_message
 from svc_proto.api.runs.run_manager import RunManager
 from svc_proto.basics.brand import Brand, recognize_headers
 from svc_proto.basics.errors import Refused
@@ -278,10 +278,13 @@ class Api:
         self._revoke_credential(MAIN_KEY_PRINCIPAL, "this API key was replaced")
         return True
 
-    def history(self, session_id: str, *, limit: int = MAX_ROWS) -> Flow[tuple[Row, ...]]:
-        """Return the model's view of a session, from its newest `limit` rows; empty if it does not exist."""
+    def history(self, session_id: str, *, limit: int = MAX_ROWS, results: Sequence[Row] = ()) -> Flow[tuple[Row, ...]]:
+        """Return the model's view of a session, from its newest `limit` rows; empty if it does not exist.
+
+        `results` of tools are put behind their calls.
+        """
         rows = yield from self.run_store_request(ListMessages(session_id=session_id, limit=limit, latest=True))
-        return build_history(rows or ())
+        return build_history((*(rows or ()), *(result_message(session_id, result) for result in results)))
 
     def check_not_stopping(self) -> None:
         """Raise `Refused` 503 `gateway_draining` while the server shuts down; called before a turn starts."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import inf
 from typing import cast
 
-from svc_proto.basics import strict_json
+from svc_proto.basics import lenient_json, strict_json
 
 __all__ = [
     "JsonObject",
@@ -24,6 +24,7 @@ __all__ = [
     "error_text",
     "json_object",
     "json_value",
+    "lenient_json_value",
 ]
 
 _ERRORS = ("error", "message", "detail", "msg", "errors")  # members with error texts in use
@@ -166,6 +167,14 @@ def json_value(text: bytes | str, otherwise: object = None, *, ours: bool = Fals
     """Return the value of a JSON text; `otherwise` if it is malformed. `ours`: see `strict_json.loads`."""
     try:
         return strict_json.loads(text, ours=ours)
+    except strict_json.JsonError:
+        return otherwise
+
+
+def lenient_json_value(text: bytes | str, otherwise: object = None) -> object:
+    """Return the value of a text that grants no access, read by `lenient_json`; `otherwise` if it is malformed."""
+    try:
+        return lenient_json.loads(text)[0]
     except strict_json.JsonError:
         return otherwise
 

@@ -18,6 +18,7 @@ from runtimes.sim.process import SimProcess
 from runtimes.sim.simulation import Simulation
 from svc_proto.agent.agent_factory import AgentConfig, AgentParts, build_agent
 from svc_proto.agent.interface import (
+    NO_EXTRA,
     ApprovalRequested,
     ApprovalResolved,
     Content,
@@ -27,6 +28,7 @@ from svc_proto.agent.interface import (
     ModelEndpoint,
     ReasoningDelta,
     TextDelta,
+    TextRetracted,
     ToolCall,
     ToolCallFinished,
     ToolCallPending,
@@ -61,6 +63,7 @@ class RecordingAgentHost:
     def __init__(self) -> None:
         self.events: list[TurnEvent] = []
         self.rows: list[object] = []
+        self.extras: list[Mapping[str, object]] = []  # of the stored calls
         self.asked: list[ApprovalRequested] = []
         self.choices: list[str] = []
         self.can_request_approval = True
@@ -82,9 +85,12 @@ class RecordingAgentHost:
         yield from sleep(self.engine, 1.0)
         self.behind = False
 
-    def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
+    def store_calls(
+        self, text: str, reasoning: str, calls: tuple[ToolCall, ...], extra: Mapping[str, object] = NO_EXTRA
+    ) -> Flow[None]:
         yield from sleep(self.engine, 0.01)
         self.rows.append((text, reasoning, [(call.id, call.name, dict(call.args)) for call in calls]))
+        self.extras.append(extra)
 
     def store_result(self, call: ToolCall, output: str) -> Flow[None]:
         yield from sleep(self.engine, 0.01)
@@ -102,7 +108,13 @@ class RecordingAgentHost:
 
     @property
     def text(self) -> str:
-        return "".join(event.text for event in self.events if isinstance(event, TextDelta))
+        text = ""
+        for event in self.events:
+            if isinstance(event, TextDelta):
+                text += event.text
+            elif isinstance(event, TextRetracted):
+                text = text[: -event.length]
+        return text
 
     @property
     def reasoning(self) -> str:
@@ -132,6 +144,8 @@ def _short(event: TurnEvent) -> str:
     match event:
         case TextDelta():
             return "text"
+        case TextRetracted():
+            return "retracted"
         case ReasoningDelta():
             return "reasoning"
         case ModelCallStarted():
@@ -159,6 +173,7 @@ class AgentHarness:
         self,
         *,
         model: Iterable[ModelAnswer] = (),
+        pages: Mapping[str, object] | None = None,
         relay: bool = False,
         phone: bool = False,
         backend: EmulatedPhone | None = None,
@@ -168,7 +183,7 @@ class AgentHarness:
         self.agent_host: SimHost = self.sim.host("agent", "10.0.0.1")
         self.disk = self.agent_host.disk
         self.config = AgentConfig(**{"home": HOME, "pace": 0.0, **config})
-        self.model = ScriptedModel(model)
+        self.model = ScriptedModel(model, pages or {})
         self.host = RecordingAgentHost()
         self.processes: list[SimProcess] = []
         self.news: list[Notify] = []  # of the phone

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.agent.completion_assembler import MAX_CALLS, MAX_TEXT, CompletionAssembler, ModelResponseError
-from svc_proto.agent.interface import ReasoningDelta, TextDelta
+from svc_proto.agent.completion_assembler import MAX_CALLS, MAX_TEXT, CompletionAssembler, Delta, ModelResponseError
+from svc_proto.agent.interface import ReasoningDelta, TextDelta, TextRetracted
 
 
 def delta(**members: object) -> str:
@@ -38,6 +38,11 @@ def fragment(
     if index is not None:
         call["index"] = index
     return delta(tool_calls=[call])
+
+
+def texts(delta: Delta) -> str:
+    assert not isinstance(delta, TextRetracted)
+    return delta.text
 
 
 def wanted(assembly: CompletionAssembler) -> list[tuple[str, str, str]]:
@@ -149,6 +154,37 @@ def test_usage_so_far_grows() -> None:
         ([fragment(name="tap", index=0), fragment("{}", identity="a", index=0)], [("a", "tap", "{}")]),
         # the name in pieces
         ([fragment(name="phone", index=0), fragment("{}", name="_tap", index=0)], [("", "phone_tap", "{}")]),
+        # all with the index 0 and no or an empty id: arguments after whole ones begin a call
+        (
+            [fragment('{"a":1}', name="tap", index=0), fragment('{"a":2}', name="tap", index=0, identity="")],
+            [("", "tap", '{"a":1}'), ("", "tap", '{"a":2}')],
+        ),
+        # the same, in pieces, with the name repeated
+        (
+            [fragment('{"a"', name="tap", index=0), fragment(":1}", name="tap", index=0), fragment("{", name="t")],
+            [("", "tap", '{"a":1}'), ("", "t", "{")],
+        ),
+        # cut-off arguments, then another tool
+        ([fragment('{"a"', name="tap"), fragment("{}", name="type")], [("", "tap", '{"a"'), ("", "type", "{}")]),
+        # the whole call again at the end
+        ([fragment("{}", name="tap", identity="a", index=0)] * 2, [("a", "tap", "{}")]),
+        # one id for all calls
+        (
+            [fragment("{}", name="tap", identity="a", index=0), fragment('{"a":2}', name="tap", identity="a", index=1)],
+            [("a", "tap", "{}"), ("a", "tap", '{"a":2}')],
+        ),
+        # the index counts fragments
+        ([fragment("{", name="tap", index=0), fragment("}", index=1)], [("", "tap", "{}")]),
+        # the id names an earlier call
+        (
+            [fragment(name="tap", identity="a"), fragment(name="type", identity="b"), fragment("{}", identity="a")],
+            [("a", "tap", "{}"), ("b", "type", "")],
+        ),
+        # the form before `tool_calls`
+        (
+            [delta(function_call={"name": "tap", "arguments": ""}), delta(function_call={"arguments": "{}"})],
+            [("", "tap", "{}")],
+        ),
         # arguments as an object
         ([fragment({"x": 1}, name="tap", identity="a")], [("a", "tap", '{"x":1}')]),
         # invalid input
@@ -185,7 +221,7 @@ def test_too_long_text_is_cut(name: str) -> None:
     part = "x" * (MAX_TEXT // 2)
     assembly = fed(delta(**{name: part}))
     assert (assembly.full, assembly.is_finished) == (False, False)
-    assert sum(len(told.text) for told in assembly.feed(delta(**{name: part + "yy"}))) == MAX_TEXT // 2
+    assert sum(len(texts(told)) for told in assembly.feed(delta(**{name: part + "yy"}))) == MAX_TEXT // 2
     assert (assembly.full, assembly.is_finished) == (True, True)
     assert list(assembly.feed(delta(**{name: "z"}))) == []
     assert len(assembly.text + assembly.reasoning) == MAX_TEXT
@@ -220,7 +256,7 @@ def test_any_input_is_an_answer_or_an_error(deltas: list[object]) -> None:
                 told = list(assembly.feed(json.dumps(value)))
             except ModelResponseError:
                 continue
-            assert all(each.text for each in told)
+            assert all(map(texts, told))
             assert assembly.text == "".join(each.text for each in told if isinstance(each, TextDelta))
             assert all(isinstance(part, str) for call in wanted(assembly) for part in call)
 
@@ -308,3 +344,79 @@ def test_dissimilar_chunks_disable_the_fast_path() -> None:
         list(assembly.feed(f'{{"n":{number},{AROUND[0][1:]}a{AROUND[1]}'))
     assert assembly.text == "a" * 20
     assert assembly._template._lessons == 0
+
+
+# --- deviations of servers ---
+
+
+def closed(*data: str) -> CompletionAssembler:
+    assembly = fed(*data)
+    list(assembly.close())
+    return assembly
+
+
+@pytest.mark.parametrize(
+    ("chunks", "text", "reasoning"),
+    [
+        (["<th", "ink>Hm.</thi", "nk>Hello."], "Hello.", "Hm."),
+        (["Hello <thin"], "Hello <thin", ""),
+        (["<think>Hm.</thin"], "", "Hm.</thin"),
+        (["</think>Hello."], "Hello.", ""),
+        (["Hm.", "</think>", "Hello."], "Hello.", "Hm."),
+    ],
+)
+def test_reasoning_in_tags(chunks: list[str], text: str, reasoning: str) -> None:
+    assembly = closed(*(delta(content=each) for each in chunks))
+    assert (assembly.text, assembly.reasoning, assembly.extra) == (text, reasoning, {})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        '{"choices":[{"delta":{"content":"Hi"},"logprobs":NaN}]}',
+        '{"model":"a","model":"b","choices":[{"delta":{"content":"Hi","content":"Hi"}}]}',
+        '{"created":1e999,"choices":[{"delta":{"role":"assistant","content":"Hi"},"finish_reason":""}]}',
+        '\ufeff{"choices":[{"delta":{"content":"Hi","tool_calls":null,"audio":null}}]}',
+    ],
+)
+def test_text_of_invalid_json(data: str) -> None:
+    assert fed(data).text == "Hi"
+
+
+def test_half_a_character_is_replaced() -> None:
+    assert fed('{"choices":[{"delta":{"content":"a\\ud83d"}}]}').text == "a\ufffd"
+
+
+def finish(reason: str | None = "stop", **members: object) -> str:
+    return json.dumps({"choices": [{"delta": members, "finish_reason": reason}]})
+
+
+@pytest.mark.parametrize(
+    ("chunks", "ending"),
+    [
+        ([delta(content="a"), finish()], True),
+        ([delta(content="a"), finish(), '{"choices":[],"usage":{"prompt_tokens":1}}'], True),
+        ([finish()], False),
+        ([finish(reasoning="hm")], False),
+        ([finish(content="a")], False),
+        ([finish(content="a"), finish()], False),
+        ([delta(content="a"), finish(), delta(content="b")], False),
+        ([delta(content="a"), finish(), delta(content="b"), finish()], False),
+        ([delta(content="a"), finish("null"), finish("none")], False),
+        ([fragment("{}", name="tap"), finish("tool_calls")], True),
+    ],
+)
+def test_finish_reason_at_the_end(chunks: list[str], ending: bool) -> None:
+    assert fed(*chunks).is_ending is ending
+
+
+def test_unknown_members_are_kept() -> None:
+    chunks = [
+        delta(reasoning="hm"),
+        delta(signature="a", audio={"id": 1}),
+        delta(signature="b"),
+        fragment("{}", name="tap"),
+    ]
+    assembly = fed(*chunks)
+    assert assembly.extra == {"reasoning": "hm", "signature": "ab"}
+    assert fed(*chunks[:3]).extra == {"signature": "ab"}

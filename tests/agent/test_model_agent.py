@@ -214,7 +214,7 @@ def test_calls_without_ids_or_with_the_same_get_some() -> None:
     ids = [call["id"] for call in world.model.seen[1]["messages"][2]["tool_calls"]]
     assert len(set(ids)) == 3
     assert ids[2] == "a"
-    assert all(identity.startswith("call_") for identity in ids[:2])
+    assert all(len(identity) == 9 and identity.isalnum() for identity in ids[:2])
     same = AgentHarness(
         model=[
             ModelAnswer(
@@ -349,3 +349,109 @@ def test_every_chunking_gives_the_same_events(cuts: list[int]) -> None:
         event for event in worlds[1].host.events if not hasattr(event, "seconds")
     ]
     assert worlds[0].host.rows == worlds[1].host.rows
+
+
+# --- what a server put on its answer goes back with it ----------------------------------------------------------------
+
+
+def called(**members: object) -> dict[str, object]:
+    call = {"index": 0, "id": "a", "function": {"name": "skills_list", "arguments": "{}"}, **members}
+    return {"tool_calls": [call]}
+
+
+@pytest.mark.parametrize(
+    ("events", "row"),
+    [
+        ([{"reasoning_content": "hm"}, called()], {"reasoning_content": "hm"}),
+        ([{"reasoning": "h"}, {"reasoning": "m"}, called()], {"reasoning": "hm"}),
+        (
+            [
+                {"reasoning_details": [{"index": 0, "text": "h"}]},
+                {"reasoning_details": [{"index": 0, "text": "m"}]},
+                called(),
+            ],
+            {"reasoning_details": [{"index": 0, "text": "hm"}]},
+        ),
+        ([{"content": "<think>hm</think>"}, called()], {}),
+    ],
+)
+def test_members_of_an_answer_go_back(events: list[dict[str, object]], row: dict[str, object]) -> None:
+    answer = ModelAnswer(events=(*map(chunk, events), chunk(finish="tool_calls"), DONE))
+    world = AgentHarness(model=[answer, plain("None.")])
+    world.answer("Skills?")
+    back = world.model.seen[1]["messages"][2]
+    assert {name: value for name, value in back.items() if name not in ("role", "content", "tool_calls")} == row
+    assert world.host.extras == [row]
+
+
+def test_members_of_a_call_go_back() -> None:
+    signature = {"google": {"thought_signature": "s"}}
+    answer = ModelAnswer(events=(chunk(called(extra_content=signature)), chunk(finish="tool_calls"), DONE))
+    world = AgentHarness(model=[answer, plain("None.")])
+    world.answer("Skills?")
+    assert world.model.seen[1]["messages"][2]["tool_calls"][0]["extra_content"] == signature
+    (event,) = [event for event in world.host.finished if event.call.extra]
+    assert event.call.extra == {"extra_content": signature}
+
+
+@pytest.mark.parametrize(
+    ("events", "finish", "error"),
+    [
+        ([{"content": ""}], "stop", "the model gave an empty answer"),
+        ([{"content": " \n"}], "stop", "the model gave an empty answer"),
+        ([{"reasoning_content": "hm"}], "stop", "the model thought, and gave no answer"),
+        ([{"reasoning_content": "hm"}], "length", "the model's answer was cut at its limit of tokens before it began"),
+        ([{"content": "<think>hm"}], "stop", "the model thought, and gave no answer"),
+    ],
+)
+def test_empty_answer_is_an_error(events: list[dict[str, object]], finish: str, error: str) -> None:
+    world = AgentHarness(model=[ModelAnswer(events=(*map(chunk, events), chunk(finish=finish), DONE))])
+    assert world.answer("Hi") == TurnOutcome(finish="error", error=error, code="empty_answer")
+
+
+def test_empty_end_of_a_turn_with_text_is_no_error() -> None:
+    world = AgentHarness(model=[calls(("skills_list", {}), text="Let me see."), plain("")])
+    assert world.answer("Hi") == TurnOutcome()
+
+
+def test_finish_reason_in_every_chunk_ends_nothing() -> None:
+    events = (
+        chunk({"reasoning_content": "Hm."}, "stop"),
+        chunk({"content": "Hello "}, "stop"),
+        chunk({"content": "there"}, "stop"),
+        chunk({}, "stop"),
+        DONE,
+    )
+    world = AgentHarness(model=[ModelAnswer(events=events, pause=20.0)])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.text == "Hello there"
+
+
+def test_reasoning_before_a_closing_tag_is_retracted() -> None:
+    events = (chunk({"content": "I greet."}), chunk({"content": "</think>\n\nHel"}), chunk({"content": "lo."}))
+    world = AgentHarness(model=[ModelAnswer(events=(*events, chunk(finish="stop"), DONE))])
+    assert world.answer("Hi") == TurnOutcome()
+    assert world.host.event_names == ["asked", "text", "retracted", "reasoning", "text", "answered"]
+    assert (world.host.text, world.host.reasoning) == ("Hello.", "I greet.")
+
+
+def test_context_is_read_from_the_server_before_a_large_request() -> None:
+    pages = {"/v1/models": {"data": [{"id": "small", "meta": {"n_ctx": 4096}}]}}
+    world = AgentHarness(model=[plain("Ok"), plain("Ok")], pages=pages, phone=True)
+    world.answer("Hi")
+    asked = world.model.seen[0]
+    assert "more_tools" in [tool["function"]["name"] for tool in asked["tools"]]
+    assert len(asked["tools"]) < 15
+    assert asked["max_tokens"] == 2048
+
+
+def test_unknown_context_is_asked_for_once() -> None:
+    world = AgentHarness(model=[plain("Ok"), plain("Ok")], phone=True)
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        for _ in range(2):
+            yield from world.turn(parts, "Hi")
+
+    world.run(plan)
+    assert len(world.model.channels) == 3  # two chats, and the list of models
+    assert "max_tokens" not in world.model.seen[1]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from svc_proto.agent.message_shapes import IMAGE_NOT_TAKEN
+from svc_proto.agent.request_shaper import NO_IMAGES
 from svc_proto.agent.tool_images import ABOUT, MAX_PICTURES, NOT_TAKEN, TOO_OLD, ToolImages
 from svc_proto.agent.tools.tool import ToolImage, ToolResult
 from tests.agent.test_mcp_server import READING, Kept
@@ -43,7 +45,8 @@ def test_model_without_images_gets_a_text(status: int) -> None:
     model = [calls(("mcp_shop_read", {})), refusal(status, "images are not supported"), plain("I cannot see it.")]
     world = Kept(Camera, model=model, **READING)
     assert world.once() == "I cannot see it."
-    assert behind_results(world.model.seen[2]) == [NOT_TAKEN.format(name="mcp_shop_read")]
+    assert behind_results(world.model.seen[2]) == [f"{ABOUT}\nmcp_shop_read:\n{IMAGE_NOT_TAKEN}"]
+    assert world.host.reasoning == f"{NO_IMAGES}\n"
 
 
 def test_request_refused_without_images_fails() -> None:
@@ -65,11 +68,3 @@ def test_older_images_are_dropped() -> None:
     (third,) = pictures.rows([("three", ToolResult("", (ToolImage("image/png", "A"),))), ("none", ToolResult(""))])
     assert isinstance(other["content"], list)
     assert isinstance(third["content"], list)
-    assert pictures.retry_without_images(401) is False
-    assert pictures.retry_without_images(400) is True
-    assert [row["content"] for row in (first, other, third)] == [
-        TOO_OLD.format(name="one"),
-        NOT_TAKEN.format(name="two"),
-        NOT_TAKEN.format(name="three"),
-    ]
-    assert pictures.retry_without_images(400) is False

@@ -154,3 +154,30 @@ def test_an_operator_names_toolsets() -> None:
         world.answer("Hi")
         assert names(world.model.seen[0].get("tools", [])) == told
         assert NO_PHONE not in world.model.seen[0]["messages"][0]["content"]  # no tool needs a phone
+
+
+def server(name: str, count: int) -> dict[str, tuple[Tool, ...]]:
+    one = Tool(name="", description="Do it.", parameters={"type": "object", "properties": {}}, run=lambda _: iter(()))  # type: ignore[arg-type,return-value]  # never run
+    return {f"mcp-{name}": tuple(evolve(one, name=f"mcp_{name}_{n}") for n in range(count))}
+
+
+def test_whole_toolsets_that_do_not_fit_are_behind_one_tool() -> None:
+    tools = {"memory": all_tools()["memory"]} | server("a", 60) | server("b", 80)
+    offer = ToolSelection(tools, few=False)
+    assert names(offer.rows) == ["memory", *(f"mcp_a_{n}" for n in range(60)), MORE_TOOLS]
+    more = cast("dict[str, Any]", offer.rows[-1]["function"])
+    assert more["description"].endswith("mcp-b: 80 tools.")
+    assert names(ToolSelection(tools, few=False, limit=61).rows) == ["memory", MORE_TOOLS]
+    assert names(ToolSelection(tools, few=False, limit=1).rows) == [MORE_TOOLS]
+    fitting = {"memory": tools["memory"]} | server("a", 127)
+    assert len(ToolSelection(fitting, few=False).rows) == 128
+
+
+def test_list_is_reduced_in_place() -> None:
+    offer = ToolSelection(all_tools(), few=False)
+    rows = offer.rows
+    assert offer.reduce() is True
+    assert (len(rows), offer.reduce()) == (11, False)
+    assert offer.reduce(5) is True
+    assert (len(rows), offer.reduce(5)) == (1, False)
+    assert ToolSelection({"memory": all_tools()["memory"]}, few=False).reduce(5) is False

@@ -11,12 +11,12 @@ assert names(call)[-1] == "done"
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import define, field
 
-from svc_proto.agent.interface import AgentHost, ToolCall, Turn, TurnEvent, TurnOutcome
+from svc_proto.agent.interface import NO_EXTRA, AgentHost, ToolCall, Turn, TurnEvent, TurnOutcome
 from svc_proto.api.config import ApiConfig
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
@@ -74,8 +74,10 @@ class ScriptedTurn:
         self.todo.append(act)
         self._go_on()
 
-    def store_calls(self, *calls: ToolCall, text: str = "", reasoning: str = "") -> None:
-        self.do(lambda: self.host.store_calls(text, reasoning, calls))
+    def store_calls(
+        self, *calls: ToolCall, text: str = "", reasoning: str = "", extra: Mapping[str, object] = NO_EXTRA
+    ) -> None:
+        self.do(lambda: self.host.store_calls(text, reasoning, calls, extra))
 
     def store_result(self, call: ToolCall, output: str) -> None:
         self.do(lambda: self.host.store_result(call, output))

@@ -20,6 +20,8 @@ ADD: dict[str, Any] = {"type": "function", "function": {"name": "add", "descript
         {"stop": "."},
         {"stop": [".", "!"]},
         {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
+        {"top_k": 5, "min_p": 0.1, "repeat_penalty": 1.1, "logit_bias": {"5": 1}, "grammar": "root ::= x"},
+        {"reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": False}},
     ],
 )
 def test_options_passed_on_unchanged(members: dict[str, object]) -> None:
@@ -31,6 +33,7 @@ def test_options_passed_on_unchanged(members: dict[str, object]) -> None:
     [
         dict.fromkeys(("temperature", "stop", "seed", "response_format", "max_tokens", "tools", "n")),
         {"n": 1, "logprobs": False, "user": "me", "tools": [], "tool_choice": "auto"},
+        {"modalities": ["text"], "store": True, "metadata": {}, "profile": "x", "top_k": None},
     ],
 )
 def test_options_without_effect(members: dict[str, object]) -> None:
@@ -92,10 +95,18 @@ def test_tools_of_a_client() -> None:
         ({"tools": [ADD], "tool_choice": "perhaps"}, "tool_choice"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"parallel_tool_calls": "yes"}, "parallel_tool_calls"),
+        ({"modalities": ["text", "audio"]}, "modalities"),
+        ({f"option{number}": 1 for number in range(65)}, "option64"),
     ],
 )
 def test_refused_options(body: dict[str, object], param: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_completion_options(body)
     assert (caught.value.status, caught.value.extra["field"]) == (400, param)
-    assert param.rpartition(".")[2].partition("[")[0].removesuffix("s") in caught.value.message
+    assert param.rpartition(".")[2].partition("[")[0].removesuffix("s").rstrip("0123456789") in caught.value.message
+
+
+@pytest.mark.parametrize(("choice", "none"), [("none", True), ("auto", False), (None, False)])
+def test_no_tool_may_be_called(choice: str | None, none: bool) -> None:
+    assert parse_completion_options({"tool_choice": choice}).no_tools is none
+    assert parse_completion_options({"tool_choice": choice, "tools": [ADD]}).no_tools is False

@@ -196,7 +196,7 @@ def test_too_many_entries_are_refused() -> None:
         ([7], None, "messages[0]"),
         ([{"content": "x"}], None, "messages[0].role"),
         ([{"role": "robot", "content": "x"}], None, "messages[0].role"),
-        ([{"role": "system", "content": "x"}], None, "messages"),
+        ([{"role": "system", "content": ""}], None, "messages"),
         ([{"role": "user", "content": " "}], None, "messages[0].content"),
         ([{"role": "user", "content": [{"type": "file"}]}], "unsupported_content_type", "messages[0].content[0].type"),
     ],
@@ -239,3 +239,30 @@ def test_anything_is_content_or_a_400(value: object, attachments: object) -> Non
         else:
             status = 400
         assert status == 400
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_instructions_alone_are_the_question(role: str) -> None:
+    found = parse_conversation([{"role": role, "content": "Say"}, {"role": role, "content": "hello."}], "messages")
+    assert (found.system, found.history, found.prompt) == ("", (), "Say\nhello.")
+
+
+def test_refusal_of_an_earlier_answer_is_text() -> None:
+    parts = [{"type": "refusal", "refusal": "no"}, {"type": "refusal"}]
+    rows = [{"role": "user", "content": "a"}, {"role": "assistant", "content": parts}, {"role": "user", "content": "b"}]
+    assert parse_conversation(rows, "messages").history[1] == {"role": "assistant", "content": "no\n"}
+
+
+def test_members_of_an_answer_stay_with_a_client_s_tools() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"s": 1}}
+    answer = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [call],
+        "reasoning_content": "hm",
+        "name": "x",
+        "note": None,
+    }
+    rows = [{"role": "user", "content": "a"}, answer, {"role": "tool", "tool_call_id": "c1", "content": "4"}]
+    kept = {"role": "assistant", "content": "", "tool_calls": [call], "reasoning_content": "hm"}
+    assert parse_conversation(rows, "messages", whole=True).history[1] == kept

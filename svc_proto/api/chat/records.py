@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
+from attrs import field, frozen
 
 from svc_proto.agent.interface import Content
 
@@ -70,6 +70,7 @@ class Message:
     finish_reason: str | None = None
     reasoning: str | None = None
     usage: Usage | None = None
+    extra: Mapping[str, object] = field(factory=dict)  # further members that go back to the model with the message
 
 
 @frozen(kw_only=True)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from svc_proto.agent.interface import ApprovalRequested, ApprovalResolved, MemoryChanged, ToolCall
+from svc_proto.agent.message_extras import call_row
 from svc_proto.api.chat.records import ChatSession, Content, Message, Usage
 from svc_proto.basics.brand import Brand
 from svc_proto.schema.chat_events import ApprovalRequest, ApprovalResponded, MemoryUpdated
@@ -38,7 +39,7 @@ def iso(seconds: float) -> str:
 
 def function_call(call: ToolCall) -> dict[str, object]:
     """Return a tool call in OpenAI's form."""
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+    return call_row(call, call.arguments)
 
 
 def session_view(chat: ChatSession, brand: Brand) -> dict[str, object]:

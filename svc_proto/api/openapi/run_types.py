@@ -104,6 +104,7 @@ class CompletionAnswerJson(TypedDict):
 
     role: Literal["assistant"]
     content: str | None
+    reasoning_content: NotRequired[str]
     tool_calls: NotRequired[list[ToolCallJson]]
 
 
@@ -282,6 +283,14 @@ class ResponseBodyJson(TypedDict, total=False):
     model: str | None
     store: bool
     stream: bool
+    temperature: Annotated[float | None, schema_keywords(minimum=0, maximum=2)]
+    top_p: Annotated[float | None, schema_keywords(minimum=0, maximum=1)]
+    max_output_tokens: int | None
+    text: dict[str, object] | None
+    reasoning: dict[str, object] | None
+    tools: list[dict[str, object]] | None
+    tool_choice: str | dict[str, object] | None
+    parallel_tool_calls: bool | None
 
 
 ResponseHeadersJson = TypedDict(
@@ -292,9 +301,9 @@ ResponseHeadersJson = TypedDict(
 
 
 class ResponseItemJson(TypedDict):
-    """A message, a tool call or the result of a tool call."""
+    """A message, reasoning, a tool call or the result of a tool call."""
 
-    type: Literal["message", "function_call", "function_call_output"]
+    type: Literal["message", "reasoning", "function_call", "function_call_output"]
     status: str
     id: NotRequired[str]
     role: NotRequired[Literal["assistant"]]
@@ -303,6 +312,7 @@ class ResponseItemJson(TypedDict):
     name: NotRequired[str]
     arguments: NotRequired[str]
     output: NotRequired[list[dict[str, object]]]
+    summary: NotRequired[list[dict[str, object]]]
 
 
 class ResponseJson(TypedDict):
@@ -473,6 +483,49 @@ class ResponseTextJson(ResponseContentEventJson):
     text: str
 
 
+class ResponseSummaryEventJson(ResponseEventJson):
+    """Position in the reasoning."""
+
+    item_id: str
+    output_index: NonNegativeInt
+    summary_index: NonNegativeInt
+
+
+class ResponseSummaryPartJson(ResponseSummaryEventJson):
+    """A part of the reasoning."""
+
+    part: dict[str, object]
+
+
+class ResponseSummaryDeltaJson(ResponseSummaryEventJson):
+    """A piece of reasoning."""
+
+    delta: str
+
+
+class ResponseSummaryTextJson(ResponseSummaryEventJson):
+    """The complete reasoning."""
+
+    text: str
+
+
+class ResponseArgumentsDeltaJson(ResponseEventJson):
+    """Arguments of a call that the client is to run."""
+
+    item_id: str
+    output_index: NonNegativeInt
+    delta: str
+
+
+class ResponseArgumentsJson(ResponseEventJson):
+    """The complete arguments of a call."""
+
+    item_id: str
+    output_index: NonNegativeInt
+    name: str
+    arguments: str
+
+
 RESPONSE_EVENTS: Mapping[str, type] = {
     **{f"response.{word}": ResponseSnapshotEventJson for word in ("created", "completed", "incomplete", "failed")},
     "response.output_item.added": ResponseItemEventJson,
@@ -481,4 +534,10 @@ RESPONSE_EVENTS: Mapping[str, type] = {
     "response.content_part.done": ResponsePartJson,
     "response.output_text.delta": ResponseDeltaJson,
     "response.output_text.done": ResponseTextJson,
+    "response.reasoning_summary_part.added": ResponseSummaryPartJson,
+    "response.reasoning_summary_part.done": ResponseSummaryPartJson,
+    "response.reasoning_summary_text.delta": ResponseSummaryDeltaJson,
+    "response.reasoning_summary_text.done": ResponseSummaryTextJson,
+    "response.function_call_arguments.delta": ResponseArgumentsDeltaJson,
+    "response.function_call_arguments.done": ResponseArgumentsJson,
 }

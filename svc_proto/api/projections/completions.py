@@ -18,6 +18,7 @@ __all__ = ["CompletionProjection", "completion_usage", "finish_reason"]
 
 DONE = "data: [DONE]\n\n"
 EMOJI = "🔧"
+SENT = ("reasoning_content", "reasoning", "thinking", "reasoning_text")  # sent as `reasoning_content` while it arrived
 
 
 class CompletionProjection:
@@ -82,7 +83,9 @@ class CompletionProjection:
         calls = ""
         if ended.calls:
             fragments = [{"index": place, **function_call(call)} for place, call in enumerate(ended.calls)]
-            calls = f'{self._start}{{"tool_calls":{strict_json.dumps(fragments)}}}{self._end}'
+            unsent = {name: value for name, value in ended.extra.items() if name not in SENT}
+            delta = strict_json.dumps({"tool_calls": fragments, **unsent})
+            calls = f"{self._start}{delta}{self._end}"
         last = f'{self._start}{{}},"finish_reason":{strict_json.dumps(reason)}}}]{more}{self._tail}'
         if self._usage:
             last += f'{self._head}],"usage":{strict_json.dumps(completion_usage(ended.usage))}}}\n\n'

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from svc_proto.agent.interface import TextDelta, ToolCall, ToolCallFinished, ToolCallStarted
+from svc_proto.agent.interface import (
+    ReasoningDelta,
+    TextDelta,
+    TextRetracted,
+    ToolCall,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from svc_proto.api.chat.views import usage_view
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent, encode_frame
 from svc_proto.basics.moment import Moment
@@ -26,7 +33,9 @@ class ResponseBuilder:
         self._output: list[Item] = []
         self._calls: set[str] = set()  # ids of calls in the output; never iterated
         self._text: list[str] = []  # of the open message
+        self._thoughts: list[str] = []  # of the open reasoning
         self._messages = 0
+        self._reasonings = 0
 
     @property
     def response(self) -> Item:
@@ -45,13 +54,18 @@ class ResponseBuilder:
             case TurnStarted():
                 return [("response.created", {"response": self.response})]
             case TextDelta(text):
-                return self._add_text(text)
+                return [*self._close_reasoning(), *self._add_text(text)]
+            case TextRetracted(length):
+                self._text = ["".join(self._text)[:-length]]
+                return []
+            case ReasoningDelta(text):
+                return [*(self._close() if self._text else ()), *self._add_reasoning(text)]
             case ToolCallStarted(call):
                 return [*self._close(), *self._called(call)]
             case ToolCallFinished():
                 return [*self._close(), *self._called(event.call), *self._returned(event)]
             case TurnEnded():
-                events = list(self._close())
+                events = [*self._close(), *(told for call in event.calls for told in self._requested(call))]
                 self.ended = event
                 return [*events, (f"response.{self._status}", {"response": self.response})]
             case _:
@@ -98,9 +112,45 @@ class ResponseBuilder:
     def _place(self) -> Item:
         return {"item_id": self._message_id, "output_index": len(self._output), "content_index": 0}
 
+    def _add_reasoning(self, text: str) -> list[Told]:
+        events: list[Told] = []
+        if not self._thoughts:
+            self._reasonings += 1
+            events.append(self._item("added", len(self._output), self._reasoning("in_progress", [])))
+            place = {**self._reasoning_place, "part": {"type": "summary_text", "text": ""}}
+            events.append(("response.reasoning_summary_part.added", place))
+        self._thoughts.append(text)
+        return [*events, ("response.reasoning_summary_text.delta", {**self._reasoning_place, "delta": text})]
+
+    def _close_reasoning(self) -> list[Told]:
+        if not self._thoughts:
+            return []
+        text = "".join(self._thoughts)
+        self._thoughts = []
+        part: Item = {"type": "summary_text", "text": text}
+        item = self._reasoning("completed", [part])
+        events = [
+            ("response.reasoning_summary_text.done", {**self._reasoning_place, "text": text}),
+            ("response.reasoning_summary_part.done", {**self._reasoning_place, "part": part}),
+            self._item("done", len(self._output), item),
+        ]
+        self._output.append(item)
+        return events
+
+    @property
+    def _reasoning_id(self) -> str:
+        return f"rs_{self._reasonings}_{self.id.removeprefix('resp_')}"
+
+    @property
+    def _reasoning_place(self) -> Item:
+        return {"item_id": self._reasoning_id, "output_index": len(self._output), "summary_index": 0}
+
+    def _reasoning(self, status: str, summary: list[Item]) -> Item:
+        return {"type": "reasoning", "id": self._reasoning_id, "status": status, "summary": summary}
+
     def _close(self) -> Iterable[Told]:
         if not self._text:
-            return []
+            return self._close_reasoning()
         text = "".join(self._text)
         self._text = []
         message = self._message("completed", text)
@@ -116,16 +166,20 @@ class ResponseBuilder:
         if call.id in self._calls:
             return []
         self._calls.add(call.id)
-        return self._whole(
-            {
-                "type": "function_call",
-                "id": f"fc_{call.id}",
-                "call_id": call.id,
-                "name": call.name,
-                "arguments": call.arguments,
-                "status": "completed",
-            }
-        )
+        return self._whole(_call_item(call, "completed", call.arguments))
+
+    def _requested(self, call: ToolCall) -> list[Told]:
+        """Add a call that the client is to run, with the events that its libraries read."""
+        place = len(self._output)
+        item = _call_item(call, "completed", call.arguments)
+        self._output.append(item)
+        where: Item = {"item_id": item["id"], "output_index": place}
+        return [
+            self._item("added", place, _call_item(call, "in_progress", "")),
+            ("response.function_call_arguments.delta", {**where, "delta": call.arguments}),
+            ("response.function_call_arguments.done", {**where, "name": call.name, "arguments": call.arguments}),
+            self._item("done", place, item),
+        ]
 
     def _returned(self, event: ToolCallFinished) -> list[Told]:
         return self._whole(
@@ -145,6 +199,17 @@ class ResponseBuilder:
 
     def _item(self, what: str, place: int, item: Item) -> Told:
         return f"response.output_item.{what}", {"output_index": place, "item": item}
+
+
+def _call_item(call: ToolCall, status: str, arguments: str) -> Item:
+    return {
+        "type": "function_call",
+        "id": f"fc_{call.id}",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": arguments,
+        "status": status,
+    }
 
 
 def _part(text: str) -> Item:

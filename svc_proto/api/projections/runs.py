@@ -17,6 +17,7 @@ from svc_proto.agent.interface import (
     ToolCall,
     ToolCallFinished,
     ToolCallStarted,
+    TurnNotice,
 )
 from svc_proto.api.chat.views import (
     approval_request_event,
@@ -50,6 +51,7 @@ class RunProjection:
         self._encoders: Mapping[type, Callable[[Any, str], str]] = {
             TurnStarted: self._begun,
             ReasoningDelta: self._reasoned,
+            TurnNotice: self._reasoned,
             ToolCallStarted: self._started,
             ToolCallFinished: self._finished,
             MemoryChanged: self._noted,

@@ -5,6 +5,7 @@ A projection has one reader. It returns text, not bytes, so that a batch of smal
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
 from attrs import field, frozen
@@ -41,6 +42,10 @@ class TurnEnded:
     reason: str | None = None  # for people: why a turn without an error was ended early
     unfinished: tuple[str, ...] = ()  # for people: acts that failed, were denied or changed nothing
     calls: tuple[ToolCall, ...] = ()  # calls that the client is to make
+    reasoning: str = ""  # of the last answer
+    extra: Mapping[str, object] = field(
+        factory=dict
+    )  # further members of the last answer, for the client's next request
 
     @property
     def completed(self) -> bool:

@@ -20,6 +20,7 @@ from svc_proto.api.content import MessageList, parse_conversation
 from svc_proto.api.errors import invalid_request
 from svc_proto.api.projections.completions import CompletionProjection, completion_usage, finish_reason
 from svc_proto.api.projections.turn_events import TurnEnded
+from svc_proto.api.runs.client_options import brings_tools, resolve_options
 from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
 from svc_proto.api.runs.run import Run
 from svc_proto.api.runs.streaming import (
@@ -84,7 +85,8 @@ class _CompletionRoutes:
         scope = self._scope(request)
         body = yield from read_object(request)
         options = parse_completion_options(body)
-        conversation = parse_conversation(body.get("messages"), "messages", whole=_brings_tools(body, options))
+        whole = brings_tools(body.array("messages"), options)
+        conversation = parse_conversation(body.get("messages"), "messages", whole=whole)
         stream = parse_flag(body, "stream")
         usage = _wants_usage(body)
         turn_request = yield from self._build_turn_request(body, conversation, options, scope)
@@ -136,14 +138,7 @@ class _CompletionRoutes:
     ) -> Flow[TurnRequest]:
         api = self._api
         settings = yield from api.settings()
-        name = body.text("model")
-        endpoint = settings.aliases.get(name, settings.endpoint)
-        tools = options.tools or (() if conversation.results else None)
-        if tools is not None and endpoint is None:  # the built-in agent calls no tools of a client
-            if conversation.results or options.must_call:
-                text = "tools need a model, and none is configured: set SVC_MODEL_BASE_URL"
-                raise invalid_request(text, param="messages" if options.tools is None else "tools")
-            tools = None
+        resolved = resolve_options(settings, body.text("model"), options, conversation, place="messages")
         session_id = scope.session_id or _derived(conversation)
         stored = None if scope.session_id is None else (yield from api.run_store_request(GetChat(id=session_id)))
         now = api.engine.now.wall
@@ -154,11 +149,11 @@ class _CompletionRoutes:
             prompt=conversation.prompt,
             system=join_system_prompt(base, settings.prompt_for(None), conversation.system),
             history=conversation.history if scope.session_id is None else None,  # a stored session replaces the history
-            endpoint=endpoint,
-            model=name or settings.name,
-            max_tokens=min(filter(None, (settings.max_tokens, options.max_tokens)), default=None),
-            options=options.members,
-            tools=tools,
+            endpoint=resolved.endpoint,
+            model=resolved.model,
+            max_tokens=resolved.max_tokens,
+            options=resolved.options,
+            tools=resolved.tools,
             results=conversation.results,
             create=ChatSession(id=session_id, started_at=now, updated_at=now, last_active=now, model=settings.name),
             may_wait=False,
@@ -203,15 +198,12 @@ class _CompletionRoutes:
 
 
 def _message(ended: TurnEnded) -> Mapping[str, object]:
+    """Return the answer; with calls also the members that the model's server wants back."""
+    reasoning = {"reasoning_content": ended.reasoning} if ended.reasoning else {}
     if not ended.calls:
-        return {"role": "assistant", "content": ended.content}
+        return {"role": "assistant", "content": ended.content, **reasoning}
     calls = [function_call(call) for call in ended.calls]
-    return {"role": "assistant", "content": ended.content or None, "tool_calls": calls}
-
-
-def _brings_tools(body: JsonObject, options: CompletionOptions) -> bool:
-    """Report whether the client runs tools itself: it lists tools, or sends a tool's result."""
-    return options.tools is not None or any(row.get("role") == "tool" for row in body.objects("messages")[-1:])
+    return {**reasoning, **ended.extra, "role": "assistant", "content": ended.content or None, "tool_calls": calls}
 
 
 def _wants_usage(body: JsonObject) -> bool:

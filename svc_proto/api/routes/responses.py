@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.records import ChatSession
+from svc_proto.api.completion_options import CompletionOptions, parse_completion_options
 from svc_proto.api.content import MessageList, parse_conversation, parse_history, parse_text
 from svc_proto.api.errors import invalid_request, not_found
 from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStreamEvent
+from svc_proto.api.response_request import as_completion_body, as_completion_messages, as_response_error
+from svc_proto.api.runs.client_options import brings_tools, resolve_options
 from svc_proto.api.runs.history import MAX_ROWS
 from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
 from svc_proto.api.runs.run import Run
@@ -25,6 +30,7 @@ from svc_proto.api.runs.streaming import (
 )
 from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics.entropy import new_uuid
+from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
 from svc_proto.engine.router import Route
@@ -37,6 +43,7 @@ __all__ = ["routes"]
 
 FINGERPRINT = ("input", "instructions", "previous_response_id", "conversation", "model", "tools")  # wire api 2.3
 TRUNCATED = 100  # rows that `truncation: "auto"` keeps
+SHOWN_ID = 80  # characters of a call's id in an error
 ID_DIGITS = 28  # hexadecimal, wire api 7
 MAX_NAME = 256  # characters of a conversation's name
 
@@ -71,11 +78,12 @@ class _ResponseRoutes:
         api = self._api
         yield from api.runs.check_capacity()
         body = yield from read_object(request)
-        messages = _talk(body)
+        options = _parse_options(body)
+        messages = _parse_input(body, options)
         stream = parse_flag(body, "stream")
         keeps = parse_flag({"store": True, **body}, "store")
         chain = yield from self._chain(body)
-        turn_request = yield from self._build_turn_request(body, messages, chain)
+        turn_request = yield from self._build_turn_request(body, messages, options, chain)
         key = (request.headers.get(b"idempotency-key") or b"").decode("latin-1")
         keyed = (self._streams if stream else self._keys).for_request(key, fingerprint(body, FINGERPRINT), api.engine)
         if stream:
@@ -155,16 +163,21 @@ class _ResponseRoutes:
             conversation=name,
         )
 
-    def _build_turn_request(self, body: JsonObject, messages: MessageList, chain: _ResponseChain) -> Flow[TurnRequest]:
+    def _build_turn_request(
+        self, body: JsonObject, messages: MessageList, options: CompletionOptions, chain: _ResponseChain
+    ) -> Flow[TurnRequest]:
         api = self._api
         settings = yield from api.settings()
-        history = messages.history
+        history, results = messages.history, messages.results
         if body.get("conversation_history") is not None:
             history = (*parse_history(body["conversation_history"], "conversation_history"), *history)
         elif chain.goes_on:
             limit = TRUNCATED if body.get("truncation") == "auto" else MAX_ROWS
-            history = (*(yield from api.history(chain.session_id, limit=limit)), *history)
-        name = body.text("model")
+            results = tuple(takewhile(_is_result, history))  # of calls in the chain
+            earlier = yield from api.history(chain.session_id, limit=limit, results=results)
+            _check_calls(earlier, results)
+            history = (*earlier, *history[len(results) :])
+        resolved = resolve_options(settings, body.text("model"), options, messages, place="input")
         now = api.engine.now.wall
         return TurnRequest(
             run_id=api.runs.new_id(),
@@ -172,9 +185,12 @@ class _ResponseRoutes:
             prompt=messages.prompt,
             system=join_system_prompt(settings.system, settings.prompt_for(None), messages.system),
             history=history,
-            endpoint=settings.aliases.get(name, settings.endpoint),
-            model=name or settings.name,
-            max_tokens=settings.max_tokens,
+            endpoint=resolved.endpoint,
+            model=resolved.model,
+            max_tokens=resolved.max_tokens,
+            options=resolved.options,
+            tools=resolved.tools,
+            results=results,
             create=ChatSession(
                 id=chain.session_id, started_at=now, updated_at=now, last_active=now, model=settings.name
             ),
@@ -183,22 +199,34 @@ class _ResponseRoutes:
         )
 
 
-def _talk(body: JsonObject) -> MessageList:
+def _parse_options(body: JsonObject) -> CompletionOptions:
+    """Parse the options as those of chat completions. Raises `Refused` 400 with the member's name in this route."""
+    translated = as_completion_body(body)
+    try:
+        return parse_completion_options(translated)
+    except Refused as refused:
+        raise as_response_error(refused) from None
+
+
+def _parse_input(body: JsonObject, options: CompletionOptions) -> MessageList:
     """Parse `input`: a string, or an array of strings, `{role, content}` objects and items of an earlier response."""
     text = body.string("input")
-    entries = body.array("input") if text is None else [text]
-    messages = parse_conversation([_message_of(entry) for entry in entries], "input")
-    system = join_system_prompt(messages.system, parse_text(body, ("instructions",)))
-    return MessageList(system=system, history=messages.history, prompt=messages.prompt)
+    rows, places = as_completion_messages(body.array("input") if text is None else [text])
+    messages = parse_conversation(rows, "input", whole=brings_tools(rows, options), places=places)
+    return evolve(messages, system=join_system_prompt(messages.system, parse_text(body, ("instructions",))))
 
 
-def _message_of(entry: object) -> object:
-    if as_text(entry) is not None:
-        return {"role": "user", "content": entry}
-    members = JsonObject.of(entry)
-    if "role" not in members and members.get("type", "message") != "message":
-        return {"role": "tool"}  # a call, its output or reasoning: dropped, as in chat completions
-    return entry
+def _is_result(row: Mapping[str, object]) -> bool:
+    return row["role"] == "tool"
+
+
+def _check_calls(earlier: tuple[Mapping[str, object], ...], results: tuple[Mapping[str, object], ...]) -> None:
+    """Check that the results have calls in the chain. Raises `Refused` 400."""
+    answered = {row.get("tool_call_id") for row in earlier if _is_result(row)}
+    for result in results:
+        if result["tool_call_id"] not in answered:
+            text = f"no tool call of this conversation has the id {str(result['tool_call_id'])[:SHOWN_ID]}"
+            raise invalid_request(text, param="input")
 
 
 def _unknown() -> Exception:

@@ -9,7 +9,7 @@ from svc_proto.api.chat.records import Message
 from svc_proto.basics import strict_json
 from svc_proto.schema.json_object import JsonObject, as_array, content_text
 
-__all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "build_history"]
+__all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "build_history", "result_message"]
 
 MAX_ROWS = 1_000  # newest rows of a session that the model receives
 MAX_TEXT = 400_000  # characters of these rows, about 100,000 tokens; whole older turns are left out
@@ -38,14 +38,27 @@ def build_history(rows: Sequence[Message]) -> tuple[Row, ...]:
         if row.role == "assistant":
             if row.tool_calls:
                 results = dict.fromkeys(map(_call_id, row.tool_calls), INTERRUPTED)
-                messages.append({"role": "assistant", "content": row.content, "tool_calls": list(row.tool_calls)})
+                calls = list(row.tool_calls)
+                messages.append({**row.extra, "role": "assistant", "content": row.content, "tool_calls": calls})
             elif row.content:
-                messages.append({"role": "assistant", "content": row.content})
+                messages.append({**row.extra, "role": "assistant", "content": row.content})
         else:
             content = row.content if isinstance(row.content, str) else list(row.content)
             messages.append({"role": row.role, "content": content})
     messages += _answers(results)
     return _newest(messages)
+
+
+def result_message(session_id: str, result: Row) -> Message:
+    """Return a result of a client's tool as a row that is not stored."""
+    return Message(
+        id="",
+        session_id=session_id,
+        role="tool",
+        content=str(result["content"]),
+        timestamp=0.0,
+        tool_call_id=str(result["tool_call_id"]),
+    )
 
 
 def _newest(messages: list[Row]) -> tuple[Row, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from svc_proto.agent.interface import (
+    NO_EXTRA,
     ApprovalChoice,
     ApprovalRequested,
     ApprovalResolved,
@@ -16,11 +17,13 @@ from svc_proto.agent.interface import (
     ModelCallStarted,
     ReasoningDelta,
     TextDelta,
+    TextRetracted,
     ToolCall,
     ToolCallFinished,
     ToolCallPending,
     ToolCallStarted,
     TurnEvent,
+    TurnNotice,
     TurnOutcome,
 )
 from svc_proto.api.chat.records import Message, Usage
@@ -47,6 +50,7 @@ NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
     TextDelta: "message.delta",
     EphemeralText: "message.delta",
     ReasoningDelta: "reasoning.available",
+    TurnNotice: "reasoning.available",
     ToolCallStarted: "tool.started",
     ToolCallFinished: "tool.completed",
     MemoryChanged: "memory.updated",
@@ -87,6 +91,7 @@ class Run:
         self._text: list[str] = []  # the whole text of the turn
         self._round: list[str] = []  # text since the last stored row
         self._thoughts: list[str] = []  # reasoning since the last stored row
+        self._notices: list[str] = []  # lines about the turn since the last stored row
         self._unsaved: dict[str, Message] = {}  # by id: rows that could not be stored, or are being stored
         self._needs_break = False  # the next text begins another answer
         self._usage = Usage()
@@ -123,8 +128,13 @@ class Run:
             self._publish(event)
             return
         match event:
+            case TurnNotice(text):
+                self._notices.append(text)
             case ReasoningDelta(text):
                 self._thoughts.append(text)
+            case TextRetracted(length):
+                self._text = ["".join(self._text)[:-length]]
+                self._round = ["".join(self._round)[:-length]]
             case ModelCallStarted():
                 self._calls += 1
                 return
@@ -143,16 +153,20 @@ class Run:
         while self.reader_behind:
             yield from self._wait(self._state_changed)
 
-    def store_calls(self, text: str, reasoning: str, calls: tuple[ToolCall, ...]) -> Flow[None]:
+    def store_calls(
+        self, text: str, reasoning: str, calls: tuple[ToolCall, ...], extra: Mapping[str, object] = NO_EXTRA
+    ) -> Flow[None]:
         """Implement `AgentHost.store_calls`."""
-        self._round, self._thoughts = [], []
+        notices = "".join(self._notices)
+        self._round, self._thoughts, self._notices = [], [], []
         self._needs_break = bool(self._text)
         row = self._row(
             "assistant",
             text,
             tool_calls=tuple(map(function_call, calls)),
             finish_reason="tool_calls",
-            reasoning=reasoning or None,
+            reasoning=notices + reasoning or None,
+            extra=extra,
         )
         yield from self._store_row(row)
 
@@ -287,8 +301,9 @@ class Run:
             text,
             message_id=self.message_id,
             finish_reason=finish,
-            reasoning="".join(self._thoughts) or None,
+            reasoning="".join((*self._notices, *self._thoughts)) or None,
             usage=self._usage,
+            extra=NO_EXTRA if self._outcome is None else self._outcome.extra,
         )
         return (*self._unsaved.values(), final)
 
@@ -315,12 +330,14 @@ class Run:
             reason=reason,
             unfinished=unfinished,
             calls=calls,
+            reasoning="".join((*self._notices, *self._thoughts)),
+            extra=NO_EXTRA if self._outcome is None else self._outcome.extra,
         )
 
     def finish(self, ended: TurnEnded) -> None:
         """Publish the end and notify everything that waits for it."""
         self.ended = ended
-        self._text, self._round, self._thoughts, self._unsaved = [], [], [], {}
+        self._text, self._round, self._thoughts, self._notices, self._unsaved = [], [], [], [], {}
         self._publish(ended)
         if self.subscriber is not None:
             self.subscriber.end()

@@ -32,7 +32,7 @@ STREAM_HEADERS = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
-STATUSES = {"session_not_found": 404, "session_db_unavailable": 503, "gateway_draining": 503}
+STATUSES = {"session_not_found": 404, "session_db_unavailable": 503, "gateway_draining": 503, "unsupported_option": 400}
 
 Fields = tuple[tuple[bytes, bytes], ...]
 

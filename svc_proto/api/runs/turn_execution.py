@@ -48,7 +48,7 @@ class TurnRequest:
     max_tokens: int | None = None
     options: Mapping[str, object] = field(factory=dict)  # more members of the requests to the model
     tools: tuple[Mapping[str, object], ...] | None = None  # the client's own
-    results: tuple[Mapping[str, object], ...] = ()  # of client tools: they replace the prompt, and end the history
+    results: tuple[Mapping[str, object], ...] = ()  # of client tools, in the history: stored before the prompt, if any
     title: str | None = None  # of the session
     create: ChatSession | None = None  # the session to create if it does not exist
     may_wait: bool = True  # at the cap; otherwise the turn is refused
@@ -131,9 +131,8 @@ def _begin_turn(api: Api, turn_request: TurnRequest, rows: tuple[Message, ...]) 
 
 def _build_rows(api: Api, turn_request: TurnRequest) -> tuple[Message, ...]:
     """Build the rows of the client's messages."""
-    messages: tuple[Mapping[str, object], ...] = turn_request.results or (
-        {"role": "user", "content": turn_request.prompt},
-    )
+    prompt = ({"role": "user", "content": turn_request.prompt},) if turn_request.prompt else ()
+    messages: tuple[Mapping[str, object], ...] = (*turn_request.results, *prompt)
     return tuple(
         Message(
             id=new_uuid(api.engine.entropy),

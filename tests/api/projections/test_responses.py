@@ -7,6 +7,7 @@ from svc_proto.agent.interface import (
     ModelCallStarted,
     ReasoningDelta,
     TextDelta,
+    TextRetracted,
     ToolCall,
     ToolCallFinished,
     ToolCallStarted,
@@ -39,7 +40,7 @@ def told(*story: TurnStreamEvent) -> list[dict[str, Any]]:
 
 def test_a_plain_response() -> None:
     ended = TurnEnded(content="Hello", usage=Usage(input_tokens=1, output_tokens=2))
-    events = told(BEGUN, ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ended)
+    events = told(BEGUN, TextDelta("Hel"), TextDelta("lo"), ended)
     assert [event["type"].removeprefix("response.") for event in events] == [
         "created",
         "output_item.added",
@@ -124,3 +125,63 @@ def test_the_other_ends() -> None:
     ):
         last = told(BEGUN, ended)[-1]
         assert (last["type"], last["response"]["status"]) == ("response.incomplete", "incomplete")
+
+
+def test_reasoning_is_an_item() -> None:
+    events = told(
+        BEGUN,
+        ReasoningDelta("h"),
+        ReasoningDelta("m"),
+        TextDelta("I greet."),
+        TextRetracted(8),
+        ReasoningDelta("I greet."),
+        TextDelta("Hello"),
+        TurnEnded(content="Hello"),
+    )
+    assert [event["type"].removeprefix("response.") for event in events][1:7] == [
+        "output_item.added",
+        "reasoning_summary_part.added",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
+        "reasoning_summary_part.done",
+    ]
+    place = {"item_id": "rs_1_1", "output_index": 0, "summary_index": 0}
+    assert all({name: event[name] for name in place} == place for event in events[2:7])
+    output = events[-1]["response"]["output"]
+    first = {
+        "type": "reasoning",
+        "id": "rs_1_1",
+        "status": "completed",
+        "summary": [{"type": "summary_text", "text": "hm"}],
+    }
+    assert output[0] == first
+    assert [item["type"] for item in output] == ["reasoning", "message", "reasoning", "message"]
+    assert "".join(part["text"] for item in output if item["type"] == "message" for part in item["content"]) == "Hello"
+    assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == output
+
+
+def test_reasoning_alone_is_closed() -> None:
+    events = told(BEGUN, ReasoningDelta("hm"), TurnEnded(content="", error="no", code="empty_answer"))
+    assert [item["type"] for item in events[-1]["response"]["output"]] == ["reasoning"]
+
+
+def test_calls_for_the_client() -> None:
+    events = told(BEGUN, TurnEnded(content="", finish="tool_calls", calls=(CALL,)))
+    assert [event["type"].removeprefix("response.") for event in events] == [
+        "created",
+        "output_item.added",
+        "function_call_arguments.delta",
+        "function_call_arguments.done",
+        "output_item.done",
+        "completed",
+    ]
+    assert (events[1]["item"]["arguments"], events[3]["arguments"]) == ("", '{"a":1}')
+    (item,) = events[-1]["response"]["output"]
+    assert item == events[4]["item"]
+    assert (item["type"], item["call_id"], item["name"], item["arguments"]) == (
+        "function_call",
+        "call_7",
+        "terminal",
+        '{"a":1}',
+    )

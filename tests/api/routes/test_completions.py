@@ -4,8 +4,16 @@ import json
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from svc_proto.agent.interface import ModelCallFinished, TextDelta, ToolCall, ToolCallFinished, ToolCallStarted
+from svc_proto.agent.interface import (
+    ModelCallFinished,
+    ReasoningDelta,
+    TextDelta,
+    ToolCall,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES
 from tests.api.harness import CONFIG, KEY, ApiCall
@@ -439,3 +447,47 @@ def test_streams_with_other_bodies_are_independent() -> None:
     post(book, {**BODY, "stream": True}, headers=AGAIN)
     post(book, {**BODY, "messages": [{"role": "user", "content": "x"}], "stream": True}, headers=AGAIN)
     assert book.turns == 2
+
+
+def test_members_of_the_server_reach_a_client_with_its_own_tools() -> None:
+    called = evolve(ADDED, extra={"extra_content": {"s": 1}})
+    extra = {"reasoning_content": "hm", "signature": "x"}
+    for stream in (False, True):
+        book = TurnHarness(files=MODEL)
+        call = post(book, {**BODY, "tools": [ADD], "stream": stream})
+        book.hand.emit(ReasoningDelta("hm"))
+        book.hand.store_calls(called, extra=extra)
+        book.hand.finish("tool_calls", calls=(called,), extra=extra)
+        if stream:
+            chunks = [json.loads(event.data) for event in call.stream() if event.data != "[DONE]"]
+            deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+            assert {"reasoning_content": "hm"} in deltas
+            (message,) = [delta for delta in deltas if "tool_calls" in delta]
+            assert message["signature"] == "x"
+        else:
+            message = call.result.json["choices"][0]["message"]
+            assert {name: message[name] for name in extra} == extra
+        assert message["tool_calls"][0]["extra_content"] == {"s": 1}
+
+
+def test_reasoning_of_a_whole_answer() -> None:
+    book = TurnHarness()
+    call = post(book)
+    book.hand.emit(ReasoningDelta("hm"), TextDelta("Hello"))
+    book.hand.finish()
+    message = call.result.json["choices"][0]["message"]
+    assert message == {"role": "assistant", "content": "Hello", "reasoning_content": "hm"}
+
+
+def test_no_tool_is_offered_where_none_may_be_called() -> None:
+    book = TurnHarness(files=MODEL)
+    post(book, {**BODY, "tool_choice": "none"})
+    assert book.hand.turn.tools == ()
+
+
+def test_option_that_the_model_s_server_refuses_is_a_bad_request() -> None:
+    book = TurnHarness(files=MODEL)
+    call = post(book, {**BODY, "top_k": 5})
+    assert book.hand.turn.options == {"top_k": 5}
+    book.hand.finish("error", error="the model's server refused the request", code="unsupported_option")
+    assert (call.result.status, call.result.json["error"]["code"]) == (400, "unsupported_option")

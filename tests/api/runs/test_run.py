@@ -1,6 +1,14 @@
 from __future__ import annotations
 
-from svc_proto.agent.interface import ModelCallFinished, ModelCallStarted, TextDelta, ToolCallPending
+from svc_proto.agent.interface import (
+    ModelCallFinished,
+    ModelCallStarted,
+    ReasoningDelta,
+    TextDelta,
+    TextRetracted,
+    ToolCallPending,
+    TurnNotice,
+)
 from svc_proto.api.chat.store_requests import AddMessages
 from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 
@@ -118,3 +126,41 @@ def test_finished_run_keeps_no_rows() -> None:
     book.refuse = ()
     book.hand.finish()
     assert not book.api.runs.find(book.hand.turn.run_id).unsaved_rows(finish="interrupted")
+
+
+def test_retracted_text_is_no_part_of_the_answer() -> None:
+    book, session, call = chatting()
+    book.hand.emit(TextDelta("I look."))
+    book.hand.store_calls(call_of(), text="I look.")
+    book.hand.emit(
+        TextDelta("I gre"), TextDelta("et."), TextRetracted(8), ReasoningDelta("I greet."), TextDelta("Hello.")
+    )
+    book.hand.finish()
+    (told,) = [data for name, data in call.named_events() if name == "assistant.completed"]
+    assert told["content"] == "I look.\n\nHello."
+    last = book.messages(session)[-1]
+    assert (last["content"], last["reasoning"]) == ("Hello.", "I greet.")
+
+
+def test_notices_are_told_and_stored() -> None:
+    book, session, call = chatting()
+    book.hand.emit(TurnNotice("[one]"))
+    book.hand.store_calls(call_of(), reasoning="hm")
+    book.hand.emit(TurnNotice("[two]"), TextDelta("Hello."))
+    book.hand.finish()
+    assert [data["delta"] for name, data in call.named_events() if name == "tool.progress"] == ["[one]", "[two]"]
+    assert [row.get("reasoning") for row in book.messages(session)] == [None, "[one]hm", "[two]"]
+
+
+def test_extra_members_return_to_the_model() -> None:
+    book, session, _ = chatting()
+    tool = call_of()
+    book.hand.store_calls(tool, extra={"reasoning_content": "hm"})
+    book.hand.store_result(tool, "found")
+    book.hand.emit(TextDelta("Hello."))
+    book.hand.finish(extra={"signature": "s"})
+    book.chat(session, {"message": "And?"})
+    _, calls, _, last = book.hand.turn.history
+    assert calls["reasoning_content"] == "hm"
+    assert last == {"role": "assistant", "content": "Hello.", "signature": "s"}
+    assert "signature" not in str(book.messages(session))

@@ -21,6 +21,7 @@ from runtimes.store.store_service import Store
 from svc_proto.api.chat.records import SearchHit
 from svc_proto.api.chat.store_requests import DeleteChat, ForkChat, GetChat, ListMessages, SearchMessages
 from tests.runtimes.store.chat_stores import KINDS, add, chat, create, execute, message, new_store
+from tests.runtimes.store.old_databases import unpacked
 
 
 @pytest.fixture(params=KINDS)
@@ -189,14 +190,9 @@ def test_search_kind_of_each_schema_version(tmp_path: Path) -> None:
 
 
 def test_messages_from_before_the_index_are_indexed(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    before = SqlStore(path, MIGRATIONS[:2])
-    create(before, chat())
-    add(before, message("m", "Früher"), message("n", "earlier"))
-    before.close()
-    after = SqlStore(path)
+    after = SqlStore(unpacked(2, tmp_path))
     assert found(after, "fruher") == ["m"]
-    assert found(after, "earl") == ["n"]
+    assert found(after, "late") == ["n"]
     after.close()
 
 
@@ -221,7 +217,7 @@ def test_a_sqlite_without_fts5(tmp_path: Path) -> None:
     def lacking(hand: SqlExecutor) -> None:
         create_fts5(Lacking("sqlite", hand._cursor))
 
-    store = SqlStore(tmp_path / "s.db", (*MIGRATIONS[:2], lacking))
+    store = SqlStore(tmp_path / "s.db", (*MIGRATIONS[:2], lacking, *MIGRATIONS[3:]))
     create(store, chat())
     add(store, message("m", "a needle"))
     assert found(store, "needle") == ["m"]

@@ -16,11 +16,12 @@ from typing import Any, TypeAlias
 from attrs import evolve, frozen
 
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import Request, Response, StreamedResponse
+from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
 from svc_proto.wire.events import Headers
 from tests.support.servers.scripted_service import PacedAnswer, ScriptedService, row
 
 MODEL_PORT = 9000
+NO_PAGES: Mapping[str, object] = {}
 DONE = b"data: [DONE]\n\n"
 
 
@@ -32,6 +33,7 @@ class ModelAnswer(PacedAnswer):
     status: int = 200
     headers: tuple[tuple[bytes, bytes], ...] = ()
     body: bytes = b""
+    kind: bytes = b"text/event-stream"  # label of `events`; empty: none
 
     def dropped(self, after: int) -> ModelAnswer:
         """Return this answer with a lost connection after some events."""
@@ -133,13 +135,18 @@ def counted(number: int, size: int = 0) -> str:
 
 
 class ScriptedModel(ScriptedService):
-    """Scripted model service. `seen` are the requests' bodies, `keys` their `Authorization`."""
+    """Scripted model service. `seen` are the requests' bodies, `keys` their `Authorization`, `heads` their fields.
 
-    def __init__(self, answers: Iterable[Scripted] = ()) -> None:
+    `pages` are the answers of further routes.
+    """
+
+    def __init__(self, answers: Iterable[Scripted] = (), pages: Mapping[str, object] = NO_PAGES) -> None:
         self.answers = list(answers)
         self.seen: list[dict[str, Any]] = []
         self.keys: list[bytes | None] = []
-        super().__init__([row("POST", "/v1/chat/completions", self._complete)])
+        self.heads: list[Headers] = []
+        rows = [row("GET", path, lambda request, page=page: json_response(200, page)) for path, page in pages.items()]
+        super().__init__([row("POST", "/v1/chat/completions", self._complete), *rows])
 
     # --- the route ---
 
@@ -147,6 +154,7 @@ class ScriptedModel(ScriptedService):
         asked = json.loads(request.body)
         self.seen.append(asked)
         self.keys.append(request.headers.get(b"authorization"))
+        self.heads.append(request.headers)
         channel = self.channels[-1]
         answer = self.answers.pop(0) if self.answers else plain("The script is over.")
         if not isinstance(answer, ModelAnswer):
@@ -155,6 +163,7 @@ class ScriptedModel(ScriptedService):
         if answer.events is None:
             headers = Headers([(b"content-type", b"application/json"), *answer.headers])
             return Response(answer.status, headers, answer.body)
-        headers = Headers([(b"content-type", b"text/event-stream"), *answer.headers])
+        kind = [(b"content-type", answer.kind)] if answer.kind else []
+        headers = Headers([*kind, *answer.headers])
         told, events = answer, answer.events
         return StreamedResponse(told.status, headers, lambda writer: self.write(writer, channel, events, told))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from fuzz.simulation.servers.model_script import ModelRound, question_with_script
 
@@ -91,7 +91,8 @@ def draw_turn(rng: Random, word: str) -> TurnScript:
             (ModelRound(status=400), "error"),
         )
     )
-    return TurnScript(word, (*rounds, last), tuple(results), end)
+    script = TurnScript(word, (*rounds, last), tuple(results), end)
+    return script if any(script.texts) else evolve(script, end="error")  # a turn without a word is a failure
 
 
 # --- protocols: path, body and a reader of the answer -----------------------------------------------------------------

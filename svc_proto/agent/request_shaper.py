@@ -1,0 +1,312 @@
+"""Shaping of a request for one model's server, by its profile, and learning from the server's refusals.
+
+    request, notice = shaper.shape(request)     # before each attempt
+    shaper.learn(refusal, request)              # after a refusal: True if another attempt differs
+
+A lesson is kept if the call succeeds in the end. The messages of the request are never changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
+
+from svc_proto.agent.context_window import Row, estimate_tokens, fit_messages
+from svc_proto.agent.message_shapes import (
+    alternate_roles,
+    fold_system,
+    has_extras,
+    has_images,
+    shorten_ids,
+    strip_extras,
+    with_reasoning,
+    without_images,
+    without_tool_rows,
+)
+from svc_proto.agent.model_profile import ModelProfile
+from svc_proto.agent.model_refusal import OUTPUT_MEMBERS, ModelRefusal, Problem
+from svc_proto.schema.json_object import JsonObject
+
+__all__ = ["RequestShaper"]
+
+IMAGE_REFUSALS = (400, 404, 413, 415, 422, 500, 501)  # statuses by which servers refuse images without a word of them
+STEP_BACK = 0.7  # share of the estimated tokens that the next request may have, where the server names no limit
+SMALLEST_PROMPT = 200  # estimated tokens; a request is not made smaller
+SMALLEST_ANSWER = 256  # tokens that are left for an answer
+BOUNDED_CONTEXT = 65_536  # tokens; with a smaller context each answer is bounded
+MAX_DENSITY = 3.0  # tokens for each estimated one; a larger ratio counts as this
+NO_TOOLS = "[The model's server takes no tools: the chat goes on without them.]"
+NO_IMAGES = "[The model's server takes no pictures: it gets a line in the place of each.]"
+
+
+class RequestShaper:
+    """Shapes the requests of one turn. `turn_start` is the place of the turn's first message.
+
+    `needed` members are never dropped. `reduce_tools` makes the list of tools smaller, in place, if it can: to a number
+    of tools, or to few.
+    """
+
+    def __init__(
+        self,
+        profile: ModelProfile,
+        *,
+        turn_start: int = 0,
+        needed: Iterable[str] = (),
+        reduce_tools: Callable[[int | None], bool] = lambda limit: False,
+    ) -> None:
+        self._profile = profile
+        self._turn_start = turn_start
+        self._needed = frozenset(needed)
+        self._reduce_tools = reduce_tools
+        self._saved = profile.copy()
+        self._estimate = 0  # of the last shaped request
+        self._drops_tools = False  # for this turn: nothing else makes the request small enough
+        self._told = 0  # messages and results whose loss was reported
+        self._notices: list[str] = []
+
+    def shape(self, request: Mapping[str, object]) -> tuple[dict[str, object], str]:
+        """Return the request as this server takes it, and a line for readers, or empty."""
+        profile = self._profile
+        tools = cast("Sequence[Row]", request.get("tools") or ())[: profile.tool_limit]
+        if not profile.tools or self._drops_tools:
+            tools = ()
+        shaped = {name: value for name, value in request.items() if name not in ("messages", "tools", *OUTPUT_MEMBERS)}
+        rows = self._fit(cast("Sequence[Row]", request["messages"]), estimate_tokens(list(tools)), _limit_of(request))
+        shaped["messages"] = self._reshape(rows, with_tools=bool(tools))
+        if tools:
+            shaped["tools"] = list(tools)
+        else:
+            shaped.pop("tool_choice", None)
+            shaped.pop("parallel_tool_calls", None)
+        if not profile.parallel_calls:
+            shaped.pop("parallel_tool_calls", None)
+        if not profile.stream_options or not profile.streams:
+            shaped.pop("stream_options", None)
+        if not profile.streams:
+            shaped["stream"] = False
+        bound = self._bound(_limit_of(request))
+        if bound is not None:
+            shaped[profile.output_member] = bound
+        notice, self._notices = "\n".join(self._notices), []
+        return shaped, notice
+
+    def learn(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> Problem | None:
+        """Learn from the refusal of a request; return what it was if the next request will differ."""
+        for problem in refusal.problems:
+            if self._apply(problem, refusal, sent):
+                return problem
+        if refusal.status in IMAGE_REFUSALS and self._apply(Problem.IMAGES, refusal, sent):
+            return Problem.IMAGES
+        return None
+
+    def confirm(self, input_tokens: int) -> None:
+        """Keep the lessons, since the server has answered; adjust the estimates to its count of tokens."""
+        profile = self._profile
+        if profile.context is not None and self._estimate > SMALLEST_PROMPT and not self._saw_images:
+            ratio = min(input_tokens / self._estimate, MAX_DENSITY)
+            profile.density = max(profile.density, ratio)
+        self._saved = profile.copy()
+
+    def forget(self) -> None:
+        """Drop the lessons since the last answer: they did not help."""
+        self._profile.restore(self._saved)
+
+    # --- shape ---
+
+    def _fit(self, rows: Sequence[Row], tool_tokens: int, asked: int | None) -> Sequence[Row]:
+        profile = self._profile
+        self._saw_images = has_images(rows)
+        limit = profile.prompt_limit
+        if profile.context is not None:
+            reserve = max(
+                min(asked or profile.context // 4, profile.context // 4), min(SMALLEST_ANSWER, profile.context // 4)
+            )
+            by_context = int((profile.context - reserve) / profile.density)
+            limit = by_context if limit is None else min(limit, by_context)
+        self._estimate = estimate_tokens(list(rows)) + tool_tokens
+        if limit is None or self._estimate <= limit:
+            return rows
+        fitted = fit_messages(rows, limit - tool_tokens, self._turn_start)
+        self._estimate = estimate_tokens(fitted.rows) + tool_tokens
+        lost = fitted.left_out + fitted.shortened
+        if lost > self._told:
+            self._told = lost
+            self._notices.append(_loss(fitted.left_out, fitted.shortened))
+        return fitted.rows
+
+    def _reshape(self, rows: Sequence[Row], *, with_tools: bool) -> list[Row]:
+        profile = self._profile
+        shaped = list(rows)
+        if not profile.images:
+            shaped = without_images(shaped)
+        if not profile.extra_members:
+            shaped = strip_extras(shaped)
+        elif profile.reasoning_everywhere:
+            shaped = with_reasoning(shaped, profile.reasoning_member)
+        if not with_tools and not profile.tools:
+            shaped = without_tool_rows(shaped)
+        elif profile.short_ids:
+            shaped = shorten_ids(shaped)
+        if not profile.system_role:
+            shaped = fold_system(shaped)
+        return alternate_roles(shaped) if profile.alternates else shaped
+
+    def _bound(self, asked: int | None) -> int | None:
+        """Return the limit of the answer's tokens: the caller's, and one that fits the context."""
+        profile = self._profile
+        limits = [each for each in (asked, profile.output_limit if asked else None) if each is not None]
+        context = profile.context
+        if context is not None and (asked is not None or context < BOUNDED_CONTEXT):
+            left = context - int(self._estimate * profile.density)
+            limits.append(max(left, min(SMALLEST_ANSWER, context // 4)))
+            if asked is None:
+                limits.append(max(context // 2, 1))
+        return min(limits, default=None)
+
+    # --- learn ---
+
+    def _apply(self, problem: Problem, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        apply = _LESSONS.get(problem)
+        return apply is not None and apply(self, refusal, sent)
+
+    def _learn_context(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        profile, estimate = self._profile, self._estimate
+        limit, size = refusal.limit, refusal.size
+        is_known = profile.context is not None and (limit is None or limit >= profile.context)
+        if limit is not None and (size is None or limit < size):
+            profile.context = limit if profile.context is None else min(limit, profile.context)
+        if size is not None and estimate:
+            profile.density = min(max(profile.density, size / estimate), MAX_DENSITY)
+        if limit is None or is_known:  # the server's number did not help
+            profile.prompt_limit = int(min(estimate, profile.prompt_limit or estimate) * STEP_BACK)
+        if profile.prompt_limit is not None and profile.prompt_limit < SMALLEST_PROMPT:
+            return False
+        if "tools" in sent and "tools" not in self._needed:
+            tools = estimate_tokens(list(cast("Sequence[Row]", sent["tools"])))
+            room = profile.prompt_limit or (profile.context or 0) * 3 // 4
+            if tools * profile.density * 2 > room and not self._reduce_tools(None):
+                self._drops_tools = self._drops_tools or bool(tools * profile.density > room)
+        return True
+
+    def _learn_output_limit(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        asked = _limit_of(sent)
+        if asked is None:
+            return False
+        limit = refusal.limit if refusal.limit is not None and refusal.limit < asked else asked // 2
+        self._profile.output_limit = limit
+        return limit > 0
+
+    def _learn_tool_count(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        count = len(cast("Sequence[Row]", sent.get("tools") or ()))
+        if not count or "tools" in self._needed:
+            return False
+        limit = refusal.limit if refusal.limit is not None and refusal.limit < count else count // 2
+        self._profile.tool_limit = max(limit, 1)
+        self._reduce_tools(self._profile.tool_limit)
+        return limit > 0
+
+    def _learn_tools(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        if "tools" not in sent or "tools" in self._needed:
+            return False
+        self._profile.tools = False
+        self._notices.append(NO_TOOLS)
+        return True
+
+    def _learn_images(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        if not has_images(cast("Sequence[Row]", sent["messages"])):
+            return False
+        self._profile.images = False
+        self._notices.append(NO_IMAGES)
+        return True
+
+    def _learn_missing_reasoning(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        profile = self._profile
+        if profile.reasoning_everywhere and profile.extra_members:
+            return False
+        profile.reasoning_everywhere = profile.extra_members = True
+        if "reasoning_content" not in refusal.words:
+            profile.reasoning_member = next((name for name in ("reasoning", "thinking") if name in refusal.words), "")
+            profile.reasoning_member = profile.reasoning_member or "reasoning_content"
+        return True
+
+    def _learn_extras(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        if not has_extras(cast("Sequence[Row]", sent["messages"])):
+            return False
+        self._profile.extra_members = False
+        return True
+
+    def _learn_roles(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        if self._profile.alternates:
+            return False
+        self._profile.alternates = True
+        return True
+
+    def _learn_system(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        if not any(row["role"] == "system" for row in cast("Sequence[Row]", sent["messages"])):
+            return False
+        self._profile.system_role = False
+        return True
+
+    def _learn_ids(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        if self._profile.short_ids:
+            return False
+        self._profile.short_ids = True
+        return True
+
+    def _learn_output_member(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        profile = self._profile
+        if profile.output_member not in sent:
+            return False
+        profile.output_member = OUTPUT_MEMBERS[profile.output_member == OUTPUT_MEMBERS[0]]
+        return True
+
+    def _learn_stream(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        if sent.get("stream") is not True:
+            return False
+        self._profile.streams = False
+        return True
+
+    def _learn_stream_options(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        if "stream_options" not in sent:
+            return False
+        self._profile.stream_options = False
+        return True
+
+    def _learn_parallel_calls(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
+        if "parallel_tool_calls" not in sent:
+            return False
+        self._profile.parallel_calls = False
+        return True
+
+
+_LESSONS: Mapping[Problem, Callable[[RequestShaper, ModelRefusal, Mapping[str, object]], bool]] = {
+    Problem.CONTEXT: RequestShaper._learn_context,
+    Problem.OUTPUT_LIMIT: RequestShaper._learn_output_limit,
+    Problem.TOOL_COUNT: RequestShaper._learn_tool_count,
+    Problem.TOOL_IDS: RequestShaper._learn_ids,
+    Problem.REASONING_MISSING: RequestShaper._learn_missing_reasoning,
+    Problem.EXTRA_MEMBERS: RequestShaper._learn_extras,
+    Problem.ROLE_ORDER: RequestShaper._learn_roles,
+    Problem.SYSTEM_ROLE: RequestShaper._learn_system,
+    Problem.IMAGES: RequestShaper._learn_images,
+    Problem.TOOLS: RequestShaper._learn_tools,
+    Problem.PARALLEL_TOOL_CALLS: RequestShaper._learn_parallel_calls,
+    Problem.STREAM_OPTIONS: RequestShaper._learn_stream_options,
+    Problem.STREAM: RequestShaper._learn_stream,
+    Problem.MAX_TOKENS: RequestShaper._learn_output_member,
+    Problem.MAX_COMPLETION_TOKENS: RequestShaper._learn_output_member,
+}
+
+
+def _limit_of(request: Mapping[str, object]) -> int | None:
+    members = JsonObject.of(request)
+    return next((limit for name in OUTPUT_MEMBERS if (limit := members.integer(name)) is not None), None)
+
+
+def _loss(left_out: int, shortened: int) -> str:
+    parts: list[str] = []
+    if left_out:
+        parts.append(f"left out the oldest messages of this chat: {left_out}")
+    if shortened:
+        parts.append(f"shortened results of tools: {shortened}")
+    return f"[The chat is longer than the model's context; {', '.join(parts)}.]"

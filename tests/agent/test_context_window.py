@@ -1,0 +1,76 @@
+"""Fitting of a conversation into a model's context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svc_proto.agent.context_window import IMAGE_TOKENS, SHORT_RESULT, estimate_tokens, fit_messages
+
+
+def row(role: str, content: Any) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+def turn(size: int) -> list[dict[str, Any]]:
+    return [row("user", "q" * size), row("assistant", "a" * size), row("tool", "r" * size)]
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        ("word " * 70, 100, 100),
+        ([row("user", "word " * 70)], 100, 120),
+        ([row("user", "日本" * 50)], 85, 105),
+        ([row("user", [{"type": "text", "text": "abc"}, {"image_url": {"url": "x" * 10**6}}])], IMAGE_TOKENS, 1_020),
+        ([{"role": "assistant", "content": "", "tool_calls": [{"function": {"arguments": "x" * 350}}]}], 100, 140),
+        ([], 0, 0),
+        ({"type": "function"}, 5, 8),
+    ],
+)
+def test_estimates(value: object, low: int, high: int) -> None:
+    assert low <= estimate_tokens(value) <= high
+
+
+def test_whole_turns_are_left_out() -> None:
+    rows = [row("system", "S"), *turn(700), *turn(350), *turn(70), row("user", "now")]
+    sizes = [estimate_tokens([each]) for each in rows]
+    everything = sum(sizes)
+    assert fit_messages(rows, everything, 10).rows == rows
+    fitted = fit_messages(rows, everything - 1, 10)
+    assert (fitted.rows, fitted.left_out, fitted.shortened) == ([rows[0], *rows[4:]], 3, 0)
+    fitted = fit_messages(rows, sizes[0] + sum(sizes[7:]), 10)
+    assert (fitted.rows, fitted.left_out) == ([rows[0], *rows[7:]], 6)
+    fitted = fit_messages(rows, 1, 10)
+    assert (fitted.rows, fitted.left_out) == ([rows[0], rows[10]], 9)
+
+
+def test_results_of_the_turn_are_shortened_oldest_first() -> None:
+    rows = [row("user", "now"), row("assistant", ""), row("tool", "a" * 7000), row("tool", "b" * 7000)]
+    fitted = fit_messages(rows, 2_500, 0)
+    first, second = (str(each["content"]) for each in fitted.rows[2:])
+    assert first.startswith("a" * SHORT_RESULT + "\n[shortened to fit the model's context: 6600 more characters]")
+    assert (second, fitted.left_out, fitted.shortened) == ("b" * 7000, 0, 1)
+    fitted = fit_messages(rows, 600, 0)
+    second = str(fitted.rows[3]["content"])
+    assert fitted.shortened == 2
+    assert SHORT_RESULT < second.count("b") < 1_800
+    assert estimate_tokens(fitted.rows) <= 600
+    assert fit_messages([row("tool", "short")], 1, 0).rows == [row("tool", "short")]
+    assert fit_messages([row("system", "S" * 100)], 1, 0).rows == [row("system", "S" * 100)]
+
+
+ROLES = st.sampled_from(["user", "assistant", "tool"])
+
+
+@given(st.lists(st.tuples(ROLES, st.integers(0, 900)), max_size=12), st.integers(1, 2_000), st.integers(0, 12))
+def test_fitting_leaves_the_turn_and_gets_small(drawn: list[tuple[str, int]], limit: int, start: int) -> None:
+    rows = [row(role, "x" * size) for role, size in drawn]
+    start = min(start, len(rows))
+    fitted = fit_messages(rows, limit, start)
+    assert [each["role"] for each in fitted.rows] == [each["role"] for each in rows[fitted.left_out :]]
+    assert fitted.left_out <= start
+    assert estimate_tokens(fitted.rows) <= max(limit, estimate_tokens(rows[fitted.left_out :]))

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.agent.interface import ToolCall
+from svc_proto.agent.message_extras import MAX_EXTRA, ExtraMembers, call_row
+
+
+def collected(*pieces: dict[str, object]) -> dict[str, object]:
+    extra = ExtraMembers()
+    for piece in pieces:
+        extra.add(piece, ("known",))
+    return extra.members
+
+
+@pytest.mark.parametrize(
+    ("pieces", "members"),
+    [
+        ([{"known": 1, "a": None, "b": "", "c": [], "d": {}}], {}),
+        ([{"signature": "ab"}, {"signature": "cd"}], {"signature": "abcd"}),
+        ([{"id": "x"}, {"id": "x"}], {"id": "x"}),
+        ([{"n": 1}, {"n": 2}], {"n": 2}),
+        (
+            [{"google": {"sig": "a"}}, {"google": {"sig": "b", "n": None}}, {"google": {"n": 1}}],
+            {"google": {"sig": "ab", "n": 1}},
+        ),
+        (
+            [
+                {"details": [{"type": "text", "index": 0, "text": "He"}]},
+                {"details": [{"type": "text", "index": 0, "text": "llo"}, {"type": "text", "index": 1, "text": "!"}]},
+                {"details": [{"index": 1, "signature": "s"}, {"type": "other"}, "x"]},
+            ],
+            {
+                "details": [
+                    {"type": "text", "index": 0, "text": "Hello"},
+                    {"type": "text", "index": 1, "text": "!", "signature": "s"},
+                    {"type": "other"},
+                    "x",
+                ]
+            },
+        ),
+        ([{"o": {"a": 1}}, {"o": {"a": None}}], {"o": {"a": 1}}),
+        ([{"large": "x" * MAX_EXTRA}, {"small": "a"}], {}),
+    ],
+)
+def test_pieces_are_joined(pieces: list[dict[str, object]], members: dict[str, object]) -> None:
+    assert collected(*pieces) == members
+
+
+def test_deep_members_replace_each_other() -> None:
+    def deep(text: str) -> dict[str, object]:
+        value: object = text
+        for _ in range(30):
+            value = {"a": value}
+        return {"a": value}
+
+    assert collected(deep("x"), deep("y")) == deep("y")
+
+
+def test_call_in_the_form_of_openai() -> None:
+    call = ToolCall(
+        id="a", name="tap", args={}, extra={"extra_content": {"s": "x"}, "function": {"strict": True}, "id": "b"}
+    )
+    assert call_row(call, "{}") == {
+        "id": "a",
+        "type": "function",
+        "function": {"strict": True, "name": "tap", "arguments": "{}"},
+        "extra_content": {"s": "x"},
+    }

@@ -1,0 +1,327 @@
+"""Requests in the form that a model's server takes, and what is learned from its refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc_proto.agent.interface import ModelEndpoint, TurnNotice, TurnOutcome
+from svc_proto.agent.message_shapes import IMAGE_NOT_TAKEN
+from svc_proto.agent.model_profile import ModelProfile
+from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
+from svc_proto.agent.request_shaper import NO_TOOLS, RequestShaper
+from tests.agent.harness import ROUTE, AgentHarness
+from tests.support.servers.model_server import ModelAnswer, calls, plain, refusal
+
+TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:,x"}}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": "{}"}, "extra_content": {"s": 1}}
+CHAT = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": [{"type": "text", "text": "Look"}, IMAGE]},
+    {"role": "assistant", "content": "", "reasoning_content": "hm", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "42"},
+    {"role": "user", "content": "And?"},
+    {"role": "user", "content": "Well?"},
+]
+REQUEST = {
+    "model": "m",
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "messages": CHAT,
+    "tools": [TOOL, TOOL],
+    "tool_choice": "auto",
+    "parallel_tool_calls": True,
+    "max_tokens": 900,
+}
+
+
+def shaped(profile: ModelProfile, **members: object) -> dict[str, Any]:
+    request, _ = RequestShaper(profile, turn_start=4).shape({**REQUEST, **members})
+    return request
+
+
+def test_request_of_an_unknown_server_is_unchanged() -> None:
+    assert shaped(ModelProfile()) == REQUEST
+
+
+@pytest.mark.parametrize(
+    ("profile", "absent", "changed"),
+    [
+        (ModelProfile(parallel_calls=False), {"parallel_tool_calls"}, {}),
+        (ModelProfile(stream_options=False), {"stream_options"}, {}),
+        (ModelProfile(streams=False), {"stream_options"}, {"stream": False}),
+        (ModelProfile(output_member="max_completion_tokens"), {"max_tokens"}, {"max_completion_tokens": 900}),
+        (ModelProfile(output_limit=512), set(), {"max_tokens": 512}),
+        (ModelProfile(tool_limit=1), set(), {"tools": [TOOL]}),
+    ],
+)
+def test_members(profile: ModelProfile, absent: set[str], changed: dict[str, object]) -> None:
+    expected = {name: value for name, value in REQUEST.items() if name not in absent} | changed
+    assert shaped(profile) == expected
+
+
+def test_messages() -> None:
+    rows = shaped(ModelProfile(images=False, extra_members=False, system_role=False, alternates=True))["messages"]
+    assert [row["role"] for row in rows] == ["user", "assistant", "tool", "user"]
+    assert rows[0]["content"] == f"Be kind.\n\nLook\n{IMAGE_NOT_TAKEN}"
+    assert (set(rows[1]), set(rows[1]["tool_calls"][0])) == (
+        {"role", "content", "tool_calls"},
+        {"id", "type", "function"},
+    )
+    rows = shaped(ModelProfile(reasoning_everywhere=True, short_ids=True))["messages"]
+    assert rows[2]["reasoning_content"] == "hm"
+    assert rows[2]["tool_calls"][0]["id"] == rows[3]["tool_call_id"] != "call_1"
+    request = shaped(ModelProfile(tools=False))
+    assert {"tools", "tool_choice", "parallel_tool_calls"}.isdisjoint(request)
+    assert [row["role"] for row in request["messages"]] == ["system", "user", "assistant", "user", "user", "user"]
+
+
+@pytest.mark.parametrize(
+    ("context", "asked", "bound"),
+    [
+        (4096, 900, 900),
+        (4096, 4000, 2_984),
+        (4096, None, 2048),
+        (1_200, None, 600),
+        (600, 900, 511),
+        (100_000, None, None),
+    ],
+)
+def test_bound_of_an_answer_fits_the_context(context: int, asked: int | None, bound: int | None) -> None:
+    request = shaped(ModelProfile(context=context), max_tokens=asked)
+    assert request.get("max_tokens") == pytest.approx(bound, abs=60)
+
+
+def test_known_context_leaves_out_old_turns() -> None:
+    rows = [{"role": "user", "content": "x" * 3_500}, {"role": "assistant", "content": "y" * 3_500}] * 3
+    request = {"messages": [*rows, {"role": "user", "content": "now"}]}
+    shaper = RequestShaper(ModelProfile(context=4_096), turn_start=6)
+    sent, notice = shaper.shape(request)
+    assert len(sent["messages"]) == 3  # type: ignore[arg-type]  # a list
+    assert notice == "[The chat is longer than the model's context; left out the oldest messages of this chat: 4.]"
+    assert shaper.shape(request)[1] == ""  # one notice
+    result = {"role": "tool", "content": "z" * 20_000}
+    _, notice = shaper.shape({"messages": [*request["messages"], result]})
+    assert notice.endswith("left out the oldest messages of this chat: 6, shortened results of tools: 1.]")
+
+
+def test_results_alone_are_shortened() -> None:
+    rows = [{"role": "user", "content": "now"}, {"role": "tool", "content": "z" * 20_000}]
+    _, notice = RequestShaper(ModelProfile(context=4_096)).shape({"messages": rows})
+    assert notice == "[The chat is longer than the model's context; shortened results of tools: 1.]"
+
+
+def learn(profile: ModelProfile, status: int, text: str, **members: object) -> Problem | None:
+    shaper = RequestShaper(profile, turn_start=4, needed=members.pop("needed", ()))  # type: ignore[arg-type]  # names
+    sent, _ = shaper.shape({**REQUEST, **members})
+    return shaper.learn(parse_refusal(status, text, sent), sent)
+
+
+@pytest.mark.parametrize(
+    ("text", "learned", "profile"),
+    [
+        ("tools are not supported", Problem.TOOLS, {"tools": False}),
+        ("no images please", Problem.IMAGES, {"images": False}),
+        ("roles must alternate", Problem.ROLE_ORDER, {"alternates": True}),
+        ("System role not supported", Problem.SYSTEM_ROLE, {"system_role": False}),
+        ("tool_call_id must match a-z", Problem.TOOL_IDS, {"short_ids": True}),
+        ("parallel_tool_calls is unknown", Problem.PARALLEL_TOOL_CALLS, {"parallel_calls": False}),
+        ("stream_options is unknown", Problem.STREAM_OPTIONS, {"stream_options": False}),
+        ("streaming is not supported", Problem.STREAM, {"streams": False}),
+        ("max_tokens: use max_completion_tokens", Problem.MAX_TOKENS, {"output_member": "max_completion_tokens"}),
+        ("max_tokens is too large, at most 512", Problem.OUTPUT_LIMIT, {"output_limit": 512}),
+        ("max_tokens is too large", Problem.OUTPUT_LIMIT, {"output_limit": 450}),
+        ("unknown member reasoning_content", Problem.EXTRA_MEMBERS, {"extra_members": False}),
+        ("reasoning_content is missing", Problem.REASONING_MISSING, {"reasoning_everywhere": True}),
+        (
+            "reasoning is missing",
+            Problem.REASONING_MISSING,
+            {"reasoning_everywhere": True, "reasoning_member": "reasoning"},
+        ),
+        ("signature is missing", Problem.REASONING_MISSING, {"reasoning_everywhere": True}),
+        ("at most 1 tools", Problem.TOOL_COUNT, {"tool_limit": 1}),
+        ("too many tools", Problem.TOOL_COUNT, {"tool_limit": 1}),
+        ("the context window of 3000 tokens is exceeded", Problem.CONTEXT, {"context": 3_000}),
+        ("prompt of 9000 tokens exceeds the context of 3000", Problem.CONTEXT, {"context": 3_000, "density": 3.0}),
+        ("bad", Problem.IMAGES, {"images": False}),
+    ],
+)
+def test_lessons(text: str, learned: Problem, profile: dict[str, object]) -> None:
+    known = ModelProfile()
+    assert learn(known, 400, text) is learned
+    assert known == ModelProfile(**profile)  # type: ignore[arg-type]  # its fields
+
+
+@pytest.mark.parametrize("text", ["tools are not supported", "at most 1 tools"])
+def test_needed_tools_are_not_dropped(text: str) -> None:
+    messages = [{"role": "user", "content": "a"}]
+    assert learn(ModelProfile(), 400, text, needed=("tools",), messages=messages) is None
+
+
+@pytest.mark.parametrize(
+    ("problem", "known"),
+    [
+        (Problem.TOOLS, ModelProfile()),
+        (Problem.TOOL_COUNT, ModelProfile()),
+        (Problem.TOOL_IDS, ModelProfile(short_ids=True)),
+        (Problem.IMAGES, ModelProfile()),
+        (Problem.ROLE_ORDER, ModelProfile(alternates=True)),
+        (Problem.SYSTEM_ROLE, ModelProfile()),
+        (Problem.EXTRA_MEMBERS, ModelProfile()),
+        (Problem.REASONING_MISSING, ModelProfile(reasoning_everywhere=True)),
+        (Problem.PARALLEL_TOOL_CALLS, ModelProfile()),
+        (Problem.STREAM_OPTIONS, ModelProfile()),
+        (Problem.STREAM, ModelProfile()),
+        (Problem.OUTPUT_LIMIT, ModelProfile()),
+        (Problem.MAX_TOKENS, ModelProfile()),
+        (Problem.MAX_COMPLETION_TOKENS, ModelProfile()),
+        (Problem.CONTEXT, ModelProfile(prompt_limit=1)),
+        (Problem.OPTION, ModelProfile()),
+    ],
+)
+def test_refusal_of_what_was_not_sent_teaches_nothing(problem: Problem, known: ModelProfile) -> None:
+    shaper = RequestShaper(known)
+    sent, _ = shaper.shape({"messages": [{"role": "user", "content": "a"}]})
+    assert shaper.learn(ModelRefusal(status=400, problems=(problem,)), sent) is None
+
+
+def test_smallest_limits_teach_nothing_more() -> None:
+    assert learn(ModelProfile(output_limit=1), 400, "max_tokens is too large") is Problem.MAX_TOKENS
+    assert learn(ModelProfile(tool_limit=1), 400, "too many tools") is Problem.TOOLS
+
+
+def test_lessons_of_a_failed_call_are_dropped() -> None:
+    known = ModelProfile()
+    shaper = RequestShaper(known)
+    sent, _ = shaper.shape(REQUEST)
+    assert shaper.learn(parse_refusal(400, "no tools", sent), sent) is Problem.TOOLS
+    shaper.forget()
+    assert known == ModelProfile()
+    assert shaper.learn(parse_refusal(400, "no tools", sent), sent) is Problem.TOOLS
+    shaper.confirm(0)
+    shaper.forget()
+    assert known == ModelProfile(tools=False)
+
+
+def test_overflow_without_numbers_steps_back() -> None:
+    known = ModelProfile()
+    shaper = RequestShaper(known, turn_start=10)
+    request = {"messages": [*[{"role": "user", "content": "x" * 1_000}] * 10, {"role": "user", "content": "now"}]}
+    sizes = []
+    refused = ModelRefusal(status=400, problems=(Problem.CONTEXT,))
+    while True:
+        sent, _ = shaper.shape(request)
+        sizes.append(len(sent["messages"]))  # type: ignore[arg-type]  # a list
+        if shaper.learn(refused, sent) is None:
+            break
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] == 11
+    assert sizes[-1] == 1
+
+
+def test_overflow_makes_tools_few_and_then_drops_them() -> None:
+    reduced: list[int | None] = []
+
+    def reduce(limit: int | None) -> bool:
+        reduced.append(limit)
+        return len(reduced) == 1
+
+    tools = [{**TOOL, "description": "x" * 7_000}]
+    request = {"messages": [{"role": "user", "content": "now"}], "tools": tools}
+    shaper = RequestShaper(ModelProfile(), reduce_tools=reduce)
+    refused = ModelRefusal(status=400, problems=(Problem.CONTEXT,), limit=2_000, size=2_100)
+    sent, _ = shaper.shape(request)
+    assert shaper.learn(refused, sent) is Problem.CONTEXT
+    sent, _ = shaper.shape(request)
+    assert "tools" in sent
+    assert shaper.learn(refused, sent) is Problem.CONTEXT
+    sent, _ = shaper.shape(request)
+    assert "tools" not in sent
+    assert reduced == [None, None]
+
+
+def test_counts_of_the_server_adjust_the_estimate() -> None:
+    known = ModelProfile(context=8_192)
+    shaper = RequestShaper(known)
+    shaper.shape({"messages": [{"role": "user", "content": "x" * 3_500}]})
+    shaper.confirm(2_010)
+    assert known.density == pytest.approx(2.0, abs=0.02)
+    shaper.confirm(100)
+    assert known.density == pytest.approx(2.0, abs=0.02)
+
+
+# --- in a turn --------------------------------------------------------------------------------------------------------
+
+LONG = tuple({"role": role, "content": f"{place} " * 700} for place in range(12) for role in ("user", "assistant"))
+
+
+def test_profile_outlives_the_turn() -> None:
+    world = AgentHarness(model=[refusal(404, "No endpoints found that support tool use."), plain("One"), plain("Two")])
+
+    def plan(parts: Any, engine: Any) -> Any:
+        for _ in range(2):
+            assert (yield from world.turn(parts, "Hi")) == TurnOutcome()
+
+    world.run(plan)
+    assert ["tools" in asked for asked in world.model.seen] == [True, False, False]
+    assert [event.text for event in world.host.events if isinstance(event, TurnNotice)] == [f"{NO_TOOLS}\n"]
+
+
+def strict(limit: int, text: str) -> Any:
+    """Return a server that refuses requests of more than `limit` tokens of four characters."""
+
+    def answer(asked: dict[str, Any]) -> ModelAnswer:
+        size = len(str(asked["messages"])) // 4 + len(str(asked.get("tools", ""))) // 4
+        return refusal(400, text.format(size=size, limit=limit)) if size > limit else plain("Noted.")
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "request ({size} tokens) exceeds the available context size ({limit} tokens), try increasing it",
+        "This model's maximum context length is {limit} tokens. However, your messages resulted in {size} tokens.",
+        "prompt is too long: {size} tokens > {limit} maximum",
+        "Please reduce the length of the messages.",
+        "上下文长度超出限制",
+    ],
+)
+@pytest.mark.parametrize("limit", [2_000, 4_000])
+def test_chat_outgrows_its_context(text: str, limit: int) -> None:
+    world = AgentHarness(model=[strict(limit, text)] * 12)
+    assert world.answer("Well?", history=LONG) == TurnOutcome()
+    assert world.host.text == "Noted."
+    assert "left out the oldest messages" in world.host.reasoning
+    assert len(world.model.seen) <= 8
+
+
+def test_configured_context_is_respected_at_once() -> None:
+    world = AgentHarness(model=[strict(4_096, "too long")])
+    route = ModelEndpoint(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=4_096)
+    assert world.answer("Well?", history=LONG, model=route) == TurnOutcome()
+    assert len(world.model.seen) == 1
+    assert world.model.seen[0]["max_tokens"] <= 2_048
+
+
+def test_context_that_nothing_fits_is_an_error_in_words() -> None:
+    world = AgentHarness(model=[refusal(400, "the context is exceeded by tokens")] * 30)
+    outcome = world.answer("Hi")
+    assert outcome.error is not None
+    assert outcome.error.startswith("the conversation is longer than the model's context: 400, the context is")
+
+
+def test_client_option_that_the_server_refuses() -> None:
+    world = AgentHarness(model=[refusal(400, "Unknown parameter: 'top_k'.")])
+    outcome = world.answer("Hi", options={"top_k": 5})
+    assert outcome.code == "unsupported_option"
+
+
+def test_one_call_where_the_client_wants_no_parallel_ones() -> None:
+    two = calls(("add", {"a": 1}), ("add", {"a": 2}))
+    world = AgentHarness(model=[refusal(400, "Unrecognized argument: parallel_tool_calls"), two])
+    outcome = world.answer("Hi", tools=(TOOL,), options={"parallel_tool_calls": False})
+    assert [call.arguments for call in outcome.calls] == ['{"a": 1}']
+    assert ["parallel_tool_calls" in asked for asked in world.model.seen] == [True, False]

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.engine.retry_delay import parse_retry_delay
+from svc_proto.wire.events import Headers
+
+NOON = 1_792_584_000.0  # Wed, 21 Oct 2026 12:00:00 GMT
+
+
+@pytest.mark.parametrize(
+    ("fields", "body", "delay"),
+    [
+        ({"retry-after": "17"}, "", 17.0),
+        ({"retry-after": " 1.5 "}, "", 1.5),
+        ({"retry-after": "Wed, 21 Oct 2026 12:00:30 GMT"}, "", 30.0),
+        ({"retry-after": "Wed, 21 Oct 2026 11:00:00 GMT"}, "", 0.0),
+        ({"retry-after": "1m30s"}, "", 90.0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, "", 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, "", 9.0),
+        ({"retry-after": "soon"}, "", None),
+        ({"retry-after": "-3"}, "", None),
+        ({"retry-after": "."}, "", None),
+        ({}, '[{"error": {"details": [{"@type": "RetryInfo", "retryDelay": "38.5s"}]}}]', 38.5),
+        ({}, '{"error": {"retryDelay": "soon"}, "retry_after": 4}', 4.0),
+        ({}, '{"error": {"message": "Rate limit reached. Please try again in 1m2.5s. Visit"}}', 62.5),
+        ({}, '{"error": "please retry after 20 seconds"}', 20.0),
+        ({}, "try again in 2 minutes", 120.0),
+        ({}, "try again in a moment", None),
+        ({}, '{"a":' * 8 + '{"retryDelay": "3s"}' + "}" * 8, None),
+        ({}, "[" * 8 + "]" * 8, None),
+    ],
+)
+def test_delay(fields: dict[str, str], body: str, delay: float | None) -> None:
+    headers = Headers([(name.encode(), value.encode()) for name, value in fields.items()])
+    assert parse_retry_delay(headers, body, NOON) == delay
