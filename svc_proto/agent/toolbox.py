@@ -305,6 +305,8 @@ class Toolbox:
         """Request an approval; a turn has one open request at a time. Raises `ToolError` if the call is not allowed."""
         if not attempt.host.can_request_approval:
             raise ToolError(*NO_APPROVER)
+        if not attempt.turn.authority.holds(MANAGE):
+            question = evolve(question, choices=ONE_CALL)
         state = attempt.state
         attempt.is_announced = True
         attempt.host.emit(ToolCallPending(attempt.call))

@@ -24,7 +24,7 @@ class ScriptedParser:
     """Parser of scripted sentences: `open_app app=Mail` is that intent with that slot."""
 
     def parse(self, text: str) -> Sentence | None:
-        name, *slots = text.split(" | ")
+        name, *slots = text.removeprefix("~").split(" | ")
         if name not in [intent.value for intent in SentenceIntent]:
             return None
         return Sentence(SentenceIntent(name), "xx", dict(slot.split("=", 1) for slot in slots))
@@ -66,7 +66,7 @@ def calls(world: AgentHarness) -> list[tuple[str, Mapping[str, object]]]:
     ("text", "answer"),
     [
         ("gibberish", "nearest\n- back\n- home"),
-        ("help", "help\n- one\n- two"),
+        ("~help", "help\n- one\n- two"),
         ("greeting", GREETING),
         ("tools", "These tools are there:"),
         ("memory", "memory (0%"),
