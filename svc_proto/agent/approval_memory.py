@@ -21,7 +21,7 @@ from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.phone.safety.effects import Effect
+from svc_proto.schema.effects.command_effects import Effect
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import SECRET_KEYS, redact
 

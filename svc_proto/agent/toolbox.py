@@ -41,9 +41,9 @@ from svc_proto.agent.turn_consent import TurnConsent
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock, gather
-from svc_proto.phone.safety.effect_kinds import EffectKind
-from svc_proto.phone.safety.effects import Effect
-from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.effects.command_effects import Effect
+from svc_proto.schema.effects.effect_kinds import EffectKind
+from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject, content_text
 from svc_proto.schema.redact import summary
 

@@ -15,9 +15,9 @@ from svc_proto.agent.loop_guard import LoopGuard
 from svc_proto.agent.private_data import PrivateData
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock
-from svc_proto.phone.safety.effect_kinds import EffectKind
-from svc_proto.phone.safety.effects import Effect, digits_of
-from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.effects.command_effects import Effect, digits_of
+from svc_proto.schema.effects.effect_kinds import EffectKind
+from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from svc_proto.agent.turn_consent import CallConsent
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
-from svc_proto.phone.safety.effects import Effect, effect_of_command, needs_screen
-from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.effects.command_effects import Effect, effect_of_command, needs_screen
+from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse, RelayPhoneControl
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from svc_proto.phone.safety.effect_kinds import EffectKind
+from svc_proto.schema.effects.effect_kinds import EffectKind
 
 __all__ = [
     "CONFIRMING",
+    "DEFAULT_VERBS",
     "EFFECT_SYMBOLS",
     "EFFECT_WORDS",
     "HARMLESS",
@@ -26,6 +27,20 @@ __all__ = [
     "SLIDE",
 ]
 
+DEFAULT_VERBS = (  # spec "Bridge safety gates" 5b, in its order
+    "send",
+    "pay",
+    "delete",
+    "transfer",
+    "confirm",
+    "submit",
+    "post",
+    "publish",
+    "buy",
+    "purchase",
+    "charge",
+    "withdraw",
+)
 EFFECT_WORDS: Mapping[EffectKind, str] = {
     EffectKind.CALL: """
 call|call now|dial|video call|voice call|place call|start call|redial|call back|emergency call|answer|answer call
@@ -95,8 +110,8 @@ izin ver|her zaman izin ver|etkinleştir|onayla|povolit|vždy povolit|engedélye
 airplane mode|flight mode|turn off|turn on|disable|disconnect|forget network|mobile data|developer options|usb debugging|format|hotspot|turn off wifi
 flugmodus|ausschalten|deaktivieren|einschalten|mobile daten|formatieren|mode avion|désactiver|éteindre|données mobiles|formater
 modo avión|desactivar|apagar|datos móviles|formatear|modo avião|desativar|desligar|dados móveis|modalità aereo|disattiva|spegni|dati mobili
-vliegtuigmodus|uitschakelen|tryb samolotowy|wyłącz|flygplansläge|stäng av|uçak modu|kapat|devre dışı bırak|režim letadlo|vypnout|режим полета|режим полёта|выключить|отключить
-飞行模式|关闭|停用|移动数据|格式化|飛航模式|機内モード|オフにする|無効にする|비행기 모드|끄기|해제|हवाई जहाज़ मोड|बंद करें|وضع الطيران|إيقاف|تعطيل|chế độ máy bay|mode pesawat|โหมดเครื่องบิน""",
+vliegtuigmodus|uitschakelen|tryb samolotowy|wyłącz|flygplansläge|stäng av|uçak modu|devre dışı bırak|režim letadlo|vypnout|режим полета|режим полёта|выключить|отключить
+飞行模式|停用|移动数据|格式化|飛航模式|機内モード|オフにする|無効にする|비행기 모드|끄기|해제|हवाई जहाज़ मोड|बंद करें|وضع الطيران|إيقاف|تعطيل|chế độ máy bay|mode pesawat|โหมดเครื่องบิน""",
     EffectKind.POWER: """
 power off|shut down|restart|reboot|switch off|lock phone|slide to power off|ausschalten|neu starten|neustart|herunterfahren|éteindre|redémarrer|apagar|reiniciar|desligar
 spegni|riavvia|uitzetten|opnieuw opstarten|wyłącz telefon|uruchom ponownie|stäng av|starta om|yeniden başlat|restartovat|выключить|перезагрузить|перезагрузка
