@@ -27,6 +27,7 @@ from svc_proto.agent.tool_selection import ToolPolicy
 from svc_proto.agent.toolbox import ALL, Toolbox
 from svc_proto.agent.tools.demo import demo_tools
 from svc_proto.agent.tools.memory_tools import memory_tools, skill_tools
+from svc_proto.agent.tools.owner_question import owner_question
 from svc_proto.agent.tools.phone_tools import phone_tools
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
@@ -83,7 +84,8 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     memory = AgentMemory(engine)
     skills = SkillLibrary(engine, config.home)
     link = RelayPhoneControl(engine, config.relay_url, config.relay_token)
-    toolsets = (phone_tools(link, config.brand), memory_tools(memory), skill_tools(skills), demo_tools(engine))
+    own = (memory_tools(memory), skill_tools(skills), owner_question(), demo_tools(engine))
+    toolsets = (phone_tools(link, config.brand), *own)
     toolbox = Toolbox(engine, toolsets, ApprovalMemory(engine), config.tools)
     builtin = BuiltinAgent(engine, toolbox, memory, pace=config.pace)
     model = ModelAgent(engine, toolbox, memory, skills, config.limits)

@@ -19,7 +19,7 @@ from svc_proto.engine.flow import Flow
 __all__ = ["MORE_TOOLS", "SMALL_CONTEXT", "TOOLSETS", "ToolSelection", "ToolPolicy", "more_tools"]
 
 SMALL_CONTEXT = 16_384  # tokens; a model with less is offered a few tools
-TOOLSETS = ("phone", "memory", "skills", "mcp")
+TOOLSETS = ("phone", "memory", "skills", "user", "mcp")
 MORE_TOOLS = "more_tools"
 # Groups by name, with the purpose of their tools.
 GROUPS = {

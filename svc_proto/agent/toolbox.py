@@ -18,6 +18,7 @@ from svc_proto.agent.approval_memory import (
     ApprovalMemory,
     build_approval_request,
     build_effect_request,
+    build_owner_question,
     pattern_of,
     pattern_of_effect,
 )
@@ -304,6 +305,17 @@ class _CallConsent:
         if not (yield from self._approvals.remembers(session_id, pattern_of_effect(effect))):
             yield from self._ask(self._attempt, build_effect_request(effect, self._attempt.call), effect)
         self._attempt.state.grant(effect, tree)
+
+    def ask(self, question: str) -> Flow[bool | None]:
+        """Implement `CallConsent.ask`."""
+        host, call, state = self._attempt.host, self._attempt.call, self._attempt.state
+        if not host.can_request_approval:
+            return None
+        yield from state.asking.acquire()
+        try:
+            return (yield from host.request_approval(build_owner_question(question, call))) == "once"
+        finally:
+            state.asking.release()
 
 
 def _effect_of_tool(tool: Tool) -> Effect:

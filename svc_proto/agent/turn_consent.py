@@ -110,6 +110,10 @@ class CallConsent(Protocol):
         """Ask the owner about an effect. Raises `ToolError` if it is not allowed."""
         ...
 
+    def ask(self, question: str) -> Flow[bool | None]:
+        """Return the owner's answer to a question of the agent: yes or no; None if this turn shows no questions."""
+        ...
+
 
 def _covers_denied(denied: Effect, effect: Effect) -> bool:
     recipients = (denied.recipient, effect.recipient)

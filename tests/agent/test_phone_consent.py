@@ -77,6 +77,10 @@ class Consent:
         self.turn.deny(effect)
         raise ToolError("denied")
 
+    def ask(self, question: str) -> Flow[bool | None]:
+        yield from ()
+        return None
+
 
 def play(link: Link, *commands: tuple[str, dict[str, Any]], private: bool = False) -> tuple[Consent, list[str]]:
     """Send commands in one call; return the consent, and the commands that reached the phone."""

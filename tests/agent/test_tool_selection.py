@@ -41,7 +41,7 @@ def test_large_context_gets_all_tools() -> None:
     tools = all_tools()
     offer = ToolSelection(tools, few=False)
     assert names(offer.rows) == [tool.name for toolset in tools.values() for tool in toolset]
-    assert len(offer.rows) == 37
+    assert len(offer.rows) == 38
     assert offer.rows[4] == {
         "type": "function",
         "function": {
@@ -54,7 +54,7 @@ def test_large_context_gets_all_tools() -> None:
 
 def test_small_context_gets_few_short_tools() -> None:
     whole, offer = ToolSelection(all_tools(), few=False), ToolSelection(all_tools(), few=True)
-    assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", MORE_TOOLS])
+    assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", "ask_user", MORE_TOOLS])
     screen = next(row for row in offer.rows if names([row]) == ["phone_screen"])
     assert screen["function"] == {
         "name": "phone_screen",
@@ -75,8 +75,8 @@ def test_more_tools_are_loaded_by_group() -> None:
     assert names(offer.rows[few:]) == [f"phone_{row.name}" for row in PHONE_TOOLS if row.name in ON_DEMAND["people"]]
     for group in GROUPS:
         offer.expand([bring(group)])
-    assert len(offer.rows) == 38
-    assert len(set(names(offer.rows))) == 38
+    assert len(offer.rows) == 39
+    assert len(set(names(offer.rows))) == 39
 
 
 def test_no_more_tools_without_other_groups() -> None:
@@ -103,8 +103,8 @@ def test_turn_that_loads_more_tools() -> None:
     route = ModelEndpoint(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=4_096)
     world.answer("Skills?", model=route)
     assert [names(asked["tools"]) for asked in world.model.seen] == [
-        ["memory", MORE_TOOLS],
-        *[["memory", MORE_TOOLS, "skills_list", "skill_view"]] * 2,
+        ["memory", "ask_user", MORE_TOOLS],
+        *[["memory", "ask_user", MORE_TOOLS, "skills_list", "skill_view"]] * 2,
     ]
     results = [row["content"] for row in world.model.seen[2]["messages"] if row["role"] == "tool"]
     assert results[0] == "until this answer is done you have: skills_list, skill_view"
