@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from attrs import evolve
 
 from svc_proto.agent.completion_assembler import CompletionAssembler, PartialToolCall
+from svc_proto.agent.foreign_text import neutralize_history
 from svc_proto.agent.interface import (
     AgentHost,
     ModelCallFinished,
@@ -79,6 +80,7 @@ class ModelAgent:
         phone_note = NO_PHONE if choice.includes("phone") else ""
         mcp_note = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
         system = yield from self._system(turn, PHONE if "phone" in tools else phone_note, mcp_note)
+        turn = evolve(turn, history=neutralize_history(turn.history))
         request, rows = _request(turn, system, selection.rows)
         ids = _ids_in(turn)
         has_text, context_size = False, 0

@@ -358,3 +358,11 @@ def test_small_models_get_tools_on_demand() -> None:
         "until this answer is done you have: servers that the user has connected",
         shop("read {}"),
     ]
+
+
+def test_descriptions_of_tools_taint_the_notes() -> None:
+    note = calls(("memory", {"action": "add", "content": "what the description said"}))
+    world = Kept(model=[note, plain("Ok")], **READING)
+    world.once()
+    (asked,) = world.host.asked
+    assert asked.call.name == "memory"

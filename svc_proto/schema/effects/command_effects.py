@@ -18,7 +18,7 @@ from attrs import frozen
 from svc_proto.basics.plain_letters import has_look_alikes, plain, show_look_alikes
 from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app
 from svc_proto.schema.effects.effect_kinds import VERBS, EffectKind
-from svc_proto.schema.effects.effect_words import is_confirming, is_harmless, kind_of_label, kind_of_sentence
+from svc_proto.schema.effects.effect_words import MAX_WORDS, is_confirming, is_harmless, kind_of_label, kind_of_sentence
 from svc_proto.schema.effects.label_words import PAYMENT, PRICE, SEARCHING, SECRET, SLIDE
 from svc_proto.schema.effects.screen_tree import ScreenNode, ScreenTree, TouchedControl
 from svc_proto.schema.json_object import JsonObject
@@ -194,6 +194,8 @@ def _kind_by_words(control: TouchedControl) -> EffectKind | None:
     whole = not (control.is_button or control.is_checkable) and control.node.clickable
     for label in control.labels:
         kind = kind_of_label(label, whole=whole)
+        if kind is None and control.is_button and len(label.split()) > MAX_WORDS:
+            kind = kind_of_sentence(label)
         if kind is not None:
             return kind
         scheme = _SCHEME.search(label)

@@ -26,7 +26,7 @@ from svc_proto.schema.effects.label_words import (
     NOUNS,
 )
 
-__all__ = ["is_confirming", "is_harmless", "kind_of_label", "kind_of_sentence"]
+__all__ = ["MAX_WORDS", "is_confirming", "is_harmless", "kind_of_label", "kind_of_sentence"]
 
 MAX_WORDS = 6  # words of a label; a longer text is no label
 MAX_LABEL = 48  # characters

@@ -215,7 +215,8 @@ def test_a_cart_without_a_button() -> None:
         ("+1 555 0666", EffectKind.CALL),
         ("Order history", None),
         ("Open book", None),
-        ("A long text about what to send to whom and when to pay for it", None),
+        ("Yes, I agree to all of this and want to buy the premium plan now", EffectKind.PURCHASE),
+        ("A long text about a story with many boats on the water", None),
     ],
 )
 def test_labels_of_a_button(text: str, expected: EffectKind | None) -> None:
