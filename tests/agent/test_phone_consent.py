@@ -196,3 +196,10 @@ def test_an_approval_ends_where_another_app_is_opened(command: tuple[str, dict[s
     allowed = PhoneResponse(200, {"confirmed": True})
     consent, _ = play(Link(DIALER, answer=allowed), ("/call", {"number": "+15550666"}), command)
     assert consent.turn.is_granted(Effect(kind=EffectKind.CALL, label="Weiter"), ScreenTree()) is expected
+
+
+def test_a_private_value_in_a_form_is_asked_about() -> None:
+    body = screen("org.x.reader", "+15550100", editable=True)
+    link = Link(body, answer=PhoneResponse(200, {"contacts": [{"number": "+15550100"}]}))
+    consent, _ = play(link, ("/search_contacts", {"query": "a"}), ("/press_key", {"key": "enter"}))
+    assert [effect.kind for effect in consent.asked] == [EffectKind.DISCLOSURE]
