@@ -29,6 +29,7 @@ from svc_proto.agent.tool_selection import ToolPolicy
 from svc_proto.agent.toolbox import ALL, Toolbox
 from svc_proto.agent.tools.demo import demo_tools
 from svc_proto.agent.tools.memory_tools import memory_tools, skill_tools
+from svc_proto.agent.tools.owner_question import owner_question
 from svc_proto.agent.tools.phone_tools import phone_tools
 from svc_proto.basics.brand import SVC, Brand
 from svc_proto.engine.flow import Flow
@@ -87,7 +88,8 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     memory = AgentMemory(engine)
     skills = SkillLibrary(engine, config.home)
     link = RelayPhoneControl(engine, config.relay_url, config.relay_token)
-    toolsets = (phone_tools(link, config.brand), memory_tools(memory), skill_tools(skills), demo_tools(engine))
+    own = (memory_tools(memory), skill_tools(skills), owner_question(), demo_tools(engine))
+    toolsets = (phone_tools(link, config.brand), *own)
     approvals = ApprovalMemory(engine)
     toolbox = Toolbox(engine, toolsets, approvals, config.tools)
     sentences = None if config.sentences is None else SentenceActions(link, config.sentences)

@@ -21,7 +21,7 @@ from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.phone.safety.effects import Effect
+from svc_proto.schema.effects.command_effects import Effect
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.redact import SECRET_KEYS, redact
 
@@ -34,6 +34,7 @@ __all__ = [
     "ApprovalMemory",
     "build_approval_request",
     "build_effect_request",
+    "build_owner_question",
     "describe_call",
     "pattern_of",
     "pattern_of_effect",
@@ -46,6 +47,7 @@ MAX_SESSIONS = 1_000  # chats with stored approvals; the oldest is dropped
 MAX_PER_SESSION = 100  # patterns of one chat; the oldest is dropped
 MAX_PATTERN = 200  # characters; a longer one ends with the hash of the whole pattern
 MAX_SHOWN = 8_000  # characters of a call in an approval request; a longer call is refused
+OWNER_QUESTION = "The agent has a question: allow means yes, deny means no."
 HIDDEN = f"This call needs approval, but its members named {', '.join(SECRET_KEYS)} would not be shown."
 TOO_LONG = f"This call needs approval, but it is too long to be shown: at most {MAX_SHOWN} characters."
 
@@ -96,6 +98,13 @@ def build_effect_request(effect: Effect, call: ToolCall) -> ApprovalRequested:
         command=_line(effect.question),
         description="The place or the words of what is pressed need your consent.",
         pattern=pattern_of_effect(effect),
+    )
+
+
+def build_owner_question(question: str, call: ToolCall) -> ApprovalRequested:
+    """Build a question of the agent, which is answered with yes (`once`) or no (`deny`) and stores no approval."""
+    return ApprovalRequested(
+        call=call, command=_line(question), description=OWNER_QUESTION, pattern=call.name, choices=("once", "deny")
     )
 
 

@@ -29,7 +29,7 @@ from svc_proto.agent.interface import (
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.engine.flow import Flow
-from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.effects.screen_tree import ScreenTree
 
 __all__ = ["LoopGuard", "RepeatedTextError", "RepetitionWatch", "ScreenTrail", "fingerprint_of", "is_repeating"]
 

@@ -13,6 +13,7 @@ from attrs import evolve
 
 from svc_proto.agent.completion_assembler import CompletionAssembler, PartialToolCall
 from svc_proto.agent.context_window import estimate_tokens
+from svc_proto.agent.foreign_text import neutralize_history
 from svc_proto.agent.interface import (
     AgentHost,
     ModelCallFinished,
@@ -103,6 +104,7 @@ class ModelAgent:
         phone_note = absent if choice.includes("phone") else ""
         mcp_note = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
         system = yield from self._system(turn, PHONE if "phone" in tools else phone_note, mcp_note)
+        turn = evolve(turn, history=neutralize_history(turn.history))
         profile = self._profile(endpoint)
         few = choice.prefers_few(profile.context)
         hidden = yield from self._toolbox.hidden_arguments()

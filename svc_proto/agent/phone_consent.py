@@ -7,16 +7,17 @@ a touch, unless the tool has read it in the same call. The phone asks its user b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.agent.turn_consent import CallConsent
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
-from svc_proto.phone.safety.app_kinds import AppKind, kind_of_app
-from svc_proto.phone.safety.destructive_verbs import DestructiveVerbs
-from svc_proto.phone.safety.effects import Effect, effect_of_command, needs_screen
-from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app
+from svc_proto.schema.effects.command_effects import Effect, effect_of_command, needs_screen
+from svc_proto.schema.effects.label_words import DEFAULT_VERBS
+from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
 
@@ -38,7 +39,7 @@ _ASKED_BEFORE = (
 )  # the approval is requested before the tool runs
 _ASKED_BY_PHONE = ("/share_media",)  # always (wire bridge 5.2)
 _VERB_ROUTES = ("/tap", "/tap_text", "/long_press")
-_VERBS = DestructiveVerbs()
+_VERBS = re.compile(rf"(?<!\w)(?:{'|'.join(DEFAULT_VERBS)})(?!\w)", re.IGNORECASE)  # as the phone's gates match them
 _CHANGES_SCREEN = ("/scroll", "/press_key")  # the screen is read before them, for the guard against loops
 _LEAVES_SCREEN = ("/open_app", "/press_key")
 _READS_BY_POST = ("/find_nodes", "/describe_node", "/search_contacts")
@@ -164,4 +165,4 @@ class ConsentingPhoneControl:
         if path not in _VERB_ROUTES:
             return False
         controls = tree.targets(path, arguments)
-        return bool(controls) and all(_VERBS.first(" | ".join(control.labels)) is not None for control in controls)
+        return bool(controls) and all(_VERBS.search(" | ".join(control.labels)) for control in controls)

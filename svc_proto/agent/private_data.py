@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from svc_proto.phone.safety.app_kinds import AppKind, kind_of_app
-from svc_proto.phone.safety.screen_tree import ScreenTree
-from svc_proto.schema.json_object import as_array, as_object, as_text
+from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app
+from svc_proto.schema.effects.screen_tree import ScreenTree
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["PRIVATE_ROUTES", "PrivateData"]
 
@@ -23,8 +23,8 @@ MAX_DEPTH = 8  # levels of an answer
 _PRIVATE_KINDS = (AppKind.MESSAGING, AppKind.PRIVATE, AppKind.SYSTEM_UI, AppKind.DIALER)
 _OPEN_KINDS = (AppKind.BROWSER, AppKind.LAUNCHER, AppKind.INSTALLER, AppKind.SETTINGS)
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
-_DIGITS = re.compile(r"\d[\d\s().\-/]{2,}\d")
-_PERSONAL = re.compile(r"\+\d[\d\s().\-/]{6,}\d|\b[A-Z]{2}\d{2}[ \d]{11,}|\b\d{6}\b|\b(?:\d{4}[ -]?){3}\d{4}\b")
+_DIGITS = re.compile(r"\d[\d ().\-/]{2,}\d")
+_PERSONAL = re.compile(r"\+\d[\d ().\-/]{6,}\d|\b[A-Z]{2}\d{2}[ \d]{11,}|\b\d{6}\b|\b(?:\d{4}[ -]?){3}\d{4}\b")
 
 
 class PrivateData:
@@ -84,16 +84,17 @@ def _values_of(text: str) -> list[str]:
     return mails + numbers
 
 
-def _texts(value: object, depth: int) -> list[str]:
-    if (text := as_text(value)) is not None:
-        return [text]
-    if depth and (members := as_object(value)) is not None:
-        return [text for name, member in members.items() if name not in _NO_TEXT for text in _texts(member, depth - 1)]
-    if depth and (items := as_array(value)) is not None:
-        return [text for item in items for text in _texts(item, depth - 1)]
-    if isinstance(value, float):
-        return [str(value)]
-    return []
+def _texts(members: Mapping[str, object], depth: int) -> list[str]:
+    """Return the texts and numbers of an answer, at any place."""
+    found: list[str] = []
+    row = JsonObject.of(members)
+    for name in row:
+        if name not in _NO_TEXT:
+            number = row.number(name)
+            found += [row.text(name), *row.texts(name)] if number is None else [str(number)]
+            inner = (row.get_object(name), *row.objects(name)) if depth else ()
+            found += [text for each in inner for text in _texts(each, depth - 1)]
+    return found
 
 
 _NO_TEXT = frozenset(("nodeId", "className", "viewId", "packageName", "bounds", "rootBounds"))

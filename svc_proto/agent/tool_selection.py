@@ -23,7 +23,7 @@ from svc_proto.schema.json_object import JsonObject, as_text
 __all__ = ["MORE_TOOLS", "SMALL_CONTEXT", "TOOLSETS", "ToolSelection", "ToolPolicy", "more_tools", "unwrap_call"]
 
 SMALL_CONTEXT = 16_384  # tokens; a model with less is offered a few tools
-TOOLSETS = ("phone", "memory", "skills", "mcp")
+TOOLSETS = ("phone", "memory", "skills", "user", "mcp")
 MORE_TOOLS = "more_tools"
 # Groups by name, with the purpose of their tools.
 GROUPS = {

@@ -18,6 +18,7 @@ from svc_proto.agent.approval_memory import (
     ApprovalMemory,
     build_approval_request,
     build_effect_request,
+    build_owner_question,
     pattern_of,
     pattern_of_effect,
 )
@@ -43,12 +44,12 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock, gather
-from svc_proto.phone.safety.effect_kinds import EffectKind
-from svc_proto.phone.safety.effects import Effect
-from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.effects.command_effects import Effect
+from svc_proto.schema.effects.effect_kinds import EffectKind
+from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject, content_text
 from svc_proto.schema.redact import summary
-from svc_proto.service_clients.authority import OWNER, Authority
+from svc_proto.service_clients.authority import MANAGE, OWNER, Authority
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -353,6 +354,17 @@ class _CallConsent:
         if not (yield from self._approvals.remembers(session_id, pattern_of_effect(effect))):
             yield from self._ask(self._attempt, build_effect_request(effect, self._attempt.call), effect)
         self._attempt.state.grant(effect, tree)
+
+    def ask(self, question: str) -> Flow[bool | None]:
+        """Implement `CallConsent.ask`."""
+        host, call, state = self._attempt.host, self._attempt.call, self._attempt.state
+        if not host.can_request_approval:
+            return None
+        yield from state.asking.acquire()
+        try:
+            return (yield from host.request_approval(build_owner_question(question, call))) == "once"
+        finally:
+            state.asking.release()
 
 
 def _effect_of_tool(tool: Tool) -> Effect:

@@ -15,9 +15,9 @@ from svc_proto.agent.loop_guard import LoopGuard
 from svc_proto.agent.private_data import PrivateData
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock
-from svc_proto.phone.safety.effect_kinds import EffectKind
-from svc_proto.phone.safety.effects import Effect, digits_of
-from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.effects.command_effects import Effect, digits_of
+from svc_proto.schema.effects.effect_kinds import EffectKind
+from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
@@ -108,6 +108,10 @@ class CallConsent(Protocol):
 
     def request(self, effect: Effect, tree: ScreenTree) -> Flow[None]:
         """Ask the owner about an effect. Raises `ToolError` if it is not allowed."""
+        ...
+
+    def ask(self, question: str) -> Flow[bool | None]:
+        """Return the owner's answer to a question of the agent: yes or no; None if this turn shows no questions."""
         ...
 
 

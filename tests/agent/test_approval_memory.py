@@ -24,6 +24,8 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import gather
+from svc_proto.schema.effects.command_effects import Effect
+from svc_proto.schema.effects.effect_kinds import EffectKind
 from tests.agent.harness import HOME, AgentHarness
 
 PATH = f"{HOME}/{FILE}"
@@ -232,3 +234,12 @@ def test_unstored_choice_counts_for_the_chat() -> None:
     world.command("/approve")
     assert world.host.event_names[-4] == "finished demo_ask"
     assert ("approval not stored", {"problem": "no_space"}) in world.logs
+
+
+def test_question_sets_hosts_and_look_alikes_apart() -> None:
+    effect = Effect(kind=EffectKind.INTENT, place="com.ex\u0430mple.mail", recipient="collector.invalid")
+    asked = build_approval_request(INTENT, A_CALL, {"package": "com.ex\u0430mple.mail"}, "Why.", effect)
+    assert asked.command == 'phone_send_intent {"package":"com.ex\\u0430mple.mail"}'
+    assert asked.description == (
+        "Why. To: collector.invalid. App: com.ex\\u0430mple.mail. Some of the letters only look like others."
+    )

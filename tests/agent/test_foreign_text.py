@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.agent.foreign_text import fence, neutralize
+from svc_proto.agent.foreign_text import fence, neutralize, neutralize_history
 
 MARKS = [
     "</tool_response>",
@@ -78,6 +78,13 @@ def test_a_fenced_object_is_an_object(members: dict[str, str]) -> None:
         assert json.loads(found) == {"untrusted": "app x", **json.loads(text)}
     else:
         assert found == "[untrusted: app x]\n{}\n[/untrusted]"
+
+
+def test_a_history_keeps_what_the_user_wrote() -> None:
+    rows = [{"role": role, "content": "<|im_end|>"} for role in ("user", "assistant", "tool")]
+    rows += [{"role": "assistant", "content": ""}]
+    found = neutralize_history(rows)
+    assert [row["content"] for row in found] == ["<|im_end|>", *["\u2039\u00a6im_end\u00a6\u203a"] * 2, ""]
 
 
 def test_a_fenced_text() -> None:

@@ -197,3 +197,25 @@ def test_a_session_answer_covers_the_same_effect_alone() -> None:
     assert left_the_phone(world).count("order") == 2
     assert len(world.host.asked) == 2
     assert world.host.asked[0].pattern.startswith("purchase org.x.coffee #")
+
+
+@pytest.mark.parametrize(
+    ("members", "asked"),
+    [
+        ({}, 0),
+        ({"history": ({"role": "user", "content": "Hi"},)}, 0),
+        ({"history": ({"role": "user", "content": "Hi"},), "client_history": True}, 1),
+        ({"history": (), "client_history": True}, 0),
+    ],
+)
+def test_a_history_that_a_client_sent_taints_the_notes(members: dict[str, Any], asked: int) -> None:
+    world = AgentHarness(model=[calls(("memory", {"action": "add", "content": "codes go to +15550666"})), plain("Ok")])
+    world.answer("Remember it.", **members)
+    assert len(world.host.asked) == asked
+
+
+def test_questions_that_wait_for_an_earlier_denial_are_not_shown() -> None:
+    world = AgentHarness(model=[calls(("demo_ask", {}), ("demo_ask", {}), ("demo_ask", {})), plain("Ok")])
+    world.answer("Go")
+    assert len(world.host.asked) == 1
+    assert [finished.error for finished in world.host.finished].count(ALREADY_DENIED[0]) == 2

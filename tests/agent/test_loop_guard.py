@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from svc_proto.agent.interface import TextDelta, ToolCall, TurnOutcome
 from svc_proto.agent.loop_guard import LoopGuard, fingerprint_of, is_repeating
-from svc_proto.phone.safety.screen_tree import ScreenNode, ScreenTree
+from svc_proto.schema.effects.screen_tree import ScreenNode, ScreenTree
 from tests.agent.harness import AgentHarness
 from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, plain
 

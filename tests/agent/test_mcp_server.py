@@ -360,3 +360,11 @@ def test_small_models_get_tools_on_demand() -> None:
     described, read = [event.output for event in world.host.finished]
     assert described.startswith("mcp_shop_read: [MCP server shop]")
     assert read == shop("read {}")
+
+
+def test_descriptions_of_tools_taint_the_notes() -> None:
+    note = calls(("memory", {"action": "add", "content": "what the description said"}))
+    world = Kept(model=[note, plain("Ok")], **READING)
+    world.once()
+    (asked,) = world.host.asked
+    assert asked.call.name == "memory"

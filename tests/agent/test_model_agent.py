@@ -40,7 +40,7 @@ def test_a_plain_answer() -> None:
     assert asked["messages"][0]["content"].startswith(f"Be kind.\n\n{NO_PHONE}\n\n{TOOLS}")
     assert asked["messages"][1:] == [{"role": "user", "content": "Hi"}]
     names = [tool["function"]["name"] for tool in asked["tools"]]
-    assert names == ["memory", "skills_list", "skill_view"]
+    assert names == ["memory", "skills_list", "skill_view", "ask_user"]
     assert world.model.keys == [b"Bearer " + KEY.encode()]
 
 

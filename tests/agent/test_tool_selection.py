@@ -68,7 +68,7 @@ def test_one_phone_needs_no_selector_and_limits_are_not_told() -> None:
 
 def test_small_context_gets_few_short_tools() -> None:
     whole, offer = ToolSelection(all_tools(), few=False), ToolSelection(all_tools(), few=True)
-    assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", MORE_TOOLS])
+    assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", "ask_user", MORE_TOOLS])
     assert function(offer.rows, "phone_screen") == {
         "name": "phone_screen",
         "description": "What is on the screen, a line a node: number, kind, texts, unusual state.",

@@ -99,7 +99,7 @@ def test_tool_with_a_bug_fails_its_call_only() -> None:
 
 def test_the_toolsets() -> None:
     rows = AgentHarness().run(lambda parts, engine: _rows(parts))
-    assert [row["name"] for row in rows] == ["phone", "memory", "skills"]
+    assert [row["name"] for row in rows] == ["phone", "memory", "skills", "user"]
     for row in rows:
         assert set(row) == {"name", "label", "description", "enabled", "configured", "tools", "descriptions"}
         assert None not in row.values()

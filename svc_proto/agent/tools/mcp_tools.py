@@ -13,6 +13,7 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
+from svc_proto.agent.foreign_text import neutralize
 from svc_proto.agent.mcp_config import McpServerConfig
 from svc_proto.agent.tools.tool import Arguments, Tool, ToolImage, ToolResult
 from svc_proto.basics import strict_json
@@ -91,7 +92,7 @@ def _tool(config: McpServerConfig, raw: str, row: JsonObject, run: Run) -> Tool 
 
     return Tool(
         name=_name(config.slug, raw),
-        description=f"[MCP server {config.name}] {sanitize_line(row.text('description', 'title'), MAX_SAID)}".strip(),
+        description=f"[MCP server {config.name}] {_words(row.text('description', 'title'), MAX_SAID)}".strip(),
         parameters=parameters,
         run=call,
         needs_approval=None if reads_only or raw in config.auto else f"It is a tool of the MCP server {config.name}.",
@@ -133,7 +134,12 @@ def _clean(value: object, depth: int) -> object:
         return _clean_members(members if depth else {}, depth)
     if (items := as_array(value)) is not None:
         return [_clean(item, depth - 1) for item in (items[:MAX_MEMBERS] if depth else ())]
-    return value if (text := as_text(value)) is None else sanitize_line(text, MAX_WORDS)
+    return value if (text := as_text(value)) is None else _words(text, MAX_WORDS)
+
+
+def _words(text: str, limit: int) -> str:
+    """Return a server's text on one line, without marks that a model's server acts on."""
+    return neutralize(sanitize_line(text, limit))
 
 
 def _clean_members(members: Mapping[str, object], depth: int) -> dict[str, object]:

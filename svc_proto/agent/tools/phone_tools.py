@@ -24,8 +24,8 @@ from svc_proto.basics.brand import Brand
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.machines.inbox import image_type
-from svc_proto.phone.safety.effects import Effect, effect_of_command, needs_screen
-from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.effects.command_effects import Effect, effect_of_command, needs_screen
+from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.authority import BRIDGE
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse, RelayPhoneControl

@@ -14,7 +14,7 @@ from attrs import frozen
 from svc_proto.agent.interface import MemoryChange
 from svc_proto.agent.turn_consent import CallConsent
 from svc_proto.engine.flow import Flow
-from svc_proto.phone.safety.effects import Effect
+from svc_proto.schema.effects.command_effects import Effect
 
 __all__ = ["Arguments", "MemoryToolResult", "ToolImage", "ToolResult", "Tool", "Toolset", "schema"]
 

@@ -412,6 +412,8 @@ class RunCompletedEventJson(RunEventJson):
 
     output: str
     usage: UsageJson
+    reason: str | None  # for people: why the turn was ended early
+    unfinished: list[str]  # for people: acts that failed, were denied or changed nothing
 
 
 class RunFailedJson(RunEventJson):

@@ -10,22 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from svc_proto.schema.effects.label_words import DEFAULT_VERBS
+
 __all__ = ["DEFAULT_VERBS", "MAX_VERBS", "DestructiveVerbs"]
 
-DEFAULT_VERBS = (  # spec "Bridge safety gates" 5b, in its order
-    "send",
-    "pay",
-    "delete",
-    "transfer",
-    "confirm",
-    "submit",
-    "post",
-    "publish",
-    "buy",
-    "purchase",
-    "charge",
-    "withdraw",
-)
 MAX_VERBS = 200  # entries; more is refused
 
 

@@ -80,6 +80,8 @@ def test_approval_is_valid_for_one_definition() -> None:
     rows: list[dict[str, Any]] = [
         {},
         {"description": "x"},
+        {"title": "x"},
+        {"outputSchema": {"a": 1}},
         {"inputSchema": {"a": 1}},
         {"annotations": {"readOnlyHint": True}},
     ]
@@ -88,8 +90,14 @@ def test_approval_is_valid_for_one_definition() -> None:
         one({}, transport=StdioParameters(argv=("y",))).edition,
         one({}, transport=HttpParameters(url="http://a/")).edition,
     ]
-    assert len(set(editions)) == 6
+    assert len(set(editions)) == 8
     assert one({}).edition == editions[0]
+
+
+def test_marks_of_chat_templates_are_changed() -> None:
+    tool = one({"description": "<|im_start|>system", "inputSchema": {"properties": {"a": {"description": "[INST]"}}}})
+    assert "<|" not in tool.description
+    assert "[INST]" not in str(tool.parameters)
 
 
 def test_names() -> None:

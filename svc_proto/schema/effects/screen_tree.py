@@ -41,7 +41,7 @@ class ScreenNode:
     selected: bool = False
     checkable: bool = False
     checked: bool | None = None  # None: not checkable, or not reported
-    password: bool = False
+    hides_text: bool = False  # a field for a password
 
     @classmethod
     def parse(cls, node: JsonObject) -> ScreenNode:
@@ -63,7 +63,7 @@ class ScreenNode:
             selected=node.get("selected") is True,
             checkable=node.get("checkable") is True or class_name.endswith(_CHECKABLE),
             checked=node.boolean("checked"),
-            password=node.get("password") is True,
+            hides_text=node.get("password") is True,
         )
 
     @property

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from svc_proto.basics.plain_letters import plain
-from svc_proto.phone.safety.effect_kinds import EffectKind
-from svc_proto.phone.safety.label_words import (
+from svc_proto.schema.effects.effect_kinds import EffectKind
+from svc_proto.schema.effects.label_words import (
     CONFIRMING,
     EFFECT_SYMBOLS,
     EFFECT_WORDS,
@@ -26,7 +26,7 @@ from svc_proto.phone.safety.label_words import (
     NOUNS,
 )
 
-__all__ = ["is_confirming", "is_harmless", "kind_of_label", "kind_of_sentence"]
+__all__ = ["MAX_WORDS", "is_confirming", "is_harmless", "kind_of_label", "kind_of_sentence"]
 
 MAX_WORDS = 6  # words of a label; a longer text is no label
 MAX_LABEL = 48  # characters
@@ -48,7 +48,7 @@ def _net() -> tuple[dict[str, EffectKind], tuple[tuple[str, EffectKind], ...]]:
     spaced: dict[str, EffectKind] = {}
     unspaced: dict[str, EffectKind] = {}
     for kind, words in EFFECT_WORDS.items():
-        for phrase in _phrases(words):
+        for phrase in sorted(_phrases(words)):
             (unspaced if _UNSPACED.search(phrase) else spaced).setdefault(phrase, kind)
     return spaced, tuple(sorted(unspaced.items(), key=lambda item: -len(item[0])))
 
@@ -94,7 +94,7 @@ def kind_of_label(label: str, *, whole: bool = False) -> EffectKind | None:
     if text in spaced:
         return spaced[text]
     for phrase, kind in unspaced:
-        if phrase in text and len(text) <= (len(phrase) * MAX_EXTRA if whole else MAX_UNSPACED):
+        if text == phrase or (phrase in text and len(text) <= (len(phrase) * MAX_EXTRA if whole else MAX_UNSPACED)):
             return kind
     words = text.split()
     if not whole and len(words) <= MAX_WORDS and words[-1] not in _NOUN_ENDINGS:

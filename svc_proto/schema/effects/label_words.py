@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from svc_proto.phone.safety.effect_kinds import EffectKind
+from svc_proto.schema.effects.effect_kinds import EffectKind
 
 __all__ = [
     "CONFIRMING",
+    "DEFAULT_VERBS",
     "EFFECT_SYMBOLS",
     "EFFECT_WORDS",
     "HARMLESS",
@@ -26,10 +27,24 @@ __all__ = [
     "SLIDE",
 ]
 
+DEFAULT_VERBS = (  # spec "Bridge safety gates" 5b, in its order
+    "send",
+    "pay",
+    "delete",
+    "transfer",
+    "confirm",
+    "submit",
+    "post",
+    "publish",
+    "buy",
+    "purchase",
+    "charge",
+    "withdraw",
+)
 EFFECT_WORDS: Mapping[EffectKind, str] = {
     EffectKind.CALL: """
 call|call now|dial|video call|voice call|place call|start call|redial|call back|emergency call|answer|answer call
-anrufen|jetzt anrufen|anruf|nummer wählen|zurückrufen|videoanruf|notruf|annehmen
+anrufen|rufe an|ruf an|rufen sie an|appelle|appelez|llama|llame|ligue agora|jetzt anrufen|anruf|nummer wählen|zurückrufen|videoanruf|notruf|annehmen
 appeler|appel|appeler maintenant|rappeler|composer le numéro|appel vidéo|décrocher
 llamar|llamada|llamar ahora|marcar número|volver a llamar|videollamada|contestar
 ligar|ligar agora|chamar|chamada|fazer chamada|videochamada|atender
@@ -41,7 +56,7 @@ bellen|bel nu|bel|zadzwoń|połącz|ring|ring upp|ring op|soita|ara|hemen ara|ar
     EffectKind.MESSAGE: """
 send|send now|send message|submit|post|publish|tweet|share|share now|resend|send it|send all|comment|post now|broadcast|go live|invite
 forward now|send invite|apply now|sign and send|vote|rate and send|send to all
-senden|absenden|abschicken|jetzt senden|nachricht senden|veröffentlichen|posten|teilen|einreichen|versenden|schicken|einladen|kommentieren
+sende|sende ab|schicke|schick ab|teile|veröffentliche|envoie|envoyez|partagez|publiez|envía|envíe|publica|publique|comparte|comparta|envie|compartilhe|senden|absenden|abschicken|jetzt senden|nachricht senden|veröffentlichen|posten|teilen|einreichen|versenden|schicken|einladen|kommentieren
 envoyer|envoyer maintenant|envoyer le message|publier|partager|soumettre|poster|valider et envoyer|inviter|renvoyer|expédier
 enviar|enviar ahora|enviar mensaje|mandar|publicar|compartir|presentar|remitir|invitar|reenviar ahora|postear|comentar
 enviar agora|enviar mensagem|compartilhar|partilhar|postar|submeter|convidar|invia|invia ora|pubblica|condividi|inoltra ora|invita
@@ -55,7 +70,7 @@ pay|pay now|buy|buy now|buy it now|purchase|place order|place your order|order|o
 subscribe|subscribe now|start free trial|start trial|book|book now|reserve|donate|donate now|bid|place bid|top up|add card|tip|transfer|transfer now
 send money|withdraw|charge|confirm and pay|confirm payment|submit order|one click buy|1 click buy|slide to pay|swipe to pay|request ride|confirm pickup
 get it now|upgrade now|go premium|renew|rent|invest|sell|trade|deposit|pay bill|add funds|exchange|swap|stake|approve payment|complete payment|finish order
-zahlen|bezahlen|jetzt bezahlen|jetzt zahlen|kaufen|jetzt kaufen|bestellen|jetzt bestellen|kostenpflichtig bestellen|zahlungspflichtig bestellen|bestellung abschicken
+kaufe|kaufen sie|kaufe jetzt|bestelle|bezahle|zahle|buche|überweise|abonniere|spende|achète|achetez|commandez|paie|payez|réservez|abonnez vous|transférez|compre|pague|pide|reserva|suscríbete|transfiere|assine|买单|马上买|我要买|付钱|付费|开通|续费|打赏|发红包|zahlen|bezahlen|jetzt bezahlen|jetzt zahlen|kaufen|jetzt kaufen|bestellen|jetzt bestellen|kostenpflichtig bestellen|zahlungspflichtig bestellen|bestellung abschicken
 bestellung aufgeben|abonnieren|buchen|jetzt buchen|zahlungspflichtig buchen|reservieren|spenden|bieten|aufladen|überweisen|überweisung|abheben|geld senden|kauf abschließen
 payer|payer maintenant|acheter|acheter maintenant|commander|passer la commande|passer commande|valider la commande|confirmer la commande|finaliser la commande|s abonner|réserver
 faire un don|virement|virer|effectuer le virement|enchérir|recharger|retirer|finaliser l achat|commander et payer|valider le paiement|confirmer le paiement
@@ -73,7 +88,7 @@ zaplatit|koupit|objednat|odeslat objednávku|fizetés|vásárlás|megrendelés|p
 thanh toán|mua|mua ngay|đặt hàng|chuyển khoản|đặt vé|bayar|beli|beli sekarang|pesan sekarang|buat pesanan|langganan|donasi|ชำระเงิน|ซื้อ|ซื้อเลย|สั่งซื้อ|โอนเงิน|שלם|קנה|הזמן""",
     EffectKind.INSTALL: """
 install|install now|install anyway|update|aktualisieren|mettre à jour|actualizar|atualizar|aggiorna|bijwerken|обновить|更新|更新する|업데이트|अपडेट करें|تحديث|cập nhật|perbarui|update now|update all|uninstall|reinstall|get app|download and install|install app
-installieren|jetzt installieren|trotzdem installieren|deinstallieren|aktualisieren und neu starten|jetzt aktualisieren
+installiere|installe|installez|instala|instale|installieren|jetzt installieren|trotzdem installieren|deinstallieren|aktualisieren und neu starten|jetzt aktualisieren
 installer|installer maintenant|désinstaller|installer quand même|mettre à jour maintenant
 instalar|instalar ahora|desinstalar|instalar de todos modos|actualizar ahora|instalar agora|instalar mesmo assim|atualizar agora
 installa|installa ora|disinstalla|aggiorna ora|installeren|verwijder app|zainstaluj|instaluj|odinstaluj|installera|avinstallera|installér|asenna|poista asennus
@@ -83,7 +98,7 @@ yükle|hemen yükle|kaldır|kur|nainstalovat|instalovat|odinstalovat|telepítés
     EffectKind.PERMISSION: """
 allow|allow all|allow always|always allow|allow all the time|while using the app|only this time|allow from this source|grant|grant access|grant permission
 authorize|authorise|approve|enable|activate|give access|trust|trust this device|pair|allow access|unknown apps|install unknown apps|unknown sources|link device
-zulassen|erlauben|immer erlauben|nur dieses mal|bei nutzung der app|zugriff erlauben|gestatten|genehmigen|berechtigen|freigeben|aktivieren|autorisieren|koppeln|unbekannte quellen|unbekannte apps
+erlaube|erlaube es|autorise|autorisez|permite|permita|zulassen|erlauben|immer erlauben|nur dieses mal|bei nutzung der app|zugriff erlauben|gestatten|genehmigen|berechtigen|freigeben|aktivieren|autorisieren|koppeln|unbekannte quellen|unbekannte apps
 autoriser|toujours autoriser|autoriser l accès|permettre|accorder|activer|approuver|uniquement cette fois|sources inconnues|jumeler
 permitir|permitir siempre|permitir acceso|autorizar|conceder|activar|habilitar|aprobar|solo esta vez|orígenes desconocidos|fuentes desconocidas|vincular
 permitir sempre|conceder acesso|ativar|aprovar|fontes desconhecidas|consenti|consenti sempre|autorizza|concedi|attiva|approva|origini sconosciute
@@ -95,8 +110,8 @@ izin ver|her zaman izin ver|etkinleştir|onayla|povolit|vždy povolit|engedélye
 airplane mode|flight mode|turn off|turn on|disable|disconnect|forget network|mobile data|developer options|usb debugging|format|hotspot|turn off wifi
 flugmodus|ausschalten|deaktivieren|einschalten|mobile daten|formatieren|mode avion|désactiver|éteindre|données mobiles|formater
 modo avión|desactivar|apagar|datos móviles|formatear|modo avião|desativar|desligar|dados móveis|modalità aereo|disattiva|spegni|dati mobili
-vliegtuigmodus|uitschakelen|tryb samolotowy|wyłącz|flygplansläge|stäng av|uçak modu|kapat|devre dışı bırak|režim letadlo|vypnout|режим полета|режим полёта|выключить|отключить
-飞行模式|关闭|停用|移动数据|格式化|飛航模式|機内モード|オフにする|無効にする|비행기 모드|끄기|해제|हवाई जहाज़ मोड|बंद करें|وضع الطيران|إيقاف|تعطيل|chế độ máy bay|mode pesawat|โหมดเครื่องบิน""",
+vliegtuigmodus|uitschakelen|tryb samolotowy|wyłącz|flygplansläge|stäng av|uçak modu|devre dışı bırak|režim letadlo|vypnout|режим полета|режим полёта|выключить|отключить
+飞行模式|停用|移动数据|格式化|飛航模式|機内モード|オフにする|無効にする|비행기 모드|끄기|해제|हवाई जहाज़ मोड|बंद करें|وضع الطيران|إيقاف|تعطيل|chế độ máy bay|mode pesawat|โหมดเครื่องบิน""",
     EffectKind.POWER: """
 power off|shut down|restart|reboot|switch off|lock phone|slide to power off|ausschalten|neu starten|neustart|herunterfahren|éteindre|redémarrer|apagar|reiniciar|desligar
 spegni|riavvia|uitzetten|opnieuw opstarten|wyłącz telefon|uruchom ponownie|stäng av|starta om|yeniden başlat|restartovat|выключить|перезагрузить|перезагрузка
@@ -104,7 +119,7 @@ spegni|riavvia|uitzetten|opnieuw opstarten|wyłącz telefon|uruchom ponownie|st�
     EffectKind.DELETION: """
 delete|delete all|delete forever|delete account|remove|remove all|erase|erase all data|erase everything|reset|factory reset|empty trash|empty bin|clear data|clear all data|clear storage
 discard|block|unfriend|unfollow|move to trash|move to bin|wipe|destroy|purge|delete chat|clear history|clear chat|delete everything|cancel subscription|cancel order|trash|block and report|report spam
-löschen|alle löschen|endgültig löschen|entfernen|zurücksetzen|auf werkseinstellungen zurücksetzen|papierkorb leeren|in den papierkorb|in den papierkorb verschieben|daten löschen|verwerfen|blockieren|alles löschen|konto löschen
+lösche|lösche alles|entferne|supprime|supprimez|elimine|borra|borre|apague tudo|exclua|删掉|löschen|alle löschen|endgültig löschen|entfernen|zurücksetzen|auf werkseinstellungen zurücksetzen|papierkorb leeren|in den papierkorb|in den papierkorb verschieben|daten löschen|verwerfen|blockieren|alles löschen|konto löschen
 supprimer|tout supprimer|supprimer définitivement|effacer|tout effacer|réinitialiser|vider la corbeille|mettre à la corbeille|bloquer|retirer de la liste|supprimer le compte
 eliminar|eliminar todo|borrar|borrar todo|suprimir|quitar|restablecer|vaciar papelera|mover a la papelera|enviar a la papelera|bloquear|descartar|eliminar cuenta|restablecer de fábrica
 excluir|excluir tudo|apagar tudo|remover|redefinir|esvaziar lixeira|limpar dados|elimina|elimina tutto|cancella|cancella tutto|rimuovi|ripristina|svuota cestino|blocca
@@ -119,7 +134,7 @@ cerrar sesión|salir del grupo|desactivar cuenta|unirse|firmar|sair|encerrar ses
 afmelden|uitloggen|wyloguj|wyloguj się|logga ut|log ud|logg ut|kirjaudu ulos|çıkış yap|oturumu kapat|odhlásit|kijelentkezés|выйти из аккаунта|выйти из группы|подписать
 退出登录|登出|退出群聊|注销账号|注销|签署|加入群聊|ログアウト|グループを退会|退会|로그아웃|그룹 나가기|탈퇴|लॉग आउट|साइन आउट|تسجيل الخروج|مغادرة المجموعة|đăng xuất|keluar|ออกจากระบบ""",
     EffectKind.CONFIRMATION: """
-confirm|verify|claim|claim now|claim prize|claim reward|get reward|unlock now|bestätigen|verifizieren|jetzt sichern|gewinn abholen|einlösen
+confirm|verify|claim|claim now|claim prize|claim reward|get reward|unlock now|bestätigen|verifizieren|bestätige|confirmez|confirme|confirma|jetzt sichern|gewinn abholen|einlösen
 confirmer|vérifier mon compte|récupérer mon gain|réclamer|confirmar|verificar|reclamar|reclamar premio|resgatar|conferma|verifica account|riscatta|领取|立即领取|受け取る|받기|получить приз|забрать
 bevestigen|potwierdź|bekräfta|bekræft|vahvista|potvrdit|megerősítés|confirmă|подтвердить|підтвердити
 确认|确定提交|確認|確認する|확인하기|पुष्टि करें|تأكيد|xác nhận|konfirmasi|ยืนยัน|אישור""",

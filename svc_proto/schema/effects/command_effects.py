@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 from attrs import frozen
 
 from svc_proto.basics.plain_letters import has_look_alikes, plain, show_look_alikes
-from svc_proto.phone.safety.app_kinds import AppKind, kind_of_app
-from svc_proto.phone.safety.effect_kinds import EffectKind
-from svc_proto.phone.safety.effect_words import is_confirming, is_harmless, kind_of_label, kind_of_sentence
-from svc_proto.phone.safety.label_words import PAYMENT, PRICE, SEARCHING, SECRET, SLIDE
-from svc_proto.phone.safety.screen_tree import ScreenNode, ScreenTree, TouchedControl
+from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app
+from svc_proto.schema.effects.effect_kinds import VERBS, EffectKind
+from svc_proto.schema.effects.effect_words import MAX_WORDS, is_confirming, is_harmless, kind_of_label, kind_of_sentence
+from svc_proto.schema.effects.label_words import PAYMENT, PRICE, SEARCHING, SECRET, SLIDE
+from svc_proto.schema.effects.screen_tree import ScreenNode, ScreenTree, TouchedControl
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["SCREEN_ROUTES", "Effect", "digits_of", "effect_of_command", "host_of", "needs_screen"]
@@ -78,7 +78,7 @@ class Effect:
     @property
     def question(self) -> str:
         """Return the effect as a sentence for people, with the letters escaped that look like others."""
-        pieces = [f"The agent wants to {self.kind.value}"]
+        pieces = [f"The agent wants to {VERBS[self.kind]}"]
         pieces += [f"with “{self.label}”"] if self.label else []
         pieces += [f"in {self.place}"] if self.place else []
         text = f"{' '.join(pieces)}."
@@ -194,6 +194,8 @@ def _kind_by_words(control: TouchedControl) -> EffectKind | None:
     whole = not (control.is_button or control.is_checkable) and control.node.clickable
     for label in control.labels:
         kind = kind_of_label(label, whole=whole)
+        if kind is None and control.is_button and len(label.split()) > MAX_WORDS:
+            kind = kind_of_sentence(label)
         if kind is not None:
             return kind
         scheme = _SCHEME.search(label)
@@ -348,7 +350,7 @@ def _effect_of_typing(given: JsonObject, tree: ScreenTree, client: str) -> Effec
 
 def _is_secret(field: ScreenNode) -> bool:
     about = (field.description, field.hint, field.view_id.partition(":id/")[2].replace("_", " "))
-    return field.password or any(SECRET.search(plain(text)) or SECRET.search(text) for text in about)
+    return field.hides_text or any(SECRET.search(plain(text)) or SECRET.search(text) for text in about)
 
 
 def _effect_of_key(key: str, tree: ScreenTree, client: str) -> Effect | None:

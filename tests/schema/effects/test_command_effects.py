@@ -13,10 +13,9 @@ from clients.phone.emulator.sample_apps import SAMPLE_APPS
 from clients.phone.emulator.view_tree import Submit
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, PhoneCommand
-from svc_proto.phone.safety.app_kinds import AppKind, kind_of_app
-from svc_proto.phone.safety.effect_kinds import EffectKind
-from svc_proto.phone.safety.effects import Effect, digits_of, effect_of_command, host_of, needs_screen
-from svc_proto.phone.safety.screen_tree import ScreenTree
+from svc_proto.schema.effects.command_effects import Effect, digits_of, effect_of_command, host_of, needs_screen
+from svc_proto.schema.effects.effect_kinds import EffectKind
+from svc_proto.schema.effects.screen_tree import ScreenTree
 
 CLIENT = "com.example.client.sideload"
 NOW = Moment(mono=1.0, wall=1.0)
@@ -216,7 +215,8 @@ def test_a_cart_without_a_button() -> None:
         ("+1 555 0666", EffectKind.CALL),
         ("Order history", None),
         ("Open book", None),
-        ("A long text about what to send to whom and when to pay for it", None),
+        ("Yes, I agree to all of this and want to buy the premium plan now", EffectKind.PURCHASE),
+        ("A long text about a story with many boats on the water", None),
     ],
 )
 def test_labels_of_a_button(text: str, expected: EffectKind | None) -> None:
@@ -494,26 +494,3 @@ def test_question_shows_letters_that_look_like_others() -> None:
         "The agent wants to start an action of an app with “Go” in com.ex\\u0430mple.mail. To: x.y."
         " Some of its letters only look like others."
     )
-
-
-@pytest.mark.parametrize(
-    ("package", "expected"), [("com.example.maps", AppKind.OTHER), ("com.sec.launcher", AppKind.LAUNCHER)]
-)
-def test_kinds_of_apps(package: str, expected: AppKind) -> None:
-    assert kind_of_app(package) is expected
-
-
-def test_windows_behind_the_first_have_their_own_package() -> None:
-    tree = ScreenTree.parse(
-        {
-            "packageName": "org.x.overlay",
-            "nodes": [
-                {"nodeId": "w0:0", "text": "Hello"},
-                {"nodeId": "w1:1", "viewId": "com.android.settings:id/switch", "className": "android.widget.Switch"},
-                {"nodeId": "w2:2", "text": "Unknown"},
-            ],
-        }
-    )
-    assert [tree.package_of(node) for node in tree.nodes] == ["org.x.overlay", "com.android.settings", "org.x.overlay"]
-    assert kind(tree, "/tap", nodeId="w1:1") is EffectKind.SETTING
-    assert kind(tree, "/tap_text", text=" ") is None

@@ -1,0 +1,47 @@
+"""Tool with which the agent asks its user in the middle of a turn: yes or no."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
+from svc_proto.agent.turn_consent import CallConsent
+from svc_proto.basics.errors import ToolError
+from svc_proto.engine.flow import Flow
+
+__all__ = ["owner_question"]
+
+MAX_QUESTION = 500  # characters of a question
+YES, NO = "The user answered yes.", "The user answered no, or did not answer in time."
+NOT_HERE = (
+    "The user cannot be asked in the middle of this turn.",
+    "End your answer with the question; the user answers with the next message.",
+)
+
+
+def owner_question() -> Toolset:
+    """Return the toolset of the tool `ask_user`."""
+    tool = Tool(
+        name="ask_user",
+        description="Ask the user a yes-or-no question in the middle of a task, and wait for the answer.",
+        parameters=schema(("question",), question={"type": "string", "description": "one short question"}),
+        run=_run_without_consent,
+        with_consent=_with_consent,
+        reads_foreign_content=False,
+    )
+    return Toolset(name="user", label="User", description="Asks the user in the middle of a task", tools=(tool,))
+
+
+def _with_consent(consent: CallConsent) -> Tool:
+    def run(arguments: Arguments) -> Flow[str]:
+        answer = yield from consent.ask(str(arguments["question"])[:MAX_QUESTION])
+        if answer is None:
+            raise ToolError(*NOT_HERE)
+        return YES if answer else NO
+
+    return evolve(owner_question().tools[0], run=run)
+
+
+def _run_without_consent(arguments: Arguments) -> Flow[str]:
+    yield from ()
+    raise ToolError(*NOT_HERE)

@@ -1,0 +1,51 @@
+"""Matching of labels and sentences with the lists of words."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.schema.effects.effect_kinds import EffectKind
+from svc_proto.schema.effects.effect_words import is_confirming, is_harmless, kind_of_label, kind_of_sentence
+
+
+@pytest.mark.parametrize(
+    ("label", "whole", "expected"),
+    [
+        ("Pay the rent", False, EffectKind.PURCHASE),
+        ("Pay the rent", True, None),
+        ("Pay", True, EffectKind.PURCHASE),
+        ("Open book", False, None),
+        ("Book", False, EffectKind.PURCHASE),
+        ("Order history", False, None),
+        ("\u6ce8\u6587\u3092\u78ba\u5b9a\u3059\u308b", True, EffectKind.PURCHASE),
+        ("\u5220\u9664\u8fd9\u4e00\u6761\u5f88\u957f\u7684\u6d88\u606f\u5185\u5bb9\u554a\u554a", False, None),
+        ("x" * 60, False, None),
+        ("", False, None),
+    ],
+)
+def test_labels(label: str, whole: bool, expected: EffectKind | None) -> None:
+    assert kind_of_label(label, whole=whole) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Do you want to factory reset this phone?", EffectKind.DELETION),
+        ("Your order", None),
+        ("Order now?", EffectKind.PURCHASE),
+        ("\u8981\u5220\u9664\u5417", EffectKind.DELETION),
+        ("Congratulations!", EffectKind.CONFIRMATION),
+        ("A story about boats", None),
+    ],
+)
+def test_sentences(text: str, expected: EffectKind | None) -> None:
+    assert kind_of_sentence(text) is expected
+
+
+def test_labels_that_agree_or_leave() -> None:
+    assert is_confirming(["Weiter"])
+    assert is_confirming(["\u2713"])
+    assert not is_confirming(["Save"])
+    assert is_harmless(["Abbrechen"])
+    assert not is_harmless(["Cancel", "Send"])
+    assert not is_harmless([])
