@@ -1,4 +1,4 @@
-"""What a model is sent for work on a phone, in tokens: the tools, a first turn, and ten steps."""
+"""Tokens of the prompts for work on a phone: the tools, a first turn, and ten steps."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
 __all__ = ["TouchActions", "device_of", "members_of", "rows_with"]
 
 SWIPE_PART = {"short": 15, "medium": 30, "long": 45}  # per cent of the axis for a swipe
-MAX_SCROLLS = 20  # in search of a text
+MAX_SCROLLS = 20  # strokes in search of a text
 MAX_LISTED = 10  # rows that are named beside the one that was touched
 POINTS = ("start_x", "start_y", "end_x", "end_y")
 TOUCH_TRIES = 4  # of one touch on a screen that changes; the last is not bound to the screen
