@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -41,10 +42,8 @@ def put_above(world: AgentHarness, row: Row) -> None:
     world.backend.device.apps[APP] = evolve(app, screens=screens)
 
 
-def doing(
-    change: Callable[[], None], step: tuple[str, dict[str, object]]
-) -> Callable[[list[str]], tuple[str, dict[str, object]]]:
-    def then(results: list[str]) -> tuple[str, dict[str, object]]:
+def doing(change: Callable[[], None], step: tuple[str, Any]) -> Callable[[list[str]], tuple[str, Any]]:
+    def then(results: list[str]) -> tuple[str, Any]:
         change()
         return step
 
