@@ -21,7 +21,7 @@ __all__ = ["mcp_section"]
 HANDSHAKE = "2025-11-25"
 MODERN = "2026-07-28"
 TYPES = {"Accept": "application/json, text/event-stream"}
-TAP = {"x": 120, "y": 640}
+PLAY = {"action": "play"}
 SETTLE = 0.5  # s in which the server finishes work for the last session
 PER_CALLER = 25  # sessions: a caller may have 32
 WAYS = ("route", "session", "stateless")
@@ -67,7 +67,7 @@ def _calls(server: Server, scale: Scale, progress: Progress, notes: list[str], s
     stack.callback(phone.close)
     session = _open(server.address, phone.token)
     rows = []
-    for name, method, path, arguments in (("tap", "POST", "/tap", TAP), ("ping", "GET", "/ping", {})):
+    for name, method, path, arguments in (("media", "POST", "/media", PLAY), ("ping", "GET", "/ping", {})):
         ways = {
             "route": request(
                 method, path, token=phone.token, body=json.dumps(arguments).encode() if arguments else b""

@@ -1,4 +1,4 @@
-"""Token counts of requests for work on a phone: the tools, a first turn, and ten steps."""
+"""Tokens of the prompts for work on a phone: the tools, a first turn, and ten steps."""
 
 from __future__ import annotations
 

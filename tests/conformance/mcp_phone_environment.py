@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypedDict
+from unittest.mock import ANY
 from urllib.request import urlopen
 
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
@@ -29,7 +30,7 @@ CALLS: dict[str, dict[str, object]] = {
     "phone_find_nodes": {"clickable": True},
     "phone_describe_node": {"nodeId": "w0:0"},
     "phone_tap": {"x": 10, "y": 10},
-    "phone_tap_text": {"text": "e"},
+    "phone_tap_text": {"text": "agent"},
     "phone_long_press": {"x": 10, "y": 10},
     "phone_drag": {"start_x": 10, "start_y": 900, "end_x": 10, "end_y": 300},
     "phone_type": {"text": "bread"},
@@ -38,6 +39,7 @@ CALLS: dict[str, dict[str, object]] = {
     "phone_press_key": {"key": "home"},
     "phone_wait": {"ms": 10},
     "phone_open_app": {"package": "com.example.mail"},
+    "phone_set_bar": {"nodeId": "0", "percent": 50},
     "phone_clipboard_write": {"text": "milk"},
     "phone_media": {"action": "play"},
     "phone_send_intent": {"action": "android.settings.SETTINGS"},
@@ -52,7 +54,7 @@ CALLS: dict[str, dict[str, object]] = {
 """Arguments by tool; others take none."""
 WANTED: dict[str, object] = {
     "tools": [f"phone_{row.name}" for row in PHONE_TOOLS],
-    "failed": {},
+    "failed": {"phone_set_bar": ANY},  # no app of the reference phone has a bar
     "picture": "image/png",
     "structured": {"package": "com.example.mail"},
     "cancelled": True,

@@ -29,6 +29,8 @@ def turn_of(world: Environment, api: ApiHandle, session: str, message: str) -> C
     return check_turn(chat(world, api, session, message).rest())
 
 
+TO_DELETE = ("Lunch on Friday?", "Delete")
+
 # --- a phone --------------------------------------------------------------------------------------------------------
 
 
@@ -56,7 +58,8 @@ def test_a_model_drives_the_phone(relayed: Environment) -> None:
     offered = {tool["function"]["name"] for tool in model.seen[0]["tools"]}
     assert {"phone_screen", "phone_tap_text", "memory"} <= offered
     activity = relayed.http("GET", "/bridge/activity").json["activity"]
-    assert [record["path"] for record in activity] == ["/current_app", "/tap_text", "/open_app"]
+    acts = [record["path"] for record in activity if record["path"] != "/screen"]
+    assert acts == ["/current_app", "/tap", "/open_app"]
     assert [row["role"] for row in api.messages(session)].count("tool") == 3
 
 
@@ -86,10 +89,12 @@ def test_a_picture_that_a_second_client_fetches(relayed: Environment) -> None:
 def test_a_phone_that_denies_a_command(relayed: Environment) -> None:
     """The model receives the refusal with its meaning, and the turn goes on."""
     relayed.phone(safety=SafetySettings(armed=True, answers=ConfirmationPolicy.DENY))
-    model = ScriptedModel([calls(("phone_tap_text", {"text": "Send"})), lambda request: plain(last_result(request))])
+    tapped = [("phone_open_app", {"package": MAIL}), *(("phone_tap_text", {"text": text}) for text in TO_DELETE)]
+    model = ScriptedModel([calls(*tapped), lambda request: plain(last_result(request))])
     api = api_with(relayed, model)
     turn = turn_of(relayed, api, api.session(), "Tap it")
-    assert turn.story == [*BEGIN, "tool.started", "tool.failed", "assistant.delta", *END]
+    done = ["tool.started", "tool.completed"]
+    assert turn.story == [*BEGIN, *done, *done, "tool.started", "tool.failed", "assistant.delta", *END]
     assert "denied" in turn.one("tool.failed")["error"]
     assert turn.text.startswith("error: 403 user_denied")
 

@@ -36,11 +36,11 @@ def test_a_session(relayed: Environment) -> None:
 
 def test_a_disconnected_client_cancels_its_call(relayed: Environment) -> None:
     phone = relayed.fake_phone()
-    named = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "tools/call", "mcp-name": "phone_tap"}
+    named = {"mcp-protocol-version": STATELESS_VERSION, "mcp-method": "tools/call", "mcp-name": "phone_media"}
     headers = {**bearer(phone.token), **TYPES, **named}
-    body = message("tools/call", 7, **modern(name="phone_tap", arguments={"x": 1, "y": 2}))
+    body = message("tools/call", 7, **modern(name="phone_media", arguments={"action": "play"}))
     first = relayed.client().begin("POST", "/mcp", headers=headers, body=body)
-    assert phone.command()["path"] == "/tap"
+    assert phone.command()["path"] == "/media"
     second = relayed.client().begin("POST", "/mcp", headers=headers, body=body)  # waits until the first is answered
     first.wire.close()
     command = phone.command()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clients.phone.emulator import EmulatedPhone
+from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.basics.errors import ToolError
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.core import Engine
@@ -315,3 +316,26 @@ def test_activity_over_the_relay(url: str, answer: object, outcome: object, monk
 
     monkeypatch.setattr("svc_proto.service_clients.service_client.fetch", fetch)
     assert AgentHarness().run(plan) == outcome
+
+
+@pytest.mark.parametrize(
+    ("url", "count", "unneeded"),
+    [
+        ("http://127.0.0.1:8767", 1, ("device",)),
+        ("http://127.0.0.1:8767", 2, ()),
+        ("http://127.0.0.1:9", 2, ("device",)),  # no relay there
+        ("http://relay.example:8767", 2, ("device",)),  # the number is unknown
+    ],
+)
+def test_selector_is_needed_for_several_phones(
+    url: str, count: int, unneeded: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = AgentHarness(relay=True)
+    monkeypatch.setattr(world.relay.phones, "devices_report", lambda now: {"devices": [], "count": count})
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[str, ...]]:
+        link = RelayPhoneControl(engine, url, "")
+        assert link.engine is engine
+        return (yield from link.unneeded_arguments())
+
+    assert world.run(plan) == unneeded

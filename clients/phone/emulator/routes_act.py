@@ -228,6 +228,7 @@ def media(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comma
 def send_intent(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
     """Start an activity."""
     intent = _intent(args)
+    device.unlocked()
     intent_component = args.non_blank_text("component") or ""
     if intent_component and _COMPONENT.fullmatch(intent_component) is None:
         raise CommandRefused(400, "component must be package/class")

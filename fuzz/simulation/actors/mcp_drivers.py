@@ -30,7 +30,12 @@ MAX_SESSIONS = 3  # of one caller
 WAYS = 16
 MARK = re.compile(r"drive-\d+!")
 NOTES, DEVICES = "phone://notifications", "phone://devices"
-TOOLS = {"look": "phone_find_nodes", "act": "phone_type", "send": "phone_call"}
+# Tools of one command each, with the argument that has the mark.
+TOOLS = {
+    "look": ("phone_search_contacts", "query"),
+    "act": ("phone_clipboard_write", "text"),
+    "send": ("phone_call", "number"),
+}
 
 
 @define(eq=False)
@@ -168,12 +173,13 @@ class McpDrivers:
     def _call(self, driver: _Driver, talk: McpClientSession, kind: str, delay: float) -> _DriverCall:
         mark = f"drive-{self.crowd.next_number()}!"
         call = self._calls[mark] = _DriverCall(mark, kind, driver, talk, self.crowd.now, delay)
-        given = {"number": mark} if kind == "send" else {"text": mark}
+        tool, argument = TOOLS[kind]
+        given = {argument: mark}
         if phones := self.crowd.phones:
             given["device"] = phones[len(self._calls) % len(phones)].session.device
         call.asked = talk.request(
             "tools/call",
-            {"name": TOOLS[kind], "arguments": given},
+            {"name": tool, "arguments": given},
             lambda message: self._answered(call, message),
             on_question=lambda message: self._asked(call, message),
         )
@@ -186,7 +192,7 @@ class McpDrivers:
     def _on_command(self, device: SignedInDevice, payload: dict[str, Any]) -> bool:
         """Handle a command at a phone; return whether the command belongs to a call of a driver."""
         body = payload.get("body") or {}
-        call = self._calls.get(str(body.get("text") or body.get("number")))
+        call = self._calls.get(str(body.get("text") or body.get("number") or body.get("query")))
         if call is None:
             return False
         now, driver = self.crowd.now, call.driver

@@ -27,7 +27,8 @@ READERS: Mapping[str, tuple[Reader, str]] = {
     "array": (as_array, "an array"),
     "object": (as_object, "an object"),
 }
-MAX_NAME, MAX_IGNORED = 40, 10  # characters of a name, and names, in a note on ignored arguments
+MAX_NAME = 40  # characters of a name in a note on ignored arguments
+MAX_IGNORED = 10  # names in such a note
 ANYTHING: tuple[Reader, str] = (lambda value: value, "")
 
 

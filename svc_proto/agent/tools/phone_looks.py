@@ -109,14 +109,21 @@ class PhoneLooks:
                 return number, screen
         return None
 
+    def screen_of(self, device: str, look: int | None) -> PhoneScreen | None:
+        """Return the screen of a look, or of the newest one; None if there was none. Raises `ToolError`."""
+        if look is None:
+            newest = self.latest(device)
+            return None if newest is None else newest[1]
+        if look not in self._looks or self._looks[look][0] != device:
+            raise ToolError(GONE.format(look=look))
+        return self._looks[look][1]
+
     def resolve(self, device: str, reference: str, look: int | None, now: PhoneScreen) -> ScreenRow:
         """Return the row on the screen of the moment that a reference names. Raises `ToolError` if it is not there."""
         if look is None:
             number, then = self.latest(device) or (0, now)
-        elif look in self._looks and self._looks[look][0] == device:
-            number, then = look, self._looks[look][1]
         else:
-            raise ToolError(GONE.format(look=look))
+            number, then = look, self.screen_of(device, look) or now
         row = then.row_of(reference)
         if row is None:
             raise ToolError(f"screen {number} has no node {reference[:40]}", self.show(device, now))

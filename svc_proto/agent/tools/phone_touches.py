@@ -22,7 +22,7 @@ from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
 __all__ = ["TouchActions", "device_of", "members_of", "rows_with"]
 
 SWIPE_PART = {"short": 15, "medium": 30, "long": 45}  # per cent of the axis for a swipe
-MAX_SCROLLS = 20  # in search of a text
+MAX_SCROLLS = 20  # strokes in search of a text
 MAX_LISTED = 10  # rows that are named beside the one that was touched
 POINTS = ("start_x", "start_y", "end_x", "end_y")
 TOUCH_TRIES = 4  # of one touch on a screen that changes; the last is not bound to the screen
@@ -180,11 +180,42 @@ class TouchActions:
             raise ToolError("give nodeId, the number of a node on the screen, or x and y in pixels")
         told = f"{verb} {x},{y}"
         if before is not None:
-            if not before.contains(x, y):
-                raise ToolError(f"{x},{y} is outside of the screen {before.bounds}. Nothing was done.")
+            then = self.looks.screen_of(device, JsonObject.of(arguments).integer("look"))
+            before = yield from self._press_point(device, (x, y), then or before, before, path, more)
             there = before.row_at(x, y)
             told = f"{told}: {'nothing is there' if there is None else describe_row(there)}"
+            return (yield from self.finish(device, told, before))
         return (yield from self._perform(device, path, {"x": x, "y": y, **more}, told, before))
+
+    def _press_point(
+        self,
+        device: str,
+        point: tuple[int, int],
+        then: PhoneScreen,
+        now: PhoneScreen,
+        path: str,
+        more: Mapping[str, object],
+    ) -> Flow[PhoneScreen]:
+        """Touch a point where the same row is as on the screen `then`; return the screen that was touched."""
+        if not now.contains(*point):
+            raise ToolError(f"{point[0]},{point[1]} is outside of the screen {now.bounds}. Nothing was done.")
+        body = {**members_of(device), "x": point[0], "y": point[1], **more}
+        tries = TOUCH_TRIES
+        while True:
+            wanted, there = then.row_at(*point), now.row_at(*point)
+            if (wanted and wanted.name_key) != (there and there.name_key):
+                stands = "nothing" if there is None else describe_row(there)
+                raise ToolError(
+                    f"the screen has changed: at {point[0]},{point[1]} is now {stands}. Nothing was done.",
+                    self.looks.show(device, now),
+                )
+            tries -= 1
+            bound = {"if_hash": now.phone_hash} if now.phone_hash and tries else {}
+            answer = yield from self.link.call("POST", path, {**body, **bound})
+            if not bound or not _is_refused_as_changed(answer):
+                body_of(answer)
+                return now
+            now = yield from self.looks.read(device)
 
     def _touch(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -41,10 +42,8 @@ def put_above(world: AgentHarness, row: Row) -> None:
     world.backend.device.apps[APP] = evolve(app, screens=screens)
 
 
-def doing(
-    change: Callable[[], None], step: tuple[str, dict[str, object]]
-) -> Callable[[list[str]], tuple[str, dict[str, object]]]:
-    def then(results: list[str]) -> tuple[str, dict[str, object]]:
+def doing(change: Callable[[], None], step: tuple[str, Any]) -> Callable[[list[str]], tuple[str, Any]]:
+    def then(results: list[str]) -> tuple[str, Any]:
         change()
         return step
 
@@ -133,6 +132,35 @@ def test_a_touch_is_bound_to_the_screen_where_the_phone_can() -> None:
     restless = world_of(*chats(), kind=ShiftingPhone)
     backend_of(restless, ShiftingPhone).shifts = 9
     assert '"Main" -> "' in act(restless, OPEN, ("phone_tap", {"nodeId": "4"}))[1]  # the last touch is not bound
+    assert backend_of(restless, ShiftingPhone).shifts == 5
+
+
+@PHONES
+def test_a_point_is_bound_to_its_look(kind: type[EmulatedPhone]) -> None:
+    world = world_of(*chats(), kind=kind)
+    point = {"x": 500, "y": 500}  # Bo
+    newcomer = entry("Newcomer", "Hello", ShowScreen("Cleo"))
+    opened, refused = act(world, OPEN, doing(lambda: put_above(world, newcomer), ("phone_tap", point)))
+    told = 'error: the screen has changed: at 500,500 is now 4 button "Ada" "On my way". Nothing was done.\nscreen '
+    assert refused.startswith(told)
+    look = int(opened.partition("\nscreen ")[2].split()[0])
+    unknown, gone, pressed = act(
+        world, LOOK, ("phone_tap", {**point, "look": look + 500}), ("phone_tap", {"x": 500, "y": 2390}),
+        ("phone_long_press", point),
+    )[1:]  # fmt: skip
+    assert unknown.startswith("error: the screen ")
+    assert gone.startswith("tapped 500,2390: nothing is there; changed: false")
+    assert pressed.startswith('pressed for long: 500,500: 4 button "Ada" "On my way"; changed: false')
+
+
+def test_a_point_that_changes_while_it_is_touched() -> None:
+    point = ("phone_tap", {"x": 500, "y": 500})
+    world = world_of(*chats(), kind=ShiftingPhone)
+    assert 'is now 3 button "Ada"' in act(world, OPEN, point)[1]
+    below = ("phone_tap", {"x": 500, "y": 2300})
+    restless = world_of(*chats(), kind=ShiftingPhone)
+    backend_of(restless, ShiftingPhone).shifts = 9
+    assert act(restless, OPEN, below)[1].startswith("tapped 500,2300: nothing is there; changed: true")
     assert backend_of(restless, ShiftingPhone).shifts == 5
 
 

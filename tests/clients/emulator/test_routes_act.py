@@ -320,7 +320,8 @@ def test_enter_moves_on_or_shows_the_next_screen() -> None:
 def test_a_locked_phone_opens_nothing() -> None:
     driver = EmulatorDriver()
     driver.post("/press_key", key="lock_screen")
-    for path, body in (("/press_key", {"key": "home"}), ("/open_app", {"package": MAIL})):
+    view = {"action": "android.settings.SETTINGS"}
+    for path, body in (("/press_key", {"key": "home"}), ("/open_app", {"package": MAIL}), ("/send_intent", view)):
         assert driver.refused(path, **body)["error_code"] == "keyguard_blocked"
     assert driver.get("/screen")["locked"] is True
     driver.post("/press_key", key="wakeup")
