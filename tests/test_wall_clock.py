@@ -295,7 +295,7 @@ READERS = {
         relay/oauth/authorization_server.py relay/service.py relay/session_records.py relay/voice/access.py
         voice/connection.py""",
     "deletes files that are older": "relay/media/media_service.py voice/event_log.py",
-    "warns of an end": "cli/doctor.py",
+    "warns of an end": "cli/doctor.py cli/health_gathering.py",
     "announces an end": """
         cli/operator_pairing.py phone/safety/master_toggle.py machines/media_registry.py relay/routes/pairing.py
         relay/media/upload_registry.py voice/session.py""",
