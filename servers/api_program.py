@@ -33,7 +33,7 @@ from servers.launch import (
     publish_running_server,
 )
 from servers.supervision import inherited_address
-from svc_proto.api.agent_settings import build_agent_settings
+from svc_proto.api.agent_settings import build_agent_settings, file_base_url
 from svc_proto.api.config import ApiConfig, parse_api_config
 from svc_proto.api.service import Api
 from svc_proto.basics.dotenv import select_own_settings
@@ -85,9 +85,20 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
         if beside is not None and first.enabled and silent:
             found = _beside(str(given.get("host", beside)), found, first.home)
         named = bool(env.get("API_SERVER_KEY", "").strip())
-        return evolve(parse_api_config(found, options, home=first.home), key_in_environment=named)
+        config = evolve(parse_api_config(found, options, home=first.home), key_in_environment=named)
+        _check_model(config)
+        return config
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
+
+
+def _check_model(config: ApiConfig) -> None:
+    """Raise `ConfigError` for `SVC_MODEL` without an address: the built-in agent would answer in its place."""
+    if config.model and not config.model_base_url and not file_base_url(_settings(config)):
+        raise ConfigError(
+            "SVC_MODEL names a model without an address: add SVC_MODEL_BASE_URL, such as http://127.0.0.1:11434/v1 "
+            "for Ollama, or run svc model"
+        )
 
 
 def api_program(

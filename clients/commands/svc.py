@@ -18,6 +18,7 @@ Examples:
   svc pair  # show a QR for another phone
   svc pair --ttl 90d --grants bridge=1d
   svc pair --revoke 1c2d3e4f
+  svc model --url http://127.0.0.1:11434/v1  # choose the model, here of Ollama
   svc doctor --public-url https://home.example
   svc phone  # a simulated phone; its screen is in the dashboard
   svc mcp install claude  # or cursor, vscode, print
@@ -41,6 +42,7 @@ Shell completion (bash; zsh and fish likewise):
         "logs": ("clients.commands.logs:main", "Show the logs; -f follows."),
         "down": ("clients.commands.server_status:down", "Stop the servers."),
         "doctor": ("clients.commands.doctor_host:main", "Check the servers from here and from outside."),
+        "model": ("clients.commands.model:main", "List, test and choose the model."),
         "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
         "phone": ("clients.commands.phone:main", "Run a simulated phone."),
         "service": ("clients.commands.service_command:main", "Install the servers as a service."),

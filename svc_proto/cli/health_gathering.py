@@ -19,7 +19,6 @@ from svc_proto.cli.health_facts import (
     RouteFacts,
     ServerFacts,
 )
-from svc_proto.cli.model_probe import ModelListing, find_abilities, list_models, try_model
 from svc_proto.cli.operator_requests import local_relay
 from svc_proto.cli.pairing_candidates import ApiCandidate, CandidateMode, HostCandidate
 from svc_proto.cli.pairing_routes import RouteRequest, find_routes
@@ -33,6 +32,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.host_addresses import find_host_addresses
 from svc_proto.service_clients.local_api import find_local_api
+from svc_proto.service_clients.model_probe import ModelListing, find_abilities, list_models, try_model
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_url import RelayUrl
 from svc_proto.service_clients.service_client import ServiceCallError

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.cli.model_probe import (
+from svc_proto.service_clients.model_probe import (
     ModelAbilities,
     ModelListing,
     ModelTrial,
