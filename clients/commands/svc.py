@@ -43,6 +43,7 @@ Shell completion (bash; zsh and fish likewise):
         "down": ("clients.commands.server_status:down", "Stop the servers."),
         "doctor": ("clients.commands.doctor_host:main", "Check the servers from here and from outside."),
         "model": ("clients.commands.model:main", "List, test and choose the model."),
+        "open": ("clients.commands.open_dashboard:main", "Open the dashboard, or print its address."),
         "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
         "phone": ("clients.commands.phone:main", "Run a simulated phone."),
         "service": ("clients.commands.service_command:main", "Install the servers as a service."),
