@@ -132,9 +132,10 @@ def api_program(
         if public and place.listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
         log_config_problems(logger, str(path))
-        model = configured_model(bound)
+        model, model_url = configured_model(bound), configured_model_url(bound)
         key = _key_place(bound)
-        publish_running_server(place.claim, config, place.listener, place.inner, key=key, model=model)
+        named = {"key": key, "model": model, "model_url": model_url}
+        publish_running_server(place.claim, config, place.listener, place.inner, **named)
         where = {"url": bound.model_base_url} if bound.model_base_url else {}
         logger.info(LogMessage("model", {"name": model, **where}))
         announce_api(bound)
@@ -202,6 +203,12 @@ def configured_model(config: ApiConfig) -> str:
     """Return the model configured at the start; the file is read again at each turn."""
     endpoint = build_agent_settings(config, _settings(config)).endpoint
     return "built-in" if endpoint is None else endpoint.model
+
+
+def configured_model_url(config: ApiConfig) -> str:
+    """Return the address of the model's server at the start; empty for the built-in agent."""
+    endpoint = build_agent_settings(config, _settings(config)).endpoint
+    return "" if endpoint is None else endpoint.base_url
 
 
 def _settings(config: ApiConfig) -> Mapping[str, object]:
