@@ -34,7 +34,7 @@ from servers.launch import (
     publish_running_server,
 )
 from servers.supervision import inherited_address
-from svc_proto.api.agent_settings import build_agent_settings
+from svc_proto.api.agent_settings import build_agent_settings, file_base_url
 from svc_proto.api.config import ApiConfig, parse_api_config
 from svc_proto.api.service import LIMITS, Api
 from svc_proto.basics.dotenv import select_own_settings
@@ -87,9 +87,20 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
         if beside is not None and first.enabled and silent:
             found = _beside(str(given.get("host", beside)), found, first.home)
         named = bool(env.get("API_SERVER_KEY", "").strip())
-        return evolve(parse_api_config(found, options, home=first.home), key_in_environment=named)
+        config = evolve(parse_api_config(found, options, home=first.home), key_in_environment=named)
+        _check_model(config)
+        return config
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
+
+
+def _check_model(config: ApiConfig) -> None:
+    """Raise `ConfigError` for `SVC_MODEL` without an address: the built-in agent would answer in its place."""
+    if config.model and not config.model_base_url and not file_base_url(_settings(config)):
+        raise ConfigError(
+            "SVC_MODEL names a model without an address: add SVC_MODEL_BASE_URL, such as http://127.0.0.1:11434/v1 "
+            "for Ollama, or run svc model"
+        )
 
 
 def api_program(
@@ -125,9 +136,10 @@ def api_program(
         if public and place.listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
         log_config_problems(logger, str(path))
-        model = configured_model(bound)
+        model, model_url = configured_model(bound), configured_model_url(bound)
         key = _key_place(bound)
-        publish_running_server(place.claim, config, place.listener, place.inner, key=key, model=model)
+        named = {"key": key, "model": model, "model_url": model_url}
+        publish_running_server(place.claim, config, place.listener, place.inner, **named)
         where = {"url": bound.model_base_url} if bound.model_base_url else {}
         logger.info(LogMessage("model", {"name": model, **where}))
         if announces:
@@ -197,6 +209,12 @@ def configured_model(config: ApiConfig) -> str:
     """Return the model configured at the start; the file is read again at each turn."""
     endpoint = build_agent_settings(config, _settings(config)).endpoint
     return "built-in" if endpoint is None else endpoint.model
+
+
+def configured_model_url(config: ApiConfig) -> str:
+    """Return the address of the model's server at the start; empty for the built-in agent."""
+    endpoint = build_agent_settings(config, _settings(config)).endpoint
+    return "" if endpoint is None else endpoint.base_url
 
 
 def _settings(config: ApiConfig) -> Mapping[str, object]:

@@ -6,14 +6,17 @@ In a file or journal there is only a line on pairing, and no code is created: a 
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from runtimes.cli.terminal_qr import draw_qr
+from runtimes.cli.terminal_qr import draw_qr, on_resize, ssh_hint
 from runtimes.cli.word_wrap import wrap_line
 from servers.launch import format_authority
+from svc_proto.machines.compact_invites import compact_payloads
 from svc_proto.machines.pairing_codes import CODE_LIFETIME
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,17 +58,32 @@ class StartScreen:
             print(LOCAL_API_NOTE, flush=True)
 
     def _show_all(self, invite: Mapping[str, object]) -> None:
-        lines = self._lines(invite)
+        lines = [*self._lines(invite), NEXT]
+        hint = "" if self.dashboard is None else ssh_hint(self.dashboard)
+        if hint:
+            lines.append(wrap_line(hint))
+        forms = compact_payloads(str(invite["qr_payload"]))
         print()
-        why_not = draw_qr(str(invite["qr_payload"]), below=len(lines) + AROUND)
-        if why_not is None:
+        drawn = draw_qr(forms[:1], below=len(lines) + AROUND - 1)
+        if not drawn.problem:
             print(wrap_line(f"Scan the QR with {self.brand.reader}, or enter the code."))
-        else:
+            print()
+            print("\n".join(lines), flush=True)
+            return
+        print("\n".join(lines))
+        print(wrap_line(f"Scan the QR with {self.brand.reader}, or enter the code."))
+        self._draw_small(forms)
+        expires_at = invite.get("expires_at")
+        if isinstance(expires_at, int | float):
+            on_resize(lambda: self._draw_small(forms) if time.time() < expires_at else None)
+
+    def _draw_small(self, forms: list[str]) -> None:
+        """Draw the QR as the last thing on the screen, in a shorter form if the terminal needs one."""
+        drawn = draw_qr(forms, below=1)
+        if drawn.problem:
             board = "" if self.dashboard is None else f'"Pair new device" at {self.dashboard}, or '
-            print(wrap_line(f"{why_not} See it by {board}svc pair --png."))
-            print(wrap_line(f"It is for {self.brand.reader}."))
-        print()
-        print("\n".join([*lines, NEXT]), flush=True)
+            print(wrap_line(f"{drawn.problem} Or see it by {board}svc pair --png."))
+        sys.stdout.flush()
 
     def _lines(self, invite: Mapping[str, object]) -> list[str]:
         paired = invite.get("paired")
@@ -78,6 +96,7 @@ class StartScreen:
         reached = invite.get("dashboard_url")
         rows = {
             "Code": f"{invite['code']}  works once, {CODE_LIFETIME_TEXT}{known}",
+            "Key": JsonObject.parse_or_empty(str(invite["qr_payload"]).encode()).text("key") or None,
             "Phones": "  ".join(addresses),
             "Dashboard": self.dashboard,
             "App": None if reached is None else f"{reached}  by hand: the dashboard's address and password",

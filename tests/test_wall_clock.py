@@ -297,7 +297,7 @@ READERS = {
     "ends by it after months": "dashboard/sign_in.py",
     "deletes files that are older": "relay/media/media_service.py voice/event_log.py",
     "deletes chats that are older": "dashboard/app_proxy.py",
-    "warns of an end": "cli/doctor.py",
+    "warns of an end": "cli/doctor.py cli/health_gathering.py",
     "announces an end": """
         cli/operator_pairing.py phone/safety/master_toggle.py machines/media_registry.py relay/routes/pairing.py
         relay/media/upload_registry.py voice/session.py""",

@@ -52,6 +52,7 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
     """Back up the service home to FILE: devices, chats, keys, memory, media."""
     from clients.commands.host_settings import store_named_in
     from runtimes.files.backup import BackupError, back_up
+    from servers.host_report import record_backup
 
     home = service_home_path(os.environ)
     target = (file or Path(time.strftime("svc-backup-%Y-%m-%d.tar.gz"))).absolute()
@@ -61,6 +62,7 @@ def backup(*, file: Path | None, replace: bool, as_json: bool) -> None:
         done = back_up(home, target, database=database, replace=replace)
     except BackupError as error:
         raise CliError(str(error)) from None
+    record_backup(home)
     left_out = [
         *done.links,
         *([f"the database {str(named).partition(':')[0]}: (use its own tools)"] if foreign else []),

@@ -22,12 +22,15 @@ def service_home() -> Path:
     return service_home_path(os.environ)
 
 
-def read_relay_config(*, named: bool = False, **options: object) -> RelayConfig:
-    """Return the relay's configuration, with that of the running relay unless `named`. Raises `CliError`."""
+def read_relay_config(*, named: bool = False, lenient: bool = False, **options: object) -> RelayConfig:
+    """Return the relay's configuration, with that of the running relay unless `named`. Raises `CliError`.
+
+    `lenient` uses the environment alone where `.env` has an error.
+    """
     try:
         env = with_env_file(os.environ)
     except EnvFileError as error:
-        if not isinstance(error.__cause__, OSError):
+        if not lenient and not isinstance(error.__cause__, OSError):
             raise CliError(str(error), code=USAGE_ERROR) from None
         env = dict(os.environ)  # the file of another user: only the environment counts
     try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-LINES_BELOW = 5  # lines below the QR: the file, the app, the warning, the paired device
+LINES_BELOW = 1  # lines below the QR: the progress, or the cursor
 
 EXAMPLES = """
 \b
@@ -157,14 +157,13 @@ def main(
         return
     print_lines(invite_lines(invite, hidden=not (terminal or show)))
     on_screen = terminal and not no_qr
-    why_not = _draw(invite.qr_payload) if on_screen else None
     file = _write_png(invite.qr_payload) if png or on_screen else None
-    if why_not is not None:
-        print_lines(["", f"{why_not} Scan it from the PNG, or from the dashboard."])
     if file is not None:
         print(f"\nPNG   {file}")
     if on_screen or file is not None:
         print_lines([f"It is for {config.brand.reader}.", CREDENTIALS])
+    if on_screen:
+        _show_qr(invite.qr_payload, routes=len(invite.routes), home=home, expires_at=invite.expires_at)
     if terminal and not no_wait and invite.expires_at is not None:
         _await(config, since, invite.expires_at, runtime, spends=None if png else file)
 
@@ -194,11 +193,26 @@ def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, 
     print(f"{sanitize_line(name)} is paired.")
 
 
-def _draw(text: str) -> str | None:
-    from runtimes.cli.terminal_qr import draw_qr
+def _show_qr(text: str, *, routes: int, home: Path, expires_at: int | None) -> None:
+    """Draw the QR as the last thing on the screen, and again whenever the size of the terminal changes."""
+    from runtimes.cli.terminal_qr import draw_qr, on_resize, ssh_hint
+    from runtimes.service_home.server_registry import find_running_server
+    from svc_proto.machines.compact_invites import compact_payloads
 
-    print()
-    return draw_qr(text, below=LINES_BELOW)
+    forms, board = compact_payloads(text), find_running_server(home, "dashboard")
+
+    def draw() -> None:
+        drawn = draw_qr(forms, below=LINES_BELOW)
+        if drawn.problem:
+            print_lines(["", f"{drawn.problem} Scan it from the PNG, or from the dashboard."])
+        elif drawn.form > 1 and routes > 1:
+            print_lines(["A larger window shows a QR with all routes; this one has the first alone."])
+        sys.stdout.flush()
+
+    hint = "" if board is None else ssh_hint(board.url)
+    print_lines([*([f"The dashboard shows the QR, too. {hint}"] if hint else []), ""])
+    draw()
+    on_resize(lambda: draw() if expires_at is None or time.time() < expires_at else None)
 
 
 def _register(config: RelayConfig, text: str, meta: PairingMeta, runtime: str, *, as_json: bool) -> None:

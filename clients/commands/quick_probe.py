@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from svc_proto.cli.cluster_nodes import ServiceNodes
 
-__all__ = ["probe", "probe_json", "metrics_headers", "nodes_at"]
+__all__ = ["accepts", "probe", "probe_json", "metrics_headers", "nodes_at"]
 
 STEP_TIMEOUT = 1.0  # s for each step
 MOST = 4 * 1024 * 1024  # bytes of an answer
@@ -49,6 +49,17 @@ def probe(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
         return (int(head[9:12]) if head.startswith(b"HTTP/1.1 ") else 0), body
     except (OSError, ValueError):
         return 0, b""
+
+
+def accepts(host: str, port: int) -> bool:
+    """Report whether a server accepts a connection; nothing is sent."""
+    import socket  # not needed for `--help`
+
+    try:
+        socket.create_connection((host, port), STEP_TIMEOUT).close()
+    except OSError:
+        return False
+    return True
 
 
 def metrics_headers() -> list[str]:

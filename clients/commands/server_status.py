@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clients.commands.cli import SETTINGS, error_reason, json_option, print_json, print_lines
-from clients.commands.quick_probe import nodes_at, probe, probe_json
+from clients.commands.quick_probe import accepts, nodes_at, probe, probe_json
 from runtimes.service_home.home import service_home_path
 from runtimes.service_home.server_registry import ROLES, RunningServer, find_running_servers, is_held
 from svc_proto.basics.duration_text import short_duration
@@ -142,7 +142,7 @@ def _lines(found: dict[str, RunningServer], well: dict[str, bool], devices: list
         where = "simulated" if role == "phone" else one.url
         lines.append(f"{title:<11}{where}  {state}, pid {one.pid}, {one.version}")
     if "api" in found:
-        lines.append(f"{'Model':<11}{sanitize_line(found['api'].model)}")
+        lines.append(f"{'Model':<11}{sanitize_line(found['api'].model)}{_model_problem(found['api'])}")
     if devices is not None:
         online = sum(each.get("online") is True for each in devices)
         lines.append(f"{'Devices':<11}{len(devices)} paired, {online} online")
@@ -152,6 +152,20 @@ def _lines(found: dict[str, RunningServer], well: dict[str, bool], devices: list
             for each in devices
         ]
     return lines
+
+
+def _model_problem(api: RunningServer) -> str:
+    """Return that the model's server accepts no connection, with its address; empty if it does."""
+    from urllib.parse import urlsplit
+
+    if not api.model_url:
+        return ""
+    parts = urlsplit(api.model_url)
+    return (
+        ""
+        if accepts(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+        else (f"  DOES NOT ANSWER at {sanitize_line(api.model_url)}: svc doctor")
+    )
 
 
 def _presence(device: dict[str, Any], now: float) -> str:

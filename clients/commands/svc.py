@@ -19,6 +19,7 @@ Examples:
   svc pair --ttl 90d --grants bridge=1d
   svc devices  # names, prefixes, grants
   svc revoke "Pixel 8"  # after a phone was lost
+  svc model --url http://127.0.0.1:11434/v1  # choose the model, here of Ollama
   svc doctor --public-url https://home.example
   svc phone  # a simulated phone; its screen is in the dashboard
   svc mcp install claude  # or cursor, vscode, print
@@ -42,6 +43,8 @@ Shell completion (bash; zsh and fish likewise):
         "logs": ("clients.commands.logs:main", "Show the logs; -f follows."),
         "down": ("clients.commands.server_status:down", "Stop the servers."),
         "doctor": ("clients.commands.doctor_host:main", "Check the servers from here and from outside."),
+        "model": ("clients.commands.model:main", "List, test and choose the model."),
+        "open": ("clients.commands.open_dashboard:main", "Open the dashboard, or print its address."),
         "pair": ("clients.commands.pair:main", "Make a pairing code and show it as a QR."),
         "devices": ("clients.commands.host_devices:devices", "List the paired devices."),
         "revoke": ("clients.commands.host_devices:revoke", "End the session of a device."),

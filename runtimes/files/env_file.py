@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runtimes.failures import HostError, failure_of
-from svc_proto.facts import FailureKind
+from svc_proto.basics.dotenv import EnvFileError
 
 if TYPE_CHECKING:
     from dotenv.parser import Binding
@@ -25,23 +24,20 @@ _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _EXPORTED = re.compile(r"\s*export\s")
 
 
-class EnvFileError(Exception):
-    """An `.env` file exists and cannot be read; the message names the path, and the line if it is one."""
-
-
 def read_env_file(path: Path) -> dict[str, str]:
     """Return the variables of a file; empty if it does not exist. Raises `EnvFileError`."""
     try:
         text = path.read_text("utf-8")
-        return parse_env_file(text) if text else {}
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except UnicodeDecodeError as error:
         raise EnvFileError(f"cannot read {path}: not UTF-8") from error
     except OSError as error:
         raise EnvFileError(f"cannot read {path}: {error.strerror}") from error
-    except HostError as error:
-        raise EnvFileError(f"cannot read {path}: {failure_of(error).detail}") from error
+    found, problem = _parse(text) if text else ({}, "")
+    if problem:
+        raise EnvFileError(f"cannot read {path}: {problem}")
+    return found
 
 
 def parse_env_file(text: str) -> dict[str, str]:
@@ -49,13 +45,12 @@ def parse_env_file(text: str) -> dict[str, str]:
 
     Raises `HostError` INVALID with the number of the first line that cannot be read.
     """
-    found: dict[str, str] = {}
-    for binding in _bindings(text):
-        problem = _problem(binding)
-        if problem:
-            raise HostError(FailureKind.INVALID, f"line {_line(binding)}: {problem}")
-        if binding.key is not None and binding.value:
-            found[binding.key] = binding.value
+    from runtimes.failures import HostError  # noqa: PLC0415, RUF100 - loads `ssl`, and `svc status` reads the file, too
+    from svc_proto.facts import FailureKind  # noqa: PLC0415, RUF100
+
+    found, problem = _parse(text)
+    if problem:
+        raise HostError(FailureKind.INVALID, problem)
     return found
 
 
@@ -76,6 +71,18 @@ def set_env_line(text: str, name: str, value: str) -> str:
     if whole and not whole.endswith(("\n", "\r")):
         whole += "\n"
     return whole if found else f"{whole}{name}={value}\n"
+
+
+def _parse(text: str) -> tuple[dict[str, str], str]:
+    """Return the variables, and the problem of the first line that cannot be read."""
+    found: dict[str, str] = {}
+    for binding in _bindings(text):
+        problem = _problem(binding)
+        if problem:
+            return found, f"line {_line(binding)}: {problem}"
+        if binding.key is not None and binding.value:
+            found[binding.key] = binding.value
+    return found, ""
 
 
 def _bindings(text: str) -> Iterator[Binding]:

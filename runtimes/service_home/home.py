@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from runtimes.files.env_file import EnvFileError, read_env_file
-from svc_proto.basics.dotenv import merge_env_file
+from svc_proto.basics.dotenv import EnvFileError, merge_env_file
 
 __all__ = ["ENV_FILE", "EnvFileError", "service_home_path", "with_env_file"]
 
@@ -25,7 +24,24 @@ def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
     The API's key is left out: code that needs it searches the whole chain of wire core 2.7. Raises `EnvFileError` for
     a file that exists and cannot be read.
     """
-    found = merge_env_file(env, read_env_file(service_home_path(env) / ENV_FILE))
+    path = service_home_path(env) / ENV_FILE
+    found = merge_env_file(env, _read(path) if _may_exist(path) else {})
     if "API_SERVER_KEY" not in env:
         found.pop("API_SERVER_KEY", None)
     return found
+
+
+def _may_exist(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass  # the read reports it
+    return True
+
+
+def _read(path: Path) -> dict[str, str]:
+    from runtimes.files.env_file import read_env_file  # noqa: PLC0415, RUF100 - few homes have the file at `svc status`
+
+    return read_env_file(path)

@@ -61,6 +61,7 @@ class RunningServer(NamedTuple):
     brand: str = "svc"
     key: str = ""  # of the API: a path or "environment" as the place of its key; empty: it has none
     model: str = ""  # of the API: the configured model at the start
+    model_url: str = ""  # address of its server; empty: built-in
 
     @property
     def url(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.api.config import ApiConfig
@@ -21,6 +21,7 @@ from svc_proto.engine.files import read_yaml
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import JsonObject, as_text
+from svc_proto.service_clients.model_probe import list_models
 from svc_proto.settings import http_address
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ __all__ = [
     "is_usable_base_url",
 ]
 
+QUESTION_PAUSE = 30.0  # s until the next request to a server that lists no model
 UNNAMED_MODEL = "default"  # for endpoints that serve one model and ignore the name
 SERVER_DEFAULT = ("", "default", "none")  # names of no personality, wire api 4.1
 MODEL_MEMBERS = ("default", "provider", "base_url", "api_mode", "max_tokens", "context_length")
@@ -94,6 +96,8 @@ class AgentSettingsReader:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._last: tuple[ApiConfig, str, AgentSettings] | None = None
+        self._names: dict[tuple[str, str], str] = {}  # models by endpoint and key, where the settings name none
+        self._next_question = 0.0  # monotonic seconds, after a server without an answer
 
     def read(self, config: ApiConfig) -> Flow[AgentSettings]:
         """Return the current settings. A missing file counts as empty, and so, with a warning, does a broken one.
@@ -111,8 +115,28 @@ class AgentSettingsReader:
             engine.log(Level.WARNING, "configuration not used", path=config.config_path, problem=unused)
         last, digest = self._last, repr(found)  # `repr` distinguishes a boolean from a number, `==` does not
         if last is None or last[0] is not config or last[1] != digest:
-            last = self._last = config, digest, build_agent_settings(config, found)
+            settings = yield from self._with_model_name(build_agent_settings(config, found))
+            if settings.endpoint is not None and settings.endpoint.model == UNNAMED_MODEL:
+                return settings  # the next read requests the list again
+            last = self._last = config, digest, settings
         return last[2]
+
+    def _with_model_name(self, settings: AgentSettings) -> Flow[AgentSettings]:
+        """Return the settings with the first model of the server, if they have an address alone."""
+        endpoint, engine = settings.endpoint, self._engine
+        if endpoint is None or endpoint.model != UNNAMED_MODEL:
+            return settings
+        place = endpoint.base_url, endpoint.api_key
+        if place not in self._names:
+            if engine.now.mono < self._next_question:
+                return settings
+            listing = yield from list_models(engine, *place)
+            if not listing.names:
+                self._next_question = engine.now.mono + QUESTION_PAUSE
+                return settings
+            name = self._names[place] = UNNAMED_MODEL if UNNAMED_MODEL in listing.names else listing.names[0]
+            engine.log(Level.INFO, "model chosen", name=name, of=len(listing.names), url=endpoint.base_url)
+        return evolve(settings, endpoint=evolve(endpoint, model=self._names[place]))
 
 
 def build_agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSettings:
@@ -199,9 +223,12 @@ def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bo
 
 
 def _model(found: Mapping[str, object]) -> JsonObject:
-    """Return `model` as an object; it may be a plain name (wire api 9)."""
+    """Return `model` as an object; it may be a plain name (wire api 9). `name` is accepted for `default`."""
     model = found.get("model")
-    return JsonObject.of(model if as_text(model) is None else {"default": model})
+    members = JsonObject.of(model if as_text(model) is None else {"default": model})
+    if "default" in members or not members.first_text("name"):
+        return members
+    return JsonObject({**members, "default": members["name"]})
 
 
 def _unused(found: Mapping[str, object]) -> str | None:

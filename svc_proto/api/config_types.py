@@ -32,6 +32,7 @@ _VOICE: Schema = {
 _ENDPOINT: Schema = {
     PLAIN: TEXT,
     "default": TEXT,
+    "name": TEXT,
     "provider": TEXT,
     "base_url": TEXT,
     "api_key": TEXT,

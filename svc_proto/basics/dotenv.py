@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["OWN_PREFIXES", "merge_env_file", "select_own_settings"]
+__all__ = ["OWN_PREFIXES", "EnvFileError", "merge_env_file", "select_own_settings"]
 
 OWN_PREFIXES = ("API_SERVER_", "RELAY_", "SVC_", "HERMES_RELAY_")
 HOME_VARIABLES = ("SVC_HOME", "HERMES_HOME")
+
+
+class EnvFileError(Exception):
+    """An `.env` file exists and cannot be read; the message names the path, and the line if it is one."""
 
 
 def merge_env_file(env: Mapping[str, str], file: Mapping[str, str]) -> dict[str, str]:

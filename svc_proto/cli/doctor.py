@@ -14,7 +14,7 @@ from svc_proto.cli.session_store import StoredSession, is_damaged
 from svc_proto.commands import Compute
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
-from svc_proto.facts import Failure
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_url import RelayUrl
 from svc_proto.service_clients.service_client import ServiceCallError
@@ -81,6 +81,8 @@ def check_reachable(engine: Engine, address: str, *, alone: bool) -> Flow[Findin
         if error.failure is None:
             return Finding(address, bad, str(cli_error_of(error)))
         why, remedy = failure_reason(error.failure), "is the relay running, and this its address?"
+        if error.failure.kind is FailureKind.TLS:
+            remedy = "this host does not trust the certificate: take one of a known issuer, or pair with its pin"
         return Finding(address, bad, f"cannot be reached: {why}", remedy)
     took = (engine.now.mono - began) * 1000
     return Finding(address, "ok", f"answers in {took:.0f} ms, version {found.get('version')}")

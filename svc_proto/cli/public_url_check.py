@@ -58,7 +58,9 @@ def check_public_url(engine: Engine, check: PublicUrlCheck) -> Flow[list[Finding
     address = check.route.relay_url
     relay = RelayClient("the relay", RelayUrl(address).http_url)
     found = yield from check_reachable(engine, address, alone=True)
-    findings = [found, _encryption(check.route)]
+    findings = [found]
+    if found.verdict == "ok" or not check.route.api.tls:  # without a connection nothing is known of its certificate
+        findings.append(_encryption(check.route))
     if found.verdict == "ok":
         findings.append((yield from _local_routes(engine, relay)))
         findings += yield from _pairing(engine, check.route, check.relay)

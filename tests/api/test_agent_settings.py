@@ -20,6 +20,7 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
 from tests.api.harness import CONFIG, ApiHarness
+from tests.support.http_harness import Reply, UpstreamRequest, as_json
 
 OLLAMA = "http://127.0.0.1:11434/v1"
 CLOUD = "https://api.example/v1"
@@ -230,6 +231,38 @@ def test_the_file_is_read_anew_each_time() -> None:
     book.disk.put(CONFIG, b"model: {default: second}\n")
     assert book.spawn(book.api.settings())[0].model == "second"
     assert book.events(Level.WARNING) == []
+
+
+def test_an_address_without_a_name_asks_the_server() -> None:
+    book = ApiHarness(files={CONFIG: f"model: {{base_url: '{OLLAMA}'}}\n"})
+    names: list[str] = []
+    asked: list[str] = []
+
+    def listed(request: UpstreamRequest) -> Reply:
+        asked.append(request.url)
+        return as_json({"data": [{"id": name} for name in names]})
+
+    def name() -> str:
+        endpoint = book.spawn(book.api.settings())[0].endpoint
+        assert endpoint is not None
+        return endpoint.model
+
+    book.http = listed
+    assert (name(), name()) == ("default", "default")
+    assert asked == [f"{OLLAMA}/models"]  # the next request follows after a pause
+    names[:] = ["first", "second"]
+    book.clock.now += 30.0
+    assert (name(), name(), len(asked)) == ("first", "first", 2)
+    book.disk.put(CONFIG, f"model: {{base_url: '{OLLAMA}', name: own}}\n".encode())
+    assert name() == "own"
+
+
+def test_a_model_that_is_named_default() -> None:
+    book = ApiHarness(files={CONFIG: f"model: {{base_url: '{OLLAMA}'}}\n"})
+    book.http = lambda request: as_json({"data": [{"id": "a"}, {"id": "default"}]})
+    endpoint = book.spawn(book.api.settings())[0].endpoint
+    assert endpoint is not None
+    assert endpoint.model == "default"
 
 
 def test_invalid_file_counts_as_empty_and_is_logged() -> None:

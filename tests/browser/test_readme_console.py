@@ -91,7 +91,7 @@ class Walk:
         self.servers.type(self.next(UP).typed)
         shown = self.servers.until(rf"(?s)^.*(?:Ctrl-C stops\.[^\r\n]*|{PROMPT.pattern})")[0].replace("\r\n", "\n")
         assert "Ctrl-C stops." in shown, shown  # else the servers have ended
-        screen = shown[shown.index("The QR needs a terminal of") :]
+        screen = shown[shown.index("Code  ") :]
         assert sum(1 + len(row) // 80 for row in screen.splitlines()) < 24
         return screen
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -52,16 +53,36 @@ def test_a_usual_terminal_is_too_small_for_the_qr_and_shows_all_the_rest(
     lines = shown(monkeypatch, capsys, SCREEN, (80, 24))
     assert sum(1 + len(line) // 80 for line in lines) < 24
     assert "\u2588" not in "".join(lines)
-    assert lines[1].startswith("The QR needs a terminal of ")
-    assert lines[1].endswith('See it by "Pair new device" at http://127.0.0.1:9119, or svc pair --png.')
-    assert lines[2] == "It is for the Hermes-Relay app for Android."
-    assert lines[4:] == [
+    assert lines[1:] == [
         "Code       ABC123  works once, within 10 minutes; 2 paired",
         "Phones     ws://192.0.2.2:8767  http://192.0.2.2:8642",
         "Dashboard  http://127.0.0.1:9119",
         "Model      built-in (SVC_MODEL_BASE_URL names another)",
         "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc phone",
+        "Scan the QR with the Hermes-Relay app for Android, or enter the code.",
+        (
+            "The QR needs a terminal of 63 x 33, this one is 80 x 24: enlarge it. "
+            'Or see it by "Pair new device" at http://127.0.0.1:9119, or svc pair --png.'
+        ),
     ]
+
+
+def test_a_usual_terminal_shows_a_shorter_form_of_the_qr_last(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    relay = {"url": "ws://192.168.100.200:8767", "code": "ABC123"}
+    api = {"host": "192.168.100.200", "port": 8642, "tls": False}
+    payload = {"svc": 3, "hermes": 3, **api, "key": "sk-" + "a" * 32, "relay": relay, "sig": "s" * 44}
+    payload["endpoints"] = [{"role": "lan", "priority": 0, "api": api, "relay": {"url": relay["url"]}}] * 2
+    monkeypatch.setitem(INVITE, "qr_payload", json.dumps(payload))
+    monkeypatch.setenv("SSH_CONNECTION", "198.51.100.9 4711 192.0.2.2 22")
+    monkeypatch.setenv("USER", "me")
+    lines = shown(monkeypatch, capsys, SCREEN, (80, 24))
+    drawn = [line for line in lines if "\u2588" in line or "\u2580" in line]
+    assert drawn == lines[-len(drawn) :]
+    assert 20 <= len(drawn) <= 23
+    assert f"Key        sk-{'a' * 32}" in lines
+    assert "On your own computer: ssh -L 9119:127.0.0.1:9119 me@192.0.2.2, then open" in "\n".join(lines)
 
 
 def test_a_large_terminal_shows_the_qr_first(

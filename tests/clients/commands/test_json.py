@@ -49,6 +49,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
                 "grants": SPANS,
             },
             "routes": [{"role": "str", "api_url": "str", "relay_url": "str"}],
+            "left_out": [{"what": "str", "why": "str"}],  # addresses of the host, of a relay on loopback
             "qr_payload": "str",
             "pairing_url": "str",
             "notes": ["str"],  # a relay that listens on this host only

@@ -57,8 +57,8 @@ def test_credentials_are_shown_only_at_a_terminal(linked: CommandHome) -> None:
 def test_json_and_the_signature(linked: CommandHome) -> None:
     done = linked.run("svc", "pair", "--json", "--public-url", "https://home.example/relay", "--prefer", "public")
     found = done.json
-    assert list(found) == ["api", "relay", "routes", "qr_payload", "pairing_url", "notes", "png"]
-    assert [route["role"] for route in found["routes"]] == ["public", "lan"]
+    assert list(found) == ["api", "relay", "routes", "left_out", "qr_payload", "pairing_url", "notes", "png"]
+    assert [route["role"] for route in found["routes"]] == ["public"]  # the relay listens on loopback alone
     payload = parse_invite(found["pairing_url"])
     assert payload == parse_invite(found["qr_payload"])
     assert verify_payload(payload, (linked.home / "svc" / "svc-relay-qr-secret").read_bytes())
@@ -75,12 +75,12 @@ def test_an_unknown_role_gives_a_warning(linked: CommandHome) -> None:
 def test_a_terminal_shows_a_qr_and_a_file(linked: CommandHome) -> None:
     terminal = linked.spawn("svc", "pair", env={"TMPDIR": str(linked.home)}, size=(60, 100))
     terminal.expect_exact("Invite URL (holds credentials)")
-    terminal.expect("[\u2580\u2584\u2588]+")
     terminal.expect(r"PNG   (\S+\.png)\r\n")
     assert isinstance(terminal.match, re.Match)
     file = Path(terminal.match[1])
     terminal.expect_exact("It is for the Hermes-Relay app for Android, or another app")
     terminal.expect_exact("Warning: the QR holds credentials")
+    terminal.expect("[\u2580\u2584\u2588]+")
     terminal.expect_exact("waiting for the phone; Ctrl-C leaves")
     assert file.parent == linked.home
     assert file.stat().st_mode & 0o777 == 0o600
@@ -90,13 +90,23 @@ def test_a_terminal_shows_a_qr_and_a_file(linked: CommandHome) -> None:
     assert not file.exists()
 
 
+def test_a_usual_terminal_has_a_qr_and_a_larger_one_another(linked: CommandHome) -> None:
+    terminal = linked.spawn("svc", "pair", "--brand", "hermes", env={"TMPDIR": str(linked.home)}, size=(24, 80))
+    terminal.expect("\u2588{41,49}\r\n")
+    terminal.expect_exact("waiting for the phone")
+    terminal.setwinsize(70, 120)
+    terminal.expect("\u2588{60,}\r\n")
+    terminal.sendintr()
+    assert finish(terminal)[0] == 130
+
+
 def test_a_qr_that_does_not_fit_is_not_drawn(linked: CommandHome) -> None:
     told = {"TMPDIR": str(linked.home)}
-    terminal = linked.spawn("svc", "pair", "--no-wait", "--brand", "hermes", env=told, size=(60, 60))
+    terminal = linked.spawn("svc", "pair", "--no-wait", "--brand", "hermes", env=told, size=(20, 60))
     status, shown = finish(terminal)
     assert status == 0
     assert "\u2588" not in shown
-    needed = r"The QR needs a terminal of \d+ x \d+, this one is 60 x 60\. Scan it from the PNG"
+    needed = r"The QR needs a terminal of \d+ x \d+, this one is 60 x 20: enlarge it\. Scan it from the PNG"
     assert re.search(needed, " ".join(shown.split()))  # wrapped between words
     assert "It is for the Hermes-Relay app for Android.\r\n" in shown
     assert "hermes-relay://pair" in shown

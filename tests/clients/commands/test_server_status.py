@@ -40,7 +40,9 @@ def test_status_logs_and_down(lonely: CommandHome) -> None:
             lines = found.out.splitlines()
             assert [line.split()[0] for line in lines] == ["Relay", "API", "Dashboard", "Model", "Devices", "online"]
             assert lines[0].startswith(f"Relay      http://127.0.0.1:{port}  up ")
-            assert lines[3:5] == ["Model      jarvis", "Devices    1 paired, 1 online"]
+            dead = "DOES NOT ANSWER at http://127.0.0.1:9/v1: svc doctor"
+            assert lines[3] == f"Model      jarvis  {dead}"
+            assert lines[4] == "Devices    1 paired, 1 online"
             assert re.fullmatch(r"  online   [0-9a-f]{8}  My \[2J phone", lines[5])
         shown = lonely.run("svc", "status", "--json").json
         assert shown["servers"]["api"]["answers"] is True

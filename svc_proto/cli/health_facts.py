@@ -1,0 +1,127 @@
+"""Observations of a host that the registry of health checks judges. The defaults are those of a healthy host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from svc_proto.service_clients.host_addresses import HostAddresses
+
+__all__ = [
+    "CertificateFacts",
+    "DeviceFacts",
+    "HostFacts",
+    "ModelFacts",
+    "PublicFinding",
+    "RouteFacts",
+    "ServerFacts",
+]
+
+
+@frozen(kw_only=True)
+class ServerFacts:
+    """A server of this home: registered as running, or its configured port."""
+
+    role: str
+    port: int
+    host: str = "0.0.0.0"
+    runs: bool = True
+    answers: bool = True
+    version: str = ""
+    brand: str = "svc"
+    taken: bool = False  # it does not run, and another program has its port
+    wanted: bool = True  # the settings start it
+
+
+@frozen
+class RouteFacts:
+    """A route of an invite, tested from this host; `problem` is empty if both servers answer."""
+
+    role: str
+    url: str
+    problem: str = ""
+
+
+@frozen
+class PublicFinding:
+    """A finding of the check of the public address, see `public_url_check`."""
+
+    subject: str
+    verdict: str
+    text: str
+    remedy: str = ""
+
+
+@frozen(kw_only=True)
+class CertificateFacts:
+    """The certificate of a server."""
+
+    role: str
+    path: str
+    problem: str = ""  # it cannot be read, or does not belong to its key
+    days_left: float = 365.0
+    names: tuple[str, ...] = ()  # empty: unknown
+
+
+@frozen(kw_only=True)
+class ModelFacts:
+    """The model's endpoint as configured, and as it answers."""
+
+    base_url: str = ""  # empty: the built-in agent answers
+    name: str = ""
+    source: str = ""  # the setting that names the endpoint
+    problem: str = ""  # why it cannot be reached; empty: it answers
+    status: int = 200  # of its list of models; 404 means that it has none
+    listed: tuple[str, ...] = ()
+    has_tools: bool | None = None  # None: unknown
+    context: int | None = None  # tokens, as the server reports them
+    configured_context: int | None = None
+
+
+@frozen(kw_only=True)
+class DeviceFacts:
+    """A paired device."""
+
+    name: str
+    is_online: bool = True
+    is_phone: bool = True
+    seen_at: float | None = None  # epoch seconds
+    expires_at: float | None = None
+    status: Mapping[str, object] = field(factory=dict)  # its last `bridge.status`
+
+
+@frozen(kw_only=True)
+class HostFacts:
+    """All observations of one run."""
+
+    now: float  # epoch seconds
+    version: str
+    home: str
+    servers: tuple[ServerFacts, ...] = ()
+    addresses: HostAddresses = field(factory=HostAddresses)
+    routes: tuple[RouteFacts, ...] = ()
+    left_out: tuple[str, ...] = ()
+    has_outside_route: bool = False  # a public address, or a mesh VPN
+    public: tuple[PublicFinding, ...] = ()
+    certificates: tuple[CertificateFacts, ...] = ()
+    model: ModelFacts = ModelFacts()
+    disk_free: int | None = None  # bytes; None: unknown
+    home_problem: str = ""  # it cannot be written
+    open_files: tuple[str, ...] = ()  # files of the home that other users can read
+    database: str = ""  # name for users
+    database_problem: str = ""
+    newest_file_at: float | None = None  # epoch seconds
+    foreign_clock: float | None = None  # epoch seconds at `now`, by another server's `Date`
+    clock_source: str = ""
+    key: str | None = field(default=None, repr=False)  # of the API; None: unknown, "": none
+    dashboard_password: str = field(default="", repr=False)
+    brand: str = "svc"
+    devices: tuple[DeviceFacts, ...] | None = None  # None: unknown
+    backup_at: float | None = None  # epoch seconds
+    home_since: float | None = None  # epoch seconds
+    env_problem: str = ""
+    unknown_variables: tuple[str, ...] = ()
+    config_problems: tuple[str, ...] = ()
+    missing_paths: tuple[str, ...] = ()  # settings that name a path which does not exist, with the path
+    is_container: bool = False

@@ -1,0 +1,489 @@
+"""Problems of a host, found in its observations: one function for each row of the registry of health checks.
+
+Each returns a text for the operator, or None if there is no problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from ipaddress import ip_address, ip_network
+
+from svc_proto.cli.health_facts import HostFacts, ServerFacts
+from svc_proto.service_clients.advertised_address import LOCAL_HOSTS, WILDCARD_ADDRESSES
+from svc_proto.service_clients.host_addresses import AddressKind
+
+__all__ = [
+    "find_down",
+    "find_silent",
+    "find_taken",
+    "find_other_version",
+    "find_no_address",
+    "find_poor_address",
+    "find_relay_here_alone",
+    "find_api_here_alone",
+    "find_dead_route",
+    "find_public",
+    "find_bad_certificate",
+    "find_expired",
+    "find_expires",
+    "find_model_silent",
+    "find_model_refuses",
+    "find_model_odd",
+    "find_model_unknown",
+    "find_model_without_name",
+    "find_model_without_url",
+    "find_model_without_tools",
+    "find_small_context",
+    "find_false_context",
+    "find_no_model",
+    "find_full",
+    "find_nearly_full",
+    "find_not_writable",
+    "find_readable_by_others",
+    "find_database",
+    "find_clock_back",
+    "find_clock_off",
+    "find_no_backup",
+    "find_old_backup",
+    "find_no_key",
+    "find_weak_key",
+    "find_weak_password",
+    "find_other_brand",
+    "find_listed",
+    "find_no_phone",
+    "find_phone_away",
+    "find_phone_offline",
+    "find_no_control",
+    "find_store_build",
+    "find_no_accessibility",
+    "find_battery_optimized",
+    "find_session_ends",
+    "find_wrong_name",
+]
+
+DAY = 86_400.0  # s
+MIN_FREE = 50 * 1024 * 1024  # bytes: below, writes of the store fail soon
+LOW_FREE = 500 * 1024 * 1024  # bytes
+CERTIFICATE_SOON = 14.0  # days
+SESSION_SOON = 3 * DAY
+AWAY = 7 * DAY  # a phone that was not online for so long
+CLOCK_SKEW = 300.0  # s
+BACKUP_AGE = 30 * DAY
+MIN_CONTEXT = 16_384  # tokens, below which the model is shown few tools
+MIN_KEY = 16  # characters
+MIN_KINDS = 8  # different characters of a key that is not easily guessed
+CONTAINER_NETWORK = ip_network("172.16.0.0/12")  # of Docker and Podman, if nothing else is configured
+OK_STATUSES = (200, 404)  # of a list of models: some servers have none
+
+
+# --- servers ------------------------------------------------------------------------------------------------------
+
+
+def find_down(role: str) -> Callable[[HostFacts], str | None]:
+    """Return the finder of a server that does not run, although the settings start it."""
+
+    def find(facts: HostFacts) -> str | None:
+        server = _server(facts, role)
+        if server is None or server.runs or not server.wanted or server.taken:
+            return None
+        others = any(each.runs for each in facts.servers)
+        return f"the {role} does not run" if role == "relay" or others else None
+
+    return find
+
+
+def find_silent(facts: HostFacts) -> str | None:
+    """Find servers that run and do not answer."""
+    silent = [each.role for each in facts.servers if each.runs and not each.answers]
+    return f"running, and without an answer: {', '.join(silent)}" if silent else None
+
+
+def find_taken(facts: HostFacts) -> str | None:
+    """Find ports that another program has."""
+    taken = [f"port {each.port} of the {each.role}" for each in facts.servers if each.taken and each.wanted]
+    return f"another program, or a server of another home, has {', '.join(taken)}" if taken else None
+
+
+def find_other_version(facts: HostFacts) -> str | None:
+    """Find servers of another version than the installed one."""
+    old = [f"{each.role} {each.version}" for each in facts.servers if each.runs and each.version != facts.version]
+    return f"{', '.join(old)} run, and {facts.version} is installed" if old else None
+
+
+def _server(facts: HostFacts, role: str) -> ServerFacts | None:
+    return next((each for each in facts.servers if each.role == role), None)
+
+
+def _listens_here_alone(server: ServerFacts | None) -> bool:
+    return server is not None and server.host.lower() in LOCAL_HOSTS and server.host not in WILDCARD_ADDRESSES
+
+
+def _is_public(server: ServerFacts | None) -> bool:
+    return server is not None and server.runs and not _listens_here_alone(server)
+
+
+# --- addresses ----------------------------------------------------------------------------------------------------
+
+
+def find_no_address(facts: HostFacts) -> str | None:
+    """Find a relay for the network on a host without an address."""
+    relay = _server(facts, "relay")
+    if relay is None or not _is_public(relay) or facts.has_outside_route:
+        return None
+    return "no interface has an address for a phone" if facts.addresses.best(relay.host) is None else None
+
+
+def find_poor_address(facts: HostFacts) -> str | None:
+    """Find a host whose best address belongs to a VPN, a container or a single link."""
+    relay = _server(facts, "relay")
+    if not _is_public(relay) or facts.has_outside_route or relay is None:
+        return None
+    best = facts.addresses.best(relay.host)
+    kind = next((row.kind for row in facts.addresses.rows if row.address == best), AddressKind.LAN)
+    if facts.is_container and best is not None and _is_inside_container(best):
+        return f"this is a container: other hosts do not reach {best}"
+    return f"{best} is the only address, of a {kind.name.lower()} interface" if kind >= AddressKind.VPN else None
+
+
+def _is_inside_container(address: str) -> bool:
+    """Report whether an address is in the range that container engines give to their own networks."""
+    found = ip_address(address)
+    return found.version == 4 and found in CONTAINER_NETWORK
+
+
+def find_relay_here_alone(facts: HostFacts) -> str | None:
+    """Find a relay that no phone reaches."""
+    relay = _server(facts, "relay")
+    if relay is None or not relay.runs or facts.has_outside_route or not _listens_here_alone(relay):
+        return None
+    return f"the relay listens on {relay.host} alone: no phone reaches it"
+
+
+def find_api_here_alone(facts: HostFacts) -> str | None:
+    """Find an API that no phone reaches, beside a relay for the network."""
+    api = _server(facts, "api")
+    if api is None or not api.runs or facts.has_outside_route or not _is_public(_server(facts, "relay")):
+        return None
+    return f"the API listens on {api.host} alone: phones cannot chat" if _listens_here_alone(api) else None
+
+
+def find_dead_route(facts: HostFacts) -> str | None:
+    """Find routes of an invite that do not answer."""
+    dead = [f"{route.role} {route.url}: {route.problem}" for route in facts.routes if route.problem]
+    return "; ".join(dead) or None
+
+
+# --- proxy and certificate ----------------------------------------------------------------------------------------
+
+
+def find_public(*subjects: str, other: bool = False) -> Callable[[HostFacts], str | None]:
+    """Return the finder of problems of the public address by subject, or of all other subjects."""
+    known = ("encryption", "local routes", "WebSocket", "forwarded headers")
+
+    def find(facts: HostFacts) -> str | None:
+        found = [
+            f"{each.subject}: {each.text}"
+            for each in facts.public
+            if each.verdict != "ok" and (each.subject not in known if other else each.subject in subjects)
+        ]
+        return "; ".join(found) or None
+
+    return find
+
+
+def find_bad_certificate(facts: HostFacts) -> str | None:
+    """Find certificates that cannot be used."""
+    return "; ".join(f"{each.path}: {each.problem}" for each in facts.certificates if each.problem) or None
+
+
+def find_expired(facts: HostFacts) -> str | None:
+    """Find expired certificates."""
+    over = [each for each in facts.certificates if not each.problem and each.days_left <= 0]
+    return "; ".join(f"{each.path} expired {-each.days_left:.0f} days ago" for each in over) or None
+
+
+def find_expires(facts: HostFacts) -> str | None:
+    """Find certificates that expire soon."""
+    soon = [each for each in facts.certificates if not each.problem and 0 < each.days_left < CERTIFICATE_SOON]
+    return "; ".join(f"{each.path} expires in {each.days_left:.0f} days" for each in soon) or None
+
+
+# --- model --------------------------------------------------------------------------------------------------------
+
+
+def find_model_silent(facts: HostFacts) -> str | None:
+    """Find an endpoint of the model that does not answer."""
+    model = facts.model
+    return f"{model.base_url}: {model.problem}" if model.base_url and model.problem else None
+
+
+def _model_answers(facts: HostFacts) -> bool:
+    return bool(facts.model.base_url) and not facts.model.problem
+
+
+def find_model_refuses(facts: HostFacts) -> str | None:
+    """Find an endpoint that refuses the key."""
+    refused = _model_answers(facts) and facts.model.status in (401, 403)
+    return f"{facts.model.base_url} answers {facts.model.status}" if refused else None
+
+
+def find_model_odd(facts: HostFacts) -> str | None:
+    """Find an endpoint whose list of models has an unexpected status."""
+    status = facts.model.status
+    odd = _model_answers(facts) and status not in (*OK_STATUSES, 401, 403)
+    return f"{facts.model.base_url}/models answers {status}" if odd else None
+
+
+def find_model_unknown(facts: HostFacts) -> str | None:
+    """Find a model that its server does not list."""
+    model = facts.model
+    if not _model_answers(facts) or not model.name or not model.listed:
+        return None
+    known = model.name in model.listed or f"{model.name}:latest" in model.listed
+    return None if known else f"{model.name} is not among {', '.join(model.listed[:5])}"
+
+
+def find_model_without_name(facts: HostFacts) -> str | None:
+    """Find an endpoint without a model name, unless the server has a single model."""
+    model = facts.model
+    if not model.base_url or model.name or (_model_answers(facts) and len(model.listed) == 1):
+        return None
+    return f"{model.base_url} has no model name"
+
+
+def find_model_without_url(facts: HostFacts) -> str | None:
+    """Find a model name without an endpoint."""
+    model = facts.model
+    return f"the model {model.name} has no address" if model.name and not model.base_url else None
+
+
+def find_model_without_tools(facts: HostFacts) -> str | None:
+    """Find a model that does not call tools."""
+    return f"{facts.model.name} does not call tools" if facts.model.has_tools is False else None
+
+
+def find_small_context(facts: HostFacts) -> str | None:
+    """Find a context that is too small for all tools."""
+    model = facts.model
+    context = model.configured_context or model.context
+    if not model.base_url or context is None or context >= MIN_CONTEXT:
+        return None
+    return f"{context} tokens: below {MIN_CONTEXT} the model is shown few tools"
+
+
+def find_false_context(facts: HostFacts) -> str | None:
+    """Find a configured context that the server does not have."""
+    model = facts.model
+    if model.context is None or model.configured_context is None or model.configured_context <= model.context:
+        return None
+    return f"configured are {model.configured_context} tokens, and the server has {model.context}"
+
+
+def find_no_model(facts: HostFacts) -> str | None:
+    """Find a host without a model."""
+    return None if facts.model.base_url or facts.model.name else "the built-in agent answers"
+
+
+# --- state --------------------------------------------------------------------------------------------------------
+
+
+def find_full(facts: HostFacts) -> str | None:
+    """Find a full disk."""
+    return _free(facts) if facts.disk_free is not None and facts.disk_free < MIN_FREE else None
+
+
+def find_nearly_full(facts: HostFacts) -> str | None:
+    """Find a disk that is nearly full."""
+    return _free(facts) if facts.disk_free is not None and MIN_FREE <= facts.disk_free < LOW_FREE else None
+
+
+def _free(facts: HostFacts) -> str:
+    return f"{(facts.disk_free or 0) / 1024 / 1024:.0f} MiB are free at {facts.home}"
+
+
+def find_not_writable(facts: HostFacts) -> str | None:
+    """Find a service home that cannot be written."""
+    return f"{facts.home}: {facts.home_problem}" if facts.home_problem else None
+
+
+def find_readable_by_others(facts: HostFacts) -> str | None:
+    """Find secrets that other users can read."""
+    return f"other users can read {', '.join(facts.open_files)}" if facts.open_files else None
+
+
+def find_database(facts: HostFacts) -> str | None:
+    """Find a database that is damaged, locked, newer or not reachable."""
+    return f"{facts.database}: {facts.database_problem}" if facts.database_problem else None
+
+
+def find_clock_back(facts: HostFacts) -> str | None:
+    """Find a clock that is behind the files of the home."""
+    newest = facts.newest_file_at
+    if newest is None or newest - facts.now < CLOCK_SKEW:
+        return None
+    return f"a file of the home was written {(newest - facts.now) / 60:.0f} minutes in the future"
+
+
+def find_clock_off(facts: HostFacts) -> str | None:
+    """Find a clock that differs from that of another server."""
+    other = facts.foreign_clock
+    if other is None or abs(other - facts.now) < CLOCK_SKEW:
+        return None
+    return f"{abs(other - facts.now) / 60:.0f} minutes off {facts.clock_source}"
+
+
+def find_no_backup(facts: HostFacts) -> str | None:
+    """Find an old home without a backup."""
+    if facts.backup_at is not None or facts.home_since is None or facts.now - facts.home_since < BACKUP_AGE:
+        return None
+    return f"no backup was made, and the home is {(facts.now - facts.home_since) / DAY:.0f} days old"
+
+
+def find_old_backup(facts: HostFacts) -> str | None:
+    """Find an old backup."""
+    at = facts.backup_at
+    return f"the last one is {(facts.now - at) / DAY:.0f} days old" if at and facts.now - at > BACKUP_AGE else None
+
+
+# --- credentials and settings -------------------------------------------------------------------------------------
+
+
+def find_no_key(facts: HostFacts) -> str | None:
+    """Find an API on the network without a key."""
+    return (
+        "the API is open to the network without a key"
+        if facts.key == "" and _is_public(_server(facts, "api"))
+        else None
+    )
+
+
+def find_weak_key(facts: HostFacts) -> str | None:
+    """Find a key that is easily guessed."""
+    key = facts.key
+    if not key or (len(key) >= MIN_KEY and len(set(key)) >= MIN_KINDS):
+        return None
+    return f"{len(key)} characters, {len(set(key))} of them different"
+
+
+def find_weak_password(facts: HostFacts) -> str | None:
+    """Find a dashboard on the network with a password that is easily guessed."""
+    board, word = _server(facts, "dashboard"), facts.dashboard_password
+    if not _is_public(board) or (len(word) >= MIN_KINDS and len(set(word)) > 3):
+        return None
+    return "the dashboard is open to the network with a password that is easily guessed"
+
+
+def find_other_brand(facts: HostFacts) -> str | None:
+    """Find a relay that runs with other names than the settings have."""
+    relay = _server(facts, "relay")
+    if relay is None or not relay.runs or relay.brand == facts.brand:
+        return None
+    return f"the relay runs with {relay.brand}, and the settings have {facts.brand}"
+
+
+def find_listed(of: Callable[[HostFacts], Sequence[str]]) -> Callable[[HostFacts], str | None]:
+    """Return the finder of texts that the observations list."""
+    return lambda facts: "; ".join(of(facts)) or None
+
+
+# --- phones -------------------------------------------------------------------------------------------------------
+
+
+def find_no_phone(facts: HostFacts) -> str | None:
+    """Find a relay without paired devices."""
+    return "no device is paired" if facts.devices == () else None
+
+
+def find_phone_away(facts: HostFacts) -> str | None:
+    """Find phones that were not online for days."""
+    away = [
+        f"{each.name} ({(facts.now - each.seen_at) / DAY:.0f} days)"
+        for each in facts.devices or ()
+        if each.is_phone and not each.is_online and each.seen_at is not None and facts.now - each.seen_at > AWAY
+    ]
+    return f"not online for long: {', '.join(away)}" if away else None
+
+
+def find_phone_offline(facts: HostFacts) -> str | None:
+    """Find that no phone is online."""
+    phones = [each for each in facts.devices or () if each.is_phone]
+    offline = [each.name for each in phones if not each.is_online]
+    return f"not online now: {', '.join(offline)}" if offline and len(offline) == len(phones) else None
+
+
+def find_no_control(facts: HostFacts) -> str | None:
+    """Find phones with Device Control off."""
+    off = [
+        each.name
+        for each in facts.devices or ()
+        if each.is_online and _flag(each.status, "bridge", "master_enabled") is False
+    ]
+    return f"Device Control is off: {', '.join(off)}" if off else None
+
+
+def find_store_build(facts: HostFacts) -> str | None:
+    """Find phones whose app has no Device Control."""
+    off = [
+        each.name
+        for each in facts.devices or ()
+        if each.is_online and _flag(each.status, "bridge", "device_control_supported") is False
+    ]
+    return f"an app from the store cannot control: {', '.join(off)}" if off else None
+
+
+def find_no_accessibility(facts: HostFacts) -> str | None:
+    """Find phones whose accessibility service is off."""
+    off = [
+        each.name
+        for each in facts.devices or ()
+        if each.is_online
+        and _flag(each.status, "bridge", "master_enabled") is True
+        and _flag(each.status, "bridge", "accessibility_granted") is False
+    ]
+    return f"the accessibility service is off: {', '.join(off)}" if off else None
+
+
+def find_battery_optimized(facts: HostFacts) -> str | None:
+    """Find phones that report battery optimization of the app."""
+    held = [
+        each.name
+        for each in facts.devices or ()
+        if _flag(each.status, "device", "battery_optimized") is True
+        or _flag(each.status, "device", "ignoring_battery_optimizations") is False
+    ]
+    return f"Android may stop the app: {', '.join(held)}" if held else None
+
+
+def _flag(status: object, section: str, name: str) -> object:
+    members = status.get(section) if isinstance(status, dict) else None
+    return members.get(name) if isinstance(members, dict) else None
+
+
+def find_session_ends(facts: HostFacts) -> str | None:
+    """Find sessions that end soon."""
+    soon = [
+        f"{each.name} in {(each.expires_at - facts.now) / DAY:.0f} days"
+        for each in facts.devices or ()
+        if each.expires_at is not None and 0 < each.expires_at - facts.now < SESSION_SOON
+    ]
+    return f"sessions end: {', '.join(soon)}" if soon else None
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def find_wrong_name(facts: HostFacts) -> str | None:
+    """Find certificates that are not for the name of a route."""
+    hosts = [route.url.partition("://")[2].rpartition(":")[0].strip("[]") for route in facts.routes]
+    wrong = [
+        f"{each.path} is not for {host}"
+        for each in facts.certificates
+        for host in hosts
+        if each.names and not each.problem and host not in each.names and not _is_ip(host)
+    ]
+    return "; ".join(dict.fromkeys(wrong)) or None

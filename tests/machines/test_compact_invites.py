@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from svc_proto.machines.compact_invites import compact_payloads
+from svc_proto.machines.pairing_payload import parse_invite
+
+LAN = {
+    "role": "lan",
+    "priority": 0,
+    "api": {"host": "192.168.1.20", "port": 8642, "tls": False},
+    "relay": {"url": "ws://192.168.1.20:8767", "transport_hint": "ws"},
+}
+PUBLIC = {
+    "role": "public",
+    "priority": 1,
+    "api": {"host": "home.example", "port": 443, "tls": True},
+    "relay": {"url": "wss://home.example/relay", "transport_hint": "wss"},
+}
+RELAY = {"url": "ws://192.168.1.20:8767", "code": "Q7M2ZK"}
+FULL: dict[str, Any] = {
+    "svc": 3,
+    "host": "192.168.1.20",
+    "port": 8642,
+    "key": "sk-0123456789abcdef0123456789abcdef",
+    "tls": False,
+    "relay": RELAY,
+    "endpoints": [LAN],
+    "sig": "c2ln",
+}
+ALONE = {"host": "192.168.1.20", "key": FULL["key"], "relay": RELAY}
+
+
+def forms(payload: dict[str, Any]) -> list[dict[str, Any]]:
+    texts = compact_payloads(json.dumps(payload, separators=(",", ":")))
+    assert sorted(map(len, texts), reverse=True) == [len(text) for text in texts]
+    return [dict(parse_invite(text)) for text in texts]
+
+
+def test_one_route() -> None:
+    assert forms(FULL) == [FULL, {"svc": 1, **ALONE}, ALONE]
+
+
+def test_several_routes() -> None:
+    full, short, *rest = forms({**FULL, "endpoints": [LAN, PUBLIC], "hermes": 3})
+    assert short["endpoints"] == [
+        {
+            "role": "lan",
+            "priority": 0,
+            "api": {"host": "192.168.1.20", "port": 8642},
+            "relay": {"url": "ws://192.168.1.20:8767"},
+        },
+        {**PUBLIC, "relay": {"url": "wss://home.example/relay"}},
+    ]
+    assert full["sig"] == "c2ln"
+    assert "sig" not in short
+    assert rest == [{"hermes": 1, **ALONE}, ALONE]
+
+
+def test_terms_of_the_session_are_kept() -> None:
+    relay = {**RELAY, "ttl_seconds": 60}
+    assert forms({**FULL, "relay": relay, "tls": True, "port": 9}) == [
+        {**FULL, "relay": relay, "tls": True, "port": 9},
+        {"svc": 2, "host": "192.168.1.20", "port": 9, "key": FULL["key"], "tls": True, "relay": relay},
+    ]
+
+
+def test_without_a_relay() -> None:
+    plain = {name: FULL[name] for name in ("svc", "host", "port", "key", "tls")}
+    assert forms({**plain, "svc": 1}) == [
+        {**plain, "svc": 1},
+        {"svc": 1, "host": "192.168.1.20", "key": FULL["key"]},
+        {"host": "192.168.1.20", "key": FULL["key"]},
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "x", "[]", "{}", '{"host": 5}'])
+def test_any_other_text_stays_alone(text: str) -> None:
+    assert compact_payloads(text) == [text]
+
+
+@pytest.mark.parametrize("address", ["192.168.100.200", "10.0.0.7"])
+def test_the_shortest_form_fits_the_bytes_of_a_small_code(address: str) -> None:
+    """A code of version 6-L holds 134 bytes (ISO/IEC 18004): 41 modules, 23 lines of a terminal with a border."""
+    payload = {**FULL, "host": address, "relay": {**RELAY, "url": f"ws://{address}:8767"}, "endpoints": [LAN, PUBLIC]}
+    assert len(compact_payloads(json.dumps(payload))[-1]) <= 134
