@@ -26,7 +26,7 @@ class Principal:
     bearer_hash: str  # SHA-256 of the token, lower-case hex
     bearer: str = field(default="", repr=False)
     until: Callable[[], float | None] | None = field(default=None, eq=False)
-    brand: Brand | None = field(default=None, eq=False)  # of the client; None if it was not recognized
+    brand: Brand | None = None  # of the client; None if it was not recognized
 
     def matches(self, other: Principal) -> bool:
         """Report whether both are the same device, whatever its token, or the same API bearer."""
