@@ -1,16 +1,16 @@
 """Branded words on the wire: the neutral set, and the one that existing clients use.
 
 Input accepts both spellings, always. Output uses the one of the client: a client of today's app is recognized
-by what it sends (`recognize_client`, `recognize_headers`). For other clients `--brand` or `SVC_BRAND` decides.
+by its sign-in (`machines.paired_session`) or by a header. For other clients `--brand` or `SVC_BRAND` decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from svc_proto.basics.fast_frozen import fast_frozen
 
-__all__ = ["BRANDS", "HERMES", "SVC", "Brand", "recognize_client", "recognize_headers"]
+__all__ = ["BRANDS", "HERMES", "SVC", "Brand", "recognize_headers"]
 
 
 @fast_frozen(kw_only=True)
@@ -48,20 +48,7 @@ HERMES = Brand(
     reader="the Hermes-Relay app for Android",
 )
 BRANDS: dict[str, Brand] = {brand.name: brand for brand in (SVC, HERMES)}
-NAMES_MEMBER = "names"  # of `system/auth`: the brand that a client of this project requests
-# Capabilities that today's app lists in `supports` of `system/auth` (wire core 1.3); SPEC.md has none of them.
-APP_CAPABILITIES = ("typed_stream_events", "event_schema_version")
 _PREFIXES = tuple((brand.header_prefix.lower().encode("ascii"), brand) for brand in (HERMES, SVC))
-
-
-def recognize_client(payload: Mapping[str, object]) -> Brand | None:
-    """Return the brand of a client by its `system/auth`; None if it cannot be recognized."""
-    named = payload.get(NAMES_MEMBER)
-    if isinstance(named, str) and named in BRANDS:
-        return BRANDS[named]
-    supports = payload.get("supports")
-    is_app = isinstance(supports, Mapping) and any(name in supports for name in APP_CAPABILITIES)
-    return HERMES if is_app else None
 
 
 def recognize_headers(headers: Iterable[tuple[bytes, bytes]]) -> Brand | None:

@@ -39,7 +39,7 @@ __all__ = [
 REGISTER_TIMEOUT = 2.0  # s, wire core 10.1
 PROBE_TIMEOUT = 1.0  # s for its health, wire core 10.1
 LOCAL = "the relay"
-REMEDY = "start it with: python -m servers.relay"
+REMEDY = "start it with: svc up"
 KEY_IS_KNOWN = (
     "Its QR held the API's main key as well, with which it can go on to chat and to have the agent act. "
     "Make a new key with: svc key rotate"

@@ -97,6 +97,7 @@ class Engine:
         self.entropy = entropy
         self.log_level = log_level
         self.now = Moment(0.0, 0.0)
+        self.woken = 0.0  # monotonic time of the call that fires timers; `now` is the deadline of each timer meanwhile
         self.timers = Timers()
         self.coarse_timers = Timers()
         self.counts = EngineMetrics()
@@ -257,6 +258,7 @@ class Engine:
 
     def _fire_due(self, now: Moment) -> None:
         self.counts.lateness.observe(now.mono - self.timers.first)
+        self.woken = now.mono
         while (timer := self.timers.pop_due(now.mono)) is not None:
             assert timer.when is not None  # a cancelled timer never surfaces
             self.now = now.at(max(timer.when, self.now.mono))

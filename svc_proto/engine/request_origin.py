@@ -71,9 +71,12 @@ class TrustedProxies:
         return address
 
     def forwarded_https(self, request: Request) -> bool:
-        """Report whether a trusted proxy received the request over HTTPS (wire terminal-voice 7: first item)."""
+        """Report whether a trusted proxy received the request over TLS (wire terminal-voice 7: first item).
+
+        Some proxies write `wss` for a WebSocket.
+        """
         declared = request.headers.tokens(b"x-forwarded-proto")
-        return declared[:1] == [b"https"] and self._trusts(request.peer.host)
+        return declared[:1] in ([b"https"], [b"wss"]) and self._trusts(request.peer.host)
 
     def is_confidential(self, request: Request) -> bool:
         """Report whether the request travelled encrypted, to us or to a trusted proxy, or stayed on this host."""

@@ -218,7 +218,8 @@ class WebSocketConnection:
         if self.state is not _OPEN:
             self._carrier.abort()  # the peer does not close its side
             return
-        action = self._keepalive.advance(self._carrier.engine.now.mono)
+        engine = self._carrier.engine
+        action = self._keepalive.advance(engine.now.mono, engine.woken)
         if action is KeepaliveAction.DROP:
             self._carrier.abort()
             return

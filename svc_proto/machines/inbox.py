@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from svc_proto.basics.strict_json import dumps
 from svc_proto.basics.validate import choice, invalid, text
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
     "IMAGE_LIMIT",
@@ -46,8 +47,9 @@ class NotificationBuffer:
         if len(dumps(payload)) > MAX_NOTIFICATION:
             return False
         self._count += 1
-        key, package = payload.get("key"), payload.get("package_name")
-        identity = (source, package, key) if isinstance(package, str) and isinstance(key, str) and key else self._count
+        members = JsonObject.of(payload)
+        key, package = members.text("key"), members.string("package_name")
+        identity = (source, package, key) if key and package is not None else self._count
         self._stored.pop(identity, None)
         self._stored[identity] = dict(payload)
         if len(self._stored) > MAX_NOTIFICATIONS:

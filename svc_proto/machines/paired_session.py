@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 
 from attrs import define, field
 
-from svc_proto.basics.brand import BRANDS, Brand, recognize_client
+from svc_proto.basics.brand import BRANDS, HERMES, Brand
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
@@ -43,11 +43,15 @@ __all__ = [
     "parse_device",
     "parse_new_name",
     "parse_patch",
+    "recognize_client",
     "session_record",
 ]
 
 PREFIX_LENGTH = 8  # characters, spec "Limits": token prefix
 MAX_DEVICE_TEXT = 200  # characters of a device's name, id, …; the rest is cut
+NAMES_MEMBER = "names"  # of `system/auth`: the brand that a client of this project requests
+# Capabilities that today's app lists in `supports` of `system/auth` (wire core 1.3); SPEC.md has none of them.
+APP_CAPABILITIES = {"typed_stream_events", "event_schema_version"}
 NO_DEVICE_ID = ("", "unknown", "none", "null")  # wire core 1.9: ids without meaning
 # Text fields of the stored form, with their values in older records.
 TEXT_DEFAULTS = {
@@ -302,6 +306,15 @@ def parse_device(payload: Mapping[str, object]) -> DeviceInfo:
     brand = recognize_client(payload)
     names = "" if brand is None else brand.name
     return DeviceInfo(names=names, **{name: word for name, word in found.items() if word})
+
+
+def recognize_client(payload: Mapping[str, object]) -> Brand | None:
+    """Return the brand of a client by its `system/auth`; None if it cannot be recognized."""
+    members = JsonObject.of(payload)
+    named = BRANDS.get(members.text(NAMES_MEMBER))
+    if named is not None:
+        return named
+    return HERMES if members.get_object("supports").keys() & APP_CAPABILITIES else None
 
 
 def parse_patch(body: object) -> tuple[float | None, Preset | None]:

@@ -276,13 +276,6 @@ class Relay:
                 self._register_phone(client, session)
         self.changes.notify(DEVICES)
 
-    def end_earlier_sessions(self, session: PairedSession) -> Flow[None]:
-        """Revoke the other sessions of a device that has paired again: their tokens are of no use to it."""
-        for earlier in self.sessions.of_device(session.device_id, self.engine.now):
-            if earlier is not session and earlier.created_at <= session.created_at:
-                yield from self.revoke(earlier, "the device has paired again")
-        yield from self.coordinator.flush_best_effort()
-
     def revoke(self, session: PairedSession, reason: str) -> Flow[str | None]:
         """End a session and all that depends on it; return a warning if the store could not delete it."""
         if self.close_connections(session, reason):

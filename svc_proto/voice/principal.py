@@ -29,7 +29,7 @@ class Principal:
     # Return what a paired device does not hold of the powers of its runs, and of `chat`; called for each request.
     withheld: Callable[[], tuple[str, ...]] = field(default=tuple, eq=False)
     until: Callable[[], float | None] | None = field(default=None, eq=False)
-    brand: Brand | None = field(default=None, eq=False)  # of the client; None if it was not recognized
+    brand: Brand | None = None  # of the client; None if it was not recognized
 
     def matches(self, other: Principal) -> bool:
         """Report whether both are the same device, whatever its token, or the same API bearer."""

@@ -3,12 +3,18 @@
 While reading is paused (`set_paused`), no bytes are received, so the peer must not time out either. Pings are then sent
 at half of `patience`, and the peer is never dropped.
 
+After a host was suspended or a process was stopped, all deadlines have passed, and what the peers have sent is unread.
+An action that comes later than `FROZEN` is therefore a ping, whose time begins when the process runs again.
+
 | state   | trigger  | next    | action  |
 |---------|----------|---------|---------|
 | LIVE    | RECEIVED | LIVE    | nothing; the interval begins anew
 | LIVE    | DUE      | PROBED  | ping: no byte was received for `interval`
 | PROBED  | RECEIVED | LIVE    | nothing
 | PROBED  | DUE      | LOST    | drop: no byte was received for `patience` after the ping
+| PROBED  | LATE     | PROBED  | ping: this process did not run at the deadline
+| LIVE    | LATE     | PROBED  | ping
+| LOST    | LATE     | LOST    | drop
 | LOST    | RECEIVED | LOST    | nothing
 | LOST    | DUE      | LOST    | drop
 """
@@ -41,6 +47,7 @@ class KeepaliveTrigger(Enum):
 
     RECEIVED = "heard"
     DUE = "due"
+    LATE = "late"
 
 
 KEEPALIVE_TABLE: dict[tuple[KeepaliveState, KeepaliveTrigger], tuple[KeepaliveState, KeepaliveAction]] = {
@@ -48,9 +55,13 @@ KEEPALIVE_TABLE: dict[tuple[KeepaliveState, KeepaliveTrigger], tuple[KeepaliveSt
     (KeepaliveState.LIVE, KeepaliveTrigger.DUE): (KeepaliveState.PROBED, KeepaliveAction.PING),
     (KeepaliveState.PROBED, KeepaliveTrigger.RECEIVED): (KeepaliveState.LIVE, KeepaliveAction.NOTHING),
     (KeepaliveState.PROBED, KeepaliveTrigger.DUE): (KeepaliveState.LOST, KeepaliveAction.DROP),
+    (KeepaliveState.LIVE, KeepaliveTrigger.LATE): (KeepaliveState.PROBED, KeepaliveAction.PING),
+    (KeepaliveState.PROBED, KeepaliveTrigger.LATE): (KeepaliveState.PROBED, KeepaliveAction.PING),
+    (KeepaliveState.LOST, KeepaliveTrigger.LATE): (KeepaliveState.LOST, KeepaliveAction.DROP),
     (KeepaliveState.LOST, KeepaliveTrigger.RECEIVED): (KeepaliveState.LOST, KeepaliveAction.NOTHING),
     (KeepaliveState.LOST, KeepaliveTrigger.DUE): (KeepaliveState.LOST, KeepaliveAction.DROP),
 }
+FROZEN = 10.0  # s after a deadline, from which on the process counts as not running at that time
 _LIVE = KeepaliveState.LIVE  # alias, as in `wire.websocket`
 
 
@@ -92,12 +103,14 @@ class Keepalive:
             self.held = holding
             self.mark_received(now)  # a pending ping is void
 
-    def advance(self, now: float) -> KeepaliveAction:
-        """Return the action that is due at `now`."""
+    def advance(self, now: float, woken: float = 0.0) -> KeepaliveAction:
+        """Return the action that is due at `now`; `woken` is the time at which the process runs, if that is later."""
         if now < self.due:
             return KeepaliveAction.NOTHING
-        action = KeepaliveAction.PING if self.held else self._step(KeepaliveTrigger.DUE)
-        self._since = now
+        late = woken - now > FROZEN
+        trigger = KeepaliveTrigger.LATE if late else KeepaliveTrigger.DUE
+        action = KeepaliveAction.PING if self.held else self._step(trigger)
+        self._since = woken if late else now
         return action
 
     def _step(self, trigger: KeepaliveTrigger) -> KeepaliveAction:

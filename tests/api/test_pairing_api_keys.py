@@ -8,7 +8,7 @@ import pytest
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.facts import Address
-from svc_proto.machines.paired_session import PairedSession
+from svc_proto.machines.paired_session import DeviceInfo, PairedSession
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
 from tests.api.harness import KEY, ApiCall, ApiHarness
@@ -57,6 +57,24 @@ def test_pairing_key_is_accepted_like_the_main_key(beside: Beside) -> None:
     beside.keys.sessions.revoke(session, beside.book.now)
     assert (beside.ask(), beside.ask(KEY)) == (401, 200)
     assert not beside.book.leaks()
+
+
+@pytest.mark.parametrize("names", ["hermes", "svc", ""])
+def test_the_names_follow_the_client_of_the_key(beside: Beside, names: str) -> None:
+    def shown(key: str, *headers: tuple[bytes, bytes]) -> list[object]:
+        models = beside.book.request("GET", "/v1/models", key=key, headers=list(headers)).json["data"]
+        about = beside.book.request("GET", "/v1/capabilities", key=key, headers=list(headers)).json
+        return [models[0]["owned_by"], models[0]["id"], about["object"], about["model"]]
+
+    def named(brand: str) -> list[object]:
+        return [brand, f"{brand}-agent", f"{brand}.capabilities", f"{brand}-agent"]
+
+    assert shown(beside.key) == named("svc")  # not paired yet
+    beside.pair(device=DeviceInfo(names=names))
+    assert shown(beside.key) == named(names or "svc")
+    assert shown(KEY) == named("svc")
+    assert shown(KEY, (b"x-hermes-session-key", b"me")) == named("hermes")
+    assert shown(beside.key, (b"x-svc-session-key", b"me")) == named("svc")
 
 
 def test_pairing_key_is_never_the_operator() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.brand import BRANDS, HERMES, SVC, Brand, recognize_client, recognize_headers
+from svc_proto.basics.brand import BRANDS, HERMES, SVC, Brand, recognize_headers
 
 
 def test_both_brands_by_name() -> None:
@@ -22,25 +22,6 @@ def test_the_words_of_the_neutral_brand() -> None:
 def test_the_words_of_the_clients_in_use() -> None:
     assert (HERMES.qr_key, HERMES.scheme, HERMES.self_foreground) == ("hermes", "hermes-relay", "/return_to_hermes")
     assert (HERMES.mesh_role, HERMES.event_prefix, HERMES.header_prefix) == ("tailscale", "hermes.", "X-Hermes-")
-
-
-@pytest.mark.parametrize(
-    ("payload", "brand"),
-    [
-        ({"supports": {"typed_stream_events": True, "event_schema_version": 1}}, HERMES),
-        ({"supports": {"event_schema_version": 1}}, HERMES),
-        ({"supports": {"typed_stream_events": False}, "names": "svc"}, SVC),
-        ({"names": "hermes"}, HERMES),
-        ({"names": "other"}, None),
-        ({"names": ["svc"]}, None),
-        ({"supports": {}}, None),
-        ({"supports": ["typed_stream_events"]}, None),
-        ({"client_surface": "android"}, None),
-        ({}, None),
-    ],
-)
-def test_a_client_is_recognized_by_its_sign_in(payload: dict[str, object], brand: Brand | None) -> None:
-    assert recognize_client(payload) is brand
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,15 @@ def test_a_trusted_network_of_link_local_addresses() -> None:
 
 @pytest.mark.parametrize(
     ("said", "expected"),
-    [(b"https", True), (b" HTTPS , http", True), (b"http, https", False), (b"", False), (b"httpsx", False)],
+    [
+        (b"https", True),
+        (b"wss", True),
+        (b"ws", False),
+        (b" HTTPS , http", True),
+        (b"http, https", False),
+        (b"", False),
+        (b"httpsx", False),
+    ],
 )
 def test_the_first_forwarded_proto_of_a_trusted_proxy_counts(said: bytes, expected: bool) -> None:
     assert ONE.forwarded_https(request("192.0.2.9", (b"x-forwarded-proto", said))) is expected

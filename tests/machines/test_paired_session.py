@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from svc_proto.basics.brand import HERMES, SVC, Brand
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.grants import CHANNELS
@@ -19,6 +20,7 @@ from svc_proto.machines.paired_session import (
     parse_device,
     parse_new_name,
     parse_patch,
+    recognize_client,
 )
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from tests.machines.fixed_inputs import WALL, at, source
@@ -229,3 +231,22 @@ def test_a_bad_patch_is_refused(body: object, field: str) -> None:
     with pytest.raises(Refused) as caught:
         parse_patch(body)
     assert (caught.value.status, caught.value.extra) == (400, {"field": field})
+
+
+@pytest.mark.parametrize(
+    ("payload", "brand"),
+    [
+        ({"supports": {"typed_stream_events": True, "event_schema_version": 1}}, HERMES),
+        ({"supports": {"event_schema_version": 1}}, HERMES),
+        ({"supports": {"typed_stream_events": False}, "names": "svc"}, SVC),
+        ({"names": "hermes"}, HERMES),
+        ({"names": "other"}, None),
+        ({"names": ["svc"]}, None),
+        ({"supports": {}}, None),
+        ({"supports": ["typed_stream_events"]}, None),
+        ({"client_surface": "android"}, None),
+        ({}, None),
+    ],
+)
+def test_a_client_is_recognized_by_its_sign_in(payload: dict[str, object], brand: Brand | None) -> None:
+    assert recognize_client(payload) is brand

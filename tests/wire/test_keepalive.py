@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from svc_proto.wire.keepalive import KEEPALIVE_TABLE, Keepalive, KeepaliveAction, KeepaliveState, KeepaliveTrigger
+from svc_proto.wire.keepalive import (
+    FROZEN,
+    KEEPALIVE_TABLE,
+    Keepalive,
+    KeepaliveAction,
+    KeepaliveState,
+    KeepaliveTrigger,
+)
 
 
 def test_a_peer_that_talks_is_never_pinged() -> None:
@@ -69,6 +76,19 @@ def test_pausing_after_a_ping_cancels_its_deadline() -> None:
     assert (keepalive.state, keepalive.due) == (KeepaliveState.PROBED, 50.0)
     keepalive.set_paused(True, 40.0)
     assert (keepalive.state, keepalive.due) == (KeepaliveState.LIVE, 50.0)
+
+
+def test_a_process_that_was_stopped_pings_before_it_drops() -> None:
+    keepalive = Keepalive(30.0, 20.0, 0.0)
+    assert keepalive.advance(30.0, 75.0) is KeepaliveAction.PING
+    assert keepalive.due == 95.0
+    assert keepalive.advance(95.0, 95.1) is KeepaliveAction.DROP
+    probed = Keepalive(30.0, 20.0, 0.0)
+    assert probed.advance(30.0, 30.0) is KeepaliveAction.PING
+    assert probed.advance(50.0, 50.0 + FROZEN + 1.0) is KeepaliveAction.PING
+    assert probed.due == 70.0 + FROZEN + 1.0
+    assert probed.advance(probed.due, probed.due + FROZEN) is KeepaliveAction.DROP
+    assert probed.advance(probed.due, probed.due + 1_000.0) is KeepaliveAction.DROP
 
 
 def test_the_table_is_total() -> None:

@@ -56,7 +56,9 @@ class PairingDevices:
             elif caller.status not in (0, 408, 503):
                 violated(Invariant.STATUS, f"a code was refused with {caller.status} {caller.answer.body!r:.200}")
 
-        self.crowd.request_as_operator("POST", "/pairing/register", {"code": code.word, **wish.members}, done)
+        # The model keeps a device's earlier sessions; their end is tested in `tests/relay/test_repeated_pairing.py`.
+        body = {"code": code.word, "keep_earlier": True, **wish.members}
+        self.crowd.request_as_operator("POST", "/pairing/register", body, done)
         return code
 
     def _pair(self, step: PairDevice) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from svc_proto.basics.brand import recognize_client
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.timers import Timer
@@ -24,9 +23,10 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request
 from svc_proto.engine.websocket import WebSocketConnection
-from svc_proto.machines.paired_session import PairedSession, parse_device
+from svc_proto.machines.paired_session import PairedSession, parse_device, recognize_client
 from svc_proto.machines.pairing_codes import PairingMeta, merge_terms, parse_requested_terms
 from svc_proto.machines.transitions import Table, step
+from svc_proto.relay.repeated_pairing import end_earlier_sessions
 from svc_proto.relay.websocket.message_dispatch import dispatch
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 from svc_proto.version import VERSION
@@ -301,7 +301,7 @@ class ClientConnection:
             if delivered:
                 relay.record_sign_in(session, self.address, "paired")
             if delivered and not meta.keep_earlier:
-                relay.engine.spawn(relay.end_earlier_sessions(session))
+                relay.engine.spawn(end_earlier_sessions(relay, session))
         finally:
             if not delivered:  # no client has the token, so the session must not remain
                 relay.forget_session(session)
