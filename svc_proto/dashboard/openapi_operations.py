@@ -193,7 +193,10 @@ APP = {
     ),
     "DELETE /api/sessions/{id}": OperationDoc("Delete a chat", openapi_types.OkJson, error_responses=NO_CHAT),
     "GET /api/sessions/{id}/messages": OperationDoc(
-        "List the messages of a chat", api.MessagesJson, query=api.MessageQueryJson, error_responses=NO_CHAT
+        "List the messages of a chat, with their positions as `id`",
+        ANY,
+        query=api.MessageQueryJson,
+        error_responses=NO_CHAT,
     ),
     "GET /api/sessions/{id}/export": OperationDoc("Return a chat with all messages", ANY, error_responses=NO_CHAT),
     "GET /api/config": OperationDoc("Return the configuration", ANY, error_responses=UPSTREAM_RESPONSES),
