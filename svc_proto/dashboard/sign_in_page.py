@@ -63,6 +63,8 @@ class _SignInPage:
         """Check the password; set the cookie of a new session and return to the requested page."""
         dashboard, form = self._dashboard, parse_query(request.body.decode("utf-8", "replace"))
         after = self._next(form.get("next", ""))
+        if not dashboard.config.password:
+            return _redirect(after)
         try:
             cookie = yield from dashboard.sign_in(request, form.get("password", ""))
         except Refused as refused:

@@ -83,6 +83,8 @@ def test_a_long_address_is_not_kept() -> None:
 def test_without_a_password_there_is_no_form() -> None:
     book = AppHarness(password="")
     assert place(book.request("GET", "/login")) == "/"
+    answer = book.request("POST", "/login", b"password=")
+    assert (place(answer), answer.headers.get(b"set-cookie")) == ("/", None)
 
 
 def test_another_site_can_not_send_the_form() -> None:
