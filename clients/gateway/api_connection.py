@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
-from svc_proto.schema.gateway_rpc import NOT_STORED, UPSTREAM
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.schema.gateway_rpc import NOT_STORED, UPSTREAM
 from svc_proto.schema.json_rpc import RpcError
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.local_api import local_api_key

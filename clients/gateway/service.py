@@ -11,13 +11,13 @@ from collections.abc import Callable, Generator, Mapping
 from attrs import define, field
 
 from clients.gateway.api_connection import GatewayApiSettings, new_api_client, rpc_error
-from svc_proto.schema.gateway_rpc import BUSY, INTERNAL, NO_SESSION, RpcCall, event_line, parse_call
 from clients.gateway.turn import GatewayTurn
 from clients.gateway.views import message_row, session_row, toolset_row
 from svc_proto.cli.line_service import LineService
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.response_readers import EventReader
+from svc_proto.schema.gateway_rpc import BUSY, INTERNAL, NO_SESSION, RpcCall, event_line, parse_call
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
 from svc_proto.service_clients.service_client import ServiceCallError
