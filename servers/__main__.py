@@ -22,7 +22,8 @@ python -m servers is the same as svc up.
 The API listens on the relay's address, unless API_SERVER_HOST or --api-host sets another one. If other hosts can reach
 it, it creates a key in ~/.svc/.env. Its other settings are those of `python -m servers.api`.
 
-The dashboard is for this host only, unless SVC_DASHBOARD_HOST and SVC_DASHBOARD_PASSWORD are set.
+The first start in a terminal opens the dashboard to phones, with a password that it shows once and keeps in
+~/.svc/.env. Otherwise it is for this host only, unless SVC_DASHBOARD_HOST and SVC_DASHBOARD_PASSWORD are set.
 """
 
 

@@ -116,7 +116,7 @@ def main(
     from svc_proto.cli.pairing_candidates import CandidateMode
     from svc_proto.machines.pairing_codes import PairingMeta
 
-    config = read_relay_config(brand=brand)
+    config = _with_running_dashboard(read_relay_config(brand=brand))
     if transport_hint is not None and register_code is None:
         raise CliError("--transport-hint is only for --register-code", code=USAGE_ERROR)
     if register_code is not None and revoke is not None:
@@ -295,6 +295,20 @@ def _is_keyed(config: RelayConfig) -> bool:
 
     api = find_running_server(_home(config), "api")
     return api is not None and api.key != ""
+
+
+def _with_running_dashboard(config: RelayConfig) -> RelayConfig:
+    """Return the settings with the dashboard that phones reach: beside an API, on the network, and over http."""
+    from attrs import evolve
+
+    from runtimes.service_home.server_registry import find_running_server
+    from svc_proto.machines.auth_rate_limiter import LOOPBACK
+
+    home = _home(config)
+    runs = find_running_server(home, "dashboard")
+    if runs is None or runs.certificate is not None or runs.host in LOOPBACK:
+        return config
+    return config if find_running_server(home, "api") is None else evolve(config, dashboard=(runs.host, runs.port))
 
 
 def _home(config: RelayConfig) -> Path:

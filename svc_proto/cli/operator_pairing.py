@@ -19,6 +19,7 @@ from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.advertised_address import sign_invite
+from svc_proto.service_clients.dashboard_address import name_dashboard
 from svc_proto.service_clients.local_api import find_local_api
 from svc_proto.service_clients.service_client import ServiceCallError
 
@@ -127,6 +128,7 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
         endpoints=None if code is None else [candidate_member(route, place) for place, route in enumerate(routes)],
         dashboard_url=order.dashboard_url,
     )
+    payload = name_dashboard(payload, config.dashboard if order.meta.grants_chat else None)
     text, url, unsigned = yield from sign_invite(engine, config, payload)
     if unsigned is not None:
         warnings.append(f"the QR is not signed: the signing key cannot be used ({failure_reason(unsigned)})")

@@ -116,14 +116,16 @@ class _AppProxy:
         return json_response(200, {"ok": True}, (PRIVATE,))
 
     def messages(self, request: Request) -> Flow[Response]:
-        """Return a page of the history, in chronological order."""
+        """Return a page of the history, in chronological order; the app reads `id` as a number."""
         query = JsonObject(request.query)
         wanted = {
             "limit": str(min(_number(query.text("limit"), MAX_ROWS) or MAX_ROWS, MAX_ROWS)),
             "offset": str(_number(query.text("offset"), 0)),
             "order": "latest" if query.text("order") == "latest" else "oldest",
         }
-        return self._call("GET", f"{_path(request)}/messages?{urlencode(wanted)}")
+        page = yield from self._object("GET", f"{_path(request)}/messages?{urlencode(wanted)}")
+        rows = [{**row, "id": row.get("row_id"), "message_id": row.get("id")} for row in page.objects("messages")]
+        return json_response(200, {**page, "messages": rows}, (PRIVATE,))
 
     def export(self, request: Request) -> Flow[Response]:
         """Return a chat with all messages."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.dashboard.access import DashboardAccess
-from svc_proto.dashboard.sign_in import COOKIE, SESSION_TTL, TICKET_TTL, SignInSession, cookie_token
+from svc_proto.dashboard.sign_in import SESSION_TTL, TICKET_TTL, SignInSession, cookie_token
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.validation import parse_body
 from svc_proto.engine.flow import Flow
@@ -83,20 +83,9 @@ class _SignInRoutes:
         """Check a password, and set the cookie of a new session; any user name will do."""
         dashboard, body = self._dashboard, parse_body(request)
         dashboard.require_api()
-        gate, engine = dashboard.gate, dashboard.engine
         if body.text("provider") not in ("", "basic") or not dashboard.config.password:
             raise Refused(404, "not_found", "there is no such way to sign in")
-        address = gate.address(request)
-        try:
-            gate.check_password(body.text("password").encode("utf-8"), address, engine.now)
-        except Refused as refused:
-            if refused.status == 401:
-                engine.log(Level.WARNING, "wrong password", address=address)
-            raise
-        agent = (request.headers.get(b"user-agent") or b"").decode("latin-1")
-        token, session = yield from gate.sign_ins.create(agent, address)
-        engine.log(Level.INFO, "signed in", address=address, session=session.id)
-        cookie = self._cookie(request, token, SESSION_TTL)
+        cookie = yield from dashboard.sign_in(request, body.text("password"))
         return json_response(200, {"ok": True, "next": "/"}, (PRIVATE, cookie))
 
     def sign_out(self, request: Request) -> Flow[Response]:
@@ -106,14 +95,14 @@ class _SignInRoutes:
         request.credential_id = ""
         if session is not None:
             yield from sign_ins.revoke(session.id)
-        return json_response(200, {"ok": True}, (PRIVATE, self._cookie(request, "", 0.0)))
+        return json_response(200, {"ok": True}, (PRIVATE, self._dashboard.cookie(request, "", 0.0)))
 
     def me(self, request: Request) -> Response:
         """Return the owner; a session's cookie is set again, which prolongs it."""
         session = self._session(request)
         if session is None:
             return json_response(200, OWNER, (PRIVATE,))
-        cookie = self._cookie(request, cookie_token(request.headers), SESSION_TTL)
+        cookie = self._dashboard.cookie(request, cookie_token(request.headers), SESSION_TTL)
         return json_response(200, {**OWNER, "expires_at": int(session.expires_at)}, (PRIVATE, cookie))
 
     def ticket(self, request: Request) -> Response:
@@ -163,10 +152,3 @@ class _SignInRoutes:
         if answer.status != 200:
             raise Refused(503, "unreachable", f"the API server answers {answer.status}")
         self._healthy_until = engine.now.mono + HEALTH_CACHE
-
-    def _cookie(self, request: Request, token: str, age: float) -> tuple[bytes, bytes]:
-        dashboard = self._dashboard
-        path = dashboard.config.root_path or "/"
-        secure = "; Secure" if dashboard.gate.is_encrypted(request) else ""
-        text = f"{COOKIE}={token}; Path={path}; Max-Age={int(age)}; HttpOnly; SameSite=Lax{secure}"
-        return b"set-cookie", text.encode("ascii")

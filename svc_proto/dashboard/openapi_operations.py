@@ -143,6 +143,7 @@ SCREEN = {
     ),
 }
 ANY = dict[str, object]
+PAGE = {"text/html": str}
 SIGN_IN = {
     "GET /api/status": OperationDoc(
         "Describe the dashboard to clients that look for one",
@@ -161,6 +162,19 @@ SIGN_IN = {
             404: "There is no such way to sign in, or no password is required.",
             429: "Too many wrong passwords.",
         },
+    ),
+    "GET /login": OperationDoc(
+        "Return the page on which a browser signs in",
+        PAGE,
+        query=openapi_types.NextQueryJson,
+        other_responses={303: None},
+    ),
+    "POST /login": OperationDoc(
+        "Sign in with the form of the page",
+        None,
+        303,
+        body={"application/x-www-form-urlencoded": openapi_types.SignInFormJson},
+        error_responses={401: "The password is wrong.", 429: "Too many wrong passwords."},
     ),
     "POST /auth/logout": OperationDoc("Sign out", openapi_types.OkJson),
     "GET /api/auth/me": OperationDoc("Return the signed-in user", openapi_types.OwnerJson),
@@ -193,7 +207,10 @@ APP = {
     ),
     "DELETE /api/sessions/{id}": OperationDoc("Delete a chat", openapi_types.OkJson, error_responses=NO_CHAT),
     "GET /api/sessions/{id}/messages": OperationDoc(
-        "List the messages of a chat", api.MessagesJson, query=api.MessageQueryJson, error_responses=NO_CHAT
+        "List the messages of a chat, with their positions as `id`",
+        ANY,
+        query=api.MessageQueryJson,
+        error_responses=NO_CHAT,
     ),
     "GET /api/sessions/{id}/export": OperationDoc("Return a chat with all messages", ANY, error_responses=NO_CHAT),
     "GET /api/config": OperationDoc("Return the configuration", ANY, error_responses=UPSTREAM_RESPONSES),
@@ -223,7 +240,6 @@ APP = {
     "POST /api/audio/speak": OperationDoc("Return a text as sound", ANY, body=ANY, error_responses=UPSTREAM_RESPONSES),
     "GET /api/audio/elevenlabs/voices": OperationDoc("List the voices of a vendor: none", ANY),
 }
-PAGE = {"text/html": str}
 OWN = {
     "GET /allow": OperationDoc(
         "Return the page on which the owner decides about an agent",

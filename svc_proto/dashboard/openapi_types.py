@@ -202,6 +202,18 @@ class PasswordLoginJson(TypedDict, total=False):
     next: str
 
 
+class NextQueryJson(TypedDict, total=False):
+    """Page to show after the sign-in."""
+
+    next: Annotated[str, "path of a page of the dashboard"]
+
+
+class SignInFormJson(NextQueryJson):
+    """Form of the sign-in."""
+
+    password: Required[str]
+
+
 class SignedInJson(TypedDict):
     """The sign-in has succeeded."""
 

@@ -19,10 +19,12 @@ from svc_proto.dashboard import (
     oauth_consent_page,
     phone_proxy,
     relay_proxy,
+    sign_in_page,
     static_files,
 )
 from svc_proto.dashboard.access import FIELDS, DashboardAccess, DashboardAuthorizer
 from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.sign_in import COOKIE, SESSION_TTL
 from svc_proto.dashboard.stats_routes import StatsCollector
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.dashboard.validation import unprocessable
@@ -68,7 +70,7 @@ class Dashboard:
         drawing = Route(
             method="POST", pattern="/api/qr", access=DashboardAccess.OWNER, handler=self._draw, body_limit=MAX_QR
         )
-        calls = (relay_proxy, agent_proxy, phone_proxy, app_sign_in, gateway_proxy, app_proxy, app_audio)
+        calls = (relay_proxy, agent_proxy, phone_proxy, app_sign_in, gateway_proxy, app_proxy, app_audio, sign_in_page)
         rows = [
             *static_files.routes(files, config.root_path),
             *self._monitor.routes(DashboardAccess.MONITOR, DashboardAccess.PUBLIC),
@@ -147,14 +149,38 @@ class Dashboard:
         return None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Return `{"detail": …}` on every status (wire core 9)."""
+        """Return `{"detail": …}` on every status (wire core 9); a browser without a session is redirected."""
+        redirect = sign_in_page.redirect_to_sign_in(refused, head, self.config.root_path)
+        if redirect is not None:
+            return redirect
         detail = refused.extra.get("detail", refused.message)
         return json_response(refused.status, {"detail": detail}, (PRIVATE, *refused.headers))
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Return the security headers against framing and injected scripts."""
-        of_forms = self.router.inner(head.target.partition("?")[0]) == oauth_consent_page.PATH
+        of_forms = self.router.inner(head.target.partition("?")[0]) in (oauth_consent_page.PATH, sign_in_page.PATH)
         return oauth_consent_page.PAGE_FIELDS if of_forms else FIELDS
+
+    def sign_in(self, request: Request, password: str) -> Flow[tuple[bytes, bytes]]:
+        """Check a password; return the cookie of a new session. Raises `Refused` 401 or 429."""
+        gate, engine, address = self.gate, self.engine, self.gate.address(request)
+        try:
+            gate.check_password(password.encode("utf-8"), address, engine.now)
+        except Refused as refused:
+            if refused.status == 401:
+                engine.log(Level.WARNING, "wrong password", address=address)
+            raise
+        agent = (request.headers.get(b"user-agent") or b"").decode("latin-1")
+        token, session = yield from gate.sign_ins.create(agent, address)
+        engine.log(Level.INFO, "signed in", address=address, session=session.id)
+        return self.cookie(request, token, SESSION_TTL)
+
+    def cookie(self, request: Request, token: str, age: float) -> tuple[bytes, bytes]:
+        """Return the header field that sets the cookie of a session for `age` seconds; 0: that clears it."""
+        path = self.config.root_path or "/"
+        secure = "; Secure" if self.gate.is_encrypted(request) else ""
+        text = f"{COOKIE}={token}; Path={path}; Max-Age={int(age)}; HttpOnly; SameSite=Lax{secure}"
+        return b"set-cookie", text.encode("ascii")
 
     def require_api(self) -> Upstream:
         """Return the API server. Raises `Refused` 404 if there is no chat."""

@@ -13,6 +13,7 @@ from svc_proto.wire.events import Headers
 __all__ = ["INDEX", "routes"]
 
 INDEX = "index.html"
+OF_SIGN_IN = ("app.css", "icon.svg")  # files that the page of the sign-in needs
 KINDS = {
     "css": b"text/css; charset=utf-8",
     "html": b"text/html; charset=utf-8",
@@ -30,7 +31,7 @@ def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
         Route(
             method="GET",
             pattern="/" if name == INDEX else f"/page/{name}",
-            access=DashboardAccess.OWNER,
+            access=DashboardAccess.SIGN_IN if name in OF_SIGN_IN else DashboardAccess.OWNER,
             handler=StaticAsset(KINDS[name.rpartition(".")[2]], body).answer,
         )
         for name, body in files.items()

@@ -215,3 +215,13 @@ def test_an_unsigned_invite() -> None:
 )
 def test_impossible_orders(order: PairingRequest, end: Exit) -> None:
     assert world(order).fails() == end
+
+
+@pytest.mark.parametrize(("grants", "url"), [(None, "http://192.0.2.10:9119"), ({"chat": None}, None)])
+def test_the_dashboard_is_named_unless_chat_is_withheld(
+    grants: dict[str, float | None] | None, url: str | None
+) -> None:
+    order = evolve(ORDER, config=evolve(CONFIG, dashboard=("0.0.0.0", 9119)), meta=PairingMeta(grants=grants))
+    found = payload(world(order).run())
+    assert found.get("dashboard_url") == url
+    assert [each.get("dashboard") for each in found["endpoints"]] == [url and {"url": url}]

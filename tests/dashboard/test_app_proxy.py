@@ -51,7 +51,7 @@ def test_the_history_is_read_in_windows(phone: AppClient) -> None:
     session = chat(phone)
     path = f"/api/sessions/{session}/messages"
     latest = phone.request("GET", f"{path}?limit=1&offset=0&order=latest").json
-    assert [(row["role"], row["row_id"]) for row in latest["messages"]] == [("assistant", 2)]
+    assert [(row["role"], row["id"], row["row_id"]) for row in latest["messages"]] == [("assistant", 2, 2)]
     assert latest["pagination"] == {"limit": 1, "offset": 0, "order": "latest", "returned": 1}
     whole = phone.request("GET", f"{path}?limit=9999&order=oldest").json
     assert [row["row_id"] for row in whole["messages"]] == [1, 2]

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
+from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
 from tests.loops.clients import HttpClient
@@ -64,6 +65,12 @@ BOARD = {
     "a rebound name, and there is no password": Column(False, Caller(headers=REBOUND), 403),
 }
 API_ROUTES = [f"{route.method} {route.pattern}" for route in Api(ApiConfig()).router.routes]
+SIGN_IN = [
+    f"{route.method} {route.pattern}"
+    for route in Dashboard(DashboardConfig(), FILES).router.routes
+    if route.access is DashboardAccess.SIGN_IN
+]
+FORM, SOCKET = "POST /login", "GET /api/ws"  # without a password in the form; without a ticket
 BOARD_ROUTES = [f"{route.method} {route.pattern}" for route in Dashboard(DashboardConfig(), FILES).router.routes]
 
 
@@ -105,4 +112,10 @@ def test_access_to_the_dashboard(world: Environment, name: str) -> None:
     met = {route: asked(lambda: board.client(column.caller.peer), column.caller, route) for route in BOARD_ROUTES}
     local = column.caller.peer == LOOPBACK and not {*PROXY, *REBOUND, *PAGE} & column.caller.headers.keys()
     own = dict.fromkeys(PROBES) | {METRICS: None if local else 403}
+    foreign = bool({*REBOUND, *PAGE} & column.caller.headers.keys())
+    if column.guarded:
+        own |= dict.fromkeys(SIGN_IN, 403 if foreign else None) | {FORM: 403 if foreign else 401}
+    own[SOCKET] = column.met or 401  # every caller needs a ticket
+    if column.guarded and not foreign:
+        own[SOCKET] = 401
     assert met == {route: own.get(route, column.met) for route in BOARD_ROUTES}

@@ -52,7 +52,7 @@ class LiveSession:
         self.queue = deque[QueuedPrompt]()
         self.attachments: list[PromptAttachment] = []
         self.turns: dict[str, LiveTurn] = {}  # by run id, in order: the first one runs
-        self.starting = False  # a prompt is about to become a turn
+        self.pending = 0  # flows that are about to start a turn, or to finish one
         self.personality: str | None = None  # chosen for this session; None: the server's
         self.effort: str | None = None  # reasoning effort chosen for this session
         self._gateway = gateway
@@ -69,7 +69,7 @@ class LiveSession:
     @property
     def is_busy(self) -> bool:
         """Report whether a turn runs or is about to start."""
-        return self.starting or bool(self.turns)
+        return self.pending > 0 or bool(self.turns)
 
     @property
     def turn(self) -> LiveTurn | None:

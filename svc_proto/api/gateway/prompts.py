@@ -21,7 +21,7 @@ from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, RpcCall
-from svc_proto.schema.json_rpc import RpcError
+from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["finish_turn", "methods"]
 
 MAX_QUEUED = 16  # prompts that wait in one session
+MAX_TEXT = 10_000_000  # characters of a prompt, as in a body of the other routes (wire api 2.5)
 MAX_TITLE = 48  # characters of a title that the server makes
 QUEUE_FULL = 4090  # clients show the refusal, instead of sending the prompt again
 OTHER_NODE = 5071
@@ -49,18 +50,18 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
 
 def finish_turn(gateway: ApiGateway, session: LiveSession, run: Run) -> Flow[None]:
     """Give a session its title after the first turn, report its state, and start the next prompt."""
-    session.starting = True
+    session.pending += 1
     try:
         chat = yield from gateway.stored(session.id)
         if chat.title is None and run.ended is not None and run.ended.completed:
             chat = yield from _add_title(gateway, chat, run.user_text)
-        session.starting = False
         info = yield from build_info(gateway, session, chat, used=run.context_used)
-        session.send("session.info", info)
+        others = session.pending > 1 or bool(session.turns) or bool(session.queue)
+        session.send("session.info", {**info, "running": others})
     except (RpcError, Refused):
         pass  # the session was deleted, or the store fails, which is logged
     finally:
-        session.starting = False
+        session.pending -= 1
     if session.queue and not session.is_busy:
         yield from _start_next(gateway, session)
 
@@ -94,7 +95,7 @@ def _title_of(text: str) -> str:
 def _start(gateway: ApiGateway, session: LiveSession, content: Content, credential_id: str) -> Flow[None]:
     """Start a turn of a session that is not busy. Raises `RpcError` or `Refused`."""
     api = gateway.api
-    session.starting = True
+    session.pending += 1
     try:
         api.check_not_stopping()
         chat = yield from gateway.stored(session.id)
@@ -119,7 +120,7 @@ def _start(gateway: ApiGateway, session: LiveSession, content: Content, credenti
         if not isinstance(run, Run):
             raise RpcError(OTHER_NODE, "another node of this service has the session: try again")
     finally:
-        session.starting = False
+        session.pending -= 1
 
 
 class _PromptMethods:
@@ -129,7 +130,7 @@ class _PromptMethods:
     def submit(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Start a turn, or keep the prompt as the next one while a turn is under way."""
         session = yield from self._gateway.find(connection, call)
-        text = call.text("text")
+        text = _prompt_text(call)
         cut = any(name in call.params for name in ("truncate_before_user_ordinal", "truncate_before_row_id"))
         parts = [attached.part for attached in session.attachments]
         shown: list[object] = [{"type": "text", "text": text}] if text.strip() or not parts else []
@@ -143,11 +144,11 @@ class _PromptMethods:
             return {"status": "queued", "queued": True}
         session.attachments = []
         if cut:
-            session.starting = True
+            session.pending += 1
             try:
                 survivors = yield from self._truncate(session, call)
             finally:
-                session.starting = False
+                session.pending -= 1
         yield from _start(self._gateway, session, content, connection.credential_id)
         return {"status": "streaming", **survivors}
 
@@ -162,7 +163,7 @@ class _PromptMethods:
     def redirect(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Keep a text as the next prompt: a turn in progress takes no further input."""
         session = yield from self._gateway.find(connection, call)
-        text = call.text("text")
+        text = _prompt_text(call)
         if not session.is_busy or not text.strip() or len(session.queue) >= MAX_QUEUED:
             return {"status": "rejected"}
         session.queue.appendleft(QueuedPrompt(text, text, connection.credential_id))
@@ -183,6 +184,13 @@ class _PromptMethods:
         request = TruncateMessages(session_id=session.id, keep=position - 1, now=api.engine.now.wall)
         yield from api.run_store_request(request)
         return {"survivor_user_row_ids": [row for row in of_user if row < position]}
+
+
+def _prompt_text(call: RpcCall) -> str:
+    text = call.text("text")
+    if len(text) > MAX_TEXT:
+        raise RpcError(INVALID_PARAMS, f"a prompt may have at most {MAX_TEXT} characters")
+    return text
 
 
 def _is_prompt(row: Message) -> bool:

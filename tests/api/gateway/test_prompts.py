@@ -4,9 +4,11 @@ import pytest
 
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import DeleteChat
+from svc_proto.api.gateway import prompts
 from svc_proto.api.gateway.prompts import MAX_QUEUED
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Response
+from svc_proto.schema.json_rpc import INVALID_PARAMS
 from tests.api.gateway_client import GatewayClient, open_gateway
 from tests.api.scripted_agent import TurnHarness
 
@@ -159,3 +161,10 @@ def test_a_session_of_another_node_is_refused_with_a_code_that_clients_show(monk
 
     monkeypatch.setattr(book.api.ownership, "acquire", acquire)
     assert phone.refusal("prompt.submit", session_id=session, text="Hi")[0] == 5071
+
+
+def test_a_prompt_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, phone, session = chatted()
+    monkeypatch.setattr(prompts, "MAX_TEXT", 3)
+    for method in ("prompt.submit", "session.redirect"):
+        assert phone.refusal(method, session_id=session, text="long")[0] == INVALID_PARAMS

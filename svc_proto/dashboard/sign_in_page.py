@@ -1,0 +1,103 @@
+"""Page on which a browser signs in with the dashboard's password: one form, no script.
+
+A browser that opens a page without a session is redirected here; programs get 401 with a challenge for HTTP Basic.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.sign_in import cookie_token
+from svc_proto.dashboard.upstream import PRIVATE
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response
+from svc_proto.engine.router import Route
+from svc_proto.wire.events import Headers, RequestHead
+from svc_proto.wire.urls import encode_segment, parse_query
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.service import Dashboard
+
+__all__ = ["PATH", "redirect_to_sign_in", "routes"]
+
+PATH = "/login"
+LARGEST = 4_096  # bytes of a form
+MAX_NEXT = 1_024  # characters of the address of the page that was requested; a longer one is dropped
+
+
+def routes(dashboard: Dashboard) -> list[Route]:
+    """Return the routes of the page."""
+    page = _SignInPage(dashboard)
+    access = DashboardAccess.SIGN_IN
+    return [
+        Route(method="GET", pattern=PATH, access=access, handler=page.show),
+        Route(method="POST", pattern=PATH, access=access, handler=page.sign_in, body_limit=LARGEST),
+    ]
+
+
+def redirect_to_sign_in(refused: Refused, head: RequestHead, prefix: str) -> Response | None:
+    """Return the redirect for a browser that opens a page without a session; None for any other refusal."""
+    accepts_page = b"text/html" in (head.headers.get(b"accept") or b"")
+    if refused.code != "password_needed" or head.method != "GET" or not accepts_page:
+        return None
+    target = head.target if len(head.target) <= MAX_NEXT else ""
+    return _redirect(f"{prefix}{PATH}?next={encode_segment(target)}")
+
+
+class _SignInPage:
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+
+    def show(self, request: Request) -> Response:
+        """Show the form; for a signed-in browser, the way on."""
+        gate = self._dashboard.gate
+        after = self._next(request.query.get("next", ""))
+        if not self._dashboard.config.password or gate.sign_ins.find(cookie_token(request.headers)) is not None:
+            return _redirect(after)
+        return _page(_form(after))
+
+    def sign_in(self, request: Request) -> Flow[Response]:
+        """Check the password; set the cookie of a new session and return to the requested page."""
+        dashboard, form = self._dashboard, parse_query(request.body.decode("utf-8", "replace"))
+        after = self._next(form.get("next", ""))
+        if not dashboard.config.password:
+            return _redirect(after)
+        try:
+            cookie = yield from dashboard.sign_in(request, form.get("password", ""))
+        except Refused as refused:
+            return _page(_form(after, refused.message), refused.status, refused.headers)
+        return _redirect(after, cookie)
+
+    def _next(self, target: str) -> str:
+        """Return the page to show after the sign-in: one of this dashboard."""
+        prefix = self._dashboard.config.root_path
+        own = target.startswith(f"{prefix}/") and not target.startswith("//") and "\\" not in target
+        return target if own and target.isascii() and target.isprintable() else f"{prefix}/"
+
+
+def _redirect(target: str, *fields: tuple[bytes, bytes]) -> Response:
+    return Response(303, Headers(((b"location", target.encode("ascii")), PRIVATE, *fields)))
+
+
+def _form(after: str, problem: str = "") -> str:
+    told = f'<p role="alert"><strong>{escape(problem)}</strong></p>' if problem else ""
+    return (
+        f'{told}<form method="post" action="login"><input type="hidden" name="next" value="{escape(after)}">'
+        '<p><label>Password <input type="password" name="password" autocomplete="current-password" required autofocus>'
+        '</label></p><p><button class="main">Sign in</button></p></form>'
+        "<p>It is <code>SVC_DASHBOARD_PASSWORD</code> in <code>.env</code> of the service home.</p>"
+    )
+
+
+def _page(body: str, status: int = 200, fields: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
+    text = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Sign in</title>'
+        '<link rel="icon" href="page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="page/app.css"></head>'
+        f'<body><main class="sheet"><h1>Sign in</h1>{body}</main></body></html>\n'
+    )
+    html = (b"content-type", b"text/html; charset=utf-8")
+    return Response(status, Headers((html, PRIVATE, *fields)), text.encode("utf-8"))

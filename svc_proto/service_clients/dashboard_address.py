@@ -1,0 +1,49 @@
+"""Address of the dashboard in the payload of an invite: only on routes by which a phone reaches it.
+
+A phone judges a route that names a dashboard by that dashboard alone, so a wrong address would make the route useless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svc_proto.basics.brand import BRANDS
+from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.advertised_address import LOCAL_HOSTS, WILDCARD_ADDRESSES, bracket_ipv6
+
+__all__ = ["dashboard_at", "name_dashboard", "with_dashboard_member"]
+
+ROLES = ("lan", *(brand.mesh_role for brand in BRANDS.values()))  # routes to an address of this host
+
+
+def dashboard_at(dashboard: tuple[str, int], host: str) -> str | None:
+    """Return the dashboard's URL at an address of this host; None if it does not listen there.
+
+    `dashboard` is where it listens, as in `RelayConfig`.
+    """
+    bound, port = dashboard
+    if host in LOCAL_HOSTS or (bound not in WILDCARD_ADDRESSES and bound != host):
+        return None
+    return f"http://{bracket_ipv6(host)}:{port}"
+
+
+def with_dashboard_member(endpoint: object, dashboard: tuple[str, int]) -> object:
+    """Return a route with the dashboard's URL, if the route leads to an address where the dashboard listens."""
+    route = JsonObject.of(endpoint)
+    host = route.get_object("api").text("host")
+    url = dashboard_at(dashboard, host) if host and route.text("role").lower() in ROLES else None
+    return endpoint if url is None or "dashboard" in route else {**route, "dashboard": {"url": url}}
+
+
+def name_dashboard(payload: Mapping[str, object], dashboard: tuple[str, int] | None) -> dict[str, object]:
+    """Return the payload of an invite with the dashboard, unless it names one."""
+    members = JsonObject(payload)
+    if dashboard is None or "dashboard_url" in members:
+        return members
+    bound = dashboard[0]
+    url = dashboard_at(dashboard, members.text("host") if bound in WILDCARD_ADDRESSES else bound)
+    if url is None:
+        return members
+    if "endpoints" in members:
+        members["endpoints"] = [with_dashboard_member(each, dashboard) for each in members.array("endpoints")]
+    return {**members, "dashboard_url": url}

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.dashboard.app_client import PASSWORD, AppClient, AppHarness, token_of
+from tests.support.http_client import Response
+from tests.support.playbook import REMOTE
+
+BROWSER = [(b"accept", b"text/html,application/xhtml+xml")]
+
+
+def place(answer: Response) -> str:
+    assert answer.status == 303, answer
+    return (answer.headers.get(b"location") or b"").decode()
+
+
+def send(book: AppHarness, password: str = PASSWORD, **form: str) -> Response:
+    """Send the form, as a browser does."""
+    origin = (b"origin", b"http://" + book.host_name)
+    return book.request(
+        "POST", "/login", urlencode({"password": password, **form}).encode(), headers=[*BROWSER, origin], peer=REMOTE
+    )
+
+
+def test_a_browser_is_led_to_the_form_and_back() -> None:
+    book = AppHarness()
+    assert (
+        place(book.request("GET", "/allow?code=X", headers=BROWSER, peer=REMOTE)) == "/login?next=%2Fallow%3Fcode%3DX"
+    )
+    page = book.request("GET", "/login?next=%2Fallow%3Fcode%3DX", peer=REMOTE)
+    assert b'value="/allow?code=X"' in page.body
+    assert b"form-action 'self'" in (page.headers.get(b"content-security-policy") or b"")
+    answer = send(book, next="/allow?code=X")
+    assert place(answer) == "/allow?code=X"
+    browser = AppClient(book, token_of(answer))
+    assert browser.request("GET", "/").status == 200
+    assert place(browser.request("GET", "/login")) == "/"
+
+
+@pytest.mark.parametrize("path", ["/api/sessions", "/"])
+def test_programs_get_a_challenge(path: str) -> None:
+    book = AppHarness()
+    refused = book.request("GET", path, peer=REMOTE)
+    assert refused.status == 401
+    assert (refused.headers.get(b"www-authenticate") or b"").startswith(b"Basic")
+    assert book.request("POST", "/api/qr", b"x", headers=BROWSER, peer=REMOTE).status == 401
+
+
+def test_wrong_passwords_are_told_on_the_page_and_limited() -> None:
+    book = AppHarness()
+    statuses = []
+    for _ in range(6):
+        answer = send(book, "wrong-guess")
+        statuses.append(answer.status)
+        assert b'role="alert"' in answer.body
+        assert answer.headers.get(b"set-cookie") is None
+    assert statuses == [401] * 5 + [429]
+
+
+@pytest.mark.parametrize(
+    ("root", "after", "target"),
+    [
+        ("", "", "/"),
+        ("", "//evil.example", "/"),
+        ("", "https://evil.example", "/"),
+        ("", "/\\evil.example", "/"),
+        ("", "/\x7f", "/"),
+        ("/board", "/other", "/board/"),
+        ("/board", "/board/allow", "/board/allow"),
+    ],
+)
+def test_only_pages_of_the_dashboard_follow(root: str, after: str, target: str) -> None:
+    assert place(send(AppHarness(root_path=root), next=after)) == target
+
+
+def test_a_long_address_is_not_kept() -> None:
+    book = AppHarness()
+    assert place(book.request("GET", f"/?{'x' * 2_000}", headers=BROWSER, peer=REMOTE)) == "/login?next="
+
+
+def test_without_a_password_there_is_no_form() -> None:
+    book = AppHarness(password="")
+    assert place(book.request("GET", "/login")) == "/"
+    answer = book.request("POST", "/login", b"password=")
+    assert (place(answer), answer.headers.get(b"set-cookie")) == ("/", None)
+
+
+def test_another_site_can_not_send_the_form() -> None:
+    book = AppHarness()
+    origin = [(b"origin", b"https://evil.example")]
+    assert book.request("POST", "/login", b"password=x", headers=origin, peer=REMOTE).status == 403
