@@ -41,8 +41,7 @@ from svc_proto.wire.websocket_deflate import (
         (
             [
                 b"x, permessage-deflate; unknown",
-                b"permessage-deflate; server_max_window_bits=12; server_no_context_takeover"
-                b"; client_no_context_takeover",
+                b"permessage-deflate; server_max_window_bits=13;server_no_context_takeover;client_no_context_takeover",
             ],
             b"permessage-deflate; server_max_window_bits=12; server_no_context_takeover; client_no_context_takeover",
             DeflateParameters(
