@@ -597,7 +597,9 @@ class Deployment:
         known, since = self._unread.get(end, (-1, 0.0))
         if moved != known:
             self._unread[end] = moved, self.sim.now
-        elif (waited := self.sim.now - since) > LIMITS.write_timeout + (LOOKED_AT if ours else SETTLE_AFTER_FAULT):
+            return
+        limit = LIMITS.file_timeout + LOOKED_AT if ours else LIMITS.write_timeout + SETTLE_AFTER_FAULT
+        if (waited := self.sim.now - since) > limit:  # the bytes may be those of a file
             violated(Invariant.BOUNDED, f"{end.unsent} bytes wait for {waited:.0f} s at {end.connection}, none leaves")
 
     def _check_streams(self, process: SimProcess, channel: Http2Channel) -> None:

@@ -60,7 +60,9 @@ class Channel(ABC):
             self.all_sent()
             return
         drained = credit.mark_sent(min(credit.unsent, n))
-        if credit.unsent or self._passing:
+        if self._passing:
+            self._stall.set(self.engine.now.mono + self.limits.file_timeout)
+        elif credit.unsent:
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
         else:
             self._stall.cancel()
@@ -110,10 +112,10 @@ class Channel(ABC):
             self._update_reading()
 
     def set_file_transfer(self, passing: bool) -> None:
-        """Start or stop watching a file transfer past the core; `write_timeout` applies to its progress, too."""
+        """Start or stop watching a file transfer past the core; `file_timeout` applies to its progress."""
         self._passing = passing
         if passing:
-            self._stall.set(self.engine.now.mono + self.limits.write_timeout)
+            self._stall.set(self.engine.now.mono + self.limits.file_timeout)
         elif not self.credit.unsent:
             self._stall.cancel()
 

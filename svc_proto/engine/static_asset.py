@@ -8,6 +8,7 @@ from attrs import field
 
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.engine.message import Request, Response
+from svc_proto.wire.conditional_requests import is_known_version
 from svc_proto.wire.events import Headers
 
 __all__ = ["StaticAsset"]
@@ -32,6 +33,6 @@ class StaticAsset:
         """Return 200, or 304 if the client has the current version."""
         alone = bool(self.policy)
         fields = ((b"etag", self.tag), ASK_AGAIN, *self.policy)
-        if self.tag in request.headers.tokens(b"if-none-match"):
+        if is_known_version(request.headers, self.tag.decode("ascii")):
             return Response(304, Headers(fields), only_these_headers=alone)
         return Response(200, Headers(((b"content-type", self.kind), *fields)), self.body, only_these_headers=alone)

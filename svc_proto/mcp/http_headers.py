@@ -69,7 +69,12 @@ ENCODED = ("=?base64?", "?=")  # around a name that is no valid header value
 
 
 def require_accept(headers: Headers, *types: bytes) -> None:
-    """Raise `Refused` 406 unless the client accepts these media types."""
+    """Raise `Refused` 406 unless the client accepts these media types; without an Accept field it takes any.
+
+    RFC 9110 section 12.5.1.
+    """
+    if headers.get(b"accept") is None:
+        return
     taken = {token.partition(b";")[0].strip() for token in headers.tokens(b"accept")}
     for wanted in types:
         if not taken & {wanted, wanted.partition(b"/")[0] + b"/*", b"*/*"}:

@@ -11,7 +11,7 @@ from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.schema.json_object import JsonObject, json_object
 
-__all__ = ["Envelope", "parse_envelope", "parse_message", "write_envelope"]
+__all__ = ["Envelope", "parse_envelope", "parse_message", "to_envelope", "write_envelope"]
 
 
 @fast_frozen
@@ -39,15 +39,18 @@ def parse_message(text: str) -> object:
 def parse_envelope(text: str) -> Envelope | None:
     """Parse a message of the relay's WebSocket; None if it is no object. Members of a wrong type count as absent."""
     value = json_object(text, _too_big)
-    if value is None:
-        return None
+    return None if value is None else to_envelope(value, len(text))
+
+
+def to_envelope(value: Mapping[str, object], size: int) -> Envelope:
+    """Return the envelope in a JSON object that was read from `size` characters."""
     channel, kind, identity, payload = value.get("channel"), value.get("type"), value.get("id"), value.get("payload")
     return Envelope(
         channel if isinstance(channel, str) else "",
         kind if isinstance(kind, str) else "",
         identity if isinstance(identity, str) else "",
         JsonObject(payload) if isinstance(payload, dict) else JsonObject(),
-        len(text),
+        size,
     )
 
 

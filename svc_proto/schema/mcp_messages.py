@@ -75,7 +75,8 @@ Message: TypeAlias = RpcRequest | RpcNotification | RpcResponse
 def parse_mcp_message(data: bytes | str) -> Message:
     """Parse one message. Raises `RpcError`."""
     members = parse_object(data)
-    number, method, params = members.get("id"), members.get("method"), members.get("params", {})
+    number, method, params = members.get("id"), members.get("method"), members.get("params")
+    params = {} if params is None else params
     ours = members.get("jsonrpc") == "2.0"
     if ours and (type(number) is int or type(number) is str) and type(method) is str and type(params) is dict:
         return RpcRequest(number, method, JsonObject(params))

@@ -16,8 +16,10 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
+from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult, fetch, websocket_upgrade
+from svc_proto.engine.lenient_reader import LenientReader
 from svc_proto.engine.sync import Condition
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
@@ -64,6 +66,7 @@ class RealtimeConnection:
     def __init__(self, engine: Engine, dialect: RealtimeDialect) -> None:
         self._engine = engine
         self._dialect = dialect
+        self._reader = LenientReader(engine, "provider")
         self._events: deque[ProviderEvent] = deque()
         self._size = 0  # bytes of sound in them
         self._bell = Condition(engine)  # of the flow that waits for an event
@@ -101,8 +104,12 @@ class RealtimeConnection:
         socket.send_text(strict_json.dumps(self._dialect.setup()))
 
     def on_text(self, text: str) -> None:
-        """Queue the events of a message; ignore a message that is not a JSON object."""
-        message = JsonObject.parse(text)
+        """Queue the events of a message, which is read leniently; ignore a message that is not a JSON object."""
+        try:
+            message = JsonObject.of_or_none(self._reader.read(text))
+        except strict_json.JsonError as error:
+            self._engine.log(Level.WARNING, "ignored message of a provider", problem=str(error))
+            return
         if message is not None and self._problem is None:
             for event in self._dialect.parse(message):
                 self._events.append(event)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from svc_proto.wire.events import Headers
 
-__all__ = ["NOT_MODIFIED", "precondition_status", "parse_http_date"]
+__all__ = ["NOT_MODIFIED", "is_known_version", "precondition_status", "parse_http_date"]
 
 NOT_MODIFIED, PRECONDITION_FAILED = 304, 412
 MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
@@ -37,11 +37,16 @@ def precondition_status(headers: Headers, tag: str, modified: float, now: float)
             return PRECONDITION_FAILED
     elif (until := _date(headers, b"if-unmodified-since", now)) is not None and changed > until:
         return PRECONDITION_FAILED
-    known = _tags(headers, b"if-none-match")
-    if known is not None:
-        return NOT_MODIFIED if _among(known, tag, weak=True) else None
+    if headers.get(b"if-none-match") is not None:
+        return NOT_MODIFIED if is_known_version(headers, tag) else None
     since = _date(headers, b"if-modified-since", now)
     return NOT_MODIFIED if since is not None and changed <= since else None
+
+
+def is_known_version(headers: Headers, tag: str) -> bool:
+    """Report whether `If-None-Match` names the current version: the client has it, and 304 is the answer."""
+    known = _tags(headers, b"if-none-match")
+    return known is not None and _among(known, tag, weak=True)
 
 
 def parse_http_date(field: bytes, now: float) -> int | None:

@@ -23,6 +23,7 @@ class Limits:
     body_timeout: float = 30.0  # for a request body, plus `min_body_rate`: 408 and close
     idle_timeout: float = 75.0  # between requests on a kept connection: close without a response
     write_timeout: float = 60.0  # unsent bytes without progress: drop, unless a WebSocket's peer sends messages
+    file_timeout: float = 300.0  # bytes of a file without progress, which kernels report in lumps of 64 KiB: drop
     min_body_rate: int = 1024  # bytes per second by which `body_timeout` grows with what has arrived
     linger: float = 2.0  # from our FIN to the peer's: abort
     max_linger: int = 64 * MIB  # bytes discarded in that time: read no more of them

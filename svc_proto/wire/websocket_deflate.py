@@ -76,8 +76,10 @@ def _accepted(values: tuple[bytes, ...]) -> tuple[DeflateParameters, bytes] | No
     for name, offer in _extensions(values):
         if name != NAME or offer is None:
             continue
+        # Without an agreement on it a compressor may still use a smaller window (RFC 7692 section 7.1.2.1), and some
+        # clients refuse a parameter that they did not offer.
         server_bits = min(offer.get(SERVER_BITS) or MAX_WINDOW_BITS, WINDOW_BITS)
-        answer = [NAME, f"{SERVER_BITS}={server_bits}"]
+        answer = [NAME, f"{SERVER_BITS}={server_bits}"] if SERVER_BITS in offer else [NAME]
         client_bits = MAX_WINDOW_BITS
         if CLIENT_BITS in offer:
             client_bits = min(offer[CLIENT_BITS] or MAX_WINDOW_BITS, WINDOW_BITS)

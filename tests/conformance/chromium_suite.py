@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 PLAYWRIGHT = "playwright-core@1.65.1"
 WITHIN = 120.0  # s for the whole page
 BACK = [*([*event] for event in FIVE), ["resumed", "3", "3"]]
-EXTENSIONS = "permessage-deflate; server_max_window_bits=12; client_max_window_bits=12"
+EXTENSIONS = "permessage-deflate; client_max_window_bits=12"
 STREAMED = "one two three"
 
 

@@ -15,7 +15,7 @@ PING = message("ping")
     [
         ({"accept": "application/json"}, 406),
         ({"accept": "text/event-stream"}, 406),
-        ({"accept": None}, 406),
+        ({"accept": None}, 400),  # any type is accepted; the id of the session is missing
         ({"content-type": "text/plain"}, 415),
         ({"content-type": None}, 415),
         ({}, 400),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.schema.mcp_messages import RpcResponse, meta_of, parse_mcp_message, progress_token_of
+from svc_proto.schema.mcp_messages import RpcRequest, RpcResponse, meta_of, parse_mcp_message, progress_token_of
 from tests.mcp.stdio_harness import McpStdioHarness, ToyMcpServer
 
 
@@ -96,3 +96,10 @@ def test_meta_and_progress_token() -> None:
         None,
         None,
     )
+
+
+def test_params_that_are_null_count_as_none() -> None:
+    for members in (b"", b',"params":null'):
+        assert parse_mcp_message(b'{"jsonrpc":"2.0","id":7,"method":"ping"%s}' % members) == RpcRequest(
+            7, "ping", JsonObject()
+        )

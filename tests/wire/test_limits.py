@@ -49,6 +49,7 @@ def test_the_defaults() -> None:
         "body_timeout": 30.0,
         "idle_timeout": 75.0,
         "write_timeout": 60.0,
+        "file_timeout": 300.0,
         "min_body_rate": 1024,
         "linger": 2.0,
         "max_linger": 64 * MIB,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from wsproto.frame_protocol import CloseReason, FrameDecoder, Opcode, RsvBits
@@ -23,12 +24,12 @@ from svc_proto.wire.websocket_deflate import (
     ("offers", "answer", "agreed"),
     [
         (
-            [b"permessage-deflate"],
+            [b"permessage-deflate; server_max_window_bits=15"],
             b"permessage-deflate; server_max_window_bits=12",
             DeflateParameters(server_max_window_bits=12),
         ),
         (
-            [OFFER],
+            [OFFER + b"; server_max_window_bits=12"],
             b"permessage-deflate; server_max_window_bits=12; client_max_window_bits=12",
             DeflateParameters(server_max_window_bits=12, client_max_window_bits=12),
         ),
@@ -40,7 +41,7 @@ from svc_proto.wire.websocket_deflate import (
         (
             [
                 b"x, permessage-deflate; unknown",
-                b"permessage-deflate; server_no_context_takeover; client_no_context_takeover",
+                b"permessage-deflate; server_max_window_bits=13;server_no_context_takeover;client_no_context_takeover",
             ],
             b"permessage-deflate; server_max_window_bits=12; server_no_context_takeover; client_no_context_takeover",
             DeflateParameters(
@@ -52,6 +53,23 @@ from svc_proto.wire.websocket_deflate import (
 def test_offers_that_are_taken(offers: list[bytes], answer: bytes, agreed: DeflateParameters) -> None:
     assert accept_extension_offer(offers) == (agreed, answer)
     assert parse_extension_response([answer]) == agreed
+
+
+@pytest.mark.parametrize(
+    ("offer", "answer"),
+    [
+        (b"permessage-deflate", b"permessage-deflate"),
+        (b"permessage-deflate; client_max_window_bits", b"permessage-deflate; client_max_window_bits=12"),
+        (b"permessage-deflate; server_no_context_takeover", b"permessage-deflate; server_no_context_takeover"),
+    ],
+)
+def test_the_window_of_the_server_is_named_only_if_offered(offer: bytes, answer: bytes) -> None:
+    accepted = accept_extension_offer([offer])
+    assert accepted is not None
+    agreed, text = accepted
+    assert text == answer
+    assert agreed.server_max_window_bits == 12  # our compressor uses no larger one in any case
+    assert parse_extension_response([text]) == evolve(agreed, server_max_window_bits=15)
 
 
 @pytest.mark.parametrize(

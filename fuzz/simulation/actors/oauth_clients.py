@@ -293,7 +293,7 @@ class OAuthClients:
             return
 
         def done(caller: RequestClient) -> None:
-            if caller.status == 200 and self._is_kept:
+            if caller.status == 200 and self._is_kept and self._is_grace_over(app, old):
                 violated(Invariant.TOKENS_ONCE, f"{app.name} got tokens for a refresh token that was rotated")
             self._ended(app, caller, known=True)
 
@@ -316,8 +316,9 @@ class OAuthClients:
 
     def _is_grace_over(self, app: OAuthClientModel, token: str) -> bool:
         """Report whether a used refresh token has to be refused by now."""
-        used = app.used_at[token]
-        return self.crowd.now - used >= REFRESH_GRACE and not self.world.wall.was_set(used)
+        wall, now, used = self.world.wall, self.crowd.now, app.used_at[token]
+        begun = max(high for _, high in wall.spans(used, used))
+        return wall.earliest(now, now) - begun >= REFRESH_GRACE
 
     def _show(self, app: OAuthClientModel, token: str, done: Callable[[RequestClient], None]) -> None:
         app.under_way += 1

@@ -27,6 +27,7 @@ from svc_proto.machines.paired_session import PairedSession, parse_device, recog
 from svc_proto.machines.pairing_codes import PairingMeta, merge_terms, parse_requested_terms
 from svc_proto.machines.transitions import Table, step
 from svc_proto.relay.repeated_pairing import end_earlier_sessions
+from svc_proto.relay.websocket.deviating_messages import read_deviating_message
 from svc_proto.relay.websocket.message_dispatch import dispatch
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 from svc_proto.version import VERSION
@@ -134,6 +135,7 @@ class ClientConnection:
         if self.session is not None:  # `_mark_seen`, inlined
             self.session.last_seen = self.relay.engine.now.wall
         if self.state is _OPEN:
+            envelope = envelope or read_deviating_message(self.relay.engine, text)
             if envelope is not None:
                 dispatch(self, envelope)
         elif self.state is ClientState.UNAUTHENTICATED:

@@ -76,7 +76,7 @@ def test_get_with_any_query_matches_the_document(data: st.DataObject) -> None:
         ("POST /media/upload", "/media/upload", {"content_type": "image/png", "content": PNG}, 200),
         ("POST /media/register", "/media/register", {"path": "x", "content_type": "image/png"}, 400),
         ("POST /clipboard/inbox", "/clipboard/inbox", {"format": "png", "bytes_base64": PNG}, 200),
-        ("POST /mcp", "/mcp", {}, 406),
+        ("POST /mcp", "/mcp", {}, 415),
         ("PATCH /voice/output/config", "/voice/output/config", {"enabled": True}, 200),
         ("PATCH /voice/realtime-agent/config", "/voice/realtime-agent/config", {"promote_after_ms": 10}, 200),
         ("POST /voice/output/providers/{provider_id}/validate", "/voice/output/providers/stub/validate", {}, 200),
