@@ -102,7 +102,9 @@ class _CompletionRoutes:
                 )
             )
             return event_stream_response(subscriber, self._fields(turn_request, scope))
-        keyed = self._keys.for_request(scope.key, fingerprint(body, FINGERPRINT, scope.session_id), api.engine)
+        keyed = self._keys.for_request(
+            scope.key, fingerprint(body, FINGERPRINT, scope.session_id), api.engine, request.principal
+        )
         run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
         if not isinstance(run, Run):
             return run

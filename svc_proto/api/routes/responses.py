@@ -76,7 +76,9 @@ class _ResponseRoutes:
         chain = yield from self._chain(body)
         turn_request = yield from self._build_turn_request(body, messages, chain)
         key = (request.headers.get(b"idempotency-key") or b"").decode("latin-1")
-        keyed = self._keys.for_request("" if stream else key, fingerprint(body, FINGERPRINT), api.engine)
+        keyed = self._keys.for_request(
+            "" if stream else key, fingerprint(body, FINGERPRINT), api.engine, request.principal
+        )
         run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
         if not isinstance(run, Run):
             return run

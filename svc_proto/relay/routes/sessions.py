@@ -55,7 +55,7 @@ class _SessionRoutes:
         found = yield from self._found(prefix)
         session = _only(found or relay.sessions.tombstones(prefix))
         self._check_other(request, session)
-        relay.record_audit("session revoked", request, session=session.principal_name)
+        relay.audit.record("session revoked", request, session=session.principal_name)
         problem = yield from relay.revoke(session, "the session was revoked")
         if problem is not None:
             raise Refused(500, "store_failed", problem)
@@ -88,7 +88,7 @@ class _SessionRoutes:
             policy=policy,
         )
         changed = ", ".join(f"{name}={'none' if span is None else int(span)}" for name, span in (grants or {}).items())
-        relay.record_audit(
+        relay.audit.record(
             "session changed",
             request,
             session=session.principal_name,

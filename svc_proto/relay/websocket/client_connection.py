@@ -235,7 +235,7 @@ class ClientConnection:
         if session is not None:
             self._step(ClientTrigger.TOKEN)
             if self._welcome(session, token, envelope.id):
-                relay.record_sign_in(session, self.address, "signed in")
+                relay.audit.record_sign_in(session, self.address)
             return
         self._step(ClientTrigger.CLAIM)
         flow = self._look_up(token, code, envelope)
@@ -296,7 +296,7 @@ class ClientConnection:
             )
             delivered = self._welcome(session, token, envelope.id)
             if delivered:
-                relay.record_sign_in(session, self.address, "paired")
+                relay.audit.record_sign_in(session, self.address, pairs=True)
         finally:
             if not delivered:  # no client has the token, so the session must not remain
                 relay.forget_session(session)
