@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from svc_proto.commands import Level, Query
 from svc_proto.engine.audit_log import AuditLog
+from svc_proto.facts import Started
 from svc_proto.store_requests import AppendAuditEvent
 from tests.support.core_harness import CoreHarness
 from tests.support.playbook import IdleService
@@ -11,6 +12,7 @@ from tests.support.playbook import IdleService
 
 def test_events_are_stored_and_a_failure_is_logged() -> None:
     book = CoreHarness(IdleService())
+    book.feed(Started())
     log = AuditLog(book.engine)
     book.within(lambda: log.record("paired", "0a1b2c3d Phone", "192.0.2.1", count=3, missing=None))
     (request,) = (command.request for command in book.commands if isinstance(command, Query))
