@@ -140,3 +140,9 @@ def test_an_approval_that_cannot_be_removed(failing: type[object]) -> None:
     holder.book.within(lambda: holder.book.engine.spawn(flow, on_done=written.append))
     holder.book.after(1)
     assert written == ["the approvals cannot be written"]
+
+
+def test_an_approval_for_a_chat_is_undone() -> None:
+    holder = KeyHolder(None)
+    approve(holder, "session", "phone_call 1")
+    assert undo(holder.book, "Tablet") == [("approval", True, None)]

@@ -234,8 +234,7 @@ class ClientConnection:
         # Despite a block: other clients behind the address can cause one, and tokens cannot be guessed.
         if session is not None:
             self._step(ClientTrigger.TOKEN)
-            if self._welcome(session, token, envelope.id):
-                relay.audit.record_sign_in(session, self.address)
+            self._welcome(session, token, envelope.id)
             return
         self._step(ClientTrigger.CLAIM)
         flow = self._look_up(token, code, envelope)
@@ -294,9 +293,7 @@ class ClientConnection:
             relay.engine.log(
                 Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
             )
-            delivered = self._welcome(session, token, envelope.id)
-            if delivered:
-                relay.audit.record_sign_in(session, self.address, pairs=True)
+            delivered = self._welcome(session, token, envelope.id, pairs=True)
         finally:
             if not delivered:  # no client has the token, so the session must not remain
                 relay.forget_session(session)
@@ -319,7 +316,7 @@ class ClientConnection:
         self._step(ClientTrigger.REFUSE)
         self._fail(reason, "")
 
-    def _welcome(self, session: PairedSession, token: str, identity: str) -> bool:
+    def _welcome(self, session: PairedSession, token: str, identity: str, *, pairs: bool = False) -> bool:
         relay = self.relay
         sent = self.send(
             "system",
@@ -340,6 +337,7 @@ class ClientConnection:
             self.session = session
             self.socket.mark_authenticated()
             relay.limiter.success(self.address, relay.engine.now)
+            relay.audit.record_sign_in(session, self.address, pairs=pairs)
             relay.welcome(self, session)
             self._catch_up()
         return sent
