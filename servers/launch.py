@@ -80,9 +80,22 @@ def private_home(path: str) -> Path:
         ensure_private_folder(home)
     except OSError as error:
         raise CannotStartError(f"cannot use {home} for state: {error.strerror}; {OTHER_HOME}", code=2) from error
+    problem = _foreign_access(home)
+    if problem:
+        raise CannotStartError(f"cannot use {home} for state: {problem}", code=2)
     if not os.access(home, os.W_OK | os.X_OK):
         raise CannotStartError(f"cannot use {home} for state: not writable; {OTHER_HOME}", code=2)
     return home
+
+
+def _foreign_access(home: Path) -> str:
+    """Return how another user could change the home; empty if none could. Its settings name programs that we run."""
+    status = home.stat()
+    if status.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user, who could change the settings; use a folder of your own (SVC_HOME)"
+    if status.st_mode & 0o022:
+        return "other users can write to it; remove that with chmod go-w"
+    return ""
 
 
 def read_environment(env: Mapping[str, str]) -> dict[str, str]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from svc_proto.basics.audit_event import AuditEvent
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import StoreRequest
-from svc_proto.schema.audit_events import AuditEvent
 
 __all__ = ["AppendAuditEvent", "DeleteSession", "ListAuditEvents", "LoadSessions", "CheckStore", "SaveSession"]
 

@@ -13,7 +13,7 @@ from runtimes.service_home.home import service_home_path
 from svc_proto.cli.errors import CliError
 
 if TYPE_CHECKING:
-    from svc_proto.schema.audit_events import AuditEvent
+    from svc_proto.basics.audit_event import AuditEvent
 
 __all__ = ["main"]
 
@@ -31,7 +31,7 @@ no private text. The newest 10,000 events of a year are kept in the store, and a
 
 Exit codes: 0; 1 when the store cannot be read; 2 for bad options.
 """
-LIMIT = 10_000
+LIMIT = 10_000  # events that are read: all that the store keeps
 
 
 @click.command("audit", cls=SingleCommand, epilog=EXAMPLES, context_settings=SETTINGS)

@@ -118,7 +118,7 @@ def _record_restore(store: str | Path, file: Path) -> None:
     from runtimes.failures import HostError
     from runtimes.store.store_factory import open_store
     from runtimes.store.store_service import StoreError
-    from svc_proto.schema.audit_events import OPERATOR, AuditEvent
+    from svc_proto.basics.audit_event import OPERATOR, AuditEvent
     from svc_proto.store_requests import AppendAuditEvent
 
     with suppress(StoreError, HostError):

@@ -76,6 +76,7 @@ class SavedFile:
     def _open(self, name: str) -> IO[bytes]:
         if self._output == "-":
             return sys.stdout.buffer
+        name = name.lstrip(".")  # a dotfile may be a program's start file, and the relay chose the name
         path = Path(self._output or name or "media.bin")
         self._path = path = Path(os.path.realpath(path / (name or "media.bin") if path.is_dir() else path))
         if path.exists() and not path.is_file():

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from runtimes.failures import HostError
 from runtimes.store.store_service import StoreError, outcome_of
+from svc_proto.basics.audit_event import MAX_EVENTS, AuditEvent
 from svc_proto.basics.strict_json import loads_trusted
 from svc_proto.facts import FailureKind
-from svc_proto.schema.audit_events import MAX_EVENTS, AuditEvent
 from svc_proto.store_requests import (
     AppendAuditEvent,
     CheckStore,

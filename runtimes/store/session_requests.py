@@ -9,9 +9,9 @@ from typing import Any
 
 from runtimes.failures import HostError
 from runtimes.store.sql_executor import SqlExecutor, replace_unstorable
+from svc_proto.basics.audit_event import MAX_AGE, MAX_EVENTS, AuditEvent
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.schema.audit_events import MAX_AGE, MAX_EVENTS, AuditEvent
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.store_requests import (
     AppendAuditEvent,

@@ -122,6 +122,11 @@ class Toolbox:
         self._needs = {tool.name: toolset.needs for toolset in self._toolsets for tool in toolset.tools}
         self.tools: dict[str, Tool] = {tool.name: tool for toolset in self._toolsets for tool in toolset.tools}
 
+    @property
+    def all_toolsets(self) -> tuple[Toolset, ...]:
+        """The agent's own toolsets, also those that are not offered."""
+        return self._toolsets
+
     def toolsets(self) -> list[dict[str, object]]:
         """Return the rows of `GET /v1/toolsets` (wire api 8.2)."""
         more = () if self.dynamic_tools is None else self.dynamic_tools.toolsets()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc_proto.basics.audit_event import AuditEvent
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure
-from svc_proto.schema.audit_events import AuditEvent
 from svc_proto.store_requests import AppendAuditEvent
 
 if TYPE_CHECKING:

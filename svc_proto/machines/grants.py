@@ -90,7 +90,8 @@ def build_rights(preset: Preset | None) -> tuple[str, ...]:
         FILES: not withheld.issuperset(("chat", "bridge", "terminal", "tui")),
         NOTIFICATIONS: "bridge" not in withheld,
     }
-    return tuple(right for right in RIGHTS if (given[right] is not None if right in given else implied[right]))
+    rights = tuple(right for right in RIGHTS if (given[right] is not None if right in given else implied[right]))
+    return RIGHTS if rights == RIGHTS else rights  # nearly all sessions share one value
 
 
 def clamp(expiry: float | None, session_expiry: float | None) -> float | None:

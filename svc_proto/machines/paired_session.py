@@ -172,6 +172,7 @@ class PairedSession:
     rights: tuple[str, ...] = ()
     audience: str = ""  # of `AUDIENCES`: the token opens nothing else; empty: the token of a device
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
+    last_address: str = field(default="", init=False)  # of its last WebSocket since the relay runs
 
     @property
     def credential_ids(self) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ class RelayAccess(Enum):
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
     FILES = "files"  # a session token with the right `files`, else 403 [Session]
     # Loopback, whatever its Authorization, or a session token with the right `notifications`, else 403 [None, Session]
-    LOCAL_OR_NOTIFICATIONS = "notifications"
+    LOCAL_OR_NOTIFICATIONS = "local or notifications"
     BRIDGE = "bridge"  # a session token whose `bridge` grant is live, else 403 [Session]
     # As BRIDGE, but no page of another site, else 403. The read grant suffices, too, and so do OAuth access tokens and
     # tokens for MCP alone.

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, cast
 
 from svc_proto.basics.entropy import uuid_stream
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Level, Ready
 from svc_proto.engine.admission import AdmissionControl
-from svc_proto.engine.audit_log import AuditLog
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
@@ -44,6 +42,7 @@ from svc_proto.relay.access import (
     quick_bridge_session,
 )
 from svc_proto.relay.agent_profiles import RESCAN_INTERVAL, load_profiles
+from svc_proto.relay.audit import RelayAudit
 from svc_proto.relay.change_notifier import DEVICES, ChangeNotifier
 from svc_proto.relay.cluster.local_coordinator import LocalCoordinator, PhoneRoute
 from svc_proto.relay.local_access import LocalAuthorizer
@@ -56,7 +55,6 @@ from svc_proto.relay.terminals.shells import ShellLauncher
 from svc_proto.relay.terminals.terminal_channel import Terminal
 from svc_proto.relay.websocket.client_connection import ClientConnection
 from svc_proto.relay_config import RelayConfig
-from svc_proto.schema.audit_events import OPERATOR
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -68,8 +66,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Relay"]
 
-MAX_ADDRESSES = 10_000  # sessions whose last address is known; the oldest is dropped
-ADDRESS_TTL = 86_400.0  # s for which an address is known
 RECHECK_INTERVAL = 3600.0  # s; the wall clock may be stepped, so expired sessions are looked for at least this often
 _BRIDGE, _MONITOR = RelayAccess.BRIDGE, RelayAccess.MONITOR  # as in `machines.paired_session`
 TARGET_SURFACES = ("android", "quest")  # surfaces that become phones right after auth.ok (wire bridge 1.4)
@@ -110,7 +106,6 @@ class Relay:
         self.profiles: list[dict[str, object]] = []
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
         self.clients: dict[int, ClientConnection] = {}
-        self._addresses: ExpiringMap[str, str] = ExpiringMap(MAX_ADDRESSES)  # last address by token hash
         self._sockets: dict[str, dict[int, ClientConnection]] = {}  # the same clients, by token hash and number
         self.started = Moment(0.0, 0.0)
         self.router = Router(
@@ -148,7 +143,7 @@ class Relay:
             engine, self, self.limits, behind=self.proxies.client_address if self.config.trusted_proxies else None
         )
         self._monitor.bind(engine, self._admission, lambda: relay_metrics(self))
-        self.audit = AuditLog(engine)
+        self.audit = RelayAudit(self)
         self._records = SessionRecords(engine, self.sessions, shared=self.config.shares_home)
         self.owner_replied = Condition(engine)
         self.shells = ShellLauncher(engine, self.config)
@@ -360,20 +355,6 @@ class Relay:
                 headers=((b"retry-after", b"%d" % seconds),),
             )
         return client
-
-    def record_audit(self, event: str, request: Request, /, **about: object) -> None:
-        """Record an audit event of the client that sent a request."""
-        caller = request.principal
-        principal = caller.principal_name if isinstance(caller, PairedSession) else OPERATOR
-        self.audit.record(event, principal, self.proxies.client_address(request), **about)
-
-    def record_sign_in(self, session: PairedSession, address: str, event: str) -> None:
-        """Record a pairing, or a sign-in from another address than before."""
-        now = self.engine.now.mono
-        if event == "paired" or self._addresses.get(session.token_hash, now) != address:
-            self.audit.record(event, session.principal_name, address)
-        self._addresses.purge(now)
-        self._addresses.put(session.token_hash, address, now + ADDRESS_TTL)
 
     def welcome(self, client: ClientConnection, session: PairedSession) -> None:
         """Register an authenticated client."""

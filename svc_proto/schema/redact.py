@@ -2,6 +2,7 @@
 
 Spec "Bridge command record": values of keys `password`, `token`, `secret`, `otp`, `bearer` are redacted, other keys are
 stored verbatim. The whole key is compared without regard to case, so `access_token` is not one (wire bridge 4.2).
+Records also leave out the values of `MORE_SECRET_KEYS`, and of parameters of URLs that are named like a secret.
 """
 
 from __future__ import annotations
@@ -27,9 +28,13 @@ __all__ = [
 ]
 
 SECRET_KEYS = ("password", "token", "secret", "otp", "bearer")
+MORE_SECRET_KEYS = ("api_key", "authorization", "cookie", "pin")
+URL_SECRETS = ("access_token", "refresh_token", "key", "code", "sig", "signature")  # parameters
+RECORD_KEYS = (*SECRET_KEYS, *MORE_SECRET_KEYS)
 TEXT_KEYS = ("text", "body")  # text that a person typed, or a message to another person
 REDACTED = "[redacted]"
-_marked = re.compile(f'"(?:{"|".join((*SECRET_KEYS, *TEXT_KEYS))})"').search
+_URL_SECRET = re.compile(rf"([?&#](?:{'|'.join((*RECORD_KEYS, *URL_SECRETS))})=)[^&#\s\"']+", re.IGNORECASE)
+_marked = re.compile(f'"(?:{"|".join((*RECORD_KEYS, *TEXT_KEYS))})"').search
 _compact = piecewise_encoder(json.JSONEncoder(separators=(",", ":"), default=lambda _: "[not JSON]"))
 TOO_DEEP = "[too deep]"
 MAX_DEPTH = 32  # levels of containers; deeper values are replaced by `TOO_DEEP`
@@ -62,12 +67,16 @@ def unredacted_text(value: dict[str, object], limit: int, size: int) -> str:
 def needs_no_redaction(text: str) -> bool:
     """Report whether our JSON text has nothing to redact, in either use of `hide_text`; in doubt False."""
     short = len(text) < 2 * MAX_DEPTH  # each opened container is closed
-    return _marked(text.lower()) is None and (short or text.count("{") + text.count("[") <= MAX_DEPTH)
+    return (
+        _marked(text.lower()) is None
+        and _URL_SECRET.search(text) is None
+        and (short or text.count("{") + text.count("[") <= MAX_DEPTH)
+    )
 
 
 def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[object, str]:
     """Return the redacted copy and its summary; a copy is cut where the summary takes all of `limit`."""
-    shown = _Redaction(hide_text, limit).of(value, MAX_DEPTH)
+    shown = _Redaction(hide_text, limit, RECORD_KEYS).of(value, MAX_DEPTH)
     text = "".join(_compact(shown, 0))
     return shown, text if len(text) <= limit else text[: limit - 3] + "..."
 
@@ -75,16 +84,19 @@ def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[obje
 class _Redaction:
     """Builder of a copy that ends soon after its JSON has more than `limit` characters."""
 
-    __slots__ = ("_hide_text", "_limit", "_room")
+    __slots__ = ("_hide_text", "_limit", "_names", "_room")
 
-    def __init__(self, hide_text: bool, limit: int | None = None) -> None:
+    def __init__(self, hide_text: bool, limit: int | None = None, names: tuple[str, ...] = SECRET_KEYS) -> None:
         self._hide_text = hide_text
+        self._names = names
         self._limit = limit
         self._room: float = inf if limit is None else limit
 
     def of(self, value: object, depth: int) -> object:
         if isinstance(value, str):
             self._room -= len(value)
+            if self._names is RECORD_KEYS and "=" in value:
+                value = _URL_SECRET.sub(rf"\1{REDACTED}", value[: 2 * (self._limit or len(value))])
             return value[: self._limit]  # longer than `limit` with its quotes, so the cut falls inside
         if type(value) is dict or isinstance(value, Mapping):  # the ABC check alone takes ten times as long
             return self._members(value, depth - 1) if depth else TOO_DEEP
@@ -98,7 +110,7 @@ class _Redaction:
             if self._room < 0:
                 break
             self._room -= len(name := str(key)[: self._limit]) + 3
-            instead = _replacement(name, member, self._hide_text)
+            instead = _replacement(name, member, self._names, self._hide_text)
             shown[name] = self.of(member, depth) if instead is None else instead
         return shown
 
@@ -112,9 +124,9 @@ class _Redaction:
         return shown
 
 
-def _replacement(name: str, member: object, hide_text: bool) -> str | None:
+def _replacement(name: str, member: object, names: tuple[str, ...], hide_text: bool) -> str | None:
     word = name.lower()
-    if word in SECRET_KEYS:
+    if word in names:
         return REDACTED
     if hide_text and word in TEXT_KEYS:
         return "[hidden]" if (text := as_text(member)) is None else f"[{len(text)} characters]"

@@ -9,7 +9,6 @@ import pytest
 
 from svc_proto.agent.interface import ApprovalRequested, MemoryChange, MemoryChanged
 from svc_proto.commands import ReadConfig, WriteConfig
-from svc_proto.machines.agent_changes import FILE, MAX_CHANGES, AgentChange, changes_by, parse_changes, write_changes
 from tests.api.harness import CONFIG, HOME, KEY, ApiHarness
 from tests.api.scripted_agent import TurnHarness, call_of
 from tests.api.test_authority import KeyHolder
@@ -129,17 +128,6 @@ def test_an_unreadable_record_changes_nothing() -> None:
     assert book.request("POST", "/api/changes/undo", {}, key=KEY).status == 400
 
 
-def test_the_file_of_changes() -> None:
-    change = AgentChange(at=1.5, principal="0a1b2c3d Tablet", kind="memory", target="user", after="x")
-    text = write_changes([change] * (MAX_CHANGES + 1))
-    assert parse_changes(text) == (change,) * MAX_CHANGES
-    assert parse_changes('{"changes": [{"kind": "other"}, 5]}') == parse_changes("no JSON") == ()
-    assert [len(changes_by([change], name)) for name in ("0a1b2c3d", "Tablet", "0a1b2c3d Tablet", "0a", "x")] == [
-        *(1, 1, 1),
-        *(0, 0),
-    ]
-
-
 @pytest.mark.parametrize("failing", [WriteConfig])
 def test_an_approval_that_cannot_be_removed(failing: type[object]) -> None:
     holder = KeyHolder(None)
@@ -154,5 +142,7 @@ def test_an_approval_that_cannot_be_removed(failing: type[object]) -> None:
     assert written == ["the approvals cannot be written"]
 
 
-def test_the_file_is_beside_the_approvals() -> None:
-    assert FILE == "agent-changes.json"
+def test_an_approval_for_a_chat_is_undone() -> None:
+    holder = KeyHolder(None)
+    approve(holder, "session", "phone_call 1")
+    assert undo(holder.book, "Tablet") == [("approval", True, None)]

@@ -110,3 +110,23 @@ def test_expiries() -> None:
         (3_599.0, "1h"), (3_541.0, "1h"), (3_540.0, "59m"), (119.0, "1m"),
     ):  # fmt: skip
         assert short_expiry(1000.0 + left, 1000.0) == f"in {said}"
+
+
+@pytest.mark.parametrize(
+    ("grants", "only", "expected"),
+    [
+        ("manage=none", None, {"manage": None}),
+        ("files=never", None, {"files": 0.0}),
+        (None, "chat,manage", {**{name: None for name in CHANNELS if name != "chat"}, "manage": 0.0}),
+        ("notifications=never", "chat", {**{name: None for name in CHANNELS if name != "chat"}, "notifications": 0.0}),
+    ],
+)
+def test_rights_are_named_like_channels(
+    grants: str | None, only: str | None, expected: dict[str, float | None]
+) -> None:
+    assert parse_preset(grants, only) == expected
+
+
+def test_a_right_lasts_as_the_session() -> None:
+    with pytest.raises(CliError, match="manage lasts as the session: manage=never or manage=none"):
+        parse_preset("manage=1h", None)

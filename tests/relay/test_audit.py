@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
+from svc_proto.basics.audit_event import EVENT_NAMES, AuditEvent
 from svc_proto.commands import Level, Query
-from svc_proto.schema.audit_events import EVENT_NAMES, MAX_TEXT, AuditEvent
-from svc_proto.store_requests import AppendAuditEvent, ListAuditEvents
+from svc_proto.store_requests import AppendAuditEvent
 from tests.api.test_authority import KeyHolder
 from tests.api.test_change_ledger import approve, undo
 from tests.relay.harness import PEER, REMOTE, RelayHarness
@@ -72,17 +70,3 @@ def test_a_failing_store_is_logged(book: RelayHarness) -> None:
     book.refuse = (AppendAuditEvent,)
     book.pair()
     assert "audit event not stored" in book.events(Level.ERROR)
-
-
-@pytest.mark.parametrize(("text", "kept"), [("a\nb\x1b[0m", "a b[0m"), ("x" * 300, "x" * MAX_TEXT)])
-def test_texts_are_one_line_and_short(text: str, kept: str) -> None:
-    event = AuditEvent.of(1.0, "paired", text, text, device=text, none=None)
-    assert {event.principal, event.address, event.about["device"]} == {AuditEvent.of(1.0, "paired", text).principal}
-    assert len(event.principal) <= MAX_TEXT
-    assert event.principal.isprintable()
-    assert "none" not in event.about
-    assert len(kept) <= MAX_TEXT
-
-
-def test_the_newest_come_first() -> None:
-    assert ListAuditEvents(5).limit == 5

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import platform
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +15,7 @@ import pytest
 
 from runtimes.host.host import Program, Services
 from runtimes.net.listener import bind
-from servers.launch import CannotStartError, format_authority, launch, print_exit_reason
+from servers.launch import CannotStartError, format_authority, launch, print_exit_reason, private_home
 from servers.options import ProgramCommand
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Command, Exit, StoreRequest
@@ -157,3 +159,24 @@ print(new_pages())
 def test_freed_memory_is_reused() -> None:
     said = subprocess.run([sys.executable, "-c", PIECES], capture_output=True, text=True, check=True).stdout
     assert int(said) < 100  # else 5,700
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner", "problem"), [(0o700, None, ""), (0o755, None, ""), (0o700, 54321, "belongs")]
+)
+def test_a_home_that_another_user_can_change_is_refused(
+    mode: int, owner: int | None, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "svc"
+    home.mkdir(mode=mode)
+    if owner is not None:
+        monkeypatch.setattr(os, "geteuid", lambda: owner)
+        if home.stat().st_uid == 0:  # root may own the home of a service
+            assert private_home(str(home)) == home
+            home.chmod(0o777)
+            problem = "other users can write"
+    if problem:
+        with pytest.raises(CannotStartError, match=problem):
+            private_home(str(home))
+    else:
+        assert private_home(str(home)) == home

@@ -7,8 +7,8 @@ from enum import Enum
 
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.errors import MANAGEMENT
+from svc_proto.api.openapi import change_types, types
 from svc_proto.api.openapi import run_types as turns
-from svc_proto.api.openapi import types
 from svc_proto.openapi.document import COMMON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, OperationTable, SchemaType
 from svc_proto.schema.chat_events import EVENTS
@@ -225,10 +225,12 @@ OPERATIONS: OperationTable = {
             error_responses={409: "The files contain no usable key."},
         ),
         "GET /api/changes": OperationDoc(
-            "List what a principal changed at the agent", types.ChangesJson, query=types.ChangesQueryJson
+            "List what a principal changed at the agent", change_types.ChangesJson, query=change_types.ChangesQueryJson
         ),
         "POST /api/changes/undo": OperationDoc(
-            "Undo what a principal changed at the agent", types.UndoneChangesJson, body=types.UndoChangesJson
+            "Undo what a principal changed at the agent",
+            change_types.UndoneChangesJson,
+            body=change_types.UndoChangesJson,
         ),
     },
 }

@@ -92,7 +92,7 @@ class _CompletionRoutes:
         turn_request = yield from self._build_turn_request(body, conversation, options, scope)
         mark = fingerprint(body, FINGERPRINT, scope.session_id)
         if stream:
-            keyed = self._streams.for_request(scope.key, mark, api.engine)
+            keyed = self._streams.for_request(scope.key, mark, api.engine, request.principal)
             yield from keyed.stop_earlier(api.runs)
             run = yield from api.runs.start(turn_request, request)
             if not isinstance(run, Run):
@@ -110,7 +110,7 @@ class _CompletionRoutes:
             )
             return event_stream_response(subscriber, self._fields(request, turn_request, scope))
         request.stop_with_client()
-        keyed = self._keys.for_request(scope.key, mark, api.engine)
+        keyed = self._keys.for_request(scope.key, mark, api.engine, request.principal)
         run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
         if not isinstance(run, Run):
             return run

@@ -85,7 +85,8 @@ class _ResponseRoutes:
         chain = yield from self._chain(body)
         turn_request = yield from self._build_turn_request(body, messages, options, chain)
         key = (request.headers.get(b"idempotency-key") or b"").decode("latin-1")
-        keyed = (self._streams if stream else self._keys).for_request(key, fingerprint(body, FINGERPRINT), api.engine)
+        table = self._streams if stream else self._keys
+        keyed = table.for_request(key, fingerprint(body, FINGERPRINT), api.engine, request.principal)
         if stream:
             yield from keyed.stop_earlier(api.runs)
             run = yield from api.runs.start(turn_request, request)

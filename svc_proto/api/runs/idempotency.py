@@ -41,9 +41,10 @@ class IdempotencyKeys:
         self._theme = theme
         self._entries: ExpiringMap[str, _StoredRun] = ExpiringMap(MAX_KEYS)
 
-    def for_request(self, key: str, mark: str, engine: Engine) -> IdempotentRequest:
-        """Return the idempotent request for a key; an empty key counts as none."""
-        return IdempotentRequest(self._entries, engine, mark, f"{self._theme}:{sha256_hex(key)}" if key else "")
+    def for_request(self, key: str, mark: str, engine: Engine, principal: object = None) -> IdempotentRequest:
+        """Return the idempotent request for a key of a principal; an empty key counts as none."""
+        own = key if principal is None else f"{principal}\n{key}"
+        return IdempotentRequest(self._entries, engine, mark, f"{self._theme}:{sha256_hex(own)}" if key else "")
 
 
 @frozen

@@ -29,7 +29,6 @@ from svc_proto.machines.paired_session import DeviceInfo, PairedSession
 from svc_proto.machines.paired_session_registry import DEFAULT_TTL
 from svc_proto.relay.oauth.issuer import MCP_PATH, issuer_url
 from svc_proto.relay.oauth.pages import error_page, expired_page, redirect_to, waiting_page
-from svc_proto.schema.audit_events import OPERATOR
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import (
     SCOPE_ACT,
@@ -303,7 +302,7 @@ class AuthorizationServer:
         )
         consent.session = session
         relay.engine.log(Level.INFO, "agent has come", client=session.device_name, session=session.token_prefix)
-        relay.audit.record("agent allowed", OPERATOR, session=session.principal_name, scope=allowed.scope)
+        relay.audit.record_agent(session, allowed.scope)
         return (yield from self._tokens(session, family, client))
 
     def _refresh(self, form: dict[str, str]) -> Flow[Response]:

@@ -55,7 +55,7 @@ class _SessionRoutes:
         found = yield from self._found(prefix)
         session = _only(found or relay.sessions.tombstones(prefix))
         self._check_other(request, session)
-        relay.record_audit("session revoked", request, session=session.principal_name)
+        relay.audit.record("session revoked", request, session=session.principal_name)
         problem = yield from relay.revoke(session, "the session was revoked")
         if problem is not None:
             raise Refused(500, "store_failed", problem)
@@ -94,7 +94,7 @@ class _SessionRoutes:
             relay.sessions.rename(session, name, relay.engine.now)
             relay.name_changed(session)
         changed = ", ".join(f"{each}={'none' if span is None else int(span)}" for each, span in (grants or {}).items())
-        relay.record_audit(
+        relay.audit.record(
             "session changed",
             request,
             session=session.principal_name,

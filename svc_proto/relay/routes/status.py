@@ -94,14 +94,14 @@ class _StatusRoutes:
             return self._remove_public_route(request)
         value = boolean(body.get("allow_insecure_api_bearer"), "allow_insecure_api_bearer")
         self._relay.allow_insecure_api_bearer = value
-        self._relay.record_audit("setting changed", request, allow_insecure_api_bearer=value)
+        self._relay.audit.record("setting changed", request, allow_insecure_api_bearer=value)
         self._relay.engine.log(Level.INFO, "security changed", allow_insecure_api_bearer=value)
         return self.security(request)
 
     def _remove_public_route(self, request: Request) -> Flow[Response]:
         relay = self._relay
         yield from relay.local_authorizer.remove_public_route(relay.engine)
-        relay.record_audit("setting changed", request, public_route=False)
+        relay.audit.record("setting changed", request, public_route=False)
         return self.security(request)
 
     def bridge_status(self, request: Request) -> Response:

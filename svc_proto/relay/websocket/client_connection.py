@@ -239,8 +239,7 @@ class ClientConnection:
             brand = recognize_client(envelope.payload)
             session.names = session.names if brand is None else brand.name  # an update of the app may change them
             self._step(ClientTrigger.TOKEN)
-            if self._welcome(session, token, envelope.id):
-                relay.record_sign_in(session, self.address, "signed in")
+            self._welcome(session, token, envelope.id)
             return
         self._step(ClientTrigger.CLAIM)
         flow = self._look_up(token, code, envelope)
@@ -299,9 +298,7 @@ class ClientConnection:
             relay.engine.log(
                 Level.INFO, "paired", device=session.device_name, session=session.token_prefix, address=self.address
             )
-            delivered = self._welcome(session, token, envelope.id)
-            if delivered:
-                relay.record_sign_in(session, self.address, "paired")
+            delivered = self._welcome(session, token, envelope.id, pairs=True)
             if delivered and not meta.keep_earlier:
                 relay.engine.spawn(end_earlier_sessions(relay, session))
         finally:
@@ -326,7 +323,7 @@ class ClientConnection:
         self._step(ClientTrigger.REFUSE)
         self._fail(reason, "")
 
-    def _welcome(self, session: PairedSession, token: str, identity: str) -> bool:
+    def _welcome(self, session: PairedSession, token: str, identity: str, *, pairs: bool = False) -> bool:
         relay = self.relay
         sent = self.send(
             "system",
@@ -347,6 +344,7 @@ class ClientConnection:
             self.session = session
             self.socket.mark_authenticated()
             relay.limiter.success(self.address, relay.engine.now)
+            relay.audit.record_sign_in(session, self.address, pairs=pairs)
             relay.welcome(self, session)
             self._catch_up()
         return sent

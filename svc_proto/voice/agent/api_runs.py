@@ -63,7 +63,7 @@ class ApiRuns:
         self._carry_out = carry_out
         self._word = (principal.brand or voice.config.brand).name
         self._runs: dict[str, ApiRun] = {}  # by call id
-        self._begun: set[str] = set()  # chats that this voice session began
+        self._begun: dict[str, None] = {}  # chats that this voice session began
 
     def start(self, order: StartRun, system: str) -> None:
         """Start a run; `system` has notes for the agent."""
@@ -111,7 +111,7 @@ class ApiRuns:
 
     def _on_run_event(self, call_id: str, event: VoiceRunEvent) -> None:
         if isinstance(event, ChatSessionBound):
-            self._begun.add(event.session_id)
+            self._begun[event.session_id] = None
         if not (isinstance(event, AssistantDelta) and self._talk.drafts(call_id, event.delta)):
             self._talk.run_event(call_id, event)
             self._carry_out()

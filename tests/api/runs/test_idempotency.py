@@ -24,6 +24,7 @@ def test_an_entry_lives_for_five_minutes() -> None:
     assert keys.for_request("k", "f", book.engine).find() is run
     assert keys.for_request("k", "other", book.engine).find() is None
     assert keys.for_request("other", "f", book.engine).find() is None
+    assert keys.for_request("k", "f", book.engine, "another pairing").find() is None
     book.after(KEY_TTL - 1)
     keyed.remember(run)  # stored already: the time does not start again
     book.after(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from pathlib import Path
 
 from tests.clients.commands.command_process import CommandHome
@@ -61,3 +62,21 @@ def test_notes_about_omitted_files(lonely: CommandHome) -> None:
     os.unlink(home / ".env")
     assert lonely.run("svc", "backup", str(lonely.home / "c"), env=elsewhere).code == 0
     assert lonely.run("svc", "backup", str(lonely.home / "d"), env={"RELAY_SESSIONS_FILE": ""}).code == 0
+
+
+def test_a_backup_whose_settings_leave_the_home_is_refused(lonely: CommandHome) -> None:
+    home, outside = lonely.home / "svc", lonely.home / "elsewhere" / "start"
+    home.mkdir(mode=0o700)
+    outside.parent.mkdir()
+    sqlite3.connect(home / "svc.db").close()
+    (home / ".env").write_text(f"SVC_DATABASE_URL=sqlite:///{outside}\n")
+    backup = lonely.home / "b.tar.gz"
+    assert lonely.run("svc", "backup", str(backup)).code in (0, 1)
+    if not backup.exists():
+        sqlite3.connect(outside).close()
+        assert lonely.run("svc", "backup", str(backup)).code == 0
+    outside.unlink(missing_ok=True)
+    refused = lonely.run("svc", "restore", str(backup), "--replace")
+    assert "--outside allows that" in refused.problem
+    assert not outside.exists()
+    assert lonely.run("svc", "restore", str(backup), "--replace", "--outside").code == 0

@@ -8,7 +8,7 @@ import pytest
 
 from runtimes.store import session_requests
 from runtimes.store.store_factory import open_store
-from svc_proto.schema.audit_events import MAX_AGE, AuditEvent
+from svc_proto.basics.audit_event import MAX_AGE, AuditEvent
 from svc_proto.store_requests import AppendAuditEvent, ListAuditEvents
 
 

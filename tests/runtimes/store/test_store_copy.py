@@ -13,7 +13,7 @@ from runtimes.store.store_factory import open_store
 from runtimes.store.store_service import Store, StoreError
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import ListChats, ListMessages, SaveResponse
-from svc_proto.schema.audit_events import AuditEvent
+from svc_proto.basics.audit_event import AuditEvent
 from svc_proto.store_requests import AppendAuditEvent, ListAuditEvents, LoadSessions, SaveSession
 from tests.runtimes.store.chat_stores import add, chat, create, execute, message
 from tests.runtimes.store.postgresql_server import needs_postgresql, server

@@ -10,6 +10,7 @@ from tests.loops.realtime_agent import RealtimeAgentSetup, run
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.voice_client import ask_for
 from tests.support.servers.api_server import ScriptedApi, hello
+from tests.support.servers.realtime_server import FunctionCallTurn
 
 
 def test_answer_to_the_creation() -> None:
@@ -40,7 +41,8 @@ def test_revoked_token_stops_its_runs(chosen: dict[str, str]) -> None:
 def test_a_voice_only_device_gets_an_agent_without_the_phone_and_no_chat_of_others() -> None:
     world, api = SimulatedEnvironment(), ScriptedApi()
     api.sessions["c1"] = [{"role": "user", "content": "of the owner"}]
-    agent = RealtimeAgentSetup(world, run("x"), scripted=api)
+    asked = FunctionCallTurn("svc_run_task", {"text": "x", "session_id": "c1"})
+    agent = RealtimeAgentSetup(world, asked, scripted=api)
     withheld = {"grants": {"chat": False, "bridge": False, "manage": False}}
     assert world.http("PATCH", f"/sessions/{agent.token[:8]}", withheld).status == 200
     agent.start_turn("x", chat_session_id="c1")

@@ -30,7 +30,7 @@ EVENT_NAMES = (
 
 @fast_frozen(kw_only=True)
 class AuditEvent:
-    """One event. `about` has further texts and numbers, such as the prefix of the session that was changed."""
+    """Event of the audit log. `about` has further texts, such as the prefix of the session that was changed."""
 
     at: float  # wall time in epoch seconds
     event: str  # of `EVENT_NAMES`

@@ -1,0 +1,39 @@
+"""Audit events of the relay: the principal and address of each come from its request or its session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.audit_event import OPERATOR
+from svc_proto.engine.audit_log import AuditLog
+from svc_proto.engine.message import Request
+from svc_proto.machines.paired_session import PairedSession
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["RelayAudit"]
+
+
+class RelayAudit:
+    """Audit log of a relay."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self._log = AuditLog(relay.engine)
+
+    def record(self, event: str, request: Request, /, **about: object) -> None:
+        """Record an event of the client that sent a request."""
+        caller = request.principal
+        principal = caller.principal_name if isinstance(caller, PairedSession) else OPERATOR
+        self._log.record(event, principal, self._relay.proxies.client_address(request), **about)
+
+    def record_sign_in(self, session: PairedSession, address: str, *, pairs: bool = False) -> None:
+        """Record a pairing, or a sign-in from another address than before."""
+        if pairs or session.last_address != address:
+            self._log.record("paired" if pairs else "signed in", session.principal_name, address)
+        session.last_address = address
+
+    def record_agent(self, session: PairedSession, scope: str) -> None:
+        """Record that the operator allowed an OAuth client."""
+        self._log.record("agent allowed", OPERATOR, session=session.principal_name, scope=scope)

@@ -1,0 +1,22 @@
+"""Texts of audit events: one line, printable, of limited length."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.basics.audit_event import EVENT_NAMES, MAX_TEXT, OPERATOR, AuditEvent
+
+
+@pytest.mark.parametrize("text", ["a\nb\x1b[0m", "x" * 300, "a \ud800 surrogate", ""])
+def test_texts_are_one_line_and_short(text: str) -> None:
+    event = AuditEvent.of(1.0, "paired", text, text, device=text, none=None)
+    assert event.principal == event.address == event.about["device"]
+    assert len(event.principal) <= MAX_TEXT
+    assert event.principal.isprintable()
+    event.principal.encode("utf-8")
+    assert "none" not in event.about
+
+
+def test_names_of_events_are_distinct() -> None:
+    assert len({*EVENT_NAMES}) == len(EVENT_NAMES)
+    assert OPERATOR not in EVENT_NAMES

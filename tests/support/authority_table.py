@@ -1,0 +1,223 @@
+"""Table of authority: which credential reaches which route, channel, tool, setting and approval.
+
+`tests/test_authority_table.py` compares it with the services: a route or tool without a row fails there. The page
+docs/reference/authority.md is written from it by `python -m tests.support.authority_table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs/reference/authority.md"
+ABOUT = """# Table of authority
+
+What each credential reaches. `python -m tests.support.authority_table` writes this page, and tests compare its rows
+with the services. [The security model](../explanation/security-model.md) explains grants, rights and authority.
+
+Sessions with all grants are those of pairings that withhold nothing; a bare session has no grant and no right. An OAuth
+access token counts as a token for MCP. The API's main key also opens the voice routes of the relay, over HTTPS.
+"""
+
+# --- the relay ----------------------------------------------------------------------------------------------------
+
+RELAY_KINDS = ("program of the host", "nothing", "bare session", "session", "MCP token", "read-only MCP token")
+YES, NO, OWN = "yes", "no", "own"  # `own`: the session itself, others with the right `manage`
+RELAY_ACCESS: Mapping[str, str] = {
+    # policy: the result for each of RELAY_KINDS
+    "PUBLIC": "yes yes yes yes yes yes",
+    "SOCKET": "yes yes yes yes yes yes",  # the first message has to authenticate: `CHANNELS`
+    "LOOPBACK": "yes no no no no no",
+    "MONITOR": "yes no no no no no",
+    "LOOPBACK_OR_BEARER": "yes no own own no no",
+    "BEARER": "no no yes yes no no",
+    "FILES": "no no no yes no no",
+    "LOCAL_OR_NOTIFICATIONS": "yes no no yes no no",
+    "BRIDGE": "no no no yes no no",
+    "AGENT": "no no no yes yes yes",
+    "VOICE_CONFIG": "no no no yes no no",
+    "VOICE_STT": "no no no yes no no",
+    "VOICE_TTS": "no no no yes no no",
+    "VOICE_REALTIME": "no no no yes no no",
+    "VOICE_OUTPUT_SOCKET": "no no no yes no no",
+    "VOICE_REALTIME_SOCKET": "no no no yes no no",
+}
+RELAY_ROUTES: Mapping[str, str] = {
+    "SOCKET": """
+        GET /ws, GET /
+    """,
+    "PUBLIC": """
+        GET /health, GET /healthz, GET /readyz, GET /.well-known/oauth-protected-resource,
+        GET /.well-known/oauth-protected-resource/mcp, GET /.well-known/oauth-authorization-server,
+        GET /.well-known/openid-configuration, POST /oauth/register, GET /oauth/authorize,
+        GET /oauth/wait/{ticket}, POST /oauth/token, POST /oauth/revoke
+    """,
+    "LOOPBACK": """
+        GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
+        GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register,
+        POST /pairing/approve, POST /pairing/mint, POST /media/register, GET /media/inspect,
+        GET /media/inspect/{token}, GET /mcp/questions/{code}, POST /mcp/questions/{code}
+    """,
+    "MONITOR": """
+        GET /metrics
+    """,
+    "LOOPBACK_OR_BEARER": """
+        GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /openapi.json,
+        GET /docs
+    """,
+    "FILES": """
+        POST /media/upload, GET /media/by-path, POST /clipboard/inbox
+    """,
+    "BEARER": """
+        GET /media/{token}
+    """,
+    "LOCAL_OR_NOTIFICATIONS": """
+        GET /notifications/recent
+    """,
+    "BRIDGE": """
+        GET /ping, POST /setup, GET /current_app, POST /return_to_svc, POST /return_to_hermes, GET /screen,
+        GET /screen_hash, POST /diff_screen, POST /find_nodes, POST /describe_node, GET /screenshot,
+        GET /get_apps, GET /apps, POST /tap, POST /tap_text, POST /long_press, POST /drag, POST /type,
+        POST /swipe, POST /scroll, POST /press_key, POST /wait, POST /open_app, GET /clipboard,
+        POST /clipboard, POST /media, POST /send_intent, POST /broadcast, GET /events, POST /events/stream,
+        GET /location, POST /search_contacts, POST /call, POST /send_sms, POST /share_media, POST /send_mms
+    """,
+    "AGENT": """
+        POST /mcp, GET /mcp, DELETE /mcp
+    """,
+    "VOICE_CONFIG": """
+        GET /voice/config
+    """,
+    "VOICE_STT": """
+        POST /voice/transcribe
+    """,
+    "VOICE_TTS": """
+        POST /voice/synthesize, GET /voice/output/config, PATCH /voice/output/config,
+        GET /voice/output/providers/{provider_id}/options, POST /voice/output/providers/{provider_id}/validate,
+        POST /voice/output/session
+    """,
+    "VOICE_OUTPUT_SOCKET": """
+        GET /voice/output/{session_id}
+    """,
+    "VOICE_REALTIME": """
+        GET /voice/realtime/config, PATCH /voice/realtime/config,
+        GET /voice/realtime/providers/{provider_id}/options,
+        POST /voice/realtime/providers/{provider_id}/validate, POST /voice/realtime/session,
+        GET /voice/realtime-agent/config, PATCH /voice/realtime-agent/config,
+        GET /voice/realtime-agent/providers/{provider_id}/options,
+        POST /voice/realtime-agent/providers/{provider_id}/validate, POST /voice/realtime-agent/session
+    """,
+    "VOICE_REALTIME_SOCKET": """
+        GET /voice/realtime/{session_id}, GET /voice/realtime-agent/{session_id}
+    """,
+}
+# Channels of the WebSocket, with the grant or right of the session; no other credential opens a channel.
+CHANNELS: Mapping[str, str] = {
+    "system": "",
+    "chat": "",  # every message is refused: chat belongs to the API
+    "bridge": "bridge",
+    "terminal": "terminal",
+    "tui": "tui",
+    "notifications": "notifications",
+}
+
+# --- the API ------------------------------------------------------------------------------------------------------
+
+API_KINDS = ("main key", "key of a pairing", "key of a pairing with manage", "nothing")
+API_ACCESS: Mapping[str, str] = {
+    "PUBLIC": "yes yes yes yes",
+    "MONITOR": "no no no no",  # programs of the host, or the monitoring token
+    "LOCAL_OR_KEY": "yes yes yes no",  # and programs of the host
+    "KEY": "yes yes yes no",
+    "MANAGE": "yes no yes no",
+    "MAIN_KEY": "yes no no no",
+}
+API_ROUTES: Mapping[str, str] = {
+    "PUBLIC": """
+        GET /health, GET /v1/health, GET /healthz, GET /readyz
+    """,
+    "KEY": """
+        GET /health/detailed, GET /v1/models, GET /v1/models/{id}, GET /v1/capabilities, GET /api/sessions,
+        POST /api/sessions, GET /api/sessions/search, GET /api/sessions/{id}, PATCH /api/sessions/{id},
+        DELETE /api/sessions/{id}, GET /api/sessions/{id}/messages, POST /api/sessions/{id}/fork,
+        GET /api/config, GET /api/memory, GET /api/skills, GET /api/skills/{name}, GET /api/skills/toggle,
+        GET /v1/skills, GET /v1/toolsets, GET /api/mcp-servers, GET /api/available-models,
+        POST /api/sessions/{id}/chat/stream, HEAD /api/sessions/{id}/chat/stream, POST /api/sessions/{id}/chat,
+        POST /v1/chat/completions, HEAD /v1/chat/completions, POST /v1/runs, HEAD /v1/runs,
+        GET /v1/runs/{run_id}, GET /v1/runs/{run_id}/events, POST /v1/runs/{run_id}/stop,
+        POST /v1/runs/{run_id}/approval, POST /v1/responses, GET /v1/responses/{response_id},
+        DELETE /v1/responses/{response_id}, POST /mcp, GET /mcp, DELETE /mcp
+    """,
+    "MANAGE": """
+        PATCH /api/config, POST /api/memory, PATCH /api/memory, DELETE /api/memory, PUT /api/skills/toggle,
+        POST /api/mcp-servers/reload
+    """,
+    "MAIN_KEY": """
+        POST /api/key/reload, GET /api/changes, POST /api/changes/undo
+    """,
+    "MONITOR": """
+        GET /metrics
+    """,
+    "LOCAL_OR_KEY": """
+        GET /openapi.json, GET /docs
+    """,
+}
+
+# --- tools, settings, approvals -------------------------------------------------------------------------------------
+
+TOOLS: Mapping[str, tuple[str, str]] = {
+    # toolset: the power that its turn must hold, and its tools
+    "phone": (
+        "bridge",
+        """phone_ping phone_setup phone_current_app phone_return_to_app phone_screen phone_screen_hash phone_diff_screen
+        phone_find_nodes phone_describe_node phone_screenshot phone_get_apps phone_tap phone_tap_text phone_long_press
+        phone_drag phone_type phone_swipe phone_scroll phone_press_key phone_wait phone_open_app phone_clipboard_read
+        phone_clipboard_write phone_media phone_send_intent phone_broadcast phone_events phone_events_stream
+        phone_location phone_search_contacts phone_call phone_send_sms phone_share_media phone_send_mms""",
+    ),
+    "memory": ("manage", "memory"),
+    "skills": ("", "skills_list skill_view"),
+    "demo": ("", "demo_wait demo_fail demo_ask"),
+    "more": ("", "more_tools"),
+}
+OTHERS = (
+    ("`model`, `provider`, `base_url` of the agent", "main key, the dashboard, or a pairing with `manage`"),
+    ("notes of the memory", "main key, the dashboard, or a pairing with `manage`; each is recorded with its principal"),
+    ("MCP servers of the agent", "the configuration file alone; a restart of them needs `manage`"),
+    ("an approval for one call", "the client that runs the turn, or the main key"),
+    ("an approval for a chat or for good", "main key, the dashboard, or a pairing with `manage`; recorded as above"),
+    ("lists and undoing of a principal's changes", "main key, the dashboard's host"),
+)
+
+
+def routes_of(text: str) -> list[str]:
+    """Return the routes of a row."""
+    return [route.strip() for route in " ".join(text.split()).split(", ")]
+
+
+def page() -> str:
+    """Return the text of the page."""
+    parts = [ABOUT]
+    for title, kinds, access, routes in (
+        ("Relay", RELAY_KINDS, RELAY_ACCESS, RELAY_ROUTES),
+        ("API", API_KINDS, API_ACCESS, API_ROUTES),
+    ):
+        parts += [f"## {title}", "", f"| Route | {' | '.join(kinds)} |", f"|---|{'---|' * len(kinds)}"]
+        for policy, listed in routes.items():
+            cells = " | ".join(access[policy].split())
+            parts += [f"| `{route}` | {cells} |" for route in routes_of(listed)]
+        parts.append("")
+    parts += ["## Channels of the WebSocket", "", "| Channel | Grant or right of the session |", "|---|---|"]
+    parts += [f"| `{name}` | {f'`{grant}`' if grant else 'none'} |" for name, grant in CHANNELS.items()]
+    parts += ["", "## Tools of the agent", "", "| Toolset | The turn's principal holds | Tools |", "|---|---|---|"]
+    parts += [
+        f"| {name} | {f'`{power}`' if power else 'nothing'} | {', '.join(f'`{tool}`' for tool in tools.split())} |"
+        for name, (power, tools) in TOOLS.items()
+    ]
+    parts += ["", "## Settings and approvals", "", "| What | Who may |", "|---|---|"]
+    parts += [f"| {what} | {may} |" for what, may in OTHERS]
+    return "\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
