@@ -181,6 +181,8 @@ class CompletionAssembler:
         whole = choice.object_or_none("message")
         if whole is not None:
             self.done = True
+        if choice.get("error"):
+            raise ModelResponseError(error_text(choice["error"]) or "it reported an error", choice["error"])
         delta = JsonObject.of(choice.get("message") or choice.get("delta"))
         before = self._size
         yield from self._reason(delta)

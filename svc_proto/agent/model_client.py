@@ -28,6 +28,7 @@ from svc_proto.engine.http_client import HttpResult, bearer_header, fetch
 from svc_proto.engine.lenient_reader import LenientReader
 from svc_proto.engine.retry_delay import parse_retry_delay
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.schema.json_object import lenient_json_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -254,8 +255,11 @@ def _whole(body: str, progress: _AttemptProgress) -> Flow[ModelCallFailure | Non
         text = text[1:].removesuffix("]").strip()
     if not text.startswith("{"):
         return ModelCallFailure(text="the model's server sent neither an event stream nor JSON; is the base URL right?")
-    progress.feed(text)
-    if not progress.assembly.done:
+    assembly = progress.assembly
+    is_one = lenient_json_value(text) is not None
+    for line in [text] if is_one else filter(str.strip, text.splitlines()):  # else chunks without `data:`
+        progress.feed(line)
+    if not (assembly.done or (assembly.begun and assembly.finish)):
         return ModelCallFailure(text="the model's server sent JSON without an answer; is the base URL right?")
     yield from progress.yield_to_loop()
     return None

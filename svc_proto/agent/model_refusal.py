@@ -215,7 +215,7 @@ def _error_text(value: object) -> str:
     text = as_text(value)
     if text is not None:
         return _readable(text)
-    said = error_text(value)
+    said = error_text(value) or " ".join(_texts(value, MAX_DEPTH))
     raw = next((raw for members in _objects(value, MAX_DEPTH) if (raw := members.text("raw"))), "")
     inner = error_text(JsonObject.parse_or_empty(raw)) or raw
     return f"{said}: {inner}" if inner and inner not in said else said

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from svc_proto.agent.interface import ModelEndpoint
+from svc_proto.agent.model_address import MODELS, endpoint_url
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import bearer_header, fetch
@@ -56,7 +57,7 @@ class ModelList:
 
     def _fetch(self, route: ModelEndpoint) -> Flow[tuple[str, ...] | None]:
         headers = ((b"accept", b"application/json"), *bearer_header(route.api_key))
-        url = f"{route.base_url}/models"
+        url = endpoint_url(route.base_url, MODELS)
         answer = yield from fetch(self._engine, "GET", url, headers=headers, within=FETCH_TIMEOUT)
         problem = answer.kind.value if isinstance(answer, Failure) else f"status {answer.status}"
         if not isinstance(answer, Failure) and answer.status == 200:

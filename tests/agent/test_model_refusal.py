@@ -160,6 +160,7 @@ def test_limit_of_tools(text: str, limit: int | None) -> None:
     [
         ([{"error": {"message": "why"}}], "why"),
         ("why", "why"),
+        ({"fault": {"faultstring": "why"}}, "why"),
         ("<html><head><title>413 why</title></head></html>", "413 why"),
         ("<p>why</p>", "why"),
         ({"object": "error", "message": "why"}, "why"),

@@ -47,6 +47,11 @@ def test_answer_in_one_piece(body: bytes, kind: bytes) -> None:
     assert answered(body, kind, size=7).host.text == TEXT
 
 
+def test_chunks_without_fields() -> None:
+    lines = STREAM.replace(b"data: ", b"").replace(b"[DONE]", b"")
+    assert answered(lines, b"application/x-ndjson", size=9).host.text == TEXT
+
+
 @pytest.mark.parametrize(
     ("coding", "compressed"),
     [(b"gzip", gzip.compress(STREAM)), (b"x-gzip", gzip.compress(STREAM)), (b"deflate", zlib.compress(STREAM))],
@@ -99,6 +104,11 @@ def test_compressed_refusal() -> None:
         (b'data: {"object": "error", "message": "why", "code": 500}\n\n', "the model's server failed: why"),
         (b'data: {"type": "error", "error": {"message": "why"}}\n\n', "the model's server failed: why"),
         (b'data: {"detail": "why"}\n\n', "the model's server failed: why"),
+        (
+            b'data: {"choices": [{"error": {"message": "why"}, "finish_reason": "error"}]}\n\n',
+            "the model's server failed: why",
+        ),
+        (b'data: {"choices": [{"error": {"code": 5}}]}\n\n', "the model's server failed: it reported an error"),
         (json.dumps([{"error": {"message": "why"}}]).encode(), "the model's server failed: why"),
     ],
 )
