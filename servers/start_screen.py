@@ -14,9 +14,8 @@ from attrs import frozen
 from runtimes.cli.terminal_qr import draw_qr, on_resize, ssh_hint
 from runtimes.cli.word_wrap import wrap_line
 from servers.launch import format_authority
-from svc_proto.machines.compact_invites import compact_payloads
+from svc_proto.machines.compact_invites import compact_payloads, payload_key
 from svc_proto.machines.pairing_codes import CODE_LIFETIME
-from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,7 +95,7 @@ class StartScreen:
         reached = invite.get("dashboard_url")
         rows = {
             "Code": f"{invite['code']}  works once, {CODE_LIFETIME_TEXT}{known}",
-            "Key": JsonObject.parse_or_empty(str(invite["qr_payload"]).encode()).text("key") or None,
+            "Key": payload_key(str(invite["qr_payload"])) or None,
             "Phones": "  ".join(addresses),
             "Dashboard": self.dashboard,
             "App": None if reached is None else f"{reached}  by hand: the dashboard's address and password",

@@ -13,7 +13,7 @@ from svc_proto.basics.brand import BRANDS
 from svc_proto.machines.pairing_payload import encode_payload
 from svc_proto.schema.json_object import JsonObject
 
-__all__ = ["compact_payloads"]
+__all__ = ["compact_payloads", "payload_key"]
 
 API_PORT = 8642  # that clients assume without the member
 ONE_ROUTE = ("host", "port", "key", "tls", "relay")
@@ -37,6 +37,11 @@ def compact_payloads(text: str) -> list[str]:
         alone.pop(_brand_member(payload))  # clients assume version 1 without the member
         forms.append(encode_payload(_without_defaults(alone)))
     return list(dict.fromkeys(forms))
+
+
+def payload_key(text: str) -> str:
+    """Return the API key in the text of a QR code; empty without one."""
+    return JsonObject.parse_or_empty(text.encode()).text("key")
 
 
 def _brand_member(payload: Mapping[str, object]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.machines.compact_invites import compact_payloads
+from svc_proto.machines.compact_invites import compact_payloads, payload_key
 from svc_proto.machines.pairing_payload import parse_invite
 
 LAN = {
@@ -87,3 +87,8 @@ def test_the_shortest_form_fits_the_bytes_of_a_small_code(address: str) -> None:
     """A code of version 6-L holds 134 bytes (ISO/IEC 18004): 41 modules, 23 lines of a terminal with a border."""
     payload = {**FULL, "host": address, "relay": {**RELAY, "url": f"ws://{address}:8767"}, "endpoints": [LAN, PUBLIC]}
     assert len(compact_payloads(json.dumps(payload))[-1]) <= 134
+
+
+def test_the_key_of_a_payload() -> None:
+    assert payload_key(json.dumps(FULL)) == FULL["key"]
+    assert payload_key("x") == ""
