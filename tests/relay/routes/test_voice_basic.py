@@ -13,8 +13,9 @@ from svc_proto.facts import Failed, Failure, FailureKind
 from svc_proto.relay.routes.voice_basic import MAX_BUSY
 from svc_proto.relay.voice.recording_upload import MAX_UPLOAD
 from svc_proto.voice.provider_interface import SpeechFile, SpeechRequest
+from svc_proto.wire.events import Headers, RequestData, RequestEnd, RequestHead, StreamId
 from svc_proto.wire.multipart import Part, encode_multipart
-from tests.relay.harness import REMOTE, RelayHarness
+from tests.relay.harness import HOST, REMOTE, RelayHarness
 from tests.relay.routes.voice_dialogue import Routes, dialogues, play
 from tests.relay.routes.voice_harness import VoiceRoutesHarness
 from tests.support.http_client import Response
@@ -241,6 +242,25 @@ def test_the_type_of_a_recording_is_the_declared_one_if_its_bytes_are_unknown(
     told = {"success": True, "text": "turn on the lamp", "provider": "local", "profile": None}
     assert (answer.status, answer.json) == (200, told)
     assert book.scripted_providers.asked == [(kind, suffix, len(WAV), len(WAV), "", "")]
+    assert clean(book)
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 150])
+def test_a_recording_may_come_in_any_pieces(size: int) -> None:
+    book = listening()
+    token = book.pair().token
+    data = b"\xff\xe3\x18" + bytes(400)
+    body = form(Part(name="audio", data=data, content_type="audio/wav"))
+    fields = [(b"host", HOST), (b"authorization", b"Bearer " + token.encode()), FORM]
+    call = book.call("GET", "/health")
+    call.events.clear()
+    fields.append((b"content-length", b"%d" % len(body)))
+    call.send_events(RequestHead(StreamId(2), "POST", "/voice/transcribe", Headers(fields)))
+    for place in range(0, len(body), size):
+        call.send_events(RequestData(StreamId(2), body[place : place + size]))
+    call.send_events(RequestEnd(StreamId(2)))
+    book.after(1.0)
+    assert book.scripted_providers.asked == [("audio/mpeg", ".mp3", len(data), len(data), "", "")]
     assert clean(book)
 
 
