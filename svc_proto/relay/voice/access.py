@@ -123,7 +123,7 @@ class VoiceAuthorizer:
             bearer_hash=session.token_hash,
             until=until,
             name=session.principal_name,
-            withheld=lambda: withheld_from(session, relay.engine.now.wall),
+            withheld=lambda: withheld_from(session, relay.engine.now),
         )
 
     def _verify_bearer(self, token: str, request: Request) -> Flow[Principal]:
