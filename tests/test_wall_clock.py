@@ -309,7 +309,8 @@ READERS = {
         api/cluster/response_store.py api/runs/turn_execution.py cli/desktop_sessions.py cluster/node.py
         phone/attachment_fetcher.py phone/service.py phone/safety/activity_log.py engine/responses.py
         machines/bridge_commands.py machines/run_scheduler.py service_clients/server_stats.py
-        relay/routes/inbox.py voice/agent/agent_mode.py agent/system_prompt.py""",
+        relay/routes/inbox.py voice/agent/agent_mode.py agent/system_prompt.py api/change_ledger.py
+        engine/audit_log.py""",
     "passes a `Moment` on": "basics/moment.py relay/cluster/codes.py relay/cluster/coordinator.py",
 }
 

@@ -26,6 +26,7 @@ __all__ = [
     "may_read_phone",
     "require_bridge_grant",
     "bearer_session",
+    "has_right",
     "withheld_from",
 ]
 __all__ += ["bearer_token"]
@@ -146,10 +147,17 @@ def may_read_phone(session: PairedSession, now: Moment) -> bool:
     return session.holds("bridge", now.wall) or session.holds(SCOPE_READ, now.wall)
 
 
-def withheld_from(session: PairedSession, wall: float) -> tuple[str, ...]:
+def has_right(session: PairedSession, right: str, now: Moment) -> bool:
+    """Report whether the session is active and has the right."""
+    return session.may(right, now.wall)
+
+
+def withheld_from(session: PairedSession, now: Moment) -> tuple[str, ...]:
     """Return what the session does not hold of the powers of its runs, and of `chat`."""
     return tuple(
-        name for name in ("chat", "bridge", MANAGE) if not (session.holds(name, wall) or session.may(name, wall))
+        name
+        for name in ("chat", "bridge", MANAGE)
+        if not (session.holds(name, now.wall) or session.may(name, now.wall))
     )
 
 

@@ -14,7 +14,7 @@ from svc_proto.machines.agent_changes import FILE, changes_by, parse_changes
 from svc_proto.machines.grants import MANAGE
 from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_new_name, parse_patch, session_record
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTHS
-from svc_proto.relay.access import RelayAccess
+from svc_proto.relay.access import RelayAccess, has_right
 from svc_proto.relay_config import SessionPolicy
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class _SessionRoutes:
     def _manages(self, request: Request) -> bool:
         """Report whether the caller is the operator, or a session with the right `manage`."""
         asks = request.principal
-        return not isinstance(asks, PairedSession) or asks.may(MANAGE, self._relay.engine.now.wall)
+        return not isinstance(asks, PairedSession) or has_right(asks, MANAGE, self._relay.engine.now)
 
     def _check_other(self, request: Request, session: PairedSession) -> None:
         if session is not request.principal and not self._manages(request):

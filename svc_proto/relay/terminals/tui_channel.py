@@ -137,7 +137,7 @@ class TuiChannelHandler:
             "RELAY_WEBAPI_URL": None if config.api_url == WEBAPI_URL else config.api_url,
             "RELAY_WEBAPI_PIN": config.webapi_pin,
             "API_SERVER_KEY": config.api_key,
-            "SVC_AGENT_WITHHELD": ",".join(withheld_from(session, self.engine.now.wall)),
+            "SVC_AGENT_WITHHELD": ",".join(withheld_from(session, self.engine.now)),
             "SVC_AGENT_PRINCIPAL": session.principal_name,
             f"{brand}_PROFILE": payload.string("profile"),
             f"{brand}_TUI_RESUME": payload.string("resume_session_id"),

@@ -124,7 +124,7 @@ class VoiceAuthorizer:
             until=until,
             brand=session.brand,
             name=session.principal_name,
-            withheld=lambda: withheld_from(session, relay.engine.now.wall),
+            withheld=lambda: withheld_from(session, relay.engine.now),
         )
 
     def _verify_bearer(self, token: str, request: Request) -> Flow[Principal]:
