@@ -16,6 +16,7 @@ from runtimes.cli.word_wrap import wrap_line
 from servers.launch import format_authority
 from svc_proto.machines.compact_invites import compact_payloads, payload_key
 from svc_proto.machines.pairing_codes import CODE_LIFETIME
+from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,8 +73,8 @@ class StartScreen:
         print("\n".join(lines))
         print(wrap_line(f"Scan the QR with {self.brand.reader}, or enter the code."))
         self._draw_small(forms)
-        expires_at = invite.get("expires_at")
-        if isinstance(expires_at, int | float):
+        expires_at = JsonObject(invite).number("expires_at")
+        if expires_at is not None:
             on_resize(lambda: self._draw_small(forms) if time.time() < expires_at else None)
 
     def _draw_small(self, forms: list[str]) -> None:

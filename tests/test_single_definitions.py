@@ -21,6 +21,7 @@ THE_READERS = (
     "svc_proto/basics/lenient_json.py",
     "svc_proto/basics/strict_json.py",
     "svc_proto/basics/validate.py",
+    "svc_proto/api/config_types.py",  # names the types of members of a configuration file
     "svc_proto/schema/",
     "svc_proto/wire/resp.py",  # what goes over that wire is no JSON
 )

@@ -206,6 +206,7 @@ def _write_config(home: Path, settings: dict[str, str], values: dict[str, Any], 
     from runtimes.files.state_folder import StateFolder
     from runtimes.host.compute import edit_yaml, load_yaml
     from svc_proto.api.agent_settings import file_base_url, origin_of
+    from svc_proto.schema.json_object import JsonObject
 
     path = Path(settings.get("SVC_CONFIG") or home / "config.yaml").expanduser().absolute()
     try:
@@ -215,8 +216,7 @@ def _write_config(home: Path, settings: dict[str, str], values: dict[str, Any], 
         if values["context"]:
             model["context_length"] = values["context"]
         moved = origin_of(file_base_url(found)) != origin_of(values["base_url"])
-        before = found.get("model")
-        if given_key or (moved and isinstance(before, dict) and before.get("api_key")):
+        if given_key or (moved and JsonObject.of(found).get_object("model").get("api_key")):
             model["api_key"] = values["key"]  # the key of another server is never sent to this one
         edited = edit_yaml(text, {"model": model})
         StateFolder(ensure_private_folder(path.parent)).write(path.name, edited.encode())

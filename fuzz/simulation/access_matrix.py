@@ -42,11 +42,11 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
     "this host, or a session": (
         "in   401  401  401  401  401  in   in   401",
         """GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /openapi.json,
-        GET /docs, GET /phone/threads""",
+        GET /docs""",
     ),
     "this host, or a session with notifications": (
         "in   401  401  401  401  401  403  in   401",
-        "GET /notifications/recent",
+        "GET /notifications/recent, GET /phone/threads",
     ),
     "a session": (
         "401  401  401  401  401  401  in   in   401",

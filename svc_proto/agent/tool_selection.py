@@ -27,10 +27,10 @@ TOOLSETS = ("phone", "memory", "skills", "user", "mcp")
 MORE_TOOLS = "more_tools"
 # Groups by name, with the purpose of their tools.
 GROUPS = {
-    "look": "search the screen, details, events",
+    "look": "search, details, events",
     "touch": "long press, drag, swipe, wait, bars",
     "send": "clipboard, playback, sharing, intents",
-    "people": "contacts, calls, messages, location",
+    "people": "user, contacts, calls, messages, location",
     "skills": "instructions",
     "mcp": "servers of the user",
 }

@@ -73,6 +73,7 @@ class ApiAccess(Enum):
     KEY = "key"  # the main key or a pairing's own, if the server has a key; else every client
     MANAGE = "manage"  # as KEY, but a pairing's own key only if its session has the right `manage`, else 403
     MAIN_KEY = "main key"  # the main key only; the request outlives a change of the key
+    OWNER = "owner"  # the main key only; a change of the key ends the request
 
 
 def authorize(
@@ -92,9 +93,9 @@ def authorize(
             return None
         case ApiAccess.KEY | ApiAccess.MANAGE | ApiAccess.LOCAL_OR_KEY if key:
             return _check_bearer(request.headers, key, device)
-        case ApiAccess.MAIN_KEY if key:
+        case ApiAccess.MAIN_KEY | ApiAccess.OWNER if key:
             return _check_bearer(request.headers, key, lambda other: None)
-        case ApiAccess.KEY | ApiAccess.MANAGE | ApiAccess.LOCAL_OR_KEY | ApiAccess.MAIN_KEY:
+        case ApiAccess.KEY | ApiAccess.MANAGE | ApiAccess.LOCAL_OR_KEY | ApiAccess.MAIN_KEY | ApiAccess.OWNER:
             _check_keyless(request, names)
             own = is_loopback_address(request.peer.host) and not is_of_other_user(request)
             return None if own else ANONYMOUS

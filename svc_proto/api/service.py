@@ -188,13 +188,13 @@ class Api:
             raise guess or refused from None
         if access is ApiAccess.MANAGE and not self.authority_of(caller, request.headers).holds(MANAGE):
             raise Refused(403, "grant_required", "this needs the right manage, which the pairing of this key withholds")
-        if access in (ApiAccess.KEY, ApiAccess.MANAGE, ApiAccess.MAIN_KEY):
+        if access in (ApiAccess.KEY, ApiAccess.MANAGE, ApiAccess.MAIN_KEY, ApiAccess.OWNER):
             self._guesses.record_success(request, now)
         if isinstance(caller, str):
             request.credential_id = caller
             if self._key_check_timer.when is None:
                 self._key_check_timer.set(now.mono + KEY_CHECK_INTERVAL)
-        elif access in (ApiAccess.KEY, ApiAccess.MANAGE) and self.config.key:
+        elif access in (ApiAccess.KEY, ApiAccess.MANAGE, ApiAccess.OWNER) and self.config.key:
             request.credential_id = MAIN_KEY_PRINCIPAL
         return caller
 

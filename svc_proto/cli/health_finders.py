@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from ipaddress import ip_address, ip_network
 
 from svc_proto.cli.health_facts import HostFacts, ServerFacts
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.advertised_address import LOCAL_HOSTS, WILDCARD_ADDRESSES
 from svc_proto.service_clients.host_addresses import AddressKind
 
@@ -455,8 +456,7 @@ def find_battery_optimized(facts: HostFacts) -> str | None:
 
 
 def _flag(status: object, section: str, name: str) -> object:
-    members = status.get(section) if isinstance(status, dict) else None
-    return members.get(name) if isinstance(members, dict) else None
+    return JsonObject.of(status).get_object(section).get(name)
 
 
 def find_session_ends(facts: HostFacts) -> str | None:

@@ -16,7 +16,8 @@ from attrs import frozen
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.strict_json import dumps
-from svc_proto.basics.validate import choice, invalid, optional, single_line, text
+from svc_proto.basics.validate import choice, invalid, object_, optional, single_line, text
+from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["DEFAULT_THREAD", "OwnerMessage", "OwnerMessages", "parse_message", "parse_wait"]
 
@@ -113,11 +114,12 @@ class OwnerMessages:
 
     def add_reply(self, payload: Mapping[str, object], device: str, now: Moment) -> bool:
         """Store a reply of the owner for the programs that fetch replies; return False if it has no text."""
-        said = payload.get("text")
-        if not isinstance(said, str) or not said.strip():
+        members = JsonObject.of(payload)
+        said = members.text("text")
+        if not said.strip():
             return False
-        names = {name: _id_or_none(payload.get(name)) for name in ("reply_to", "message_id", "client_msg_id")}
-        chat_id = _id_or_none(payload.get("chat_id")) or DEFAULT_THREAD
+        names = {name: members.text(name)[:MAX_ID] or None for name in ("reply_to", "message_id", "client_msg_id")}
+        chat_id = members.text("chat_id")[:MAX_ID] or DEFAULT_THREAD
         self._replies.append(
             {"text": said[:MAX_TEXT], "chat_id": chat_id, **names, "device_name": device, "received_at": now.wall}
         )
@@ -146,8 +148,8 @@ def parse_message(body: Mapping[str, object]) -> OwnerMessage:
     said = text(body.get("text"), "text").strip()
     if not 0 < len(said) <= MAX_TEXT:
         raise invalid("text", f"text of 1 to {MAX_TEXT} characters")
-    metadata = body.get("metadata")
-    if metadata is not None and (not isinstance(metadata, dict) or len(dumps(metadata)) > MAX_METADATA):
+    metadata = optional(body, "metadata", object_)
+    if metadata is not None and len(dumps(metadata)) > MAX_METADATA:
         raise invalid("metadata", f"an object of at most {MAX_METADATA} characters")
     return OwnerMessage(
         text=said,
@@ -172,7 +174,3 @@ def parse_wait(value: str | None) -> float:
 
 def _identity(value: object, field: str) -> str:
     return single_line(value, field, MAX_ID, 1)
-
-
-def _id_or_none(value: object) -> str | None:
-    return value[:MAX_ID] if isinstance(value, str) and value else None

@@ -44,7 +44,8 @@ from svc_proto.relay.access import (
 from svc_proto.relay.agent_profiles import RESCAN_INTERVAL, load_profiles
 from svc_proto.relay.audit import RelayAudit
 from svc_proto.relay.change_notifier import DEVICES, ChangeNotifier
-from svc_proto.relay.cluster.local_coordinator import LocalCoordinator, PhoneRoute
+from svc_proto.relay.cluster.coordinator_factory import new_coordinator
+from svc_proto.relay.cluster.local_coordinator import PhoneRoute
 from svc_proto.relay.local_access import LocalAuthorizer
 from svc_proto.relay.media.media_service import MediaService
 from svc_proto.relay.metrics import relay_metrics
@@ -87,7 +88,7 @@ class Relay:
         self.sessions = PairedSessionRegistry() if keys is None else keys.sessions
         if config.cluster is not None:
             self.sessions.cap = MAX_CLUSTER_SESSIONS
-        self.coordinator = _new_coordinator(self)
+        self.coordinator = new_coordinator(self)
         self.limiter = self.coordinator.limiter
         self._mentions = LogThrottle()
         self.proxies = TrustedProxies(config.trusted_proxies)
@@ -588,14 +589,6 @@ class Relay:
     def _expire_commands(self) -> None:
         self.bridge.expire_due(self.engine.now)
         self.watch_commands()
-
-
-def _new_coordinator(relay: Relay) -> LocalCoordinator:
-    if relay.config.cluster is None:
-        return LocalCoordinator(relay)
-    from svc_proto.relay.cluster.coordinator import ClusterCoordinator  # noqa: PLC0415, RUF100 - a single node does not load it
-
-    return ClusterCoordinator(relay, relay.config.cluster)
 
 
 def _manual() -> ApiDoc:

@@ -68,7 +68,7 @@ def test_one_phone_needs_no_selector_and_limits_are_not_told() -> None:
 
 def test_small_context_gets_few_short_tools() -> None:
     whole, offer = ToolSelection(all_tools(), few=False), ToolSelection(all_tools(), few=True)
-    assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", "ask_user", MORE_TOOLS])
+    assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", MORE_TOOLS])
     assert function(offer.rows, "phone_screen") == {
         "name": "phone_screen",
         "description": "What is on the screen, a line a node: number, kind, texts, unusual state.",
@@ -90,7 +90,9 @@ def test_a_group_is_described() -> None:
     world = ask(calls((MORE_TOOLS, {"tool": "people"})))
     (finished,) = world.host.finished
     *lines, use = finished.output.splitlines()
-    assert [line.partition(":")[0] for line in lines] == [f"phone_{name}" for name in ON_DEMAND["people"]]
+    assert [line.partition(":")[0] for line in lines] == [f"phone_{name}" for name in ON_DEMAND["people"]] + [
+        "ask_user"
+    ]
     assert lines[2] == 'phone_call: Call a number. {"number":{"type":"string"}}'
     assert use == "Call them by more_tools with tool and arguments."
 

@@ -56,7 +56,8 @@ RELAY_ROUTES: Mapping[str, str] = {
         GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
         GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register,
         POST /pairing/approve, POST /pairing/mint, POST /media/register, GET /media/inspect,
-        GET /media/inspect/{token}, GET /mcp/questions/{code}, POST /mcp/questions/{code}
+        GET /media/inspect/{token}, GET /mcp/questions/{code}, POST /mcp/questions/{code}, POST /phone/message,
+        GET /phone/replies, GET /phone/outbound, DELETE /phone/outbound
     """,
     "MONITOR": """
         GET /metrics
@@ -72,7 +73,7 @@ RELAY_ROUTES: Mapping[str, str] = {
         GET /media/{token}
     """,
     "LOCAL_OR_NOTIFICATIONS": """
-        GET /notifications/recent
+        GET /notifications/recent, GET /phone/threads
     """,
     "BRIDGE": """
         GET /ping, POST /setup, GET /current_app, POST /return_to_svc, POST /return_to_hermes, GET /screen,
@@ -119,6 +120,7 @@ CHANNELS: Mapping[str, str] = {
     "terminal": "terminal",
     "tui": "tui",
     "notifications": "notifications",
+    "proactive": "chat",
 }
 
 # --- the API ------------------------------------------------------------------------------------------------------
@@ -131,6 +133,7 @@ API_ACCESS: Mapping[str, str] = {
     "KEY": "yes yes yes no",
     "MANAGE": "yes no yes no",
     "MAIN_KEY": "yes no no no",
+    "OWNER": "yes no no no",
 }
 API_ROUTES: Mapping[str, str] = {
     "PUBLIC": """
@@ -141,7 +144,7 @@ API_ROUTES: Mapping[str, str] = {
         POST /api/sessions, GET /api/sessions/search, GET /api/sessions/{id}, PATCH /api/sessions/{id},
         DELETE /api/sessions/{id}, GET /api/sessions/{id}/messages, POST /api/sessions/{id}/fork,
         GET /api/config, GET /api/memory, GET /api/skills, GET /api/skills/{name}, GET /api/skills/toggle,
-        GET /v1/skills, GET /v1/toolsets, GET /api/mcp-servers, GET /api/available-models,
+        GET /v1/skills, GET /v1/toolsets, GET /api/mcp-servers, GET /api/available-models, GET /api/model/options,
         POST /api/sessions/{id}/chat/stream, HEAD /api/sessions/{id}/chat/stream, POST /api/sessions/{id}/chat,
         POST /v1/chat/completions, HEAD /v1/chat/completions, POST /v1/runs, HEAD /v1/runs,
         GET /v1/runs/{run_id}, GET /v1/runs/{run_id}/events, POST /v1/runs/{run_id}/stop,
@@ -154,6 +157,9 @@ API_ROUTES: Mapping[str, str] = {
     """,
     "MAIN_KEY": """
         POST /api/key/reload, GET /api/changes, POST /api/changes/undo
+    """,
+    "OWNER": """
+        GET /api/ws
     """,
     "MONITOR": """
         GET /metrics
@@ -171,12 +177,14 @@ TOOLS: Mapping[str, tuple[str, str]] = {
         "bridge",
         """phone_ping phone_setup phone_current_app phone_return_to_app phone_screen phone_screen_hash phone_diff_screen
         phone_find_nodes phone_describe_node phone_screenshot phone_get_apps phone_tap phone_tap_text phone_long_press
-        phone_drag phone_type phone_swipe phone_scroll phone_press_key phone_wait phone_open_app phone_clipboard_read
-        phone_clipboard_write phone_media phone_send_intent phone_broadcast phone_events phone_events_stream
-        phone_location phone_search_contacts phone_call phone_send_sms phone_share_media phone_send_mms""",
+        phone_drag phone_set_bar phone_type phone_swipe phone_scroll phone_press_key phone_wait phone_open_app
+        phone_clipboard_read phone_clipboard_write phone_media phone_send_intent phone_broadcast phone_events
+        phone_events_stream phone_location phone_search_contacts phone_call phone_send_sms phone_share_media
+        phone_send_mms""",
     ),
     "memory": ("manage", "memory"),
     "skills": ("", "skills_list skill_view"),
+    "user": ("", "ask_user"),
     "demo": ("", "demo_wait demo_fail demo_ask"),
     "more": ("", "more_tools"),
 }

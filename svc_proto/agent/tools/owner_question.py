@@ -23,11 +23,12 @@ def owner_question() -> Toolset:
     """Return the toolset of the tool `ask_user`."""
     tool = Tool(
         name="ask_user",
-        description="Ask the user a yes-or-no question in the middle of a task, and wait for the answer.",
-        parameters=schema(("question",), question={"type": "string", "description": "one short question"}),
+        description="Ask the user yes or no. It waits for the answer.",
+        parameters=schema(("question",), question={"type": "string"}),
         run=_run_without_consent,
         with_consent=_with_consent,
         reads_foreign_content=False,
+        group="people",
     )
     return Toolset(name="user", label="User", description="Asks the user in the middle of a task", tools=(tool,))
 

@@ -246,6 +246,7 @@ ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
         ("key",),
     ),
     ApiAccess.MAIN_KEY: AccessDoc("Requires `API_SERVER_KEY`.", ("key",)),
+    ApiAccess.OWNER: AccessDoc("Requires `API_SERVER_KEY`.", ("key",)),
 }
 PATH_PARAMETERS = {
     "id": "id of the session or model",

@@ -27,7 +27,7 @@ def routes(api: Api) -> list[Route]:
         Route(
             method="GET",
             pattern=PATH,
-            access=ApiAccess.KEY,
+            access=ApiAccess.OWNER,
             handler=new_connection,
             kind=RouteKind.WEBSOCKET,
         )

@@ -26,7 +26,7 @@ def routes(relay: Relay) -> list[Route]:
         Route(method="GET", pattern="/phone/replies", access=local, handler=view.replies),
         Route(method="GET", pattern="/phone/outbound", access=local, handler=view.outbound),
         Route(method="DELETE", pattern="/phone/outbound", access=local, handler=view.clear),
-        Route(method="GET", pattern="/phone/threads", access=RelayAccess.LOOPBACK_OR_BEARER, handler=view.threads),
+        Route(method="GET", pattern="/phone/threads", access=RelayAccess.LOCAL_OR_NOTIFICATIONS, handler=view.threads),
     ]
 
 

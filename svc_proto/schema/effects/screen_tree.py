@@ -14,7 +14,7 @@ from attrs import frozen
 
 from svc_proto.schema.json_object import JsonObject
 
-__all__ = ["ScreenNode", "ScreenTree", "TouchedControl"]
+__all__ = ["ScreenTreeNode", "ScreenTree", "TouchedControl"]
 
 MAX_NODES = 512  # nodes of one screen (wire bridge 3.4)
 LARGE = 0.4  # part of the screen; a larger container is no control
@@ -25,7 +25,7 @@ _NO_PLACE = (0, 0, 0, 0)
 
 
 @frozen(kw_only=True)
-class ScreenNode:
+class ScreenTreeNode:
     """A node of the screen. `bounds` are left, top, right and bottom; all 0 if the phone reports none."""
 
     node_id: str = ""
@@ -44,7 +44,7 @@ class ScreenNode:
     hides_text: bool = False  # a field for a password
 
     @classmethod
-    def parse(cls, node: JsonObject) -> ScreenNode:
+    def parse(cls, node: JsonObject) -> ScreenTreeNode:
         """Read a node of `GET /screen`."""
         sides = node.get_object("bounds")
         found = [side for name in _SIDES if (side := sides.integer(name)) is not None]
@@ -98,8 +98,8 @@ class ScreenNode:
 class TouchedControl:
     """The control that a touch reaches: its own node, and the nodes inside of it."""
 
-    node: ScreenNode
-    parts: tuple[ScreenNode, ...]
+    node: ScreenTreeNode
+    parts: tuple[ScreenTreeNode, ...]
     package: str
 
     @property
@@ -138,19 +138,19 @@ class ScreenTree:
     """All nodes of a screen, topmost window first."""
 
     package: str = ""
-    nodes: tuple[ScreenNode, ...] = ()
+    nodes: tuple[ScreenTreeNode, ...] = ()
     area: int = 0
 
     @classmethod
     def parse(cls, body: Mapping[str, object]) -> ScreenTree:
         """Read an answer of `GET /screen`."""
         members = JsonObject.of(body)
-        nodes = tuple(ScreenNode.parse(node) for node in members.objects("nodes")[:MAX_NODES])
-        root = ScreenNode.parse(JsonObject(bounds=members.get("rootBounds")))
+        nodes = tuple(ScreenTreeNode.parse(node) for node in members.objects("nodes")[:MAX_NODES])
+        root = ScreenTreeNode.parse(JsonObject(bounds=members.get("rootBounds")))
         return cls(package=members.text("packageName"), nodes=nodes, area=root.area)
 
     @property
-    def fields(self) -> tuple[ScreenNode, ...]:
+    def fields(self) -> tuple[ScreenTreeNode, ...]:
         """Return the nodes that take text."""
         return tuple(node for node in self.nodes if node.editable)
 
@@ -160,11 +160,11 @@ class ScreenTree:
         return tuple(label for node in self.nodes for label in node.labels)
 
     @property
-    def field(self) -> ScreenNode | None:
+    def field(self) -> ScreenTreeNode | None:
         """Return the field that text goes into: the focused one, else the first."""
         return next((node for node in self.fields if node.focused), next(iter(self.fields), None))
 
-    def package_of(self, node: ScreenNode) -> str:
+    def package_of(self, node: ScreenTreeNode) -> str:
         """Return the package of a node's window; a window behind the first one is known by its view ids."""
         top = self.nodes[0].window if self.nodes else ""
         if node.window == top:
@@ -187,7 +187,7 @@ class ScreenTree:
         found = [self._control(node) for node in nodes]
         return tuple({control.node.node_id: control for control in found}.values())
 
-    def _named(self, text: str) -> Iterator[ScreenNode]:
+    def _named(self, text: str) -> Iterator[ScreenTreeNode]:
         wanted = text.strip().casefold()
         if not wanted:
             return
@@ -196,7 +196,7 @@ class ScreenTree:
         partly = (node for node in self.nodes if any(wanted in label.casefold() for label in node.labels))
         yield from (node for node in partly if not exact or node.clickable)
 
-    def _control(self, node: ScreenNode) -> TouchedControl:
+    def _control(self, node: ScreenTreeNode) -> TouchedControl:
         """Return the control of a node: the node itself, or the smallest clickable node around it."""
         if not node.clickable and not node.editable:
             around = [each for each in self.nodes if each.clickable and self._contains(each, node)]
@@ -211,13 +211,13 @@ class ScreenTree:
         if reacting:
             yield self._whole(min(reacting, key=lambda node: node.area))
 
-    def _whole(self, node: ScreenNode) -> TouchedControl:
+    def _whole(self, node: ScreenTreeNode) -> TouchedControl:
         inside = (each for each in self.nodes if each is not node and self._contains(node, each))
         parts = (node, *inside) if node.area < self.area * LARGE else (node,)
         return TouchedControl(node=node, parts=parts, package=self.package_of(node))
 
     @staticmethod
-    def _contains(outer: ScreenNode, inner: ScreenNode) -> bool:
+    def _contains(outer: ScreenTreeNode, inner: ScreenTreeNode) -> bool:
         left, top, right, bottom = inner.bounds
         return (
             outer.window == inner.window

@@ -1,0 +1,21 @@
+"""Choice of the coordinator: a relay that runs alone does not load that of a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.relay.cluster.local_coordinator import LocalCoordinator
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["new_coordinator"]
+
+
+def new_coordinator(relay: Relay) -> LocalCoordinator:
+    """Return the coordinator of a relay, by its configuration."""
+    if relay.config.cluster is None:
+        return LocalCoordinator(relay)
+    from svc_proto.relay.cluster.coordinator import ClusterCoordinator  # noqa: PLC0415, RUF100 - see above
+
+    return ClusterCoordinator(relay, relay.config.cluster)
