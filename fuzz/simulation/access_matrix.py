@@ -88,8 +88,12 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
 CHANNEL_ACCESS: dict[str, tuple[str, str]] = {
     "whoever has signed in": (
         "auth auth 403  403  auth auth in   in   auth",
-        """system ping, chat chat.send, proactive proactive.subscribe, proactive proactive.unsubscribe,
-        proactive proactive.cancel, proactive proactive.reply""",
+        "system ping, chat chat.send",
+    ),
+    "a session with chat": (
+        "auth auth 403  403  auth auth grant in  auth",
+        """proactive proactive.subscribe, proactive proactive.unsubscribe, proactive proactive.cancel,
+        proactive proactive.reply""",
     ),
     "a session with notifications": (
         "auth auth 403  403  auth auth grant in  auth",

@@ -148,6 +148,7 @@ class Deployment:
         self.unstored: dict[str, None] = {}  # prefixes of sessions that the store refused
         self.on_relay_gone: list[Callable[[], None]] = []
         self.disk_trouble = False
+        self.relay_began_in_trouble = False  # it could not read whether it has a public route: it asks for the secret
         self.expected: dict[SimProcess, None] = {}  # that were stopped or killed
         self._read: dict[SimProcess, int] = {}  # number of log records that were checked
         self._checked: dict[str, dict[str, object]] = {}  # stored records that were checked, by token hash
@@ -272,6 +273,7 @@ class Deployment:
             self.addresses.cleared.remove((began, float("inf")))
             self.addresses.forget(began, self.sim.now)
             self.media_model.outages[-1] = (began, self.sim.now)
+            self.relay_began_in_trouble = self.disk_trouble
 
     def _on_program_ended(self, name: str, rest: float) -> None:
         self.outages += 1

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import fields
+
 from fuzz.simulation.deployment import Deployment
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
 from fuzz.simulation.resource_accounting import table_sizes, uploads_kept
+from svc_proto.agent.model_profile import ModelProfile
 from svc_proto.engine.core import Engine
 
 _LIVE = "sessions outlive the connections of their devices"
@@ -21,6 +24,7 @@ _COUNTED = "for a monitor: one for each route at the most"
 _ENDED = "an answer can be had for an hour after its end"
 _ASKED = "who has had a response may ask for it again"
 _LOADED = "the routes of what is loaded when it is first used"
+_LEARNED = "what a model's server takes is learned once, for 64 servers at the most"
 _FAMILIES = ("OutputSessionManager", "LabSessionManager", "AgentSessionManager")
 
 KEPT: Mapping[str, str] = {
@@ -74,6 +78,8 @@ KEPT: Mapping[str, str] = {
     "TurnEnded.interrupted": _ENDED,
     "IdempotencyKeys._entries": _ENDED,
     "ApprovalMemory._sessions": "what was allowed for a chat",
+    "ModelProfiles._profiles": _LEARNED,
+    **{f"ModelProfile.{each.name}": _LEARNED for each in fields(ModelProfile)},
     "McpHttpServer._answers": _OFFER,
     "ApiConfig.enabled": "the settings as they are since the key was changed",
     "RequestHandlers._pending": _OFFER,
@@ -85,6 +91,7 @@ KEPT: Mapping[str, str] = {
     "ServerTool.destructive": _OFFER,
     "ServerTool.reads_only": _OFFER,
     "Prompt.arguments": _OFFER,
+    "Tool.is_rare": _OFFER,
     "Tool.sequential": _OFFER,
     "Tool.parameters": _OFFER,
     "Tool.reads_foreign_content": _OFFER,

@@ -159,7 +159,7 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None
     walk.here["Q7M2ZK"] = json.loads(walk.run("curl -X POST"))["code"]
     phone = walk.next("python -m clients.phone").typed
     walk.device.type(phone)
-    walk.here["<token>"] = walk.device.until("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")[0]
+    walk.here["<token>"] = walk.device.until(r"session ([0-9a-f]{64})")[1]
     assert "rootBounds" in walk.run("curl -H")
     assert walk.device.interrupt() == 0
 

@@ -53,7 +53,8 @@ def test_a_chat_that_moves_the_phone(relayed: Environment) -> None:
     assert done == ["phone_open_app"], events
     assert events[-1][0] == "done"
     assert chat(board, session, "/count 5")[-1][0] == "done"
-    assert board.relay("GET", "/bridge-activity").json["activity"][0]["path"] == "/open_app"
+    activity = board.relay("GET", "/bridge-activity").json["activity"]
+    assert "/open_app" in [record["path"] for record in activity]
     assert len(board.request("GET", f"{PREFIX}/sessions/{session}/messages").json["messages"]) == 6
     assert board.request("DELETE", f"{PREFIX}/sessions/{session}").status == 204
     assert KEY not in repr(board.server.logs)

@@ -6,7 +6,6 @@ check that the client is disconnected while the others are served.
 
 from __future__ import annotations
 
-import json
 import select
 import socket
 import ssl
@@ -22,8 +21,6 @@ from tests.loops.conftest import open_world
 from tests.loops.environment import Environment, bearer
 from tests.loops.raw_http import PING, TEXT, RawSocket, frame
 from tests.loops.test_hostile import UPGRADE
-from tests.mcp.http_harness import message
-from tests.mcp.stdio_harness import modern
 
 CROWD = 40
 SHORT = 1.0  # s; limit of each client, and enough for the others on a busy machine
@@ -169,21 +166,7 @@ def test_a_phone_that_is_gone_without_a_fin(live: Environment) -> None:
     assert back.sign_in(session_token=token)["type"] == "auth.ok"
 
 
-MODERN = modern(name="phone_screen", arguments={})
-MCP_HEAD = (
-    "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("line", "fields", "body"),
-    [
-        ("GET /screen", "", ""),
-        ("POST /mcp", f"{MCP_HEAD}Mcp-Name: phone_screen\r\n", json.dumps(message("tools/call", 7, **MODERN))),
-    ],
-    ids=["route", "mcp"],
-)
-def test_a_reader_that_stops_reading(live: Environment, line: str, fields: str, body: str) -> None:
+def test_a_reader_that_stops_reading(live: Environment) -> None:
     """A connection with more output than the kernel accepts, whose peer does not read, is closed."""
     live.start_relay(limits=Limits(write_timeout=SHORT))
     phone = live.fake_phone()
@@ -191,9 +174,8 @@ def test_a_reader_that_stops_reading(live: Environment, line: str, fields: str, 
     with socket.socket() as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.connect(("127.0.0.1", live.relay.port))
-        head = f"{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {phone.token}\r\n{fields}"
-        told = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
-        deaf.sendall(f"{head}{told}\r\n{body}".encode())
+        head = f"GET /screen HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {phone.token}\r\n\r\n"
+        deaf.sendall(head.encode())
         command, began = phone.command(), live.clock()
         phone.respond(command["request_id"], result)
         broken = select.poll()

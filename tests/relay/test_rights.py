@@ -128,6 +128,6 @@ def test_a_token_for_mcp_opens_nothing_else(grants: dict[str, object], book: Rel
     assert status("GET", "/voice/config") in (401, 403)
     socket = book.websocket()
     assert socket.auth(session_token=token)["type"] == "auth.fail"
-    assert status("POST", "/mcp") == 406  # reached: the request names no media type of MCP
+    assert status("POST", "/mcp") == 415  # reached: the request names no media type of its body
     (session,) = (found for found in book.relay.sessions.all() if found.device_name == "MCP: watcher")
     assert PairedSession.from_record(session.to_record()).audience == "mcp"

@@ -1,8 +1,9 @@
-"""Users whose agent requests approval of notes, two at a time: each answer must apply to its call only.
+"""Users whose agent requests approval of two notes, one after the other: each answer must apply to its call only.
 
-The agent has read the phone, so each note for later chats requires an approval (`asks_having_read`). An answer with a
-call id applies to that call. A denial without id applies to the oldest request; a denial for all to all. An approval
-for all is refused. A note that was allowed once needs a new approval the next time.
+The agent has read the phone, so each note for later chats requires an approval (`asks_having_read`). A run has one open
+request at a time. An answer with a call id applies to that call; a denial without id, or for all, to the open request.
+After a denial the second note is refused without a request. A note that was allowed
+once needs a new approval the next time.
 """
 
 from __future__ import annotations
@@ -22,10 +23,9 @@ from fuzz.steps import DropAnswer, RequestNoteApproval, Step
 from tests.support.sim_http import RequestClient
 
 WORDS = ("red", "green", "blue")  # notes of a chat, which are requested repeatedly
-SAID = ("once", "deny", "session", "once")  # answers by call id, in turn
+SAID = ("once", "deny", "session")  # answers by call id, by style
 LAPSES = 55.0  # s for which a request certainly waits for its answer
 EVENT_TIMEOUT = 5.0  # s from an accepted answer to its event
-SETTLED = 2.5  # s after a request in which an answer for all may not include it
 ROUNDS = 3  # model calls of a run without a fault
 
 
@@ -78,8 +78,9 @@ class ApprovalUsers:
                 self.world.count("notes asked about")
                 run.asked[identity] = now, str(json.loads(data["command"].partition(" ")[2])["content"])
                 run.open.append(identity)
-                if len(run.open) == 2:
-                    self.world.sim.after(SETTLED + run.pause, lambda: self._answer_open(run))
+                if len(run.open) > 1:
+                    violated(Invariant.CONFIRMED, f"one run has several open requests: {run.open}")
+                self.world.sim.after(run.pause, lambda: self._answer_open(run, identity))
             case "approval.responded":
                 self._responded(run, identity, str(data["choice"]), now)
             case "tool.started" if data["tool"] == "memory":
@@ -91,24 +92,25 @@ class ApprovalUsers:
 
     # --- answers ---
 
-    def _answer_open(self, run: _ApprovalRun) -> None:
-        first, last = (run.open[0], run.open[-1]) if len(run.open) == 2 else ("", "")
-        if not first:
+    def _answer_open(self, run: _ApprovalRun, identity: str) -> None:
+        if identity not in run.open:
             return
+        body: dict[str, object]
         match run.style:
-            case 0 | 1 | 2:  # each by its id, the last one first
-                self._answer(run, {"choice": SAID[run.style], "call_id": last}, [last])
-                self.world.sim.after(0.5, lambda: self._check_run_status(run, first))
-                self.world.sim.after(1.0, lambda: self._answer(run, {"choice": "deny", "call_id": first}, [first]))
-            case 3 | 4:  # deny, then allow
-                self._answer(run, {"choice": "deny"}, [first])
-                self.world.sim.after(1.0, lambda: self._answer(run, {"choice": "once", "call_id": last}, [last]))
+            case 0 | 1 | 2:
+                body = {"choice": SAID[run.style], "call_id": identity}
+            case 3:  # a denial without id applies to the open request
+                body = {"choice": "deny"}
+            case 4:  # allow the first, deny the second
+                body = {"choice": "deny" if run.told else "once", "call_id": identity}
             case 5:
-                self._answer(run, {"choice": "deny", "all": True}, [first, last])
-            case 6:  # applies to neither
-                self._answer(run, {"choice": "once", "all": True}, [])
+                body = {"choice": "deny", "all": True}
+            case 6:
+                body = {"choice": "once", "all": True}
             case _:
-                pass  # no answer
+                return  # no answer
+        self._check_run_status(run, identity)
+        self.world.sim.after(0.5, lambda: self._answer(run, body, [identity]))
 
     def _answer(self, run: _ApprovalRun, body: dict[str, object], meant: list[str]) -> None:
         for identity in meant:
@@ -156,7 +158,8 @@ class ApprovalUsers:
         if identity in run.open:
             run.open.remove(identity)
         meant = run.meant.get(identity)
-        if meant is None and (choice != "deny" or now < asked + LAPSES):
+        is_early = now < asked + LAPSES and self.world.is_fault_free_since(asked - LAPSES)  # a fault delays its reader
+        if meant is None and (choice != "deny" or is_early):
             violated(Invariant.CONFIRMED, f"{identity} was answered {choice}, and nobody had said anything to it")
         if meant and choice != meant and now < asked + LAPSES:
             violated(Invariant.CONFIRMED, f"{identity} was answered {choice}, and {meant} was said")

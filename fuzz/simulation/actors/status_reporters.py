@@ -217,7 +217,11 @@ class StatusReporters:
             if told.sent > last.setdefault(told.device, told.sent):
                 violated(Invariant.REPORTED, f"{note['title']} of {told.device.name} is not in its place: {shown}")
             last[told.device] = told.sent
+        newest = {(told.device.session.prefix, told.payload["key"]): title for title, told in self._notes.items()}
+        may = {title for title, told in self._notes.items() if "bridge" not in told.device.session.withheld}
         for title, told in self._notes.items():
+            if title not in may or newest[told.device.session.prefix, told.payload["key"]] != title:
+                continue
             wanted = len(shown) < most or told.sent > last.get(told.device, told.sent)  # older ones are dropped first
             if wanted and title not in shown and self._is_there(told, sent):
                 violated(Invariant.REPORTED, f"{title!r} of {told.device.name} is not shown: {shown}")

@@ -79,7 +79,7 @@ class ToolCallBehavior:
 
     def wrong(self) -> None:
         """Answer unknown request ids first."""
-        for identity in (f"{self._identity}", 10_000):
+        for identity in (f"other {self._identity}", 10_000):
             self._way.send_message(_result(identity, STRAY))
         self._after(SOON, self.echo)
 
