@@ -273,7 +273,7 @@ class Deployment:
             self.addresses.cleared.remove((began, float("inf")))
             self.addresses.forget(began, self.sim.now)
             self.media_model.outages[-1] = (began, self.sim.now)
-            self.relay_began_in_trouble = self.disk_trouble
+            self.relay_began_in_trouble = self.disk_trouble or self.noisy >= began
 
     def _on_program_ended(self, name: str, rest: float) -> None:
         self.outages += 1

@@ -40,6 +40,7 @@ KEPT: Mapping[str, str] = {
     "PairingMeta.endpoints": "the same",
     "PairingMeta.grants": "the same",
     "PairingMeta.keep_earlier": "the same",
+    "LocalAuthorizer.has_public_route": "what an invite said, until the owner removes the route",
     "AuthRateLimiter._counting": "those who guessed a minute ago",
     "AuthRateLimiter._blocked": "those who guessed five minutes ago",
     "_AddressRecord.failures": "the same",
