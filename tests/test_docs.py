@@ -37,7 +37,7 @@ PICTURE = {
     "session": "a session; whoever has signed in",
     "granted": "this host, or a session with notifications; a session with files; a session with notifications; "
     "a session with bridge; a session with bridge, but no page's; a session with voice; "
-    "a session with voice, but no page's; a session with terminal; a session with tui",
+    "a session with voice, but no page's; a session with chat; a session with terminal; a session with tui",
 }
 
 

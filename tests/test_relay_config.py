@@ -206,6 +206,12 @@ def test_address_of_the_api() -> None:
             parse_relay_config({"RELAY_WEBAPI_PIN": wrong})
 
 
+def test_public_address() -> None:
+    assert parse_relay_config({"SVC_PUBLIC_URL": "https://home.example"}).public_url == "https://home.example"
+    with pytest.raises(ConfigError, match="SVC_PUBLIC_URL must be an http:// or https:// URL with a host"):
+        parse_relay_config({"SVC_PUBLIC_URL": "home.example"})
+
+
 def test_address_of_the_node() -> None:
     assert parse_relay_config({}).node_url == ""
     assert parse_relay_config({"SVC_NODE_URL": "http://10.0.0.1:8767/relay/"}).node_url == "http://10.0.0.1:8767/relay"

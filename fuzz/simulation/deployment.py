@@ -148,7 +148,7 @@ class Deployment:
         self.unstored: dict[str, None] = {}  # prefixes of sessions that the store refused
         self.on_relay_gone: list[Callable[[], None]] = []
         self.disk_trouble = False
-        self.relay_began_in_trouble = False  # it could not read whether it has a public route: it asks for the secret
+        self.relay_began_in_trouble = False  # its secret may not be stored
         self.expected: dict[SimProcess, None] = {}  # that were stopped or killed
         self._read: dict[SimProcess, int] = {}  # number of log records that were checked
         self._checked: dict[str, dict[str, object]] = {}  # stored records that were checked, by token hash

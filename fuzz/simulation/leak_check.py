@@ -94,6 +94,7 @@ KEPT: Mapping[str, str] = {
     "Prompt.arguments": _OFFER,
     "Tool.is_rare": _OFFER,
     "Tool.sequential": _OFFER,
+    "Tool.is_act": _OFFER,
     "Tool.parameters": _OFFER,
     "Tool.reads_foreign_content": _OFFER,
     "AgentSettings.shown": "what the configuration file said last",

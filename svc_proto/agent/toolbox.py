@@ -278,7 +278,7 @@ class Toolbox:
                 error=error,
             )
         )
-        notice = attempt.state.loop.record(call, text, is_act=tool is not None and tool.sequential)
+        notice = attempt.state.loop.record(call, text, is_act=tool is not None and tool.is_act)
         return ToolResult(text if notice is None else f"{text}\n\n[notice: {notice}]", pictures)
 
     def _check_authority(self, turn: Turn, tool: Tool) -> None:
@@ -382,7 +382,7 @@ def _marked(output: str, tool: Tool | None, state: TurnConsent) -> str:
     if tool is None or not tool.reads_foreign_content:
         return output
     output = neutralize(output)
-    is_report = tool.sequential and len(output) <= MAX_REPORT
+    is_report = tool.is_act and len(output) <= MAX_REPORT
     if not tool.source or is_report or _MEDIA.search(output):  # a marker is for the clients, on a line of its own
         return output
     return fence(output, state.source or tool.source if tool.with_consent is not None else tool.source)

@@ -221,10 +221,10 @@ class RequestHandlers:
             if (
                 type(run) is not DirectTool
                 or tool.needs_approval is not None
-                or (tool.sequential and not self._line.try_acquire())
+                or (tool.is_act and not self._line.try_acquire())
             ):
                 return self._carry_out(offered, arguments, call)
-            begun = _PendingToolCall(run, arguments, self._line if tool.sequential else None)
+            begun = _PendingToolCall(run, arguments, self._line if tool.is_act else None)
             try:
                 outcome = run.begin(arguments, begun.resolve)
             except Exception:
@@ -239,12 +239,12 @@ class RequestHandlers:
         try:
             if tool.needs_approval is not None:
                 arguments = yield from self._allow(offered, tool.needs_approval, arguments, call.confirm)
-            if tool.sequential:
+            if tool.is_act:
                 yield from self._line.acquire()
             try:
                 return _result_of((yield from self._run(offered, arguments, call.report_progress)))
             finally:
-                if tool.sequential:
+                if tool.is_act:
                     self._line.release()
         except ToolError as failed:
             return _refusal(failed)

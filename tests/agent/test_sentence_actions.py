@@ -69,7 +69,9 @@ def calls(world: AgentHarness) -> list[tuple[str, Mapping[str, object]]]:
         ("~help", "help\n- one\n- two"),
         ("greeting", GREETING),
         ("tools", "These tools are there:"),
+        ("~tools", "These tools are there:"),
         ("memory", "memory (0%"),
+        ("~memory", "memory (0%"),
     ],
 )
 def test_sentences_that_need_no_phone(text: str, answer: str) -> None:
@@ -202,6 +204,7 @@ def test_setting_without_a_switch_or_without_consent(world: AgentHarness) -> Non
 def test_failure_of_the_phone_is_answered() -> None:
     world = AgentHarness(relay=True, sentences=ScriptedParser())
     assert say(world, "open_app | app=Mail").startswith("failed ")
+    assert say(world, "toggle | setting=wifi | state=off").startswith("failed ")
 
 
 class CannedPhone:

@@ -277,8 +277,7 @@ def test_routes_have_to_name_a_policy() -> None:
         authorize(ApiAccess.MONITOR, request, "", (), lambda key: None)
 
 
-def test_policies_are_six() -> None:
-    assert [access.value for access in ApiAccess] == ["public", "monitor", "here or key", "key", "manage", "main key"]
+def test_cors_without_origins_allows_a_request_without_an_origin() -> None:
     assert Cors(()).allows(Headers([]))
 
 

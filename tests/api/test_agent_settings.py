@@ -260,9 +260,10 @@ def test_an_address_without_a_name_asks_the_server() -> None:
 def test_a_model_that_is_named_default() -> None:
     book = ApiHarness(files={CONFIG: f"model: {{base_url: '{OLLAMA}'}}\n"})
     book.http = lambda request: as_json({"data": [{"id": "a"}, {"id": "default"}]})
-    endpoint = book.spawn(book.api.settings())[0].endpoint
-    assert endpoint is not None
-    assert endpoint.model == "default"
+    for _ in range(2):
+        endpoint = book.spawn(book.api.settings())[0].endpoint
+        assert endpoint is not None
+        assert endpoint.model == "default"
 
 
 def test_invalid_file_counts_as_empty_and_is_logged() -> None:

@@ -99,7 +99,7 @@ def test_a_removed_note_comes_back_and_a_failed_edit_is_reported() -> None:
     book.request("POST", "/api/memory", {"target": "user", "content": "likes tea"})
     book.request("DELETE", "/api/memory", {"target": "user", "old_text": "tea"}, key=holder.key)
     book.request("PATCH", "/api/config", {"model": "his"}, key=holder.key)
-    book.disk.put(CONFIG, b"model: {default: his")
+    book.disk.put(CONFIG, b"model: {default: his}\nmodel: {default: his}")
     done = undo(book, "Tablet")
     assert [(kind, undone) for kind, undone, _ in done] == [("setting", False), ("memory", True)]
     assert book.request("GET", "/api/memory?target=user").json["entries"] == ["likes tea"]

@@ -106,7 +106,7 @@ def shown_in(printed: str, line: Line) -> str:
 
 @pytest.fixture
 def model(site: Site) -> ScriptedModel:
-    return ScriptedModel()
+    return ScriptedModel(pages={"/v1/models": {"object": "list", "data": [{"id": "llama3.2", "object": "model"}]}})
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None
     walk.shell.until("INFO svc ready")
     assert walk.shell.interrupt() == 130
     assert "svc-backup-" in walk.run("svc backup")
-    model.answers += [plain(HELLO)] * 3
+    model.answers += [plain(HELLO)]
     assert HELLO in walk.run("svc-relay chat")
     assert "claude" in walk.run("svc mcp install claude")
 
@@ -176,12 +176,15 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None
     assert walk.run("svc-relay shell") == "Linux\nstatus 3\n"
     assert walk.run("svc-relay doctor").count("✓") == 4
 
-    # The model, by curl as well.
+    # The model: listed, chosen, and by curl as well.
+    assert "llama3.2" in walk.run("svc model --url")
+    walk.run("svc model llama3.2")
+    model.answers[:], tested = [plain(HELLO)] * 2, len(model.seen)
     assert HELLO in walk.run("svc-relay chat")
     for typed in (".", "key=", "id="):
         walk.run(typed)
     assert f'"content":"{HELLO}"' in walk.run("curl -N")
-    assert len(model.seen) == 3
+    assert len(model.seen) == tested + 2
 
     # A phone by the QR that the dashboard draws, and a chat that moves it.
     page = visit(f"{board}/")

@@ -85,6 +85,8 @@ def test_lifetimes(session: StoredSession, expected: list[tuple[str, str]]) -> N
 def test_unreachable() -> None:
     assert found(file(SESSION), lambda asked: REFUSED)[2:] == [("failure", "cannot be reached: connection refused")]
     assert found(file(SESSION), lambda asked: as_json({"status": "ill"}))[2][0] == "failure"
+    untrusted = Failure(FailureKind.TLS, "self-signed")
+    assert found(file(SESSION), lambda asked: untrusted)[2] == ("failure", "cannot be reached: self-signed")
 
 
 def test_one_of_several_routes() -> None:

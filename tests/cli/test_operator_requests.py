@@ -79,6 +79,7 @@ def test_registration() -> None:
         "transport_hint": "ws",
     }
     assert '"tui": false' in json.dumps(build_registration("Q7M2ZK", META))  # and not 0, which would never expire
+    assert build_registration("Q7M2ZK", PairingMeta(own_key=True)) == {"code": "Q7M2ZK", "own_key": True}
     assert build_registration("Q7M2ZK", PairingMeta(endpoints=[{"role": "public"}]))["endpoints"] == [
         {"role": "public"}
     ]

@@ -126,13 +126,13 @@ class ToyMcpServer:
             tools=(
                 tool("echo", self._echo),
                 tool("wait", self._wait),
-                tool("turn", self._wait, sequential=True),
+                tool("turn", self._wait, is_act=True),
                 tool("fail", self._fail),
                 tool("break", self._break),
                 tool("pay", self._echo, needs_approval="It costs money.", requests_own_approval=there),
                 tool("weigh", self._weigh),
                 tool("ring", ringing),
-                tool("knock", ringing, sequential=True),
+                tool("knock", ringing, is_act=True),
                 tool("call", ringing, needs_approval="It is late.", requests_own_approval=there),
             ),
             resources=(

@@ -128,6 +128,7 @@ def _tool(row: PhoneTool, actions: PhoneActions, link: PhoneControl, brand: Bran
         is_rare=row.is_rare,
         hidden_by_default=("look", "include_bounds", "duration", "duration_ms", "exact", "class_name"),
         sequential=True,
+        is_act=row.changes_screen,
     )
 
 

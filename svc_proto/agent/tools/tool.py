@@ -68,6 +68,7 @@ class Tool:
     edition: str = ""  # version of the definition, to which a stored approval is bound; empty: there is one
     pass_through: bool = False  # the executor checks the arguments
     sequential: bool = False  # runs after earlier sequential calls of the same answer
+    is_act: bool = False  # changes what the phone shows; the acts of one peer are done in order
 
 
 @frozen(kw_only=True)

@@ -304,6 +304,7 @@ def test_phone_without_reported_gates_needs_approval(
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[tuple[Arguments | None, Arguments | None]]:
         here, there = (RelayPhoneControl(engine, f"http://{host}:8767", "") for host in ("127.0.0.1", "relay.example"))
+        assert not (yield from there.phone_status(SMS))
         return (yield from here.gate_bound_arguments(SMS)), (yield from there.gate_bound_arguments(SMS))
 
     assert AgentHarness().run(plan) == (None, None)
