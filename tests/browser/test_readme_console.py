@@ -210,7 +210,7 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None
     expect(page.locator(".tool")).to_have_attribute("data-state", "done")
     expect(page.locator(".prose").last).to_have_text("Your mail is open.")
     page.get_by_role("link", name="Activity").click()
-    expect(page.locator("tr.command").first).to_contain_text("/open_app")
+    expect(page.locator("tr.command").filter(has_text="/open_app")).to_have_count(1)
     assert walk.device.interrupt() == 0
     assert walk.left == []
     assert walk.shell.run(DOWN) == "Stopped: relay, api, dashboard.\n"
