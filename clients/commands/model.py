@@ -151,7 +151,8 @@ def _print_list(listing: ModelListing, base_url: str, current: str, *, as_json: 
         mark = "*" if each in (current, f"{current}:latest") else " "
         size = f"  {contexts[each]} tokens" if each in contexts else ""
         lines.append(f"{mark} {sanitize_line(each)}{size}")
-    print_lines([*lines, "Choose one: svc model NAME" + ("" if current else f" --url {base_url}")])
+    lead = "Choose one" if listing.names else "The server lists no model; name one"
+    print_lines([*lines, f"{lead}: svc model NAME" + ("" if current else f" --url {base_url}")])
 
 
 def _about(name: str, able: ModelAbilities, trial: ModelTrial | None) -> list[str]:
