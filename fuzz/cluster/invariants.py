@@ -27,7 +27,12 @@ SOON = 1.0  # s after which a revocation holds everywhere, in a network without 
 BACK = 3.0  # s after which each node reaches the others again, when the network has no faults
 LOST = 4.5  # s after which a node that does not reach Redis is absent for the others: a lease with a margin
 UNDER_WAY = 2.5  # s for which a command may be between nodes: the timeout of a Redis answer, with a margin
-STORE_PROBLEMS = ("session not stored", "session not erased", "the store does not answer")  # of the log, at level error
+STORE_PROBLEMS = (
+    "session not stored",
+    "audit event not stored",
+    "session not erased",
+    "the store does not answer",
+)  # of the log, at level error
 APART = "cluster_unavailable"
 
 

@@ -132,13 +132,14 @@ export function openPhone(room) {
   function spot({ node, inside }) {
     const kind = node.className.split(".").at(-1);
     const said = node.text ?? node.contentDescription;
+    const toggles = typeof node.checked === "boolean" && node.checkable !== false;
     const button = h("button", {
       type: "button",
       class: `spot ${kind}${node.focused ? " focused" : ""}${node.selected ? " selected" : ""}`,
       "aria-label": said ?? (inside.join(", ") || "Unnamed"),
       "aria-disabled": node.enabled === false ? "true" : null,
-      ...(node.checked === undefined ? {} : { role: "switch", "aria-checked": `${node.checked === true}` }),
-    }, kind === "LinearLayout" ? null : h("span", {}, node.checked === undefined ? said ?? "" : node.checked ? "On" : "Off"));
+      ...(toggles ? { role: "switch", "aria-checked": `${node.checked}` } : {}),
+    }, kind === "LinearLayout" ? null : h("span", {}, toggles ? (node.checked ? "On" : "Off") : said ?? ""));
     button.addEventListener("click", (event) => {
       if (event.detail === 0) touch({ kind: "tap", ...middle(node.bounds) }); // a click by the keyboard
     });

@@ -63,8 +63,7 @@ def test_the_first_start_in_a_terminal_opens_the_dashboard_to_phones(tmp_path: P
             servers.terminate()
             assert servers.wait(TIMEOUT) == 0
             assert (b"Password " in shown) is expected
-            assert b"dashboard: http://0.0.0.0:" in shown
-            assert b"(with a password)" in shown
+            assert b"\nDashboard  http://127.0.0.1:" in shown
     os.close(terminal)
     stored = dict(line.split("=", 1) for line in (tmp_path / "svc" / ".env").read_text().splitlines())
     assert stored["SVC_DASHBOARD_LOCAL_ACCESS"] == "1"

@@ -20,7 +20,7 @@ from tests.runtimes.certificates import make_certificate
 from tests.servers.conftest import Failing
 from tests.servers.program_process import TIMEOUT, call, running, running_relay, shown_pin, sign_in, websocket
 
-UUID = r"[0-9a-f]{8}-[0-9a-f-]{27}"
+TOKEN = r"[0-9a-f]{64}"
 
 
 # --- from the start to the end ------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def test_state_after_a_restart_and_a_kill(tmp_path: Path) -> None:
         spare = call(port, "POST", "/pairing").body["code"]
         options = ("--remote", f"ws://127.0.0.1:{port}", "--print-token")
         with running(tmp_path, "clients.phone", *options, "--code", code) as phone:
-            token = phone.line(f"^paired: session ({UUID})$")[1]
+            token = phone.line(f"^paired: session ({TOKEN})$")[1]
             assert call(port, "GET", "/ping", token=token).body["pong"] is True
             phone.line("^GET /ping -> 200$")
             for _ in range(5):
@@ -65,7 +65,7 @@ def test_state_after_a_restart_and_a_kill(tmp_path: Path) -> None:
             relay.process.kill()
             phone.line("^offline: next try in ")
             with running_relay(tmp_path, port=port):
-                assert phone.line(f"^online: session ({UUID})$")[1] == token
+                assert phone.line(f"^online: session ({TOKEN})$")[1] == token
                 assert call(port, "GET", "/current_app", token=token).body["package"]
                 # The limiter and the codes are lost, the session is stored.
                 assert "invalid" in sign_in(port, pairing_code=spare)["reason"]

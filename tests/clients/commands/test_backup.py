@@ -57,7 +57,7 @@ def test_notes_about_omitted_files(lonely: CommandHome) -> None:
     (home / ".env").write_text("SVC_DATABASE_URL=svc.db")
     assert lonely.run("svc", "backup", str(lonely.home / "c")).problem.startswith("SVC_DATABASE_URL must be ")
     (home / ".env").write_bytes(b"\xff")
-    assert lonely.run("svc", "backup", str(lonely.home / "c")).problem.startswith("the settings in ")
+    assert lonely.run("svc", "backup", str(lonely.home / "c")).problem.endswith(".env: not UTF-8")
     elsewhere = {"RELAY_SESSIONS_FILE": str(lonely.home / "s.db")}
     os.unlink(home / ".env")
     assert lonely.run("svc", "backup", str(lonely.home / "c"), env=elsewhere).code == 0

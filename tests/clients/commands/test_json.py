@@ -62,7 +62,14 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
     ),
     "svc relay insecure-api-key": (
         ("svc", "relay", "insecure-api-key", "--json"),
-        {"allow_insecure_api_bearer": "bool", "ok": "bool", "scope": "str", "trust_proxy_headers": "bool"},
+        {
+            "allow_insecure_api_bearer": "bool",
+            "local_trust": "str",
+            "ok": "bool",
+            "public_route": "bool",
+            "scope": "str",
+            "trust_proxy_headers": "bool",
+        },
     ),
     "svc-relay pair": (
         ("svc-relay", "pair", "Q7M2ZK", "--json"),

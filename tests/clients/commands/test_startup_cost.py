@@ -64,7 +64,7 @@ except SystemExit:
     [
         ("clients.commands.svc --help", 16),
         ("clients.commands.svc logs --help", 20),
-        ("clients.commands.svc status", 30),
+        ("clients.commands.svc status", 31),
         ("clients.commands.svc_relay --help", 16),
         ("clients.commands.svc_relay voice talk --help", 24),
         ("clients.commands.svc_relay", 20),  # completes `svc-relay dev`
