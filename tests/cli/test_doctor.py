@@ -86,7 +86,13 @@ def test_unreachable() -> None:
     assert found(file(SESSION), lambda asked: REFUSED)[2:] == [("failure", "cannot be reached: connection refused")]
     assert found(file(SESSION), lambda asked: as_json({"status": "ill"}))[2][0] == "failure"
     untrusted = Failure(FailureKind.TLS, "self-signed")
-    assert found(file(SESSION), lambda asked: untrusted)[2] == ("failure", "cannot be reached: self-signed")
+    world = OneShotHarness(
+        lambda engine: run_checks(engine, None),
+        http=well,
+        dial=lambda host, port: untrusted,
+        compute={"sessions.read": lambda: file(SESSION)},
+    )
+    assert str(world.run()[2].remedy).startswith("this host does not trust the certificate")
 
 
 def test_one_of_several_routes() -> None:

@@ -79,7 +79,8 @@ def test_registration() -> None:
         "transport_hint": "ws",
     }
     assert '"tui": false' in json.dumps(build_registration("Q7M2ZK", META))  # and not 0, which would never expire
-    assert build_registration("Q7M2ZK", PairingMeta(own_key=True)) == {"code": "Q7M2ZK", "own_key": True}
+    more = PairingMeta(own_key=True, keep_earlier=True)
+    assert build_registration("Q7M2ZK", more) == {"code": "Q7M2ZK", "own_key": True, "keep_earlier": True}
     assert build_registration("Q7M2ZK", PairingMeta(endpoints=[{"role": "public"}]))["endpoints"] == [
         {"role": "public"}
     ]

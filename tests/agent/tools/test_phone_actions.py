@@ -317,4 +317,4 @@ def test_a_look_behind_acts_of_the_same_answer_shows_their_effect() -> None:
     ]
     world.answer("Go")
     assert lines_of(world.host.finished[2].output)[1] == '1 "Bo"'
-    assert json.loads(world.host.finished[3].output) == {"package": APP}
+    assert json.loads(world.host.finished[3].output)["package"] == APP
