@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from clients.commands.cli import SETTINGS, SingleCommand, json_option, print_json, print_lines
-from runtimes.service_home.home import service_home_path
 from svc_proto.cli.errors import CliError
 
 if TYPE_CHECKING:
@@ -56,20 +54,14 @@ def main(text: str, *, lines: int, as_json: bool) -> None:
 
 
 def _events() -> tuple[AuditEvent, ...]:
-    from clients.commands.host_settings import store_named_in
+    from clients.commands.host_settings import existing_store
     from runtimes.failures import HostError
     from runtimes.store.store_factory import open_store
     from runtimes.store.store_service import StoreError
     from svc_proto.store_requests import ListAuditEvents
 
-    home = service_home_path(os.environ)
-    named, file = store_named_in(home, home)
-    if named == "memory:":
-        raise CliError("these servers keep nothing on a disk (RELAY_SESSIONS_FILE is empty)")
-    if file is not None and not file.exists():
-        raise CliError(f"there is no database {file}: servers make it when they first start")
     try:
-        store = open_store(named if file is None else file)
+        store = open_store(existing_store())
         try:
             found = store.execute(ListAuditEvents(LIMIT))
         finally:

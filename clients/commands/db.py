@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, LazyGroup, json_option, print_json
-from runtimes.service_home.home import service_home_path
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
@@ -65,18 +63,12 @@ def main() -> None:
 @json_option
 def upgrade(*, dry_run: bool, as_json: bool) -> None:
     """Upgrade the schema of the database."""
-    from clients.commands.host_settings import store_named_in
+    from clients.commands.host_settings import existing_store
     from runtimes.store.sql_store import upgrade as upgraded
     from runtimes.store.store_service import StoreError
 
-    home = service_home_path(os.environ)
-    named, file = store_named_in(home, home)
-    if named == "memory:":
-        raise CliError("these servers keep nothing on a disk (RELAY_SESSIONS_FILE is empty)")
-    if file is not None and not file.exists():
-        raise CliError(f"there is no database {file}: servers make it when they first start")
     try:
-        before, after = upgraded(named if file is None else file, keep=not dry_run)
+        before, after = upgraded(existing_store(), keep=not dry_run)
     except StoreError as error:
         raise CliError(str(error)) from None
     if as_json:

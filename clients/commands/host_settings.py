@@ -14,7 +14,7 @@ from runtimes.store.store_service import StoreError
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.relay_config import ConfigError, RelayConfig, parse_relay_config
 
-__all__ = ["read_relay_config", "service_home", "store_named_in", "trust_for", "trust_for_api"]
+__all__ = ["existing_store", "read_relay_config", "service_home", "store_named_in", "trust_for", "trust_for_api"]
 
 
 def service_home() -> Path:
@@ -49,6 +49,17 @@ def read_relay_config(*, named: bool = False, lenient: bool = False, **options: 
         if named
         else with_running_settings(config, branded="SVC_BRAND" in env or options.get("brand") is not None)
     )
+
+
+def existing_store() -> str | Path:
+    """Return the file of the servers' database on this host, or its URL. Raises `CliError` if there is none."""
+    home = service_home()
+    named, file = store_named_in(home, home)
+    if named == "memory:":
+        raise CliError("these servers keep nothing on a disk (RELAY_SESSIONS_FILE is empty)")
+    if file is not None and not file.exists():
+        raise CliError(f"there is no database {file}: servers make it when they first start")
+    return named if file is None else file
 
 
 def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
