@@ -635,7 +635,7 @@ class RefuseSessionRecord(Fault):
 @kind("age")
 @frozen
 class AdvanceWallClock(Fault):
-    """At the end the home's wall clock advances by {seconds:g} s."""
+    """The home's wall clock advances by {seconds:g} s at the end."""
 
     seconds: float = amount()
 

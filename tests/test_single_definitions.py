@@ -1,4 +1,4 @@
-"""One rule, one place: the members that a peer wrote are read by the readers of `svc_proto.schema` alone."""
+"""Members that a peer wrote are read by the readers of `svc_proto.schema` alone: one rule in one place."""
 
 from __future__ import annotations
 

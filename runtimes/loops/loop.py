@@ -86,7 +86,7 @@ class Loop(Protocol):
     """The methods that the synchronous part calls. All may be called inside a callback, and all are idempotent."""
 
     tells_once: bool
-    """Whether a reset that arrives while data is unread is reported only once, together with that data.
+    """A reset that arrives while data is unread is reported only once, together with that data.
 
     Then the channel must read on until there is nothing more. libuv, and therefore uvloop, behaves like this.
     """

@@ -1,4 +1,4 @@
-"""In-memory Redis as a core, with the commands that the cluster uses. Its data ends with its process.
+"""Redis in memory, as a core, with the commands that the cluster uses. Its data ends with its process.
 
     redis = world.host("redis", "10.0.0.9").start(lambda entropy: redis_core(entropy), listen=[6379])
 

@@ -1,4 +1,4 @@
-"""In-memory S3 object store as a core, with the requests that a relay makes.
+"""S3 object store in memory, as a core, with the requests that a relay makes.
 
     store = world.host("s3", "10.0.0.8").start(lambda entropy: s3_core(bucket, entropy), listen=[9000])
 

@@ -116,7 +116,7 @@ def test_lines_of_five_megabytes_both_ways(loop: Environment) -> None:
 
 
 def test_a_line_over_the_unread_limit_keeps_the_socket(loop: Environment) -> None:
-    """At most 16 MiB may be unread before another message; messages after a line of 30 MB wait until it is sent."""
+    """Messages after a line of 30 MB wait until it is sent: the limit of unread data is 16 MiB."""
     child(
         loop,
         "print(json.dumps({'id': 'big', 'result': 'z' * 30_000_000}), flush=True)\n"

@@ -96,9 +96,9 @@ def test_root_inside_the_relay_home_is_allowed() -> None:
 
 
 def test_home_behind_a_system_link_is_allowed() -> None:
-    config = RelayConfig(home="/var/roothome/.svc", workspace="/var/roothome/work", user_home="/var/roothome")
-    book = started(config, ("/root", "/var/roothome"), folders=("/var/roothome/work",))
-    assert book.relay.media.sandbox.allows("/var/roothome/work/a.png")
+    config = RelayConfig(home="/var/roothome/.svc", workspace="/var/roothome/pictures", user_home="/var/roothome")
+    book = started(config, ("/root", "/var/roothome"), folders=("/var/roothome/pictures",))
+    assert book.relay.media.sandbox.allows("/var/roothome/pictures/a.png")
 
 
 def test_roots_are_used_by_name_if_no_folder_can_be_opened() -> None:

@@ -152,7 +152,7 @@ def test_a_closed_output_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_closed_output_in_the_middle() -> None:
-    """As a process, the program stops in the middle of a long text."""
+    """The program, run as a process, stops in the middle of a long text."""
     with subprocess.Popen(SPEAK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdin
         assert child.stdout

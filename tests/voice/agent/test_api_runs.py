@@ -24,7 +24,7 @@ from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.realtime_server import SpokenTurn
 from tests.voice.harness import PHONE, VoiceHarness
 
-NOBODY = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # must not be called
+UNCALLED_AGENT = cast("Any", SimpleNamespace(run_event=pytest.fail, drafts=pytest.fail))  # must not be called
 
 
 def test_run_stopped_before_its_request(rig: VoiceHarness) -> None:
@@ -38,7 +38,7 @@ def test_run_stopped_before_its_request(rig: VoiceHarness) -> None:
         return None
 
     rig.voice.api_credential = credential  # type: ignore[method-assign]  # slow on purpose
-    holder = ApiRuns(rig.voice, PHONE, NOBODY, cast("Any", pytest.fail))
+    holder = ApiRuns(rig.voice, PHONE, UNCALLED_AGENT, cast("Any", pytest.fail))
     rig.within(lambda: holder.detach("k1"))
     rig.within(lambda: holder.stop("k1"))
     rig.within(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
@@ -55,7 +55,7 @@ def test_detached_run_reports_no_failure(rig: VoiceHarness) -> None:
         raise ProviderError("too late to matter")
 
     rig.voice.api_credential = credential  # type: ignore[method-assign]  # there is none
-    holder = ApiRuns(rig.voice, PHONE, NOBODY, cast("Any", pytest.fail))
+    holder = ApiRuns(rig.voice, PHONE, UNCALLED_AGENT, cast("Any", pytest.fail))
     rig.within(lambda: holder.start(StartRun(call_id="k1", text="x"), ""))
     rig.after(2.0)
 
