@@ -12,6 +12,7 @@ from enum import Enum
 from attrs import frozen
 
 from svc_proto.cli import health_finders as find
+from svc_proto.cli import phone_finders as phones
 from svc_proto.cli.health_facts import HostFacts
 
 __all__ = ["CHECKS", "HealthCheck", "HealthResult", "Severity", "run_health_checks", "worst_severity"]
@@ -308,19 +309,24 @@ CHECKS: tuple[HealthCheck, ...] = (
         "create them, or change it",
         find.find_listed(lambda f: f.missing_paths),
     ),
-    _check("phone_missing", N, "Phones", "GET /sessions", "pair one: svc pair", find.find_no_phone),
-    _check("phone_away", W, "Phones", "GET /sessions", "open the app on the phone", find.find_phone_away),
-    _check("phone_offline", N, "Phones", "GET /sessions", "open the app on the phone", find.find_phone_offline),
+    _check("phone_missing", N, "Phones", "GET /sessions", "pair one: svc pair", phones.find_no_phone),
+    _check("phone_away", W, "Phones", "GET /sessions", "open the app on the phone", phones.find_phone_away),
+    _check("phone_offline", N, "Phones", "GET /sessions", "open the app on the phone", phones.find_phone_offline),
     _check(
         "phone_store_build",
         W,
         "Device Control",
         "GET /bridge/devices",
         "install the app's sideload build",
-        find.find_store_build,
+        phones.find_store_build,
     ),
     _check(
-        "phone_control_off", N, "Device Control", "GET /bridge/devices", "switch it on in the app", find.find_no_control
+        "phone_control_off",
+        N,
+        "Device Control",
+        "GET /bridge/devices",
+        "switch it on in the app",
+        phones.find_no_control,
     ),
     _check(
         "phone_accessibility_off",
@@ -328,7 +334,7 @@ CHECKS: tuple[HealthCheck, ...] = (
         "Device Control",
         "GET /bridge/devices",
         "switch it on in Android",
-        find.find_no_accessibility,
+        phones.find_no_accessibility,
     ),
     _check(
         "phone_battery",
@@ -336,7 +342,7 @@ CHECKS: tuple[HealthCheck, ...] = (
         "Phones",
         "GET /bridge/devices",
         "allow the app to run unrestricted",
-        find.find_battery_optimized,
+        phones.find_battery_optimized,
     ),
-    _check("session_expires", W, "Phones", "GET /sessions", "svc extend, or pair again", find.find_session_ends),
+    _check("session_expires", W, "Phones", "GET /sessions", "svc extend, or pair again", phones.find_session_ends),
 )

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from ipaddress import ip_address, ip_network
 
 from svc_proto.cli.health_facts import HostFacts, ServerFacts
-from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.advertised_address import LOCAL_HOSTS, WILDCARD_ADDRESSES
 from svc_proto.service_clients.host_addresses import AddressKind
 
@@ -51,14 +50,6 @@ __all__ = [
     "find_weak_password",
     "find_other_brand",
     "find_listed",
-    "find_no_phone",
-    "find_phone_away",
-    "find_phone_offline",
-    "find_no_control",
-    "find_store_build",
-    "find_no_accessibility",
-    "find_battery_optimized",
-    "find_session_ends",
     "find_wrong_name",
 ]
 
@@ -66,8 +57,6 @@ DAY = 86_400.0  # s
 MIN_FREE = 50 * 1024 * 1024  # bytes: below, writes of the store fail soon
 LOW_FREE = 500 * 1024 * 1024  # bytes
 CERTIFICATE_SOON = 14.0  # days
-SESSION_SOON = 3 * DAY
-AWAY = 7 * DAY  # a phone that was not online for so long
 CLOCK_SKEW = 300.0  # s
 BACKUP_AGE = 30 * DAY
 MIN_CONTEXT = 16_384  # tokens, below which the model is shown few tools
@@ -385,88 +374,6 @@ def find_other_brand(facts: HostFacts) -> str | None:
 def find_listed(of: Callable[[HostFacts], Sequence[str]]) -> Callable[[HostFacts], str | None]:
     """Return the finder of texts that the observations list."""
     return lambda facts: "; ".join(of(facts)) or None
-
-
-# --- phones -------------------------------------------------------------------------------------------------------
-
-
-def find_no_phone(facts: HostFacts) -> str | None:
-    """Find a relay without paired devices."""
-    return "no device is paired" if facts.devices == () else None
-
-
-def find_phone_away(facts: HostFacts) -> str | None:
-    """Find phones that were not online for days."""
-    away = [
-        f"{each.name} ({(facts.now - each.seen_at) / DAY:.0f} days)"
-        for each in facts.devices or ()
-        if each.is_phone and not each.is_online and each.seen_at is not None and facts.now - each.seen_at > AWAY
-    ]
-    return f"not online for long: {', '.join(away)}" if away else None
-
-
-def find_phone_offline(facts: HostFacts) -> str | None:
-    """Find that no phone is online."""
-    phones = [each for each in facts.devices or () if each.is_phone]
-    offline = [each.name for each in phones if not each.is_online]
-    return f"not online now: {', '.join(offline)}" if offline and len(offline) == len(phones) else None
-
-
-def find_no_control(facts: HostFacts) -> str | None:
-    """Find phones with Device Control off."""
-    off = [
-        each.name
-        for each in facts.devices or ()
-        if each.is_online and _flag(each.status, "bridge", "master_enabled") is False
-    ]
-    return f"Device Control is off: {', '.join(off)}" if off else None
-
-
-def find_store_build(facts: HostFacts) -> str | None:
-    """Find phones whose app has no Device Control."""
-    off = [
-        each.name
-        for each in facts.devices or ()
-        if each.is_online and _flag(each.status, "bridge", "device_control_supported") is False
-    ]
-    return f"an app from the store cannot control: {', '.join(off)}" if off else None
-
-
-def find_no_accessibility(facts: HostFacts) -> str | None:
-    """Find phones whose accessibility service is off."""
-    off = [
-        each.name
-        for each in facts.devices or ()
-        if each.is_online
-        and _flag(each.status, "bridge", "master_enabled") is True
-        and _flag(each.status, "bridge", "accessibility_granted") is False
-    ]
-    return f"the accessibility service is off: {', '.join(off)}" if off else None
-
-
-def find_battery_optimized(facts: HostFacts) -> str | None:
-    """Find phones that report battery optimization of the app."""
-    held = [
-        each.name
-        for each in facts.devices or ()
-        if _flag(each.status, "device", "battery_optimized") is True
-        or _flag(each.status, "device", "ignoring_battery_optimizations") is False
-    ]
-    return f"Android may stop the app: {', '.join(held)}" if held else None
-
-
-def _flag(status: object, section: str, name: str) -> object:
-    return JsonObject.of(status).get_object(section).get(name)
-
-
-def find_session_ends(facts: HostFacts) -> str | None:
-    """Find sessions that end soon."""
-    soon = [
-        f"{each.name} in {(each.expires_at - facts.now) / DAY:.0f} days"
-        for each in facts.devices or ()
-        if each.expires_at is not None and 0 < each.expires_at - facts.now < SESSION_SOON
-    ]
-    return f"sessions end: {', '.join(soon)}" if soon else None
 
 
 def _is_ip(text: str) -> bool:
