@@ -214,11 +214,6 @@ def test_warnings_are_less_than_errors() -> None:
     assert worst_severity(run_health_checks(PLANTED["phone_missing"])) is None
 
 
-def test_odd_statuses_of_phones() -> None:
-    odd = evolve(WELL, devices=(evolve(PHONE, status={"bridge": 5}), evolve(PHONE, status={"device": {}})))
-    assert found(odd) == set()
-
-
 def test_texts_for_programs() -> None:
     (result,) = [each for each in run_health_checks(PLANTED["model_unreachable"]) if each.text is not None]
     assert isinstance(result, HealthResult)
