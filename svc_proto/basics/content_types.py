@@ -172,6 +172,7 @@ text/x-go go
 text/x-java java
 text/x-kotlin kt
 text/x-python py
+text/x-rst rst
 text/x-rust rs
 text/x-setext etx
 text/x-sgml sgm sgml
