@@ -121,6 +121,12 @@ def _words() -> Section:
     return words_section
 
 
+def _tokens() -> Section:
+    from bench.tokens import tokens_section
+
+    return tokens_section
+
+
 def _simulation() -> Section:
     from bench.simulation import simulation_section
 
@@ -142,6 +148,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
     "starts": _starts,
     "memory": _memory,
     "simulation": _simulation,
+    "tokens": _tokens,
     "voice": _voice,
     "words": _words,
 }

@@ -29,6 +29,7 @@ from bench.simulation import simulation_section
 from bench.sockets import sockets_section
 from bench.starts import starts_section
 from bench.terminal import terminal_section
+from bench.tokens import tokens_section
 from bench.voice import FLOOR, STRAIGHT, voice_section
 from bench.websocket import ECHO_PEERS, ECHOES, websocket_section
 from bench.words import mistakes, words_section
@@ -268,6 +269,13 @@ def test_simulation() -> None:
     check(table, len(table.rows))
     assert table.rows[0].name == "one process"
     assert all(row.values["events_per_second"] > 0 for row in table.rows)
+
+
+def test_tokens() -> None:
+    (table,) = tokens_section(TINY, SILENT)
+    figures = {row.name: row.values for row in table.rows}
+    assert figures["tools, few"]["tokens"] < figures["tools"]["tokens"]
+    assert figures["ten steps"]["requests"] == 12
 
 
 def test_voice() -> None:

@@ -1,0 +1,116 @@
+"""Tokens of what a model receives for work on a phone: tools, screens, matches, and the prompts of ten steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from svc_proto.agent.tool_selection import ToolPolicy
+from svc_proto.agent.tools.phone_screen import parse_screen
+from svc_proto.agent.tools.phone_screen_text import screen_head, screen_lines
+from svc_proto.basics.moment import Moment
+from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
+from svc_proto.schema.json_object import JsonObject
+from tests.agent.harness import AgentHarness
+from tests.agent.tools.phone_world import StockPhone, screen_body
+from tests.support.model_tokens import count_tokens
+from tests.support.servers.model_server import calls, plain
+
+__all__ = ["match_tokens", "prompt_tokens", "screen_tokens", "shared_part", "steps", "tool_tokens"]
+
+PLACES = ("harbour", "station", "library", "market", "garden", "bridge", "museum", "theatre", "bakery", "school")
+ROW = {"clickable": True, "longClickable": True, "viewId": "com.chat:id/row"}
+ICON = {"clickable": True, "contentDescription": "More options"}
+TAB = {"clickable": True, "className": "android.widget.TextView"}
+
+
+def chat_screen(place: int) -> dict[str, Any]:
+    """Return a list of chats: a tool bar, entries of three texts with a button each, and tabs."""
+    nodes: list[dict[str, Any]] = [
+        {"text": f"Chats at the {PLACES[place % 10]}", "viewId": "com.chat:id/title", "at": (0, 0, 1000, 90)},
+        {"clickable": True, "contentDescription": "Search", "className": "android.widget.Button"},
+        {"scrollable": True, "viewId": "com.chat:id/list", "at": (0, 200, 1000, 1900)},
+    ]
+    for row in range(5 + place % 4):
+        top = 200 + row * 150
+        nodes.append({**ROW, "at": (0, top, 1000, top + 150)})
+        where = PLACES[(place + row) % 10]
+        for part, words in enumerate((f"Person {place * 10 + row}", f"Shall we meet at the {where} at noon?", "8:40")):
+            line = (0, top + 50 * part, 900, top + 50 * part + 50)
+            nodes.append({"text": words, "viewId": f"com.chat:id/line{part}", "at": line})
+        nodes.append({**ICON, "at": (900, top, 1000, top + 150)})
+    nodes += [{**TAB, "text": tab, "selected": tab == "Chats"} for tab in ("Chats", "Calls", "People", "Settings")]
+    return screen_body(*nodes, packageName="com.chat")
+
+
+def screen_tokens(count: int = 12) -> int:
+    """Return the tokens of this many screens, as the model receives them."""
+    found = [parse_screen(JsonObject(chat_screen(place))) for place in range(count)]
+    return sum(count_tokens("\n".join([screen_head(412, each), *screen_lines(each)])) for each in found)
+
+
+def match_tokens() -> float:
+    """Return the tokens of one match of a search."""
+    screen = parse_screen(JsonObject(chat_screen(3)))
+    return count_tokens("\n".join(screen_lines(screen))) / len(screen.rows)
+
+
+def tool_tokens(*, few: bool) -> int:
+    """Return the tokens of the tools of a chat with a phone."""
+    world = AgentHarness(phone=True, tools=ToolPolicy(few=few), model=[plain("Hello")])
+    world.answer("Hello")
+    return count_tokens(compact(world.model.seen[0]["tools"]))
+
+
+class WalkingPhone(StockPhone):
+    """A phone that shows another screen after each key."""
+
+    place = 0
+
+    def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
+        if command.path == "/screen":
+            return CommandReply(200, chat_screen(self.place))
+        if command.path == "/press_key":
+            self.place += 1
+            return CommandReply(200, {"key": "back"})
+        return super().execute(command, now)
+
+
+def compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def parts_of(request: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Return the parts of a prompt in the order in which a model's server has them, each with its tokens."""
+    tools = compact(request["tools"])
+    texts = [(row.get("content") or "") + compact(row.get("tool_calls", "")) for row in request["messages"]]
+    yield tools, count_tokens(tools)
+    yield from ((text, count_tokens(text) + 4) for text in texts)
+
+
+def prompt_tokens(requests: Sequence[Mapping[str, Any]]) -> int:
+    return sum(tokens for request in requests for _, tokens in parts_of(request))
+
+
+def shared_part(requests: Sequence[Mapping[str, Any]]) -> float:
+    """Return which part of the prompts, the last one left out, the next prompt begins with."""
+    whole = shared = 0
+    for before, after in pairwise(requests):
+        same = True
+        following = list(parts_of(after))
+        for place, (text, tokens) in enumerate(parts_of(before)):
+            same = same and place < len(following) and following[place][0] == text
+            whole, shared = whole + tokens, shared + tokens * same
+    return shared / whole
+
+
+def steps(*, few: bool, looks: bool) -> list[dict[str, Any]]:
+    """Return the requests of a look, ten acts, each with a look behind it on demand, and the answer."""
+    world = AgentHarness(phone=True, backend=WalkingPhone(), tools=ToolPolicy(few=few))
+    look, act = calls(("phone_screen", {})), calls(("phone_press_key", {"key": "back"}))
+    world.model.answers = [look, *([act, look] if looks else [act]) * 10, plain("Done.")]
+    world.answer("Go through the chats.")
+    assert all("error" not in finished.output for finished in world.host.finished)
+    return world.model.seen
