@@ -132,13 +132,13 @@ def _tools(value: object) -> tuple[Mapping[str, object], ...] | None:
 
 
 def _choice(body: Mapping[str, object], tools: tuple[Mapping[str, object], ...] | None) -> Mapping[str, object]:
-    """Return `tool_choice` and `parallel_tool_calls`, which apply to a client's own tools only."""
+    """Return `tool_choice`, which needs the client's own tools, and `parallel_tool_calls`, which holds for ours too."""
     choice, parallel = body.get("tool_choice"), optional(body, "parallel_tool_calls", boolean)
     if choice is not None and choice not in CHOICES and JsonObject.of_or_none(choice) is None:
         raise invalid_request(f"tool_choice must be one of {', '.join(CHOICES)}, or name a tool", param="tool_choice")
     if tools is None:
         if choice not in (None, "none", "auto"):
             raise invalid_request("tool_choice needs tools", param="tool_choice")
-        return {}
+        choice = None
     given = {"tool_choice": choice, "parallel_tool_calls": parallel}
     return {name: value for name, value in given.items() if value is not None}

@@ -22,6 +22,7 @@ ADD: dict[str, Any] = {"type": "function", "function": {"name": "add", "descript
         {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
         {"top_k": 5, "min_p": 0.1, "repeat_penalty": 1.1, "logit_bias": {"5": 1}, "grammar": "root ::= x"},
         {"reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": False}},
+        {"parallel_tool_calls": False},
     ],
 )
 def test_options_passed_on_unchanged(members: dict[str, object]) -> None:
