@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 from attrs import evolve
 
 from svc_proto.agent.completion_assembler import CompletionAssembler, PartialToolCall
-from svc_proto.agent.context_window import estimate_tokens
 from svc_proto.agent.foreign_text import neutralize_history
 from svc_proto.agent.interface import (
     AgentHost,
@@ -60,7 +59,6 @@ if TYPE_CHECKING:
 __all__ = ["PARAGRAPH_BREAK", "MAX_CONTEXT_BYTES", "ModelAgent"]
 
 MAX_CONTEXT_BYTES = 4 * 1024 * 1024  # characters of answers and results that return to the model; the turn is cut there
-PROBED_PROMPT = 1_500  # estimated tokens of a request from which on the size of the context matters
 ID_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 ID_SIZE = 9  # letters or digits of an id that is made here: the form that all servers take
 EMPTY_ANSWER = "the model gave an empty answer"
@@ -110,7 +108,7 @@ class ModelAgent:
         hidden = yield from self._toolbox.hidden_arguments()
         selection = ToolSelection(tools, few=few, limit=profile.tool_limit, hidden=hidden)
         request, rows = _request(turn, system, selection.rows)
-        if (yield from self._probe(endpoint, profile, request)) and choice.prefers_few(profile.context):
+        if (yield from self._probe(endpoint, profile)) and choice.prefers_few(profile.context):
             few = selection.reduce()
         shaper = RequestShaper(
             profile,
@@ -182,11 +180,12 @@ class ModelAgent:
             profile.context = endpoint.context
         return profile
 
-    def _probe(self, endpoint: ModelEndpoint, profile: ModelProfile, request: Mapping[str, object]) -> Flow[bool]:
-        """Read the size of an unknown context before the first large request; report whether it was found."""
+    def _probe(self, endpoint: ModelEndpoint, profile: ModelProfile) -> Flow[bool]:
+        """Read the size of an unknown context before the first request; report whether it was found.
+
+        Without it a small request may have an answer that fills the context.
+        """
         if profile.probed or profile.context is not None:
-            return False
-        if sum(map(estimate_tokens, (request["messages"], request.get("tools")))) < PROBED_PROMPT:
             return False
         profile.probed = True
         profile.context = yield from probe_context(self._engine, endpoint)

@@ -160,7 +160,7 @@ class RequestShaper:
             left = context - int(self._estimate * profile.density)
             limits.append(max(left, min(SMALLEST_ANSWER, context // 4)))
             if asked is None:
-                limits.append(max(context // 2, 1))
+                limits.append(max(context // 4, 1))
         return min(limits, default=None)
 
     # --- learn ---

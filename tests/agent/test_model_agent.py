@@ -435,14 +435,14 @@ def test_reasoning_before_a_closing_tag_is_retracted() -> None:
     assert (world.host.text, world.host.reasoning) == ("Hello.", "I greet.")
 
 
-def test_context_is_read_from_the_server_before_a_large_request() -> None:
+def test_context_is_read_from_the_server_before_the_first_request() -> None:
     pages = {"/v1/models": {"data": [{"id": "small", "meta": {"n_ctx": 4096}}]}}
     world = AgentHarness(model=[plain("Ok"), plain("Ok")], pages=pages, phone=True)
     world.answer("Hi")
     asked = world.model.seen[0]
     assert "more_tools" in [tool["function"]["name"] for tool in asked["tools"]]
     assert len(asked["tools"]) < 15
-    assert asked["max_tokens"] == 2048
+    assert asked["max_tokens"] == 1024
 
 
 def test_unknown_context_is_asked_for_once() -> None:

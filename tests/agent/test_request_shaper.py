@@ -83,8 +83,8 @@ def test_messages() -> None:
     [
         (4096, 900, 900),
         (4096, 4000, 2_984),
-        (4096, None, 2048),
-        (1_200, None, 600),
+        (4096, None, 1024),
+        (1_200, None, 300),
         (600, 900, 511),
         (100_000, None, None),
     ],
@@ -319,7 +319,7 @@ def test_configured_context_is_respected_at_once() -> None:
     route = ModelEndpoint(base_url=ROUTE.base_url, model="small", api_key=ROUTE.api_key, context=4_096)
     assert world.answer("Well?", history=LONG, model=route) == TurnOutcome()
     assert len(world.model.seen) == 1
-    assert world.model.seen[0]["max_tokens"] <= 2_048
+    assert world.model.seen[0]["max_tokens"] <= 1_024
 
 
 def test_context_that_nothing_fits_is_an_error_in_words() -> None:
