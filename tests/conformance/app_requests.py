@@ -90,7 +90,6 @@ def _options(answer: Any) -> bool:
     return rows("providers", slug=str, models=list, is_current=bool)(answer) and has("model", str)(answer)
 
 
-RECORDING = {"data_url": "data:audio/wav;base64,UklGRg==", "mime_type": "audio/wav"}
 OPEN: dict[str, Any] = {"signed_in": False}
 REQUESTS: tuple[AppRequest, ...] = (
     AppRequest("GET", "/api/status", _status, **OPEN),
@@ -101,6 +100,7 @@ REQUESTS: tuple[AppRequest, ...] = (
     AppRequest("POST", "/api/auth/ws-ticket", lambda answer: bool(answer["ticket"]) and answer["ttl_seconds"] == 30),
     AppRequest("GET", "/auth/login?provider=basic&next=%2F", None),
     AppRequest("POST", "/auth/native/token", None, {"code": "x"}),
+    AppRequest("POST", "/auth/native/refresh", None, {"refresh_token": "x"}),
     AppRequest("GET", "/api/sessions?limit=100&offset=0&order=recent&min_messages=1", rows("sessions", **CHAT)),
     AppRequest("GET", "/api/sessions?limit=100&offset=0&archived=only", rows("sessions", **CHAT)),
     AppRequest("GET", "/api/profiles/sessions?profile=all&limit=100", rows("sessions", **CHAT, profile=str)),
@@ -125,10 +125,22 @@ REQUESTS: tuple[AppRequest, ...] = (
     AppRequest("GET", "/api/model/info", is_object),
     AppRequest("GET", "/api/model/options", _options),
     AppRequest("GET", "/api/skills", rows("skills", name=str, enabled=bool)),
+    AppRequest("POST", "/api/model/set", is_object, {"scope": "main", "model": "nowhere"}, status=400),
     AppRequest("PUT", "/api/skills/toggle", None, {"name": "x", "enabled": False}),
     AppRequest("GET", "/api/mcp/servers", has("servers", list)),
+    AppRequest("PUT", "/api/mcp/servers/x/enabled", None, {"enabled": False}),
+    AppRequest("POST", "/api/mcp/servers/x/test", None),
+    AppRequest("DELETE", "/api/mcp/servers/x", None),
     AppRequest("GET", "/api/memory", has("providers", list)),
     AppRequest("GET", "/api/dashboard/plugins", lambda answer: isinstance(answer, list)),
+    AppRequest("GET", "/api/plugins/x/mobile/manifest", None),
+    AppRequest("PUT", "/api/env", None, {"key": "X", "value": "x"}),
+    AppRequest("DELETE", "/api/env", None, {"key": "X"}),
+    AppRequest("POST", "/api/env/reveal", None, {"key": "X"}),
+    *(AppRequest("POST", f"/api/cron/jobs/x/{act}", None) for act in ("pause", "resume", "trigger")),
+    AppRequest("GET", "/api/cron/jobs/x/runs", None),
+    AppRequest("DELETE", "/api/cron/jobs/x", None),
+    AppRequest("GET", "/api/audio/speak-stream", None),
     *(
         AppRequest("GET", path, None)
         for path in (
@@ -145,6 +157,8 @@ REQUESTS: tuple[AppRequest, ...] = (
     ),
     AppRequest("HEAD", "/api/audio/transcribe", lambda answer: True, status=405),  # anything but 404: there is a voice
     AppRequest("HEAD", "/api/audio/speak", lambda answer: True, status=405),
+    AppRequest("POST", "/api/audio/transcribe", is_object, {"data_url": "data:,"}, status=400),  # no sound
+    AppRequest("POST", "/api/audio/speak", has("data_url", str), {"text": "hello"}),
     AppRequest("GET", "/api/audio/elevenlabs/voices", has("voices", list)),
     AppRequest("DELETE", "/api/sessions/{id}", is_object),
 )
@@ -158,6 +172,7 @@ CALLS: tuple[AppCall, ...] = (
     AppCall("session.activate", LIVE, has("session_id", str)),
     AppCall("session.interrupt", LIVE, is_object),
     AppCall("session.redirect", {**LIVE, "text": "left"}, has("status", str)),
+    AppCall("session.steer", {**LIVE, "text": "left"}, has("status", str)),
     AppCall("session.compress", LIVE, None),
     AppCall("session.title", LIVE, has("title", str)),
     AppCall("image.attach_bytes", {**LIVE, "content_base64": PNG, "filename": "a.png"}, has("path", str)),
@@ -173,6 +188,9 @@ CALLS: tuple[AppCall, ...] = (
     AppCall("config.get", {"key": "approvals.mode"}, has("value", str)),
     AppCall("config.set", {"key": "reasoning", "value": "low", **LIVE}, has("value", str)),
     AppCall("config.set", {"key": "personality", "value": "none", **LIVE}, has("value", str)),
+    AppCall("config.set", {"key": "approvals.mode", "value": "manual", **LIVE}, has("value", str)),
+    AppCall("config.set", {"key": "fast", "value": "fast", **LIVE}, None),
+    AppCall("config.set", {"key": "yolo", "value": "1", "scope": "session", **LIVE}, None),
     AppCall("complete.slash", {"text": "/personality "}, rows("items", text=str)),
     AppCall("model.options", {**LIVE, "refresh": False}, _options),
     AppCall("commands.catalog", {}, lambda answer: all(len(pair) == 2 for pair in answer["pairs"])),
@@ -192,6 +210,11 @@ CALLS: tuple[AppCall, ...] = (
             "subagent.steer",
             "profiles.configure",
             "profiles.create",
+            "profiles.set_asset",
+            "pet.thumb",
+            "pet.select",
+            "pet.disable",
+            "terminal.read.respond",
         )
     ),
 )

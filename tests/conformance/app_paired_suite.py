@@ -1,0 +1,125 @@
+"""The phone's app on the API server and on the relay of its pairing, replayed in turn by `app_suite`."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve
+
+from tests.conformance.app_paired_requests import API_REQUESTS, RELAY_MESSAGES, RELAY_REQUESTS, AppMessage
+from tests.conformance.app_requests import AppRequest
+from tests.conformance.result import Result
+from tests.loops.clients import HttpClient, WebSocketTestClient
+from tests.loops.live_environment import LiveConnection
+from tests.support.http_client import Response
+
+__all__ = ["REFUSED", "check_answer", "check_api", "check_relay"]
+
+STATUS = {
+    "screen_on": True,
+    "battery": 80,
+    "current_app": "launcher",
+    "accessibility_enabled": True,
+    "device": {"name": "Phone"},
+    "bridge": {"accessibility_granted": True, "master_enabled": True},
+}
+REFUSED = "the service does not offer it: the app switches the feature off"
+
+
+@define
+class _Server:
+    """A server on this host, and the bearer for it."""
+
+    port: int
+    bearer: str = ""
+
+    def client(self) -> HttpClient:
+        sock = socket.create_connection(("127.0.0.1", self.port), timeout=10.0)
+        return HttpClient(LiveConnection(sock), f"127.0.0.1:{self.port}", os.urandom)
+
+    def request(self, method: str, path: str, body: object = None, *, signed_in: bool = True) -> Response:
+        headers = {"authorization": f"Bearer {self.bearer}"} if self.bearer and signed_in else {}
+        return self.client().ask_once(method, path, body, headers=headers)
+
+
+def check_api(result: Result, port: int, key: str) -> None:
+    """Send the rows of the API server."""
+    server = _Server(port, key)
+    chat = server.request("POST", "/api/sessions", {}).json["session"]["id"]
+    fork = server.request("POST", f"/api/sessions/{chat}/fork", {}).json["session"]["id"]
+    run = server.request("POST", "/v1/runs", {"input": "/wait 60"}).json["run_id"]
+    for row in API_REQUESTS:
+        _check_row(result, "api", server, row, {"id": chat, "fork": fork, "run": run})
+
+
+def check_relay(result: Result, port: int, home: Path) -> None:
+    """Pair a phone; send the rows of the relay, over HTTP and on its WebSocket."""
+    server = _Server(port)
+    code = server.request("POST", "/pairing").json["code"]
+    phone = WebSocketTestClient(server.client(), path="/ws")
+    signed = phone.sign_in(pairing_code=code, device_name="Phone", device_id="phone-1")
+    result.note("relay auth", None if signed["type"] == "auth.ok" else f"{signed!r:.300}")
+    picture = home / "svc" / "workspace" / "a.txt"
+    picture.parent.mkdir(exist_ok=True)
+    picture.write_text("a picture")
+    media = server.request("POST", "/media/register", {"path": str(picture), "content_type": "text/plain"})
+    server.bearer = phone.token
+    prefix = server.request("GET", "/sessions").json["sessions"][0]["token_prefix"]
+    for message in RELAY_MESSAGES:
+        _check_message(result, phone, message)
+    _check_command(result, phone, server)
+    for row in RELAY_REQUESTS:
+        _check_row(result, "relay", server, row, {"prefix": prefix, "media": media.json.get("token", "none")})
+
+
+def check_answer(result: Result, case: str, row: AppRequest, answer: Response) -> None:
+    """Record the answer to a request; a refusal by design is left out, as the app does without it."""
+    if row.check is None:
+        if answer.status in (404, 405):
+            result.leave_out(case, REFUSED)
+        else:
+            result.note(case, f"status {answer.status}, not refused")
+        return
+    try:
+        value: Any = json.loads(answer.body) if answer.body else {}
+    except ValueError:
+        value = answer.body.decode("utf-8", "replace")
+    good = answer.status == row.status and row.check(value)
+    result.note(case, None if good else f"status {answer.status}: {answer.body[:300]!r}")
+
+
+def _check_row(result: Result, name: str, server: _Server, row: AppRequest, names: dict[str, str]) -> None:
+    path = row.path
+    if path == "/relay/info":
+        result.leave_out(f"{name} {path}", REFUSED)
+        return
+    for key, value in names.items():
+        path = path.replace(f"{{{key}}}", value)
+    answer = server.request(row.method, path, row.body, signed_in=row.signed_in)
+    check_answer(result, f"{name} {row.method} {row.path}", evolve(row, path=path), answer)
+
+
+def _check_message(result: Result, phone: WebSocketTestClient, message: AppMessage) -> None:
+    phone.send_envelope(message.channel, message.kind, message.payload)
+    if not message.answer:
+        phone.send_envelope("system", "ping", {"ts": 1}, "last")
+    kinds: list[str] = []
+    while message.answer not in kinds and (answer := phone.receive_message()).get("id") != "last":
+        kinds.append(answer["type"])
+    good = message.answer in kinds if message.answer else "error" not in kinds
+    result.note(f"relay {message.channel} {message.kind}", None if good else f"{kinds}")
+
+
+def _check_command(result: Result, phone: WebSocketTestClient, server: _Server) -> None:
+    phone.send_envelope("bridge", "bridge.status", STATUS)
+    headers = {"authorization": f"Bearer {server.bearer}"}
+    pending = server.client().begin("GET", "/ping", headers=headers)
+    command = phone.command()
+    payload = {"request_id": command["request_id"], "status": 200, "result": {"pong": True}}
+    phone.send_envelope("bridge", "bridge.response", payload)
+    answer = pending.finish()
+    result.note("relay bridge.status, bridge.command", None if answer.status == 200 else f"{answer}")
