@@ -17,6 +17,7 @@ disturb the owner. The page polls with its ticket until there is an answer; then
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import Enum
 
 from attrs import define, frozen
@@ -25,7 +26,7 @@ from svc_proto.basics.entropy import Entropy, new_code, new_secret, secrets_equa
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
-from svc_proto.machines.auth_rate_limiter import address_key
+from svc_proto.machines.auth_rate_limiter import LOOPBACK, address_key
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
@@ -41,7 +42,7 @@ __all__ = [
     "parse_consent",
 ]
 
-MAX_CONSENTS = 256  # a further one replaces the oldest
+MAX_CONSENTS = 256  # a further one replaces a waiting one of the address that has most, see `_make_room`
 MAX_OF_ADDRESS = 8  # of those that wait for the owner
 ANSWER_TIMEOUT = 600.0  # s for the owner's answer, and again for the browser's return
 CODE_LIFETIME = 60.0  # s of an authorization code; RFC 6749 section 4.1.2: ten minutes at most
@@ -169,6 +170,11 @@ class ConsentRegistry:
     def __len__(self) -> int:
         return len(self._consents)
 
+    @property
+    def is_full(self) -> bool:
+        """Report whether a further request replaces another one."""
+        return len(self._consents) >= MAX_CONSENTS
+
     def request(
         self, question: AuthorizationRequest, address: str, now: Moment, entropy: Entropy
     ) -> AuthorizationConsent:
@@ -178,6 +184,7 @@ class ConsentRegistry:
         waiting = [each for each in self._consents.values() if each.state is ConsentState.REQUESTED]
         if sum(address_key(each.address) == key for each in waiting) >= MAX_OF_ADDRESS:
             raise Refused(429, "temporarily_unavailable", "too many questions wait for an answer: try again later")
+        self._make_room(waiting)
         consent = AuthorizationConsent(
             question=question,
             address=address,
@@ -188,6 +195,17 @@ class ConsentRegistry:
         )
         self._store(consent)
         return consent
+
+    def _make_room(self, waiting: list[AuthorizationConsent]) -> None:
+        """Drop a waiting request if there are `MAX_CONSENTS`: the oldest of the address with most, last of this host.
+
+        So many addresses neither displace the owner's request nor the codes that were used already.
+        """
+        if not self.is_full or not waiting:
+            return
+        counts = Counter(address_key(each.address) for each in waiting)
+        dropped = max(waiting, key=lambda each: (each.address not in LOOPBACK, counts[address_key(each.address)]))
+        self._consents.discard(dropped.ticket)
 
     def find_by_ticket(self, ticket: str, now: Moment) -> AuthorizationConsent | None:
         """Return the request of a page's ticket."""

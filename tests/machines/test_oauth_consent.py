@@ -97,7 +97,34 @@ def test_256_in_all(consents: ConsentHarness) -> None:
     for number in range(256):
         consents.ask(address=f"198.51.{number}.1")
     assert len(consents.consents) == 256
+    assert consents.consents.is_full
     assert consents.consents.find_by_ticket(first.ticket, at(0)) is None
+
+
+def test_a_crowd_displaces_itself_alone(consents: ConsentHarness) -> None:
+    """Keep a request of another address, one of this host, and a used code, whatever many addresses request."""
+    used = consents.ask()
+    consents.consents.answer(used, YES, at(0))
+    code = consents.consents.issue_code(used, at(0), consents.entropy)
+    consents.trade(code, 0)
+    alone, here = consents.ask(address="203.0.113.9"), consents.ask(address="::1")
+    for number in range(32 * 8):
+        consents.ask(address=f"198.51.{number % 32}.1")
+    assert len(consents.consents) == 256
+    assert consents.consents.find_by_ticket(alone.ticket, at(0)) is alone
+    for number in range(256):  # one request each
+        consents.ask(address=f"198.52.{number}.1")
+    assert consents.consents.find_by_ticket(here.ticket, at(0)) is here
+    assert consents.trade(code, 1) == (used, False)
+
+
+def test_answered_consents_are_replaced_by_age(consents: ConsentHarness) -> None:
+    answered = [consents.ask(address=f"198.51.{number}.1") for number in range(256)]
+    for each in answered:
+        consents.consents.answer(each, YES, at(0))
+    consents.ask()
+    assert consents.consents.find_by_ticket(answered[0].ticket, at(0)) is None
+    assert len(consents.consents) == 256
 
 
 def test_consent_is_moved_to_another_node(consents: ConsentHarness) -> None:

@@ -18,6 +18,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.grants import CHANNELS
+from svc_proto.machines.log_throttle import LogThrottle
 from svc_proto.machines.oauth_consent import (
     AuthorizationConsent,
     ConsentRegistry,
@@ -65,6 +66,7 @@ class AuthorizationServer:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
         self.consents = ConsentRegistry()
+        self._mentions = LogThrottle()
 
     @cached_property
     def _timer(self) -> Timer:
@@ -140,8 +142,10 @@ class AuthorizationServer:
             return error_page(refused.status, refused.message)
         try:
             question = parse_authorization_request(query, client, place + MCP_PATH)
-            engine = relay.engine
-            consent = self.consents.request(question, relay.proxies.client_address(request), engine.now, engine.entropy)
+            engine, address = relay.engine, relay.proxies.client_address(request)
+            if self.consents.is_full and self._mentions.is_due("", engine.now.mono):
+                engine.log(Level.WARNING, "too many sign-ins of agents wait for an answer", address=address)
+            consent = self.consents.request(question, address, engine.now, engine.entropy)
         except Refused as refused:
             if is_loopback(redirect):
                 fields = {"error": refused.code, "error_description": refused.message, "state": query.get("state")}

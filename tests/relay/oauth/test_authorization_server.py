@@ -55,6 +55,15 @@ def test_whole_oauth_flow(book: RelayHarness, app: OAuthTestClient) -> None:
     assert app.open().post(PING).status == 200
 
 
+def test_full_registry_is_logged_once(
+    book: RelayHarness, app: OAuthTestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("svc_proto.machines.oauth_consent.MAX_CONSENTS", 1)
+    for _ in range(3):
+        app.wait()
+    assert book.events(Level.WARNING) == ["too many sign-ins of agents wait for an answer"]
+
+
 def test_client_is_listed_as_session_and_survives_a_restart(book: RelayHarness, app: OAuthTestClient) -> None:
     app.authorize(ttl_seconds=7200)
     (listed,) = book.sessions()
