@@ -23,6 +23,7 @@ from svc_proto.engine.flow import run_operation
 from svc_proto.engine.message import Request
 from svc_proto.engine.server_channel import HttpApp, ServerChannel
 from svc_proto.facts import Accepted
+from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.read_scheduler import SLICE_SIZE, ReadScheduler
 from svc_proto.machines.unauthenticated_budget import READ_SIZE, BudgetedConnection, BudgetState, UnauthenticatedBudget
 from svc_proto.wire.limits import Limits
@@ -74,10 +75,14 @@ class AdmissionControl:
     def admit(self, fact: Accepted) -> ServerChannel | None:
         """Return a channel for an accepted connection, or None to reject it.
 
-        Rejected are connections over `max_connections`, and too many unauthenticated ones from one address.
+        Rejected are connections over `max_connections`, of which peers elsewhere leave `local_connections` for this
+        host, and too many unauthenticated ones from one address.
         """
-        if self.engine.channel_count >= self.limits.max_connections:
-            self.log_rejection("too many connections", limit=self.limits.max_connections)
+        limit = self.limits.max_connections
+        if fact.peer.host not in LOOPBACK:
+            limit -= min(self.limits.local_connections, limit // 8)
+        if self.engine.channel_count >= limit:
+            self.log_rejection("too many connections", limit=limit)
             return None
         channel = ServerChannel(self.engine, fact, self._app, self.limits, http2=_http2)
         visit = UnauthenticatedConnection(self, channel)

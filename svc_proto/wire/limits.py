@@ -44,6 +44,7 @@ class Limits:
     low_water: int = 64 * 1024  # unsent bytes: go on
     max_unsent: int = 16 * MIB  # unsent bytes of a WebSocket before another message or pong: drop
     max_connections: int = 10_000  # open channels of one server: further ones are closed at once
+    local_connections: int = 32  # of them for programs of this host alone; at most an eighth of them
 
     def shared(self, *, descriptors: int, servers: int) -> Limits:
         """Return the limits of one of several servers in a process that may have `descriptors` file descriptors.

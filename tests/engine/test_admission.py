@@ -61,6 +61,19 @@ def test_too_many_from_one_address() -> None:
     book.after(14.0) << []
 
 
+@pytest.mark.parametrize("reserve", [1, 32])
+def test_connections_are_reserved_for_this_host(reserve: int) -> None:
+    """Leave an eighth at most: one of eight."""
+    book = open_book(Limits(max_connections=8, local_connections=reserve, head_timeout=100.0))
+    elsewhere = [Address(f"192.0.2.{number}", 7) for number in range(8)]
+    for number in range(4, 4 + 2 * 6, 2):
+        book >> accepted(number, elsewhere[0]) << []
+    assert book.engine.channel_count == 7
+    book >> accepted(20, elsewhere[1]) << [Abort(ChannelId(20))]
+    book >> accepted(22, Address("::1", 7)) << []
+    book >> accepted(24, Address("127.0.0.1", 7)) << [Abort(ChannelId(24))]
+
+
 def test_refusal_warning_repeats_after_a_minute() -> None:
     book = open_book(Limits(unauthenticated_connections=0, max_connections=5, head_timeout=100.0))
     for number in (4, 6):

@@ -70,4 +70,5 @@ def test_the_defaults() -> None:
         "low_water": 64 * 1024,
         "max_unsent": 16 * MIB,
         "max_connections": 10_000,
+        "local_connections": 32,
     }
