@@ -1,10 +1,11 @@
-"""Entry point: runs one core or several on a chosen loop, and loads only that loop.
+"""Entry points: `run` runs cores on a chosen loop and loads only that one, `serve` runs them in a running loop.
 
 A loop is one of `RUNTIMES` by its name, or any function given as `package.module:function`.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -17,7 +18,16 @@ if TYPE_CHECKING:
     from runtimes.loops.waker import HostHandle
     from svc_proto.commands import Exit
 
-__all__ = ["RUNTIMES", "LoopAdapter", "Runtime", "RuntimeMissingError", "find_runtime", "require_package", "run"]
+__all__ = [
+    "RUNTIMES",
+    "LoopAdapter",
+    "Runtime",
+    "RuntimeMissingError",
+    "find_runtime",
+    "require_package",
+    "run",
+    "serve",
+]
 
 
 class LoopAdapter(NamedTuple):
@@ -28,9 +38,9 @@ class LoopAdapter(NamedTuple):
 
 
 RUNTIMES = {
-    "anyio": LoopAdapter("anyio", "runtimes.loops.anyio_loop:run_asyncio"),
-    "asyncio": LoopAdapter("anyio", "runtimes.loops.anyio_loop:run_asyncio"),
-    "uvloop": LoopAdapter("uvloop", "runtimes.loops.anyio_loop:run_uvloop"),
+    "anyio": LoopAdapter("anyio", "runtimes.loops.asyncio_loop:run_asyncio"),
+    "asyncio": LoopAdapter("anyio", "runtimes.loops.asyncio_loop:run_asyncio"),
+    "uvloop": LoopAdapter("uvloop", "runtimes.loops.asyncio_loop:run_uvloop"),
     "trio": LoopAdapter("trio", "runtimes.loops.trio_loop:run"),
     "curio": LoopAdapter("curio", "runtimes.loops.curio_loop:run"),
     "threads": LoopAdapter("selectors", "runtimes.loops.threads_loop:run"),  # in Python itself
@@ -63,6 +73,15 @@ class Runtime(Protocol):
         """Run the programs; return the `Exit` of each core, in the order of the programs."""
 
 
+class AwaitedRuntime(Protocol):
+    """A `Runtime` that is awaited in a running loop."""
+
+    async def __call__(
+        self, programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool
+    ) -> tuple[Exit, ...]:
+        """Run the programs; return the `Exit` of each core. A cancellation stops them within `grace` s."""
+
+
 def run(
     programs: Program | Sequence[Program],
     runtime: str = "anyio",
@@ -92,6 +111,27 @@ def run(
         finally:
             handle.waker.dispose()
     return next((outcome.code for outcome in outcomes if outcome.code), 0)
+
+
+async def serve(
+    programs: Program | Sequence[Program], *, handle: HostHandle | None = None, grace: float = 10.0
+) -> tuple[Exit, ...]:
+    """Run in a task of asyncio, uvloop or trio until every core has exited; return the `Exit` of each core.
+
+    A cancellation stops the cores, gives them `grace` s to finish, and is then raised. Signals are the caller's. The
+    handle cannot be used again. anyio must be installed for asyncio and uvloop.
+    """
+    listed = list(programs) if isinstance(programs, Sequence) else [programs]
+    trio = sys.modules.get("trio")
+    library = "trio_loop" if trio is not None and trio.lowlevel.in_trio_task() else "asyncio_loop"
+    from runtimes.loops.waker import HostHandle  # noqa: PLC0415, RUF100 - only when there is a loop to run
+
+    server = cast("AwaitedRuntime", import_module(f"runtimes.loops.{library}").serve)
+    handle = HostHandle() if handle is None else handle
+    try:
+        return await server(listed, handle=handle, grace=grace, signals=False)
+    finally:
+        handle.waker.dispose()
 
 
 def find_runtime(name: str) -> Runtime:

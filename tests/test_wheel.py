@@ -82,7 +82,8 @@ def test_the_core_alone(core_alone: Path) -> None:
 @pytest.mark.full  # `make check` does the same with the tree
 def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
     (site,) = core_alone.glob("lib/python*/site-packages")
-    copy_package("starlette", site)
+    for name in ("starlette", "trio"):
+        copy_package(name, site)
     examples = core_alone.parent / "src"
     examples.mkdir()
     (site / "examples").rename(examples / "examples")

@@ -1,35 +1,56 @@
-"""curio, which waits in a selector given to it, in which `SharedLoop` does this package's work (decision 172)."""
+"""curio, one of whose tasks waits until the poller is ready (decision 172)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import curio
+from curio import traps  # its names are public: `__all__` has them, for makers of primitives
 
-from runtimes.host.host import Host, Program
-from runtimes.loops.shared_loop import SharedLoop, SharedSelector
+from runtimes.host.host import Program
+from runtimes.loops.nested_loop import serve_on
+from runtimes.loops.threads_loop import ThreadsLoop
 from runtimes.loops.waker import HostHandle
 from svc_proto.commands import Exit
 
-__all__ = ["run"]
+__all__ = ["CurioLoop", "run"]
 
 
 def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """Implement `runtimes.run.Runtime` on curio."""
-    selector = SharedSelector()
-    outcomes: tuple[Exit, ...] = curio.run(_main, selector, programs, handle, grace, signals, selector=selector)
+    outcomes: tuple[Exit, ...] = curio.run(_serve, programs, handle, grace, signals)
     return outcomes
 
 
-async def _main(
-    selector: SharedSelector, programs: Sequence[Program], handle: HostHandle, grace: float, signals: bool
-) -> tuple[Exit, ...]:
-    loop = SharedLoop(selector, curio.UniversalEvent())
-    loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
-    try:
-        loop.host.start()
-        await loop.serve()
-    finally:
-        loop.host.close()
-        loop.end()
-    return loop.host.exit_codes
+async def _serve(programs: Sequence[Program], handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    return await serve_on(
+        CurioLoop(),
+        programs,
+        handle=handle,
+        grace=grace,
+        signals=signals,
+        cancelled=curio.TaskCancelled,
+        shield=nullcontext,  # curio cancels a task once
+    )
+
+
+class CurioLoop(ThreadsLoop):
+    """A `ThreadsLoop` that runs in a task of curio."""
+
+    async def wait(self) -> None:
+        """Implement `NestedLoop.wait`."""
+        ready, due = self.polling.fileno(), math.inf
+        self.run_once(0.0)
+        while not self.finished:
+            if due != self._wake:
+                due = self._wake
+                await traps._unset_timeout(None)
+                if due < math.inf:
+                    await traps._set_timeout(due)
+            try:
+                await traps._read_wait(ready)
+            except curio.TaskTimeout:
+                due = math.inf
+            self.run_once(0.0)

@@ -85,12 +85,6 @@ class OneWaySource(Source):
 class Loop(Protocol):
     """The methods that the synchronous part calls. All may be called inside a callback, and all are idempotent."""
 
-    tells_once: bool
-    """A reset that arrives while data is unread is reported only once, together with that data.
-
-    Then the channel must read on until there is nothing more. libuv, and therefore uvloop, behaves like this.
-    """
-
     def watch_read(self, source: Source) -> None:
         """Call `source.on_readable()` whenever the source is readable, until `unwatch_read`."""
 

@@ -37,7 +37,6 @@ class ThreadsLoop:
     """Implementation of `Loop`: the watched sources, one time to wake, and whether it has finished."""
 
     host: Host
-    tells_once = False
 
     def __init__(self) -> None:
         self.polling = new_poller()

@@ -1,44 +1,66 @@
-"""trio in guest mode on the package's own loop, which runs it whenever it has work (decision 172)."""
+"""trio, one of whose tasks waits until the poller is ready (decision 172)."""
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import partial
 
 import trio
-from trio.lowlevel import start_guest_run
 
-from runtimes.host.host import Host, Program
+from runtimes.host.host import Program
+from runtimes.host.signals import Signals
+from runtimes.loops.nested_loop import serve_on
 from runtimes.loops.threads_loop import ThreadsLoop
 from runtimes.loops.waker import HostHandle
 from svc_proto.commands import Exit
 
-if TYPE_CHECKING:
-    from outcome import Outcome
+__all__ = ["TrioLoop", "run", "serve"]
 
-__all__ = ["run"]
+
+async def serve(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
+    """Run the programs in a task of trio."""
+    return await serve_on(
+        TrioLoop(),
+        programs,
+        handle=handle,
+        grace=grace,
+        signals=signals,
+        cancelled=trio.Cancelled,
+        shield=partial(trio.CancelScope, shield=True),
+    )
 
 
 def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` with trio as the guest."""
-    loop = ThreadsLoop()
-    loop.host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
-    over, ended = trio.Event(), list["Outcome[None]"]()
-    start_guest_run(
-        over.wait,
-        run_sync_soon_threadsafe=handle.waker.post,
-        done_callback=ended.append,
-        host_uses_signal_set_wakeup_fd=True,
-    )
+    """Implement `runtimes.run.Runtime` on trio."""
+
+    async def main() -> tuple[Exit, ...]:
+        try:
+            return await serve(programs, handle=handle, grace=grace, signals=signals)
+        finally:
+            if signals:  # trio closes its descriptor for signals while they are still written to it
+                signal.pthread_sigmask(signal.SIG_BLOCK, Signals.SIGNALS)
+
     try:
-        loop.host.start()
-        loop.run()
+        return trio.run(main)
     finally:
-        over.set()
-        handle.waker.sock.setblocking(True)
-        while not ended:
-            handle.waker.on_readable()
-        loop.host.close()
-        loop.end()
-    ended[0].unwrap()
-    return loop.host.exit_codes
+        if signals:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, Signals.SIGNALS)
+
+
+class TrioLoop(ThreadsLoop):
+    """A `ThreadsLoop` that runs in a task of trio."""
+
+    async def wait(self) -> None:
+        """Implement `NestedLoop.wait`."""
+        ready = self.polling.fileno()
+        self.run_once(0.0)
+        while not self.finished:
+            due = self._wake
+            with trio.CancelScope(deadline=trio.current_time() + due - time.monotonic()):
+                while due == self._wake and not self.finished:
+                    await trio.lowlevel.wait_readable(ready)
+                    self.run_once(0.0)
+                continue
+            self.run_once(0.0)

@@ -75,21 +75,18 @@ class TcpChannel(Source):
     # --- reading -------------------------------------------------------------------------------------------------
 
     def on_readable(self) -> None:
-        """Read once, or until the socket is empty on a loop that reports a reset only once (`Loop.tells_once`)."""
-        while True:
-            try:
-                data = self.sock.recv(READ_SIZE)
-            except (BlockingIOError, InterruptedError):
-                return
-            except OSError as error:
-                self.end(short_reason(error))
-                return
-            if not data:
-                self.read_end()
-                return
+        """Read once."""
+        try:
+            data = self.sock.recv(READ_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self.end(short_reason(error))
+            return
+        if data:
             self.pump.feed(Received(self.ch, data))
-            if not (self.pump.loop.tells_once and self.want_read):
-                return
+        else:
+            self.read_end()
 
     def read_end(self) -> None:
         """Report the end of the peer's bytes."""

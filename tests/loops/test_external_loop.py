@@ -18,6 +18,8 @@ from tests.servers import test_all_servers, test_relay
 pytestmark = pytest.mark.full  # starts whole programs
 
 OUTSIDE = "runtimes.loops.threads_loop:run"  # one of our loops, loaded as an external one
+HOSTS = [f"tests.support.host_program:{name}" for name in ("in_asyncio", "in_uvloop", "in_trio")]
+LOOPS = [OUTSIDE, *HOSTS]
 
 
 def collected(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -29,6 +31,7 @@ def collected(*arguments: str) -> subprocess.CompletedProcess[str]:
 # --- stories --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
     "story",
     [
@@ -37,11 +40,14 @@ def collected(*arguments: str) -> subprocess.CompletedProcess[str]:
         test_tls_and_ipv6.test_the_reference_phone_over_tls,
     ],
 )
-def test_a_story(story: Callable[[Environment], None], tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    with open_world(OUTSIDE, tmp_path, request) as world:
+def test_a_story(
+    story: Callable[[Environment], None], loop: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    with open_world(loop, tmp_path, request) as world:
         story(world)
 
 
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
     "story",
     [
@@ -51,9 +57,9 @@ def test_a_story(story: Callable[[Environment], None], tmp_path: Path, request: 
     ],
 )
 def test_a_story_of_a_relay(
-    story: Callable[[Environment], None], tmp_path: Path, request: pytest.FixtureRequest
+    story: Callable[[Environment], None], loop: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    with open_world(OUTSIDE, tmp_path, request) as world:
+    with open_world(loop, tmp_path, request) as world:
         world.start_relay()
         story(world)
 

@@ -125,7 +125,7 @@ def test_help_loads_no_loop(program: str) -> None:
         "trio",
         "curio",
         "uvloop",
-        "runtimes.loops.anyio_loop",
+        "runtimes.loops.asyncio_loop",
         "runtimes.loops.curio_loop",
     }
 
