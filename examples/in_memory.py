@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import svc_proto as proto
 from clients.phone.emulator import EmulatedPhone
-from svc_proto.engine import Engine, LoadSessions
+from svc_proto.engine import Engine
 from svc_proto.phone import Phone, PhoneConfig, SafetySettings
 from svc_proto.relay import Relay, RelayConfig
 from svc_proto.wire import Headers, Http1Connection, RequestEnd, RequestHead, ResponseData, ResponseEnd, Role, StreamId
@@ -103,8 +103,6 @@ class InMemory:
             case proto.Abort(ch=ch):
                 self._facts.append((name, proto.Closed(ch)))
                 self._tell(name, ch, proto.Closed)
-            case proto.Query(op=op, request=request):
-                self._facts.append((name, proto.Done(op, () if isinstance(request, LoadSessions) else None)))
             case proto.Operation(op=op):
                 self._facts.append((name, proto.Failed(op, proto.Failure(proto.FailureKind.UNSUPPORTED))))
             case _:  # logs, notifications, pauses: no action is needed here

@@ -2,7 +2,7 @@
 
   python -m examples.own_loop 8767             # `--check` checks the contract
 
-It performs a part of the commands and answers `UNSUPPORTED` to others: files, children, outgoing connections.
+It performs a part of the commands and answers `UNSUPPORTED` to others: store, files, children, outgoing connections.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 
 import svc_proto as proto
 from examples.checked import Checked
-from svc_proto.engine import Engine, LoadSessions
+from svc_proto.engine import Engine
 from svc_proto.relay import Relay, RelayConfig
 
 UNSUPPORTED = proto.Failure(proto.FailureKind.UNSUPPORTED)
@@ -68,9 +68,6 @@ class OwnLoop:
                 self.exit = code
             case proto.Log(event=event, fields=fields):
                 print(event, dict(fields), flush=True)
-            case proto.Query(op=op, request=request):
-                # nothing is stored
-                self.facts.append(proto.Done(op, () if isinstance(request, LoadSessions) else None))
             case proto.Operation(op=op):
                 self.facts.append(proto.Failed(op, UNSUPPORTED))
             case proto.Send(data=data) if connection:

@@ -29,6 +29,7 @@ from runtimes.net.tcp_channel import TcpChannel
 from runtimes.processes.child_channel import ChildService
 from runtimes.processes.reaper import Reaper
 from runtimes.service_home.server_registry import HomeClaim
+from runtimes.store.memory_store import MemoryStore
 from runtimes.store.store_service import Store, StoreService, StoreWorker
 from runtimes.tls.contexts import PinnedTrust
 from runtimes.tls.tls_reload_service import TlsReloadService
@@ -64,7 +65,7 @@ class Services:
     state: Path | None = None  # the folder of ReadConfig, WriteConfig, EnsureSecret
     extra_state_folders: Sequence[Path] = ()  # other folders that these commands may name by absolute path
     spool: Path | None = None  # the folder of uploads
-    store: Store | None = None
+    store: Store | None = field(factory=MemoryStore)
     compute: Mapping[str, Callable[..., object]] = field(factory=lambda: COMPUTE_FUNCTIONS)
     client_tls: ssl.SSLContext | PinnedTrust | None = None  # None: the system's trust
     resolver: Resolver = resolve_host

@@ -38,6 +38,7 @@ class SessionRecords:
         self._sessions = sessions
         self._timer = engine.timers.timer(self._again)
         self._shared = shared  # whether other relays use the file, too
+        self._has_store = True
         self._written = ""  # our hashes in the file of tombstones
         self._unsaved: dict[str, float] = {}  # by hash: monotonic s of the last change that is not stored yet
 
@@ -78,9 +79,16 @@ class SessionRecords:
         self._again()
 
     def load(self) -> Flow[Failure | None]:
-        """Load the stored sessions; return a `Failure` if they or the tombstones cannot be read."""
+        """Load the stored sessions; return a `Failure` if they or the tombstones cannot be read.
+
+        If the runtime has no store, sessions are kept in memory only.
+        """
         engine = self._engine
         records = yield from run_operation(engine, Query(engine.new_op(), LoadSessions()))
+        if isinstance(records, Failure) and records.kind is FailureKind.UNSUPPORTED:
+            self._has_store = False
+            engine.log(Level.WARNING, "no store: sessions end with this process")
+            return None
         if isinstance(records, Failure):
             return records
         if not records:
@@ -119,6 +127,9 @@ class SessionRecords:
     def _write(self, change: StoreRequest[None], problem: str, session: PairedSession) -> Flow[Failure | None]:
         # The write is completed even if the caller is cancelled.
         engine = self._engine
+        if not self._has_store:
+            self._unsaved.pop(session.token_hash, None)
+            return None
 
         def write() -> Flow[Failure | None]:
             answer = yield from run_operation(engine, Query(engine.new_op(), change))

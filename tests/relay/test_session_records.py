@@ -4,10 +4,10 @@ import pytest
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Level, ReadConfig, WriteConfig
-from svc_proto.facts import Started
+from svc_proto.facts import FailureKind, Started
 from svc_proto.relay import session_records
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
-from svc_proto.store_requests import DeleteSession, SaveSession
+from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
 from tests.relay.harness import PairedPhone, RelayHarness
 from tests.support.core_harness import HOME
 
@@ -160,3 +160,15 @@ def test_shared_tombstones_of_other_relays_are_kept() -> None:
     third = book.pair()
     book.request("DELETE", f"/sessions/{third.prefix}")
     assert book.files[TOMBSTONES].decode() == f"{sha256_hex(third.token)}\n"
+
+
+def test_a_relay_without_a_store_keeps_sessions_in_memory() -> None:
+    book = RelayHarness(started=False)
+    book.refuse, book.refuse_with = (LoadSessions, SaveSession, DeleteSession), FailureKind.UNSUPPORTED
+    book.feed(Started())
+    assert book.events(Level.WARNING) == ["no store: sessions end with this process"]
+    paired = book.pair()
+    assert status(book, paired) == 200
+    assert book.request("DELETE", f"/sessions/{paired.prefix}").status == 200
+    assert status(book, paired) == 401
+    assert book.events(Level.ERROR) == []

@@ -136,7 +136,7 @@ def running(
     plain = listener or bind("127.0.0.1", 0)
     extra = bind("127.0.0.1", 0, tls=tls) if tls is not None else None
     listeners = [plain, *([] if extra is None else [extra]), *more]
-    program = Program(core=core, listeners=listeners, services=services or Services())
+    program = Program(core=core, listeners=listeners, services=services or Services(store=None))
     beside = BackgroundProgram(program, runtime)
     live = RunningCore(core, plain, extra, beside.handle)
     try:

@@ -100,6 +100,7 @@ class CoreHarness:
         self.peers_user: bool | None = None  # of the next accepted connections: whether their user is ours
         self.hold: tuple[type[object], ...] = ()
         self.refuse: tuple[type[object], ...] = ()
+        self.refuse_with = FailureKind.NO_SPACE
         self.held: list[Operation[Any]] = []
         self.commands: list[Command] = []
         self.logs = Logs()
@@ -261,7 +262,7 @@ class CoreHarness:
         if node is self.node and (behind or isinstance(subject, self.hold)):
             self.held.append(operation)
         elif node is self.node and isinstance(subject, self.refuse):
-            node.post(Failed(operation.op, Failure(FailureKind.NO_SPACE)))
+            node.post(Failed(operation.op, Failure(self.refuse_with)))
         else:
             self.execute(node, operation)
 
