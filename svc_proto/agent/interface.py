@@ -69,6 +69,7 @@ class Turn:
     client_history: bool = False  # a client sent the history: others may have written any part of it
     system: str = ""  # the whole system prompt; the agent appends only what its tools need
     model: ModelEndpoint | None = None  # None: the built-in agent answers
+    apps: tuple[str, ...] = ()  # packages that the task names: acts elsewhere need consent; empty: all
     max_calls: int = 90  # model calls in this turn
     max_tokens: int | None = None  # of one answer
     options: Mapping[str, object] = field(factory=dict)  # further members of each request to the model

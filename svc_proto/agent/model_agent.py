@@ -38,6 +38,7 @@ from svc_proto.agent.system_prompt import (
     PHONE,
     PHONE_WITHHELD,
     TOOLS,
+    apps_part,
     build_system_prompt,
     date_part,
     notes_part,
@@ -199,9 +200,8 @@ class ModelAgent:
                 notes[target] = entries
         skills = yield from self._skills.list()
         rows = [(skill.name, skill.description) for skill in skills]
-        return build_system_prompt(
-            turn.system, *about, TOOLS, notes_part(notes), skills_part(rows), date_part(self._engine.now)
-        )
+        parts = notes_part(notes), skills_part(rows), apps_part(turn.apps), date_part(self._engine.now)
+        return build_system_prompt(turn.system, *about, TOOLS, *parts)
 
     def _calls(self, fragments: list[PartialToolCall], ids: dict[str, None]) -> tuple[RequestedToolCall, ...]:
         """Return the calls of an answer with ids that are unique in the conversation: clients match results by id."""

@@ -18,6 +18,7 @@ from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app
 from svc_proto.schema.effects.command_effects import Effect, effect_of_command, needs_screen
 from svc_proto.schema.effects.label_words import DEFAULT_VERBS
 from svc_proto.schema.effects.screen_tree import ScreenTree
+from svc_proto.schema.effects.task_apps import effect_elsewhere
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
 
@@ -134,11 +135,14 @@ class ConsentingPhoneControl:
         if turn.phone is None:
             turn.phone = yield from self._link.phone_status(arguments)
         client = turn.phone.get_object("device").text("application_id")
-        return effect_of_command(path, arguments, tree, client=client)
+        found = effect_of_command(path, arguments, tree, client=client)
+        if not turn.apps or (found is not None and self._counts(found)):
+            return found
+        return effect_elsewhere(path, arguments, tree, turn.apps) or found
 
     def _obtain(self, effect: Effect, path: str, arguments: Mapping[str, object], tree: ScreenTree) -> Flow[None]:
         turn = self._consent.turn
-        if effect.soft and not self._carries_private_data(effect):
+        if not self._counts(effect):
             return
         if turn.is_denied(effect):
             raise ToolError(*ALREADY_DENIED)
@@ -148,10 +152,13 @@ class ConsentingPhoneControl:
             return
         yield from self._consent.request(effect, tree)
 
-    def _carries_private_data(self, effect: Effect) -> bool:
-        """Report whether what is submitted may hold private data: in a browser any text may, in an encoding."""
+    def _counts(self, effect: Effect) -> bool:
+        """Report whether an effect needs consent: a soft one does if what is submitted may hold private data.
+
+        In a browser any text may, in an encoding.
+        """
         private = self._consent.turn.private
-        if private.is_in(effect.details):
+        if not effect.soft or private.is_in(effect.details):
             return True
         return private.was_read and (kind_of_app(effect.place) is AppKind.BROWSER or bool(effect.recipient))
 

@@ -34,6 +34,11 @@ done only if its result says so. When a call was denied or its answer says that 
 do not try the same by other means."""
 
 
+def apps_part(apps: Sequence[str]) -> str:
+    """Return the apps that the task names as a part of the prompt; empty if it names none."""
+    return f"Work in these apps alone: {', '.join(apps)}. The user is asked about acts in others." if apps else ""
+
+
 def date_part(now: Moment) -> str:
     """Return today's date, for tasks with "tomorrow" and "this week"."""
     return f"Today is {datetime.fromtimestamp(int(now.wall), UTC):%A, %Y-%m-%d} (UTC)."

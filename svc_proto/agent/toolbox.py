@@ -201,7 +201,9 @@ class Toolbox:
         calls = [call for row in rows for call in row.objects("tool_calls")]
         names = {call.text("id"): call.get_object("function").text("name") for call in calls}
         has_read = has_servers or (turn.client_history and bool(rows)) or self.reads(names.values())
-        consent = TurnConsent.begin(self._engine, content_text(turn.prompt), has_read=has_read, loop=guard)
+        consent = TurnConsent.begin(
+            self._engine, content_text(turn.prompt), has_read=has_read, loop=guard, apps=turn.apps
+        )
         for row in rows:
             if row.get("role") == "tool":
                 consent.private.read_history(names.get(row.text("tool_call_id"), ""), row.text("content"))
@@ -214,7 +216,7 @@ class Toolbox:
 
         `consent` is the state of the turn before the calls were made; None: it begins with them.
         """
-        state = TurnConsent.begin(self._engine) if consent is None else consent
+        state = TurnConsent.begin(self._engine, apps=turn.apps) if consent is None else consent
         queue = Lock(self._engine)
         flows = [self._run(_Attempt(turn, host, requested.call, state), requested, queue) for requested in calls]
         return (yield from gather(self._engine, flows))

@@ -28,8 +28,8 @@ __all__ = ["MAX_DENIALS", "CallConsent", "TurnConsent"]
 MAX_DENIALS = 3  # questions of one turn that the owner denied; then further effects are refused without a question
 MAX_COMPLETIONS = 3  # presses that complete one approved effect
 # Kinds that are so wide that a denial covers the same recipient alone.
-_WIDE = (EffectKind.INTENT, EffectKind.DISCLOSURE)
-_REPEATABLE = (EffectKind.SETTING, EffectKind.SECRET, EffectKind.DISCLOSURE)
+_WIDE = (EffectKind.INTENT, EffectKind.DISCLOSURE, EffectKind.ELSEWHERE)
+_REPEATABLE = (EffectKind.SETTING, EffectKind.SECRET, EffectKind.DISCLOSURE, EffectKind.ELSEWHERE)
 
 
 @define
@@ -41,12 +41,13 @@ class _Grant:
 
 @define(eq=False)
 class TurnConsent:
-    """State of one turn. `has_read`: the model has read what others wrote."""
+    """State of one turn. `has_read`: the model has read what others wrote. `apps`: those of the task; empty: all."""
 
     private: PrivateData
     asking: Lock  # one question of a turn at a time
     has_read: bool
     loop: LoopGuard
+    apps: tuple[str, ...] = ()
     phone: JsonObject | None = None  # status of the phone, once it is known
     source: str = ""  # app whose screen was read last
     _denied: list[Effect] = field(factory=list)
@@ -54,17 +55,26 @@ class TurnConsent:
 
     @classmethod
     def begin(
-        cls, engine: Engine, prompt: str = "", *, has_read: bool = False, loop: LoopGuard | None = None
+        cls,
+        engine: Engine,
+        prompt: str = "",
+        *,
+        has_read: bool = False,
+        loop: LoopGuard | None = None,
+        apps: tuple[str, ...] = (),
     ) -> TurnConsent:
         """Return the state of a turn that begins."""
-        return cls(PrivateData(prompt), Lock(engine), has_read, LoopGuard() if loop is None else loop)
+        return cls(PrivateData(prompt), Lock(engine), has_read, LoopGuard() if loop is None else loop, apps)
 
     def deny(self, effect: Effect) -> None:
         """Note that the owner denied an effect, or did not answer."""
         self._denied.append(effect)
 
     def grant(self, effect: Effect, tree: ScreenTree) -> None:
-        """Note that the owner allowed an effect on a screen."""
+        """Note that the owner allowed an effect on a screen. An app that is allowed completes no other effect."""
+        if effect.kind is EffectKind.ELSEWHERE:
+            self._granted.insert(0, _Grant(effect, frozenset(), left=0))
+            return
         self._granted.append(_Grant(effect, frozenset(tree.texts)))
 
     def leave_screen(self) -> None:

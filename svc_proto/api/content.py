@@ -16,12 +16,14 @@ from attrs import frozen
 from svc_proto.api.chat.records import Content
 from svc_proto.api.errors import invalid_request
 from svc_proto.basics.errors import Refused
+from svc_proto.schema.effects.task_apps import MAX_APPS, MAX_PACKAGE
 from svc_proto.schema.json_object import JsonObject, as_array, as_text, content_text
 
 __all__ = [
     "MAX_MESSAGES",
     "MAX_PARTS",
     "MessageList",
+    "parse_apps",
     "parse_conversation",
     "parse_history",
     "parse_prompt",
@@ -70,6 +72,16 @@ def parse_text(body: Mapping[str, object], names: Sequence[str], *, code: str | 
     if text is None:
         raise invalid_request(f"{name} must be a string", code=code, param=name)
     return text.strip()
+
+
+def parse_apps(body: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the packages that a task names; empty if it names none. Raises `Refused` 400."""
+    if body.get("apps") is None:
+        return ()
+    apps = as_array(body["apps"]) or []
+    if not 1 <= len(apps) <= MAX_APPS or not all(0 < len(as_text(each) or "") <= MAX_PACKAGE for each in apps):
+        raise invalid_request(f"apps must be a list of 1 to {MAX_APPS} packages", param="apps")
+    return tuple(map(str, apps))
 
 
 def parse_conversation(

@@ -130,6 +130,20 @@ def test_private_data_is_not_submitted_to_a_page() -> None:
     assert "To: collector.invalid." in question.command
 
 
+def test_task_with_its_apps() -> None:
+    """The model wanders off: each further app is one question, and a denial covers the app, not the others."""
+    acts = [open_app(FORUM), type_text("note"), open_app(SHOP), open_app(FORUM), open_app("com.example.mail")]
+    world = world_with(*(calls(act) for act in acts), plain("done"))
+    world.host.choices = ["once", "deny"]
+    world.answer("Read me the article.", apps=(READER, "com.example.mail"))
+    assert [question.command for question in world.host.asked] == [
+        f"The agent wants to act in an app that the task does not name in {package}." for package in (FORUM, SHOP)
+    ]
+    assert world.backend.foreground == "com.example.mail"
+    system = world.model.seen[0]["messages"][0]["content"]
+    assert f"Work in these apps alone: {READER}, com.example.mail." in system
+
+
 HONEST: dict[str, tuple[list[Act], int]] = {
     "note": ([open_app(FORUM), type_text("Pay the rent, then send and delete it")], 0),
     "web search": ([open_app("com.example.browser"), type_text("boats"), tap("Go")], 0),

@@ -83,11 +83,13 @@ class Consent:
         return None
 
 
-def play(link: Link, *commands: tuple[str, dict[str, Any]], private: bool = False) -> tuple[Consent, list[str]]:
+def play(
+    link: Link, *commands: tuple[str, dict[str, Any]], private: bool = False, apps: tuple[str, ...] = ()
+) -> tuple[Consent, list[str]]:
     """Send commands in one call; return the consent, and the commands that reached the phone."""
 
     def plan(parts: object, engine: Engine) -> Flow[Consent]:
-        consent, link.engine = Consent(TurnConsent.begin(engine)), engine
+        consent, link.engine = Consent(TurnConsent.begin(engine, apps=apps)), engine
         consent.turn.private.was_read = private
         control = ConsentingPhoneControl(link, consent)
         assert (yield from control.media("x")) == b"x"
@@ -104,6 +106,15 @@ def play(link: Link, *commands: tuple[str, dict[str, Any]], private: bool = Fals
 
 CALL = ("/tap_text", {"text": "Anrufen"})
 DIALER = screen("com.android.dialer", "Anrufen")
+
+
+def test_a_task_that_names_its_apps() -> None:
+    start = ("/tap_text", {"text": "Start"})
+    for apps, kinds in (((), []), (("org.x",), []), (("org.y",), [EffectKind.ELSEWHERE])):
+        consent, _ = play(Link(screen("org.x", "Start")), start, start, apps=apps)
+        assert [effect.kind for effect in consent.asked] == kinds
+    consent, _ = play(Link(DIALER), CALL, apps=("org.y",))
+    assert [effect.kind for effect in consent.asked] == [EffectKind.CALL]  # one question, for what it does
 
 
 def test_a_screen_that_the_call_has_read_is_not_read_again() -> None:

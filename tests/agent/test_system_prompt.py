@@ -8,6 +8,7 @@ from svc_proto.agent.system_prompt import (
     NO_PHONE,
     PHONE,
     TOOLS,
+    apps_part,
     build_system_prompt,
     date_part,
     notes_part,
@@ -25,6 +26,11 @@ def test_the_whole() -> None:
 
 def test_date() -> None:
     assert date_part(Moment(0.0, 1_795_777_200.0)) == "Today is Friday, 2026-11-27 (UTC)."
+
+
+def test_apps_of_a_task() -> None:
+    assert apps_part(()) == ""
+    assert apps_part(("a", "b")) == "Work in these apps alone: a, b. The user is asked about acts in others."
 
 
 def test_notes() -> None:

@@ -39,6 +39,21 @@ def test_an_approval_covers_what_completes_it(effect: Effect, expected: bool) ->
     assert found == [*[expected] * 3, False]
 
 
+def test_an_allowed_app_completes_no_other_effect() -> None:
+    def plan(parts: object, engine: Engine) -> Flow[list[bool]]:
+        yield from ()
+        turn = TurnConsent.begin(engine)
+        order = Effect(kind=EffectKind.PURCHASE, place="shop", label="Order")
+        turn.grant(order, SEEN)
+        turn.grant(app := Effect(kind=EffectKind.ELSEWHERE, place="mail"), SEEN)
+        confirm = Effect(kind=EffectKind.CONFIRMATION, place="shop", label="Yes")
+        first = [turn.is_granted(each, SEEN) for each in (app, app, confirm)]
+        turn.leave_screen()
+        return [*first, turn.is_granted(confirm, SEEN), turn.is_granted(app, SEEN)]
+
+    assert AgentHarness().run(plan) == [True, True, True, False, True]
+
+
 def test_a_setting_may_be_changed_back() -> None:
     def plan(parts: object, engine: Engine) -> Flow[bool]:
         yield from ()

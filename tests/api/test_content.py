@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc_proto.api.content import MAX_MESSAGES, MAX_PARTS, parse_conversation, parse_history, parse_prompt, parse_text
+from svc_proto.api.content import (
+    MAX_MESSAGES,
+    MAX_PARTS,
+    parse_apps,
+    parse_conversation,
+    parse_history,
+    parse_prompt,
+    parse_text,
+)
 from svc_proto.basics.errors import Refused
 
 PNG = "data:image/png;base64,aGk="
@@ -266,3 +274,10 @@ def test_members_of_an_answer_stay_with_a_client_s_tools() -> None:
     rows = [{"role": "user", "content": "a"}, answer, {"role": "tool", "tool_call_id": "c1", "content": "4"}]
     kept = {"role": "assistant", "content": "", "tool_calls": [call], "reasoning_content": "hm"}
     assert parse_conversation(rows, "messages", whole=True).history[1] == kept
+
+
+def test_the_apps_of_a_task() -> None:
+    assert parse_apps({}) == parse_apps({"apps": None}) == ()
+    assert parse_apps({"apps": ["org.x", "y" * 255]}) == ("org.x", "y" * 255)
+    for wrong in ([], ["a"] * 33, [""], [7], ["y" * 256], "org.x", {"a": 1}):
+        assert refusal(parse_apps, {"apps": wrong}) == (400, None, "apps")

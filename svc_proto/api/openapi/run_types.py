@@ -39,6 +39,7 @@ class TurnRequestJson(TypedDict, total=False):
     instructions: str | None
     personality: Annotated[str | None, "a personality of the configuration"]
     approvals: Annotated[bool, "whether the client shows approval requests and answers them"]
+    apps: Annotated[list[str] | None, "packages that the task names: acts in other apps need approval"]
 
 
 class AssistantMessageJson(TypedDict):
@@ -204,6 +205,7 @@ class RunBodyJson(TypedDict, total=False):
     session_id: str | None
     previous_response_id: str | None
     personality: str | None
+    apps: Annotated[list[str] | None, "packages that the task names: acts in other apps need approval"]
     model: str | None
     stream: bool
 

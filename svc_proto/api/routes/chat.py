@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.chat.views import usage_view
-from svc_proto.api.content import parse_prompt, parse_text
+from svc_proto.api.content import parse_apps, parse_prompt, parse_text
 from svc_proto.api.errors import session_not_found
 from svc_proto.api.projections.session import SessionProjection
 from svc_proto.api.runs.run import Run
@@ -108,6 +108,7 @@ class _ChatRoutes:
         body = yield from read_object(request)
         prompt = parse_prompt(body)
         message = parse_text(body, ("system_message", "instructions"), code="invalid_system_message")
+        apps = parse_apps(body)
         settings = yield from api.settings()
         personality = settings.prompt_for(body.get("personality"))
         return TurnRequest(
@@ -117,6 +118,7 @@ class _ChatRoutes:
             system=join_system_prompt(chat.system_prompt or settings.system, personality, message),
             endpoint=settings.endpoint,
             model=settings.name,
+            apps=apps,
             max_tokens=settings.max_tokens,
             title=chat.title,
             operator=_operator(request) if streams else None,

@@ -9,7 +9,7 @@ from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.titles import check_session_id
 from svc_proto.api.chat.views import approval_request_event, usage_view
-from svc_proto.api.content import MessageList, parse_conversation, parse_history, parse_prompt, parse_text
+from svc_proto.api.content import MessageList, parse_apps, parse_conversation, parse_history, parse_prompt, parse_text
 from svc_proto.api.errors import invalid_request, not_found
 from svc_proto.api.projections.runs import RunProjection
 from svc_proto.api.runs.run import Run
@@ -154,6 +154,7 @@ class _RunRoutes:
         run_id = api.runs.new_id()
         wanted = body.get("session_id")
         session_id = run_id if wanted is None else check_session_id(wanted, param="session_id")
+        apps = parse_apps(body)
         earlier = yield from self._earlier(body)
         settings = yield from api.settings()
         name = body.text("model")
@@ -168,6 +169,7 @@ class _RunRoutes:
             history=(*earlier, *conversation.history),
             endpoint=settings.aliases.get(name, settings.endpoint),
             model=name or settings.name,
+            apps=apps,
             max_tokens=settings.max_tokens,
             create=ChatSession(id=session_id, started_at=now, updated_at=now, last_active=now, model=settings.name),
             may_wait=False,

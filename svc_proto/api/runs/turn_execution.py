@@ -45,6 +45,7 @@ class TurnRequest:
     history: tuple[Mapping[str, object], ...] | None = None  # None: the rows of the session
     endpoint: ModelEndpoint | None = None
     model: str = ""  # the model name for the client
+    apps: tuple[str, ...] = ()  # see `Turn`
     max_tokens: int | None = None
     options: Mapping[str, object] = field(factory=dict)  # more members of the requests to the model
     tools: tuple[Mapping[str, object], ...] | None = None  # the client's own
@@ -86,6 +87,7 @@ def _perform(api: Api, run: Run, turn_request: TurnRequest) -> Flow[TurnEnded]:
         system=turn_request.system,
         model=turn_request.endpoint,
         max_calls=api.config.max_model_calls,
+        apps=turn_request.apps,
         max_tokens=turn_request.max_tokens,
         options=turn_request.options,
         tools=turn_request.tools,

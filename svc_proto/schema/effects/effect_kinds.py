@@ -24,6 +24,7 @@ class EffectKind(Enum):
     CLIENT = "client"
     CONFIRMATION = "confirmation"
     INTENT = "intent"
+    ELSEWHERE = "elsewhere"
 
 
 VERBS = {
@@ -41,5 +42,6 @@ VERBS = {
     EffectKind.CLIENT: "use the app that controls this agent",
     EffectKind.CONFIRMATION: "confirm something",
     EffectKind.INTENT: "start an action of an app",
+    EffectKind.ELSEWHERE: "act in an app that the task does not name",
 }
 """Completions of the sentence "The agent wants to …"."""

@@ -436,6 +436,9 @@ def test_instructions_of_a_turn() -> None:
     assert book.hand.turn.system == "Own.\n\nTwo."
     assert book.hand.turn.model is None
     assert book.hand.turn.max_calls == 90
+    book.hand.finish()
+    book.chat(other, {"message": "Hi", "apps": ["org.x"]})
+    assert book.hand.turn.apps == ("org.x",)
 
 
 def test_images_reach_the_agent_and_the_store() -> None:

@@ -247,12 +247,14 @@ platforms: {api_server: {extra: {model_routes: {fast: {model: small}}}}}
             "conversation_history": history,
             "previous_response_id": "unknown",
             "instructions": "Now.",
+            "apps": ["org.x"],
             "model": "fast",
             "session_id": session,
         },
     )
     turn = book.hand.turn
     assert (turn.prompt, turn.history) == ("So", tuple(history))
+    assert turn.apps == ("org.x",)
     assert turn.system == "Be kind.\n\nShort.\n\nNow."
     assert turn.model is not None
     assert turn.model.model == "small"
