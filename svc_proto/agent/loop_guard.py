@@ -62,7 +62,8 @@ class RepeatedTextError(Exception):
 def fingerprint_of(tree: ScreenTree) -> str:
     """Return a digest of all that a person sees on a screen: texts, states and places."""
     rows = [
-        (node.labels, node.class_name, node.bounds, node.focused, node.selected, node.checked) for node in tree.nodes
+        (node.labels, node.class_name, node.bounds, node.focused, node.selected, node.reported_checked)
+        for node in tree.nodes
     ]
     return sha256_hex(repr((tree.package, rows)))[:16]
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from svc_proto.agent.interface import TextDelta, ToolCall, TurnOutcome
 from svc_proto.agent.loop_guard import LoopGuard, fingerprint_of, is_repeating
-from svc_proto.schema.effects.screen_tree import ScreenTree, ScreenTreeNode
+from svc_proto.schema.effects.screen_tree import ScreenTree
+from svc_proto.schema.screen_node import ScreenNode
 from tests.agent.harness import AgentHarness
 from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, plain
 
@@ -22,7 +23,7 @@ def call(name: str = "phone_tap", **args: object) -> ToolCall:
 
 
 def screen(text: str) -> ScreenTree:
-    return ScreenTree(package="p", nodes=(ScreenTreeNode(text=text),))
+    return ScreenTree(package="p", nodes=(ScreenNode(text=text),))
 
 
 def play(guard: LoopGuard, *names: str, is_act: bool = False) -> tuple[int | None, int | None]:

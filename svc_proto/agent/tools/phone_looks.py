@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from svc_proto.agent.tools.phone_result import body_of
 from svc_proto.agent.tools.phone_screen import (
     PhoneScreen,
-    ScreenNode,
     ScreenRow,
     find_again,
     needs_description,
@@ -24,6 +23,7 @@ from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.sync import gather
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.screen_node import ScreenNode
 
 if TYPE_CHECKING:
     from svc_proto.service_clients.phone_control import PhoneControl

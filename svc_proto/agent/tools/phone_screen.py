@@ -1,8 +1,8 @@
 """A phone's screen as data: nodes, rows, a fingerprint, and the same node on a later screen (wire bridge 3.2, 3.4).
 
 A row is a node that can be acted on, or a text that stands alone. A text, or a state, that cannot be acted on belongs
-to the smallest row around it, as a list entry has its lines. Only some phones send the members `checkable`, `checked`,
-`password`, `hintText`, `more` and `locked`; `describe_node` supplies the state of nodes without them.
+to the smallest row around it, as a list entry has its lines. `describe_node` supplies the state
+of nodes that were sent without it.
 """
 
 from __future__ import annotations
@@ -10,116 +10,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.machines.screen_hash import HashedNode, screen_hash
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.screen_node import CHECKABLE, NO_PLACE, Bounds, ScreenNode, parse_bounds
 
 __all__ = [
     "TEXT_LIMIT",
-    "Bounds",
     "ScreenRow",
     "PhoneScreen",
-    "ScreenNode",
     "find_again",
     "needs_description",
     "parse_screen",
 ]
 
-Bounds: TypeAlias = tuple[int, int, int, int]  # left, top, right, bottom, px
-SIDES = ("left", "top", "right", "bottom")
-KINDS = {
-    "Switch": "switch", "ToggleButton": "switch", "CheckBox": "checkbox", "CheckedTextView": "checkbox",
-    "RadioButton": "radio", "SeekBar": "slider", "Slider": "slider", "RatingBar": "slider", "Spinner": "choice",
-    "WebView": "web",
-}  # fmt: skip
-"""Kinds of nodes by class, without the package and the prefixes and suffixes of compatibility libraries."""
-CHECKABLE = ("switch", "checkbox", "radio")
 TEXT_LIMIT = 2_000  # characters of a text that phones send (wire bridge 3.2)
 MAX_DESCRIBED = 12  # nodes of one screen whose state is requested one by one
 LARGEST_ROW = 3  # a row is no higher than this part of the screen; else it is a container of rows
-_COMPATIBILITY = re.compile("^(?:AppCompat|Material)|(?:Compat|Material)$")
 _LOCK = re.compile("keyguard|lock_?icon|lock_?screen|bouncer", re.IGNORECASE)
 _KEYBOARD = re.compile(r"inputmethod|keyboard|honeyboard|swiftkey|\.ime\b", re.IGNORECASE)
 SYSTEM_UI = "com.android.systemui"
-
-
-@fast_frozen
-class ScreenNode:
-    """Node of a screen. `number` names it within its screen; `node_id` is the phone's."""
-
-    node_id: str
-    number: str
-    window: str
-    text: str
-    description: str
-    hint: str
-    class_name: str  # the last part
-    view_id: str  # the last part
-    package: str  # of the view id
-    bounds: Bounds
-    clickable: bool
-    long_clickable: bool
-    scrollable: bool
-    editable: bool
-    focused: bool
-    selected: bool
-    enabled: bool
-    checked: bool | None  # None: not checkable, or unknown
-    is_described: bool  # the state of what can be checked is known
-    hides_text: bool  # a password
-    more: str  # where a list goes on; empty: nowhere, or unknown
-    value: str  # of a bar; empty: none, or unknown
-    text_length: int  # of the whole text, which a phone may have cut
-
-    @property
-    def kind(self) -> str:
-        """Return the kind for a reader; empty for a text."""
-        if self.editable:
-            return "password" if self.hides_text else "field"
-        found = KINDS.get(_COMPATIBILITY.sub("", self.class_name), "")
-        if found:
-            return found
-        if self.scrollable:
-            return "scroll"
-        if self.clickable or self.long_clickable:
-            return "button"
-        return "" if self.checked is None else "checkbox"
-
-    @property
-    def is_actionable(self) -> bool:
-        """Report whether the node reacts to a touch or takes text."""
-        return self.clickable or self.long_clickable or self.scrollable or self.editable
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Return text, description and hint, each once."""
-        return tuple(dict.fromkeys(text for text in (self.text, self.description, self.hint) if text))
-
-    @property
-    def center(self) -> tuple[int, int]:
-        """Return the point in the middle."""
-        left, top, right, bottom = self.bounds
-        return (left + right) // 2, (top + bottom) // 2
-
-    @property
-    def area(self) -> int:
-        """Return the area in square pixels."""
-        left, top, right, bottom = self.bounds
-        return (right - left) * (bottom - top)
-
-    def contains(self, x: int, y: int) -> bool:
-        """Report whether a point is inside."""
-        left, top, right, bottom = self.bounds
-        return left <= x < right and top <= y < bottom
-
-    @property
-    def content(self) -> str:
-        """Return what a field holds: not its hint, which phones send as the text of an empty field."""
-        return "" if self.text == self.hint else self.text
 
 
 @define(eq=False)
@@ -156,13 +68,13 @@ class ScreenRow:
             names: tuple[str, ...] = (node.description or node.hint,)
         else:
             names = self.texts
-        return node.class_name, node.view_id, node.editable, names
+        return node.class_name, node.view_name, node.editable, names
 
     @property
     def name_key(self) -> tuple[object, ...]:
         """Return the same by the first text alone, since the others of a list entry change."""
         node = self.node
-        return node.class_name, node.view_id, node.editable, self.texts[:1]
+        return node.class_name, node.view_name, node.editable, self.texts[:1]
 
 
 @frozen(eq=False)
@@ -225,7 +137,7 @@ class PhoneScreen:
 
     def row_at(self, x: int, y: int) -> ScreenRow | None:
         """Return the smallest row at a point of the topmost window that has one."""
-        there = [row for row in self.rows if row.node.contains(x, y)]
+        there = [row for row in self.rows if row.node.covers((x, y))]
         top = [row for row in there if row.node.window == there[0].node.window]
         return min(top, key=lambda row: row.node.area, default=None)
 
@@ -237,14 +149,13 @@ class PhoneScreen:
 def parse_screen(body: JsonObject, described: Mapping[str, JsonObject] | None = None) -> PhoneScreen:
     """Parse the answer to `GET /screen`. `described`: answers to `/describe_node` by node id."""
     found = {} if described is None else described
-    nodes = tuple(
-        node for given in body.objects("nodes") if (node := _node(given, found.get(given.text("nodeId")))) is not None
-    )
+    parsed = (ScreenNode.parse(given, found.get(given.text("nodeId"))) for given in body.objects("nodes"))
+    nodes = tuple(node for node in parsed if node.node_id and node.bounds != NO_PLACE)
     package = body.text("packageName")
-    names = " ".join(node.view_id for node in nodes if node.package == SYSTEM_UI)
+    names = " ".join(node.view_name for node in nodes if node.package == SYSTEM_UI)
     return PhoneScreen(
         package=package,
-        bounds=_bounds(body.get_object("rootBounds")) or _around(nodes),
+        bounds=parse_bounds(body.get_object("rootBounds")) or _around(nodes),
         nodes=nodes,
         truncated=body.boolean("truncated") is True,
         locked=body.boolean("locked") is True or (package == SYSTEM_UI and bool(_LOCK.search(names))),
@@ -254,7 +165,7 @@ def parse_screen(body: JsonObject, described: Mapping[str, JsonObject] | None = 
 
 def needs_description(screen: PhoneScreen) -> list[ScreenNode]:
     """Return the nodes whose state the phone has left out: what can be checked, and fields."""
-    found = [node for node in screen.nodes if not node.is_described and (node.editable or node.kind in CHECKABLE)]
+    found = [node for node in screen.nodes if node.checkable is None and (node.editable or node.kind in CHECKABLE)]
     return found[:MAX_DESCRIBED]
 
 
@@ -271,7 +182,7 @@ def find_again(row: ScreenRow, before: PhoneScreen, now: PhoneScreen) -> ScreenR
             return new[old.index(row)]
         if not new:
             continue
-        if len(old) == len(new) == 1 and (row.texts or row.node.view_id):
+        if len(old) == len(new) == 1 and (row.texts or row.node.view_name):
             return new[0]
         place = _surroundings(row, before)
         same = [each for each in new if _surroundings(each, now) == place]
@@ -341,50 +252,12 @@ def _add_state(row: ScreenRow, rows: Sequence[ScreenRow]) -> None:
         row.inner.append(inside[0])
 
 
-def _node(given: JsonObject, described: JsonObject | None) -> ScreenNode | None:
-    node_id = given.text("nodeId")
-    bounds = _bounds(given.get_object("bounds"))
-    if not node_id or bounds is None:
-        return None
-    more = JsonObject() if described is None or described.text("className") != given.text("className") else described
-    window, _, number = node_id.rpartition(":")
-    view = given.text("viewId") or more.text("viewIdResourceName")
-    told = {**more, **given}
-    state = JsonObject({name: told[name] for name in ("checkable", "checked", "password", "hintText") if name in told})
-    text = given.text("text")
-    return ScreenNode(
-        node_id,
-        number,
-        window,
-        text,
-        given.text("contentDescription"),
-        state.text("hintText"),
-        given.text("className").rpartition(".")[2],
-        view.rpartition("/")[2],
-        view.partition(":")[0],
-        bounds,
-        given.boolean("clickable") is True,
-        given.boolean("longClickable") is True,
-        given.boolean("scrollable") is True,
-        given.boolean("editable") is True,
-        given.boolean("focused") is True,
-        given.boolean("selected") is True,
-        given.boolean("enabled") is not False,
-        state.boolean("checked") if state.boolean("checkable") is not False else None,
-        "checkable" in state,
-        state.boolean("password") is True,
-        given.text("more"),
-        given.text("value"),
-        max(given.integer("textLength") or 0, len(text)),
-    )
-
-
 def _phone_hash(body: JsonObject) -> str:
     """Return the hash that the phone has for this screen (wire bridge 3.4); empty if a text may have been cut."""
     nodes = list[HashedNode]()
     for given in body.objects("nodes"):
         text, description = given.text("text"), given.text("contentDescription")
-        bounds = _bounds(given.get_object("bounds"))
+        bounds = parse_bounds(given.get_object("bounds"))
         if bounds is None or max(len(text), len(description)) >= TEXT_LIMIT:
             return ""
         nodes.append((given.text("className"), text, description, bounds, given.text("viewId")))
@@ -393,16 +266,9 @@ def _phone_hash(body: JsonObject) -> str:
 
 def _seen_of(node: ScreenNode) -> tuple[object, ...]:
     return (
-        node.node_id, node.text, node.description, node.class_name, node.view_id, node.bounds, node.focused,
+        node.node_id, node.text, node.description, node.class_name, node.view_name, node.bounds, node.focused,
         node.selected, node.enabled, node.checked, node.value,
     )  # fmt: skip
-
-
-def _bounds(found: JsonObject) -> Bounds | None:
-    left, top, right, bottom = (found.integer(side) for side in SIDES)
-    if left is None or top is None or right is None or bottom is None:
-        return None
-    return left, top, right, bottom
 
 
 def _around(nodes: Iterable[ScreenNode]) -> Bounds:

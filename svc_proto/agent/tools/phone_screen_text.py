@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from svc_proto.agent.tools.phone_screen import CHECKABLE, TEXT_LIMIT, PhoneScreen, ScreenNode, ScreenRow
+from svc_proto.agent.tools.phone_screen import TEXT_LIMIT, PhoneScreen, ScreenRow
 from svc_proto.basics import strict_json
+from svc_proto.schema.screen_node import CHECKABLE, ScreenNode
 
 __all__ = ["EMPTY", "SCREEN_BLOCK", "describe_row", "enter_key", "screen_head", "screen_lines", "quote"]
 
@@ -71,7 +72,7 @@ def describe_row(row: ScreenRow, *, bounds: bool = False) -> str:
         texts = list(dict.fromkeys(texts))
     pieces += texts
     if not row.texts:
-        pieces += [f"#{node.view_id}"] if node.view_id else [] if bounds else [_at(node)]
+        pieces += [f"#{node.view_name}"] if node.view_name else [] if bounds else [_at(node)]
     pieces += _states(row)
     if bounds:
         pieces.append("[{},{},{},{}]".format(*node.bounds))
@@ -101,7 +102,7 @@ def _states(row: ScreenRow) -> list[str]:
     states = []
     if checked is not None:
         states.append("on" if checked else "off")
-    elif node.kind in CHECKABLE and not node.is_described:
+    elif node.kind in CHECKABLE and node.checkable is None:
         states.append("state unknown")
     states += [f"value {node.value}"] if node.value else []
     states += [

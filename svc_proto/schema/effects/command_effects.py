@@ -20,8 +20,9 @@ from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app
 from svc_proto.schema.effects.effect_kinds import VERBS, EffectKind
 from svc_proto.schema.effects.effect_words import MAX_WORDS, is_confirming, is_harmless, kind_of_label, kind_of_sentence
 from svc_proto.schema.effects.label_words import PAYMENT, PRICE, SEARCHING, SECRET, SLIDE
-from svc_proto.schema.effects.screen_tree import ScreenTree, ScreenTreeNode, TouchedControl
+from svc_proto.schema.effects.screen_tree import ScreenTree, TouchedControl
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.screen_node import ScreenNode
 
 __all__ = ["SCREEN_ROUTES", "Effect", "digits_of", "effect_of_command", "host_of", "needs_screen"]
 
@@ -252,7 +253,7 @@ def _sends_typed_text(control: TouchedControl, tree: ScreenTree) -> bool:
     return control.is_button or not control.labels
 
 
-def _is_at_top(node: ScreenTreeNode, tree: ScreenTree) -> bool:
+def _is_at_top(node: ScreenNode, tree: ScreenTree) -> bool:
     first = min((field.bounds[1] for field in tree.fields), default=0)
     return 0 < node.bounds[3] <= first
 
@@ -348,7 +349,7 @@ def _effect_of_typing(given: JsonObject, tree: ScreenTree, client: str) -> Effec
     return None
 
 
-def _is_secret(field: ScreenTreeNode) -> bool:
+def _is_secret(field: ScreenNode) -> bool:
     about = (field.description, field.hint, field.view_id.partition(":id/")[2].replace("_", " "))
     return field.hides_text or any(SECRET.search(plain(text)) or SECRET.search(text) for text in about)
 

@@ -3,7 +3,7 @@
     tree = ScreenTree.parse(body)
     targets = tree.targets("/tap_text", {"text": "Call"})
 
-Coordinates are pixels. Only the members of the wire are used, so the rules hold for every phone.
+Only the members of the wire are used, so the rules hold for every phone.
 """
 
 from __future__ import annotations
@@ -13,93 +13,21 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.screen_node import ScreenNode
 
-__all__ = ["ScreenTreeNode", "ScreenTree", "TouchedControl"]
+__all__ = ["ScreenTree", "TouchedControl"]
 
 MAX_NODES = 512  # nodes of one screen (wire bridge 3.4)
 LARGE = 0.4  # part of the screen; a larger container is no control
-_SIDES = ("left", "top", "right", "bottom")
-_CHECKABLE = ("Switch", "CheckBox", "RadioButton", "ToggleButton", "CheckedTextView", "SeekBar", "RatingBar")
 _BUTTONS = ("Button", "ImageView", "Chip", "Fab")
-_NO_PLACE = (0, 0, 0, 0)
-
-
-@frozen(kw_only=True)
-class ScreenTreeNode:
-    """A node of the screen. `bounds` are left, top, right and bottom; all 0 if the phone reports none."""
-
-    node_id: str = ""
-    text: str = ""
-    description: str = ""
-    hint: str = ""
-    class_name: str = ""
-    view_id: str = ""
-    bounds: tuple[int, int, int, int] = _NO_PLACE
-    clickable: bool = False
-    editable: bool = False
-    focused: bool = False
-    selected: bool = False
-    checkable: bool = False
-    checked: bool | None = None  # None: not checkable, or not reported
-    hides_text: bool = False  # a field for a password
-
-    @classmethod
-    def parse(cls, node: JsonObject) -> ScreenTreeNode:
-        """Read a node of `GET /screen`."""
-        sides = node.get_object("bounds")
-        found = [side for name in _SIDES if (side := sides.integer(name)) is not None]
-        class_name = node.text("className")
-        return cls(
-            node_id=node.text("nodeId"),
-            text=node.text("text"),
-            description=node.text("contentDescription"),
-            hint=node.text("hintText"),
-            class_name=class_name,
-            view_id=node.text("viewId"),
-            bounds=(found[0], found[1], found[2], found[3]) if len(found) == len(_SIDES) else _NO_PLACE,
-            clickable=node.get("clickable") is True,
-            editable=node.get("editable") is True,
-            focused=node.get("focused") is True,
-            selected=node.get("selected") is True,
-            checkable=node.get("checkable") is True or class_name.endswith(_CHECKABLE),
-            checked=node.boolean("checked"),
-            hides_text=node.get("password") is True,
-        )
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Return the text and the description, if they are not blank."""
-        return tuple(label for label in (self.text, self.description) if label.strip())
-
-    @property
-    def window(self) -> str:
-        """Return the part of the id that names the window."""
-        return self.node_id.partition(":")[0]
-
-    @property
-    def center(self) -> tuple[int, int]:
-        """Return the point in the middle."""
-        left, top, right, bottom = self.bounds
-        return (left + right) // 2, (top + bottom) // 2
-
-    @property
-    def area(self) -> int:
-        """Return the area in square pixels."""
-        left, top, right, bottom = self.bounds
-        return max(0, right - left) * max(0, bottom - top)
-
-    def covers(self, point: tuple[int, int]) -> bool:
-        """Report whether a point is inside."""
-        left, top, right, bottom = self.bounds
-        return left <= point[0] < right and top <= point[1] < bottom
 
 
 @frozen(kw_only=True)
 class TouchedControl:
     """The control that a touch reaches: its own node, and the nodes inside of it."""
 
-    node: ScreenTreeNode
-    parts: tuple[ScreenTreeNode, ...]
+    node: ScreenNode
+    parts: tuple[ScreenNode, ...]
     package: str
 
     @property
@@ -115,12 +43,12 @@ class TouchedControl:
     @property
     def is_checkable(self) -> bool:
         """Report whether the control has a state: a switch, a check box, a bar."""
-        return any(part.checkable for part in self.parts)
+        return any(part.has_state for part in self.parts)
 
     @property
     def hides_its_state(self) -> bool:
         """Report whether the control has a state that the phone does not report."""
-        return any(part.checkable and part.checked is None for part in self.parts)
+        return any(part.has_state and part.reported_checked is None for part in self.parts)
 
     @property
     def is_button(self) -> bool:
@@ -138,19 +66,19 @@ class ScreenTree:
     """All nodes of a screen, topmost window first."""
 
     package: str = ""
-    nodes: tuple[ScreenTreeNode, ...] = ()
+    nodes: tuple[ScreenNode, ...] = ()
     area: int = 0
 
     @classmethod
     def parse(cls, body: Mapping[str, object]) -> ScreenTree:
         """Read an answer of `GET /screen`."""
         members = JsonObject.of(body)
-        nodes = tuple(ScreenTreeNode.parse(node) for node in members.objects("nodes")[:MAX_NODES])
-        root = ScreenTreeNode.parse(JsonObject(bounds=members.get("rootBounds")))
+        nodes = tuple(ScreenNode.parse(node) for node in members.objects("nodes")[:MAX_NODES])
+        root = ScreenNode.parse(JsonObject(bounds=members.get("rootBounds")))
         return cls(package=members.text("packageName"), nodes=nodes, area=root.area)
 
     @property
-    def fields(self) -> tuple[ScreenTreeNode, ...]:
+    def fields(self) -> tuple[ScreenNode, ...]:
         """Return the nodes that take text."""
         return tuple(node for node in self.nodes if node.editable)
 
@@ -160,11 +88,11 @@ class ScreenTree:
         return tuple(label for node in self.nodes for label in node.labels)
 
     @property
-    def field(self) -> ScreenTreeNode | None:
+    def field(self) -> ScreenNode | None:
         """Return the field that text goes into: the focused one, else the first."""
         return next((node for node in self.fields if node.focused), next(iter(self.fields), None))
 
-    def package_of(self, node: ScreenTreeNode) -> str:
+    def package_of(self, node: ScreenNode) -> str:
         """Return the package of a node's window; a window behind the first one is known by its view ids."""
         top = self.nodes[0].window if self.nodes else ""
         if node.window == top:
@@ -187,7 +115,7 @@ class ScreenTree:
         found = [self._control(node) for node in nodes]
         return tuple({control.node.node_id: control for control in found}.values())
 
-    def _named(self, text: str) -> Iterator[ScreenTreeNode]:
+    def _named(self, text: str) -> Iterator[ScreenNode]:
         wanted = text.strip().casefold()
         if not wanted:
             return
@@ -196,7 +124,7 @@ class ScreenTree:
         partly = (node for node in self.nodes if any(wanted in label.casefold() for label in node.labels))
         yield from (node for node in partly if not exact or node.clickable)
 
-    def _control(self, node: ScreenTreeNode) -> TouchedControl:
+    def _control(self, node: ScreenNode) -> TouchedControl:
         """Return the control of a node: the node itself, or the smallest clickable node around it."""
         if not node.clickable and not node.editable:
             around = [each for each in self.nodes if each.clickable and self._contains(each, node)]
@@ -211,13 +139,13 @@ class ScreenTree:
         if reacting:
             yield self._whole(min(reacting, key=lambda node: node.area))
 
-    def _whole(self, node: ScreenTreeNode) -> TouchedControl:
+    def _whole(self, node: ScreenNode) -> TouchedControl:
         inside = (each for each in self.nodes if each is not node and self._contains(node, each))
         parts = (node, *inside) if node.area < self.area * LARGE else (node,)
         return TouchedControl(node=node, parts=parts, package=self.package_of(node))
 
     @staticmethod
-    def _contains(outer: ScreenTreeNode, inner: ScreenTreeNode) -> bool:
+    def _contains(outer: ScreenNode, inner: ScreenNode) -> bool:
         left, top, right, bottom = inner.bounds
         return (
             outer.window == inner.window
