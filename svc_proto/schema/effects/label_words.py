@@ -131,7 +131,7 @@ sil|tümünü sil|sıfırla|çöpü boşalt|engelle|smazat|odstranit|vymazat|tö
 log out|logout|sign out|sign up|leave group|leave chat|deactivate|deactivate account|close account|join|change password|sign|sign document|sign contract|accept invitation
 abmelden|ausloggen|gruppe verlassen|konto schließen|beitreten|unterschreiben|se déconnecter|déconnexion|quitter le groupe|désactiver le compte|rejoindre|signer
 cerrar sesión|salir del grupo|desactivar cuenta|unirse|firmar|sair|encerrar sessão|terminar sessão|sair do grupo|entrar no grupo|esci dal gruppo|disconnetti|firma
-afmelden|uitloggen|wyloguj|wyloguj się|logga ut|log ud|logg ut|kirjaudu ulos|çıkış yap|oturumu kapat|odhlásit|kijelentkezés|выйти из аккаунта|выйти из группы|подписать
+afmelden|uitloggen|wyloguj|wyloguj się|logga ut|log ud|logg ut|kirjaudu ulos|çıkış yap|oturumu kapat|odhlásit|kijelentkezés|выйти из аккаунта|выйти из группы|выйти|выход|esci|подписать
 退出登录|登出|退出群聊|注销账号|注销|签署|加入群聊|ログアウト|グループを退会|退会|로그아웃|그룹 나가기|탈퇴|लॉग आउट|साइन आउट|تسجيل الخروج|مغادرة المجموعة|đăng xuất|keluar|ออกจากระบบ""",
     EffectKind.CONFIRMATION: """
 confirm|verify|claim|claim now|claim prize|claim reward|get reward|unlock now|bestätigen|verifizieren|bestätige|confirmez|confirme|confirma|jetzt sichern|gewinn abholen|einlösen
