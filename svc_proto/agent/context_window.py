@@ -15,6 +15,7 @@ __all__ = ["FittedMessages", "Row", "estimate_tokens", "fit_messages"]
 BYTES_PER_TOKEN = 3.5  # UTF-8 bytes of one token, rather too few: of English and code 4, of Chinese 3
 IMAGE_TOKENS = 1_000  # tokens of one image, whatever its bytes
 MESSAGE_TOKENS = 5  # tokens of a message besides its content
+BLOCK = 4  # turns that are left out at once: until the next block, requests begin alike, as a server's cache needs
 SHORT_RESULT = 400  # characters that stay of an older result
 SHORTENED = "\n[shortened to fit the model's context: {count} more characters]"
 
@@ -41,18 +42,19 @@ def estimate_tokens(value: object) -> int:
 def fit_messages(rows: Sequence[Row], limit: int, turn_start: int) -> FittedMessages:
     """Fit messages into `limit` estimated tokens.
 
-    Whole turns before the message at `turn_start` are left out, the oldest first. Then results of tools are shortened,
+    Whole turns before the message at `turn_start` are left out, the oldest first: in blocks, unless that would use less
+    than half of the limit. Then results of tools are shortened,
     the oldest first. System messages at the head stay. What still does not fit is returned as it is.
     """
     sizes = [estimate_tokens([row]) for row in rows]
     head = next((place for place, row in enumerate(rows) if row["role"] != "system"), len(rows))
-    total, first = sum(sizes), head
-    while total > limit and first < turn_start:
-        total -= sizes[first]
-        first += 1
-        while first < turn_start and rows[first]["role"] != "user":
-            total -= sizes[first]
-            first += 1
+    total, first, turns = sum(sizes), head, 0
+    while first < turn_start:
+        end = next((place for place in range(first + 1, turn_start) if rows[place]["role"] == "user"), turn_start)
+        size = sum(sizes[first:end])
+        if total <= limit and (turns % BLOCK == 0 or total - size < limit // 2):
+            break
+        first, total, turns = end, total - size, turns + 1
     kept: list[Row] = [*rows[:head], *rows[first:]]
     results = [place for place, row in enumerate(kept) if row["role"] == "tool"]
     shortened = 0

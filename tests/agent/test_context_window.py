@@ -48,6 +48,16 @@ def test_whole_turns_are_left_out() -> None:
     assert (fitted.rows, fitted.left_out) == ([rows[0], rows[10]], 9)
 
 
+def test_requests_of_a_growing_chat_begin_alike() -> None:
+    rows = [row("system", "S")]
+    beginnings = []
+    for _ in range(24):
+        rows += [row("user", "q" * 300), row("assistant", "a" * 300)]
+        beginnings.append(fit_messages([*rows, row("user", "now")], 2_000, len(rows)).left_out)
+    assert sorted(set(beginnings)) == [0, 8, 16, 24, 32]
+    assert beginnings == sorted(beginnings)
+
+
 def test_results_of_the_turn_are_shortened_oldest_first() -> None:
     rows = [row("user", "now"), row("assistant", ""), row("tool", "a" * 7000), row("tool", "b" * 7000)]
     fitted = fit_messages(rows, 2_500, 0)
