@@ -23,6 +23,7 @@ EXAMPLES = """
 Examples:
   svc-relay chat 'What is on the phone?'
   svc-relay chat --session 5f0d… 'And now?'  # continue a session
+  svc-relay chat --app com.example.mail 'Is there mail from Ada?'
   git diff | svc-relay chat -  # read the message from standard input
   svc-relay chat --json hello | jq -r '.data.delta // empty'
 
@@ -30,7 +31,8 @@ The answer goes to standard output; tool calls and the session's id go to standa
 the server on one line: {"event": …, "data": {…}}.
 
 At a terminal the command asks before the agent acts: y allows the action once, "session" and "always" allow it from
-then on, any other answer denies it. Ctrl-C stops the agent.
+then on, any other answer denies it. Ctrl-C stops the agent. At the end it lists the acts that failed, were denied or
+changed nothing.
 
 The API server is that of this host, else that of the invite by which this desktop was paired (svc-relay pair
 --pair-qr), else that of the settings.
@@ -43,13 +45,23 @@ Exit codes: 0; 1 when the server refuses, cannot be reached, or the agent did no
 @click.argument("message", required=False)
 @click.option("--session", metavar="ID", help="Session to continue.  [a new one]")
 @click.option(
+    "--app", "apps", metavar="PACKAGE", multiple=True, help="App of the task: acts in others need a yes; repeatable."
+)
+@click.option(
     "--api-url", envvar="SVC_API_URL", metavar="URL", help="Address of the API server.  [SVC_API_URL; configuration]"
 )
 @click.option("--api-key", envvar="API_SERVER_KEY", help="Key of the API server.  [API_SERVER_KEY; configuration]")
 @click.option("--json", "as_json", is_flag=True, help="Print each event as one JSON line.")
 @runtime_option
 def main(
-    message: str | None, session: str | None, api_url: str | None, api_key: str | None, *, as_json: bool, runtime: str
+    message: str | None,
+    session: str | None,
+    apps: tuple[str, ...],
+    api_url: str | None,
+    api_key: str | None,
+    *,
+    as_json: bool,
+    runtime: str,
 ) -> int:
     """Send a message to the agent and stream its answer."""
     from clients.commands.host_settings import read_relay_config, trust_for_api
@@ -68,7 +80,8 @@ def main(
     if api_key is not None and not (api_key.isascii() and api_key.isprintable()):
         raise CliError("--api-key must be printable ASCII", code=USAGE_ERROR)
     asks = _somebody_is_there()
-    config, order = read_relay_config(), ChatRequest(message=message, session=session, raw=as_json, asks=asks)
+    config = read_relay_config()
+    order = ChatRequest(message=message, session=session, raw=as_json, asks=asks, apps=apps)
     address = None if api_url is None else api_url.rstrip("/")
     if address is None and config.webapi_inside is None and not (config.api_host or config.api_port):
         address, api_key = _paired_api(api_key)

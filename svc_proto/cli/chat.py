@@ -45,12 +45,13 @@ REMEDY = "start it, or name it with --api-url"
 
 @frozen(kw_only=True)
 class ChatRequest:
-    """A message and its session; None: a new one. `raw`: pass every event on as received."""
+    """A message and its session; None: a new one. `raw`: pass every event on as received. `apps`: those of the task."""
 
     message: str
     session: str | None = None
     raw: bool = False
     asks: bool = False
+    apps: tuple[str, ...] = ()
 
 
 @frozen
@@ -155,7 +156,9 @@ class ChatService(OneShotService[ChatResult]):
 
 def _perform(engine: Engine, api: ApiClient, session: str, order: ChatRequest, turn: _TurnPrinter) -> Flow[ChatResult]:
     operator = yield from operator_headers(engine, api.url)
-    message = {"message": order.message, **({"approvals": True} if order.asks else {})}
+    message: dict[str, object] = {"message": order.message, **({"approvals": True} if order.asks else {})}
+    if order.apps:
+        message["apps"] = list(order.apps)
     wrong_key = f"{api.name} does not accept the key: set API_SERVER_KEY, or --api-key"
     sentences = {
         ServiceFault.UNAUTHORIZED: wrong_key,
@@ -208,9 +211,13 @@ class _TurnPrinter:
                 self._tool("←", name, preview)
             case chat_events.ToolFailed(tool_name=name, error=error):
                 self._tool("✗", name, error)
-            case chat_events.RunCompleted(completed=completed, usage=usage):
+            case chat_events.RunCompleted(completed=completed, usage=usage) as end:
                 self.completed = completed
                 self._count(usage)
+                for line in end.unfinished:
+                    self._tool("✗", "not done", line)
+                if end.reason:
+                    self._tool("✗", "ended early", end.reason)
             case chat_events.Error(message=message):
                 self.problem = sanitize_line(message) or "no reason given"
             # Events of our own servers only.

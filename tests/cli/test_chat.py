@@ -307,6 +307,17 @@ def test_approval_is_shown_and_answered() -> None:
     ]
 
 
+def test_apps_of_the_task_and_what_was_not_done() -> None:
+    end = {"completed": False, "unfinished": ["phone_call: denied"], "reason": "The agent was stopped."}
+    there = world(stream(("run.completed", end)), order=ChatRequest(message="x", apps=("org.x",)))
+    assert not there.run().completed
+    assert there.asked[-1].json == {"message": "x", "apps": ["org.x"]}
+    assert [told.fields["line"] for told in there.told if told.event == "tool"] == [
+        "✗ not done: phone_call: denied",
+        "✗ ended early: The agent was stopped.",
+    ]
+
+
 def test_late_approval_answer() -> None:
     there = asking(as_json({"error": {"message": "no approval is pending"}}, 409))
     assert there.run().completed
