@@ -303,7 +303,7 @@ READERS = {
         relay/media/upload_registry.py voice/session.py""",
     "counts the time until a date": "agent/model_client.py",
     "stamps": """
-        api/gateway/prompts.py api/gateway/sessions.py api/gateway/settings.py
+        api/gateway/compression.py api/gateway/prompts.py api/gateway/sessions.py api/gateway/settings.py
         api/mcp_agent.py api/projections/turn_events.py api/routes/completions.py api/routes/responses.py
         api/routes/runs.py api/routes/sessions.py api/routes/status.py api/runs/run.py
         api/cluster/response_store.py api/runs/turn_execution.py cli/desktop_sessions.py cluster/node.py

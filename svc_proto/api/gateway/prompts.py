@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
     from svc_proto.api.gateway.service import ApiGateway
 
-__all__ = ["finish_turn", "methods"]
+__all__ = ["MAX_ROWS", "QUEUE_FULL", "finish_turn", "methods"]
 
 MAX_QUEUED = 16  # prompts that wait in one session
 MAX_TEXT = 10_000_000  # characters of a prompt, as in a body of the other routes (wire api 2.5)
@@ -48,14 +48,17 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
     }
 
 
-def finish_turn(gateway: ApiGateway, session: LiveSession, run: Run) -> Flow[None]:
-    """Give a session its title after the first turn, report its state, and start the next prompt."""
+def finish_turn(gateway: ApiGateway, session: LiveSession, run: Run | None = None) -> Flow[None]:
+    """Give a session its title after the first turn, report its state, and start the next prompt.
+
+    Without a run the session was busy with something other than a turn.
+    """
     session.pending += 1
     try:
         chat = yield from gateway.stored(session.id)
-        if chat.title is None and run.ended is not None and run.ended.completed:
+        if run is not None and chat.title is None and run.ended is not None and run.ended.completed:
             chat = yield from _add_title(gateway, chat, run.user_text)
-        info = yield from build_info(gateway, session, chat, used=run.context_used)
+        info = yield from build_info(gateway, session, chat, used=0 if run is None else run.context_used)
         others = session.pending > 1 or bool(session.turns) or bool(session.queue)
         session.send("session.info", {**info, "running": others})
     except (RpcError, Refused):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import GetChat
-from svc_proto.api.gateway import attachments, commands, profiles, prompts, questions, sessions, settings
+from svc_proto.api.gateway import attachments, commands, compression, profiles, prompts, questions, sessions, settings
 from svc_proto.api.gateway.connection import GatewayConnection, Method
 from svc_proto.api.gateway.live_session import LiveSession
 from svc_proto.basics.errors import Refused
@@ -40,7 +40,7 @@ class ApiGateway:
         self.api = api
         self.sessions: dict[str, LiveSession] = {}  # by id; the one that was opened last is last
         self._methods: dict[str, Method] = {}
-        for theme in (sessions, prompts, questions, attachments, settings, commands, profiles):
+        for theme in (sessions, prompts, compression, questions, attachments, settings, commands, profiles):
             self._methods |= theme.methods(self)
         api.runs.on_run_created = self._on_run_created
 

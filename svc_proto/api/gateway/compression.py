@@ -1,0 +1,152 @@
+"""Compression of a session: a model writes a summary, which replaces the messages.
+
+The summary takes the places of the two oldest messages before the others are removed, so that a server that stops
+between the two steps has lost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from svc_proto.agent.interface import NO_EXTRA, ApprovalRequested, TextDelta, TextRetracted, Turn
+from svc_proto.api.chat.records import ChatSession, Message
+from svc_proto.api.chat.store_requests import AddMessages, ListMessages, TruncateMessages
+from svc_proto.api.gateway.prompts import MAX_ROWS, QUEUE_FULL, finish_turn
+from svc_proto.api.gateway.settings import chosen_model
+from svc_proto.api.runs.history import build_history
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.gateway_rpc import UPSTREAM, RpcCall
+from svc_proto.schema.json_rpc import RpcError
+
+if TYPE_CHECKING:
+    from svc_proto.agent.interface import ModelEndpoint, ToolCall, TurnEvent
+    from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
+    from svc_proto.api.gateway.live_session import LiveSession
+    from svc_proto.api.gateway.service import ApiGateway
+
+__all__ = ["compress", "methods"]
+
+KEPT = 2  # messages of a compressed session: the request for a summary, and the summary
+MAX_TOPIC = 500  # characters
+SYSTEM = "You summarize a conversation between a user and an assistant. Write the summary only."
+REQUEST = (
+    "Summarize our conversation so far, so that it can go on from the summary alone. Keep names, numbers, decisions, "
+    "open tasks and results of tools."
+)
+SHOWN = "Summarize our conversation so far."
+BUSY = "a turn is under way: stop it first, or wait for its end"
+SHORT = "The chat is too short to compress."
+NO_MODEL = "The built-in agent reads no earlier messages, so there is nothing to compress."
+
+
+def methods(gateway: ApiGateway) -> dict[str, Method]:
+    """Return the methods by name."""
+
+    def compress_session(connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        session = yield from gateway.find(connection, call)
+        return (yield from compress(gateway, session, call.params.text("focus_topic")[:MAX_TOPIC]))
+
+    return {"session.compress": compress_session}
+
+
+def compress(gateway: ApiGateway, session: LiveSession, topic: str = "") -> Flow[dict[str, object]]:
+    """Replace the messages of a session by a summary; prompts that arrive meanwhile wait. Raises `RpcError`."""
+    if session.is_busy or session.queue:
+        raise RpcError(QUEUE_FULL, BUSY)
+    session.pending += 1
+    try:
+        return (yield from _compress(gateway, session, topic))
+    finally:
+        session.pending -= 1
+        gateway.api.engine.spawn(finish_turn(gateway, session))
+
+
+def _compress(gateway: ApiGateway, session: LiveSession, topic: str) -> Flow[dict[str, object]]:
+    api, chat = gateway.api, (yield from gateway.stored(session.id))
+    endpoint = yield from chosen_model(gateway, (yield from api.settings()), chat)
+    rows = (yield from api.run_store_request(ListMessages(session_id=chat.id, limit=MAX_ROWS))) or ()
+    counts: dict[str, object] = {"before_messages": len(rows), "after_messages": len(rows), "removed": 0}
+    if endpoint is None or len(rows) <= KEPT:
+        message = NO_MODEL if endpoint is None else SHORT
+        return {"status": "unchanged", "compressed": False, "message": message, **counts}
+    session.send("status.update", {"kind": "compacting", "text": "summarizing the chat"})
+    summary = yield from _summarize(gateway, chat, rows, endpoint, topic)
+    if (yield from gateway.stored(chat.id)).message_count != chat.message_count:
+        raise RpcError(QUEUE_FULL, BUSY)
+    kept = (_replace(rows[0], "user", SHOWN), _replace(rows[1], "assistant", summary))
+    yield from api.run_store_request(AddMessages(session_id=chat.id, messages=kept))
+    request = TruncateMessages(session_id=chat.id, keep=KEPT, now=api.engine.now.wall)
+    yield from api.run_store_request(request)
+    removed = len(rows) - KEPT
+    return {
+        "status": "compressed",
+        "compressed": True,
+        "message": f"{removed} messages were replaced by a summary.",
+        **counts,
+        "after_messages": KEPT,
+        "removed": removed,
+        "messages": [
+            {"role": row.role, "content": row.content, "row_id": place, "timestamp": row.timestamp}
+            for place, row in enumerate(kept, 1)
+        ],
+    }
+
+
+def _summarize(
+    gateway: ApiGateway, chat: ChatSession, rows: tuple[Message, ...], endpoint: ModelEndpoint, topic: str
+) -> Flow[str]:
+    host = _SummaryHost()
+    turn = Turn(
+        session_id=chat.id,
+        run_id=gateway.api.runs.new_id(),
+        prompt=f"{REQUEST} Give most room to: {topic}" if topic else REQUEST,
+        history=build_history(rows),
+        system=SYSTEM,
+        model=endpoint,
+        tools=(),
+    )
+    outcome = yield from gateway.api.agent.run(turn, host)
+    if outcome.finish == "error" or not host.text.strip():
+        raise RpcError(UPSTREAM, outcome.error or "the model wrote no summary")
+    return host.text.strip()
+
+
+def _replace(row: Message, role: str, content: str) -> Message:
+    return Message(id=row.id, session_id=row.session_id, role=role, content=content, timestamp=row.timestamp)
+
+
+class _SummaryHost:
+    """Host of the agent that writes a summary: it collects the text, and stores nothing, and requests no approval."""
+
+    reader_behind = False
+    can_request_approval = False
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def emit(self, event: TurnEvent) -> None:
+        """Collect the text."""
+        if isinstance(event, TextDelta):
+            self.text += event.text
+        elif isinstance(event, TextRetracted):
+            self.text = self.text[: -event.length]
+
+    def wait_drained(self) -> Flow[None]:
+        """Implement `AgentHost.wait_drained`: nothing is behind."""
+        yield from ()
+
+    def store_calls(
+        self, text: str, reasoning: str, calls: tuple[ToolCall, ...], extra: Mapping[str, object] = NO_EXTRA
+    ) -> Flow[None]:
+        """Implement `AgentHost.store_calls`: the turn has no tools."""
+        yield from ()
+
+    def store_result(self, call: ToolCall, output: str) -> Flow[None]:
+        """Implement `AgentHost.store_result`: the turn has no tools."""
+        yield from ()
+
+    def request_approval(self, event: ApprovalRequested) -> Flow[str]:
+        """Implement `AgentHost.request_approval`: deny."""
+        yield from ()
+        return "deny"
