@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.api.gateway.sessions import PROFILE
-from svc_proto.api.gateway.settings import CUSTOM
+from svc_proto.api.gateway.settings import CUSTOM, check_model
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, NOT_SUPPORTED, RpcCall
 from svc_proto.schema.json_object import JsonObject
@@ -19,6 +19,7 @@ __all__ = ["methods"]
 
 NO_PETS = {"enabled": False}
 NO_ASSET = {"found": False}
+PARTS = ("description", "soul", "model", "skills", "toolsets", "mcp_servers", "ui_meta")
 
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
@@ -27,11 +28,13 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
     return {
         "profiles.list": theme.list,
         "profiles.describe": theme.describe,
+        "profiles.configure": theme.configure,
         "profiles.get_asset": theme.asset,
         "process.list": lambda connection, call: {"processes": []},  # the agent runs nothing in the background
         "process.kill": _refuse_process,
         "pet.info": lambda connection, call: NO_PETS,
         "pet.gallery": lambda connection, call: NO_PETS,
+        "pet.disable": lambda connection, call: NO_PETS,
     }
 
 
@@ -83,6 +86,15 @@ class _ProfileMethods:
             ],
             "toolsets_pinned": False,
         }
+
+    def configure(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Choose the model of the profile; its other parts are those of the configuration file, and do not change."""
+        _check_name(call)
+        api, model = self._gateway.api, call.params.text("model")
+        if model:
+            yield from check_model(api, model, of_server=True)
+            yield from api.config_file.change_model({"model": model})
+        return {"name": PROFILE, "applied": {**dict.fromkeys(PARTS, False), "model": bool(model)}}
 
     def asset(self, connection: GatewayConnection, call: RpcCall) -> Result:
         """Report that the profile has no picture."""

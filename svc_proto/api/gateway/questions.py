@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["methods"]
 
+NEVER_ASKED = ("clarify.respond", "sudo.respond", "secret.respond", "terminal.read.respond")
+
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
     """Return the methods by name."""
@@ -28,7 +30,7 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
 
     return {
         "approval.respond": approve,
-        **dict.fromkeys(("clarify.respond", "sudo.respond", "secret.respond"), _answer_too_late),
+        **dict.fromkeys(NEVER_ASKED, _answer_too_late),
     }
 
 

@@ -19,13 +19,23 @@ if TYPE_CHECKING:
     from svc_proto.api.gateway.service import ApiGateway
     from svc_proto.api.service import Api
 
-__all__ = ["CUSTOM", "EFFORTS", "NO_PERSONALITY", "check_effort", "chosen_model", "methods", "model_options"]
+__all__ = [
+    "CUSTOM",
+    "EFFORTS",
+    "NO_PERSONALITY",
+    "check_effort",
+    "check_model",
+    "chosen_model",
+    "methods",
+    "model_options",
+]
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 NO_PERSONALITY = "none"
 BUILT_IN, CUSTOM = "builtin", "custom"  # provider names, as in `routes.management`
 ROUTES = "routes"  # slug of the models that `model_routes` of the configuration names
 PREFIX = "/personality "
+FIXED = {"approvals.mode": "manual", "fast": "normal", "yolo": "0"}  # settings with the one value that exists here
 UNLIMITED = 1_000  # names in one list
 
 
@@ -87,6 +97,14 @@ def model_options(api: Api, chosen: str = "") -> Flow[dict[str, object]]:
     return {"providers": providers, "provider": ROUTES if of_alias else slug, "model": current}
 
 
+def check_model(api: Api, name: str, *, of_server: bool) -> Flow[object]:
+    """Return the provider of a model that can be chosen, for a chat or for the server. Raises `RpcError`."""
+    options = yield from model_options(api, name)
+    if options["model"] != name or (of_server and options["provider"] == ROUTES):
+        raise RpcError(NOT_SUPPORTED, f"the server does not offer the model {name[:100]!r}")
+    return options["provider"]
+
+
 class _SettingMethods:
     def __init__(self, gateway: ApiGateway) -> None:
         self._gateway = gateway
@@ -110,7 +128,7 @@ class _SettingMethods:
         key, value = call.text("key"), call.text("value").strip()
         if key == "model":
             return (yield from self._set_model(connection, call, value))
-        if key == "approvals.mode" and value == "manual":
+        if FIXED.get(key) == value:
             return {"value": value}
         if key not in ("personality", "reasoning"):
             raise RpcError(NOT_SUPPORTED, f"{key[:40]!r} cannot be set to that here")
@@ -149,13 +167,11 @@ class _SettingMethods:
         name = next((word for word in words if not word.startswith("--")), "")
         if not name:
             raise RpcError(INVALID_PARAMS, "value must name a model")
-        options = yield from model_options(api, name)
-        if options["model"] != name or (everywhere and options["provider"] == ROUTES):
-            raise RpcError(NOT_SUPPORTED, f"the server does not offer the model {name[:100]!r}")
+        provider = yield from check_model(api, name, of_server=everywhere)
         if "session_id" in call.params:
             session = yield from self._gateway.find(connection, call)
             request = UpdateChat(id=session.id, changes={"model": name}, now=api.engine.now.wall)
             yield from api.run_store_request(request)
         if everywhere:
             yield from api.config_file.change_model({"model": name})
-        return {"value": name, "provider": options["provider"]}
+        return {"value": name, "provider": provider}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.api.gateway.test_settings import configured
 from tests.api.gateway_client import open_gateway
 from tests.api.harness import CONFIG, HOME
 from tests.api.scripted_agent import TurnHarness
@@ -29,4 +30,16 @@ def test_what_this_service_lacks_is_an_empty_list() -> None:
     phone = open_gateway(TurnHarness())
     assert phone.call("process.list") == {"processes": []}
     assert phone.refusal("process.kill", process_id="p")[0] == 4004
-    assert phone.call("pet.info") == phone.call("pet.gallery") == {"enabled": False}
+    assert phone.call("pet.info") == phone.call("pet.gallery") == phone.call("pet.disable") == {"enabled": False}
+
+
+def test_the_model_of_the_profile_is_chosen() -> None:
+    book, phone, _ = configured()
+    applied = phone.call("profiles.configure", name="default", model="large", soul="Be rude.")["applied"]
+    assert (applied["model"], applied["soul"]) == (True, False)
+    assert phone.call("profiles.describe", name="default")["model"]["default"] == "large"
+    assert b"default: large" in book.files[CONFIG]
+    assert not any(phone.call("profiles.configure", name="default", description="x")["applied"].values())
+    for model in ("unknown", "fast"):
+        assert phone.refusal("profiles.configure", name="default", model=model)[0] == 4002
+    assert phone.refusal("profiles.configure", name="work", model="large")[0] == 4002

@@ -7,7 +7,7 @@ from tests.api.gateway_client import open_gateway
 from tests.api.harness import ApiHarness
 
 
-@pytest.mark.parametrize("kind", ["clarify", "sudo", "secret"])
+@pytest.mark.parametrize("kind", ["clarify", "sudo", "secret", "terminal.read"])
 def test_answers_to_questions_that_were_not_asked_are_too_late(kind: str) -> None:
     phone = open_gateway(ApiHarness())
     assert phone.call(f"{kind}.respond", request_id="r")["status"] == "expired"
