@@ -3,9 +3,10 @@
 import { announce, copyButton, h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, DASH, day, expiry, moment, plain, text, uptime } from "./format.js";
 import { granted, grantsOf, urgency } from "./grants.js";
-import { agent, relay } from "./net.js";
+import { agent, relay, signIns } from "./net.js";
 import { openPairing } from "./pair.js";
 import { AGENT } from "./sentences.js";
+import { signInBlock } from "./sign_ins.js";
 import { ask, badge, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 10; // s
@@ -30,7 +31,9 @@ export function openManagement(room, auto) {
   const devices = table("Paired devices", COLUMNS);
   const kept = new Keyed("last_seen");
   const nothing = empty("phone", "No device is paired", "Pair a phone with a QR code. It takes a minute. No phone at hand? Run svc phone on this host.");
+  const frame = [...content.childNodes];
   const statistics = cardsOf(cards);
+  const signedIn = signInBlock();
   let pairing = null;
 
   const view = dataView(room, {
@@ -38,17 +41,18 @@ export function openManagement(room, auto) {
     auto,
     content,
     load: async (signal) => {
-      const [overview, sessions, phones, chat] = await Promise.all([
+      const [overview, sessions, phones, chat, clients] = await Promise.all([
         relay("GET", "/overview", undefined, signal),
         relay("GET", "/sessions", undefined, signal),
         relay("GET", "/phones", undefined, signal),
         agent("GET", "/model", undefined, signal).catch((error) => ({ problem: error.message })),
+        signIns("GET", "", signal).catch(() => ({})),
       ]);
       const mcp = chat.chat ? await agent("GET", "/mcp-servers", undefined, signal).catch(() => ({})) : {};
       const there = Array.isArray(sessions) ? sessions : sessions.sessions ?? [];
-      return { overview, chat, mcp: Array.isArray(mcp.servers) ? mcp.servers : [], phones: phones.devices ?? [], sessions: [...there].sort((one, other) => (other.online === true) - (one.online === true)) };
+      return { overview, chat, mcp: Array.isArray(mcp.servers) ? mcp.servers : [], phones: phones.devices ?? [], clients: Array.isArray(clients.sessions) ? clients.sessions : [], sessions: [...there].sort((one, other) => (other.online === true) - (one.online === true)) };
     },
-    render: ({ overview, sessions, phones, chat, mcp }) => {
+    render: ({ overview, sessions, phones, chat, mcp, clients }) => {
       statistics(overview, sessions, phones, chat);
       count.textContent = sessions.length ? ` ${sessions.length}` : "";
       if (!sessions.length) reconcile(list, [nothing]);
@@ -58,8 +62,7 @@ export function openManagement(room, auto) {
       }
       pairing?.seen(sessions);
       reconcile(others.body, mcp.map(serverRow));
-      if (!mcp.length) block.remove();
-      else if (!block.isConnected) content.append(block);
+      reconcile(content, [...frame, ...(mcp.length ? [block] : []), signedIn(clients, () => view.refresh())].filter(Boolean));
     },
   });
   reload.addEventListener("click", async () => {

@@ -30,6 +30,12 @@ export const phone = (method, path, body, signal) => call(method, PHONE + path, 
 /** Get the measurements of the servers, now and in the last hour. */
 export const vitals = (signal) => call("GET", "api/vitals", undefined, signal);
 
+/** List the signed-in clients, or end the sign-in of one: `signIns("DELETE", id)`. */
+export const signIns = (method, id, signal) => call(method, `api/auth/sessions${id ? `/${encodeURIComponent(id)}` : ""}`, undefined, signal);
+
+/** End the sign-in of this browser. */
+export const signOut = () => call("POST", "auth/logout", {});
+
 /** Get the rows of a text's QR code. */
 export async function qr(text) {
   return (await call("POST", "api/qr", text)).rows;

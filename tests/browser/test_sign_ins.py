@@ -1,0 +1,34 @@
+"""The signed-in clients in the dashboard's page: another one's sign-in ends, and this browser signs out."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PageOpener, Site
+
+PASSWORD = "correct horse"
+
+
+def test_another_client_is_signed_out_and_then_this_browser(site: Site, visit: PageOpener) -> None:
+    site.world.start_relay()
+    site.open(password=PASSWORD)
+    pages = []
+    for _ in range(2):
+        page = visit(site.url)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        pages.append(page)
+    table = pages[1].get_by_role("table", name="Signed-in clients")
+    expect(table.get_by_text("127.0.0.1", exact=True)).to_have_count(2)
+    expect(table.get_by_text("This browser")).to_have_count(1)
+    table.get_by_role("button", name="End: Chrome").click()
+    pages[1].get_by_role("alertdialog").get_by_role("button", name="End").click()
+    expect(table.get_by_text("127.0.0.1", exact=True)).to_have_count(1)
+    pages[0].goto(site.url)
+    expect(pages[0]).to_have_url(re.compile(r"/login\?next="))
+    table.get_by_role("button", name="Sign out").click()
+    expect(pages[1]).to_have_url(re.compile("/login$"))
+    pages[1].goto(site.url)
+    expect(pages[1].get_by_label("Password")).to_be_visible()
