@@ -10,7 +10,7 @@ phone.kinds()                             # types of the events since the last c
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, field
 
@@ -19,7 +19,9 @@ from tests.api.harness import ApiHarness
 from tests.support.http_harness import FIRST, HttpCall
 from tests.support.playbook import PEER
 
-__all__ = ["GatewayClient", "open_gateway"]
+__all__ = ["GatewayClient", "open_gateway", "open_socket"]
+
+Client = TypeVar("Client", bound="GatewayClient")
 
 
 @define(eq=False)
@@ -90,7 +92,12 @@ class GatewayClient(HttpCall):
 
 def open_gateway(book: ApiHarness, *, key: str | None = None) -> GatewayClient:
     """Open a WebSocket of the gateway; the first event is taken."""
-    phone = book.connect_http1(GatewayClient, PEER)
+    return open_socket(GatewayClient, book, key=key)
+
+
+def open_socket(kind: type[Client], book: ApiHarness, *, key: str | None = None) -> Client:
+    """Open a WebSocket for a kind of client; the first event is taken."""
+    phone = book.connect_http1(kind, PEER)
     token = book.config.key if key is None else key
     fields = [(b"host", book.host_name), *([(b"authorization", b"Bearer " + token.encode())] if token else [])]
     phone.send_events(RequestHead(FIRST, "GET", "/api/ws", Headers(fields), websocket=True))

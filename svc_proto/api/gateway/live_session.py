@@ -41,6 +41,7 @@ class PromptAttachment:
     name: str
     part: Mapping[str, object]  # in the chat-completions form
     size: int = 0  # characters
+    source: tuple[str, str] = ("", "")  # given name and content: equal ones are one attachment
 
 
 class LiveSession:
