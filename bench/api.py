@@ -21,6 +21,7 @@ from bench.contestants import (
     running,
     wait_healthy,
 )
+from bench.gateway import gateway_table
 from bench.measure import Progress, Scale, percentile, rotated
 from bench.report import Column, Row, Table
 from bench.rounds import Rounds, notes_on, take_round
@@ -88,7 +89,8 @@ def api_section(scale: Scale, progress: Progress, *, loops: tuple[str, ...] = LO
         tables = [world.streams(count, notes) for count in scale.streams]
         tables += [world.turns(notes), world.paced(notes), world.first_deltas(notes)]
         held = _held(scale, progress, available(wanted), model, most)
-    return [*tables, lists_table(scale, progress), held]
+        gateway = gateway_table(scale, progress, model)
+    return [*tables, lists_table(scale, progress), held, gateway]
 
 
 class _World:

@@ -32,10 +32,10 @@ def request(
     return "\r\n".join([*lines, "", ""]).encode("ascii") + body
 
 
-def upgrade() -> bytes:
+def upgrade(path: bytes = b"/ws") -> bytes:
     """Return the request for a WebSocket, without compression."""
     return (
-        b"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:8767\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"GET " + path + b" HTTP/1.1\r\nHost: 127.0.0.1:8767\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
 

@@ -12,7 +12,7 @@ from attrs import evolve
 from click.testing import CliRunner
 
 from bench import __main__ as program
-from bench import api, contestants, http2, words
+from bench import api, contestants, gateway, http2, words
 from bench.api import api_section
 from bench.contestants import BRIDGES, NULL, RELAYS, Contestant, running
 from bench.core import core_section
@@ -205,13 +205,15 @@ def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "PACED_FOR", 0.3)
     monkeypatch.setattr(api, "PROBES", 3)
     monkeypatch.setattr(api, "SETTLE", 0.05)
-    streams, turns, paced, first, lists, held = api_section(TINY, SILENT, loops=("asyncio",))
+    monkeypatch.setattr(gateway, "SETTLE", 0.05)
+    streams, turns, paced, first, lists, held, of_gateway = api_section(TINY, SILENT, loops=("asyncio",))
     with_peers = all(find_spec(package) is not None for package in ("starlette", "uvicorn", "httpx"))
     for table in (streams, turns, paced, first):
         check(table, 3 if with_peers else 1)
         assert ("left out, not installed: Starlette and httpx, proxy" in table.notes) is not with_peers
     check(lists, 4)
     check(held, 2 if with_peers else 1)
+    check(of_gateway, 1)
     assert all(row.values["per_second"] > 0 for table in (streams, lists) for row in table.rows)
     assert all(0 < row.values["p50_ms"] <= row.values["p99_ms"] for row in paced.rows)
     assert all(row.values["idle_p50_ms"] > 0 for row in first.rows)
