@@ -47,7 +47,9 @@ def routes(dashboard: Dashboard) -> list[Route]:
 
 
 class SocketRelay:
-    """The client's WebSocket, and `upstream`, the one to the API server."""
+    """The client's WebSocket, and `upstream`, the one to the API server. Phones keep both open, so they are small."""
+
+    __slots__ = ("_credential_id", "_engine", "_size", "_waiting", "client", "early", "upstream")
 
     def __init__(self, dashboard: Dashboard, credential_id: str) -> None:
         self.upstream = UpstreamSocket(self)
@@ -55,7 +57,7 @@ class SocketRelay:
         self.early: list[str] = []  # messages that arrived before the client's WebSocket was open
         self._engine = dashboard.engine
         self._credential_id = credential_id
-        self._waiting = deque[str]()
+        self._waiting: deque[str] | None = None  # made when a message waits
         self._size = 0
 
     # --- WebSocketHandler ---
@@ -73,6 +75,8 @@ class SocketRelay:
 
     def on_text(self, text: str) -> None:
         """Forward a message, or queue it while the API server does not read."""
+        if self._waiting is None:
+            self._waiting = deque()
         self._waiting.append(text)
         self._size += len(text)
         self.forward()
@@ -112,10 +116,14 @@ class SocketRelay:
             text = self._waiting.popleft()
             self._size -= len(text)
             socket.send_text(text)
+        if not self._waiting:
+            self._waiting = None
 
 
 class UpstreamSocket:
     """Handler of the WebSocket to the API server."""
+
+    __slots__ = ("_relay", "socket")
 
     def __init__(self, relay: SocketRelay) -> None:
         self._relay = relay

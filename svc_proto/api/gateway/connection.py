@@ -28,6 +28,8 @@ Method: TypeAlias = "Callable[[GatewayConnection, RpcCall], Flow[Result] | Resul
 class GatewayConnection:
     """Client of the gateway. Its sessions outlive it."""
 
+    __slots__ = ("_calls", "_gateway", "_socket", "credential_id")
+
     def __init__(self, gateway: ApiGateway, credential_id: str) -> None:
         self.credential_id = credential_id  # of the client, see `Engine.revocables`; empty: none
         self._gateway = gateway
