@@ -1,4 +1,4 @@
-"""asyncio's own work, while it waits in the selector that contains our sockets."""
+"""asyncio's own work, while it waits for the poller that contains our sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""trio's own work, in guest mode on the loop that contains our sockets."""
+"""trio's own work, beside the task that contains our sockets."""
 
 from __future__ import annotations
 
