@@ -166,4 +166,4 @@ def _hold(address: Address, token: str, stack: ExitStack, *, heard: bool) -> Non
         answer = conn.getresponse()
         stack.callback(answer.close)
         if answer.status != 200:
-            raise BenchError(f"nobody may listen to a session of MCP: {answer.status}")
+            raise BenchError(f"the stream of an MCP session was refused: {answer.status}")

@@ -75,7 +75,7 @@ def media_section(
                     take_round(runs[name], fetcher.server, partial(fetcher.fetch, scale.seconds / scale.load_rounds))
     notes = [
         *notes_on(runs, "bytes", undisturbed=UNDISTURBED),
-        "what comes is counted and thrown away by the kernel, so that the load limits nobody; the file is in its cache",
+        "the kernel counts and discards received bytes, so that the load is no bottleneck; the file is in its cache",
         placement(),
         *missing((*relays, *bare)),
     ]

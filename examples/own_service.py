@@ -43,7 +43,7 @@ PAUSE = 1.0  # s that `/slow` takes
 class Access(Enum):
     """Access policies of the routes; here every client has access."""
 
-    ANYBODY = "anybody"
+    PUBLIC = "public"
 
 
 class Notes:
@@ -54,14 +54,14 @@ class Notes:
     def __init__(self) -> None:
         self._notes: list[str] = []
         self._listeners: list[Listening] = []
-        anybody = Access.ANYBODY
+        public = Access.PUBLIC
         self.router = Router(
             [
-                Route(method="GET", pattern="/notes", access=anybody, handler=self._list, body_limit=0),
-                Route(method="POST", pattern="/notes", access=anybody, handler=self._add, body_limit=4096),
-                Route(method="GET", pattern="/notes/{number}", access=anybody, handler=self._one, body_limit=0),
-                Route(method="GET", pattern="/slow", access=anybody, handler=self._slow, body_limit=0),
-                Route(method="GET", pattern="/live", access=anybody, handler=self._listen, kind=RouteKind.WEBSOCKET),
+                Route(method="GET", pattern="/notes", access=public, handler=self._list, body_limit=0),
+                Route(method="POST", pattern="/notes", access=public, handler=self._add, body_limit=4096),
+                Route(method="GET", pattern="/notes/{number}", access=public, handler=self._one, body_limit=0),
+                Route(method="GET", pattern="/slow", access=public, handler=self._slow, body_limit=0),
+                Route(method="GET", pattern="/live", access=public, handler=self._listen, kind=RouteKind.WEBSOCKET),
             ]
         )
 

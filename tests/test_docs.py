@@ -30,11 +30,11 @@ GUIDE = (ROOT / "docs/howto/run-on-your-own-loop.md").read_text()
 PICTURE = {
     "pages": "lan_page local_page",
     "remote": "stranger other_user proxy revoked",
-    "public": "anybody",
-    "socket": "anybody but pages",
+    "public": "every caller",
+    "socket": "every caller but pages",
     "local_door": "programs of this host; this host, or a session with notifications",
     "devices": "this host, or a session",
-    "session": "a session; whoever has signed in",
+    "session": "a session; an authenticated client",
     "granted": "this host, or a session with notifications; a session with files; a session with notifications; "
     "a session with bridge; a session with bridge, but no page's; a session with voice; "
     "a session with voice, but no page's; a session with chat; a session with terminal; a session with tui",

@@ -20,14 +20,14 @@ CLIENT_KINDS = (
 
 RELAY_ACCESS: dict[str, tuple[str, str]] = {
     # access policy: (result for each of CLIENT_KINDS, in order; the routes)
-    "anybody": (
+    "every caller": (
         "in   in   in   in   in   in   in   in   in",
         """GET /health, GET /healthz, GET /readyz, GET /.well-known/oauth-protected-resource,
         GET /.well-known/oauth-protected-resource/mcp, GET /.well-known/oauth-authorization-server,
         GET /.well-known/openid-configuration, POST /oauth/register, GET /oauth/authorize, GET /oauth/wait/{ticket},
         POST /oauth/token, POST /oauth/revoke""",
     ),
-    "anybody but pages": (
+    "every caller but pages": (
         "in   in   403  403  in   in   in   in   in",
         "GET /ws, GET /",
     ),
@@ -86,7 +86,7 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
     ),
 }
 CHANNEL_ACCESS: dict[str, tuple[str, str]] = {
-    "whoever has signed in": (
+    "an authenticated client": (
         "auth auth 403  403  auth auth in   in   auth",
         "system ping, chat chat.send",
     ),

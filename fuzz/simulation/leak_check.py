@@ -19,7 +19,7 @@ from svc_proto.engine.core import Engine
 _LIVE = "sessions outlive the connections of their devices"
 _MEDIA = "media live for their time"
 _SHOWN = "for those who look at what has been"
-_OFFER = "what somebody may call by MCP is kept ready for the next time"
+_OFFER = "the offer of tools to an MCP client is kept for its next request"
 _COUNTED = "for a monitor: one for each route at the most"
 _ENDED = "an answer can be had for an hour after its end"
 _ASKED = "who has had a response may ask for it again"

@@ -402,7 +402,7 @@ class _ScenarioRunner:
         until = self.world.sim.now + VOICES_END
         while self.world.voice_sessions:
             if self.world.sim.now > until:
-                violated(Invariant.VOICE_OVER, f"{self.world.voice_sessions} sessions are left that nobody uses")
+                violated(Invariant.VOICE_OVER, f"{self.world.voice_sessions} sessions are left without a client")
             self.pass_until(self.world.sim.now + 5.0)
 
     def stopped(self) -> None:

@@ -24,7 +24,7 @@ from tests.api.harness import KEY, ApiCall, ApiHarness
 from tests.support.core_harness import HarnessNode
 
 FOREVER = 1e9  # seconds
-NOBODY = OperationId(0)
+NO_TICKET = OperationId(0)
 
 
 def names(call: ApiCall) -> list[str]:
@@ -53,7 +53,7 @@ class ScriptedTurn:
     cancelled: bool = False
     answers: list[object] = field(factory=list)  # results of the flows that ran
     todo: list[Callable[[], Flow[Any]]] = field(factory=list)
-    ticket: OperationId = NOBODY
+    ticket: OperationId = NO_TICKET
 
     def emit(self, *events: TurnEvent) -> None:
         """Emit events at once, like events from one read of an upstream."""

@@ -53,7 +53,7 @@ def test_old_key_is_logged_apart_from_guesses() -> None:
     reload(there)
     assert ask(there, KEY) == 401
     there.after(600.0)
-    assert ask(there, "sk-of-nobody-7a") == 401
+    assert ask(there, "sk-of-absent-7a") == 401
     said = [(record.level, record.event) for record in there.logs if record.event.endswith(("key refused", "API key"))]
     assert said == [(Level.INFO, "replaced API key refused"), (Level.WARNING, "wrong API key")]
 

@@ -248,7 +248,7 @@ display: {{skin: default, token: {SECRETS[3]}}}
 
 def parrot(asked: UpstreamRequest) -> Reply:
     """Refuse with the bearer key of the request in the text; other upstreams are unreachable."""
-    key = (asked.headers.get(b"authorization") or b"nobody").decode()
+    key = (asked.headers.get(b"authorization") or b"absent").decode()
     return as_json({"error": {"message": f"who is {key}?", "code": key}}, 401) if ":9000/" in asked.url else REFUSED
 
 

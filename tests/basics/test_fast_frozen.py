@@ -20,7 +20,7 @@ class Point:
     y: int = 0
 
 point = Point(1)
-point.y = 3  # nobody looks: mypy would have
+point.y = 3  # no check at runtime: mypy finds it
 enforce_immutability()
 assert Point(1, 3) == point
 try:

@@ -16,7 +16,7 @@ from tests.browser.conftest import Site
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-PAGE = "<!doctype html><title>A page of somebody else</title>"
+PAGE = "<!doctype html><title>A page of another site</title>"
 ATTACK = """async (relay) => {
     const options = {method: "POST", mode: "no-cors", body: '{"code": "EVIL66"}'};
     const sent = await fetch(`http://${relay}/pairing/register`, options).then(() => "sent", () => "not sent");

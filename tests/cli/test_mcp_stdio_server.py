@@ -46,6 +46,6 @@ def test_one_client_only() -> None:
     book = Playbook(Engine(server, entropy=counting_entropy()))
     book >> Started() << [Ready()]
     server.send_line(b"into the void")
-    server.ended("nobody is there")
+    server.ended("no client is there")
     book >> Accepted(CH, PEER, LOCAL) << []
     book >> Accepted(ChannelId(4), PEER, LOCAL) << [Abort(ChannelId(4))]

@@ -11,7 +11,7 @@ from svc_proto.engine.core import Engine
 from tests.cluster.harness import WHERE, RedisHarness
 
 
-class Nobody:
+class NoHandler:
     """Service without state."""
 
     def __getattr__(self, name: str) -> Any:
@@ -24,7 +24,7 @@ def shown(node: Node) -> dict[str, dict[str, object]]:
 
 def test_metrics_of_each_node() -> None:
     def make(engine: Engine) -> Node:
-        return Node(engine, WHERE, Nobody(), url="http://a", load=lambda: 3)
+        return Node(engine, WHERE, NoHandler(), url="http://a", load=lambda: 3)
 
     book = RedisHarness(make)
     node = book.made

@@ -114,9 +114,9 @@ async def run_all_steps(url: str) -> dict[str, object]:
         (mine,) = [row for row in listed if row["client_surface"] == "mcp"]
         seen["listed"] = mine["device_name"]
         (await owner.delete(f"{url}/sessions/{mine['token_prefix']}")).raise_for_status()
-    nobody = Person(http, auth, url, None)
-    seen["revoked"] = await failure(provider(nobody, again))
-    seen["asked anew"] = nobody.asked
+    absent = Person(http, auth, url, None)
+    seen["revoked"] = await failure(provider(absent, again))
+    seen["asked anew"] = absent.asked
     seen["without a grant"] = await failure(provider(Person(http, auth, url, None), Storage()))
     looker = provider(Person(http, auth, url, "bridge:read"), Storage())
     seen["only looks"] = await call(looker, "phone_ping", "phone_tap")

@@ -158,7 +158,7 @@ def connected(port: int) -> socket.socket:
             return socket.create_connection(("127.0.0.1", port), timeout=START_WITHIN)
         except ConnectionRefusedError:
             if time.monotonic() > until:
-                raise RuntimeError(f"nobody listens on port {port}") from None
+                raise RuntimeError(f"no server listens on port {port}") from None
             time.sleep(0.1)
 
 

@@ -97,7 +97,7 @@ class McpPhoneEnvironment:
     def __init__(self, port: int) -> None:
         self.port = port
         self.token = self._pair("agent")
-        self.ungranted = self._pair("nobody")
+        self.ungranted = self._pair("absent")
         grants = {"grants": {"bridge": 0.001}}
         assert call(port, "PATCH", f"/sessions/{self.ungranted[:8]}", grants, token=self.ungranted).status == 200
         self.cutter = CuttableProxy(port)

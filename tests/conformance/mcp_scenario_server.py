@@ -193,7 +193,7 @@ class ScenarioServer(ScriptedService):
         """Allow programs of this host, and pages with its own names."""
         if not is_local(request):
             raise Refused(403, "loopback_only", "this is for programs on this host")
-        request.credential_id = "anybody"
+        request.credential_id = "any client"
         return None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:

@@ -118,7 +118,7 @@ def over_socket(runtime: str) -> Result:
             elif _limits(case) != DEFAULT_LIMITS:
                 result.leave_out(case.name, "needs a limit of its own; run in memory")
             elif case.name == "valid/099":
-                result.leave_out(case.name, "its body breaks off, which nobody can answer; run in memory")
+                result.leave_out(case.name, "its body breaks off, which no server can answer; run in memory")
             else:
                 result.note(case.name, _send_case(case, port), DIFFERENT.get(case.name))
     return result

@@ -24,8 +24,8 @@ def point_at(world: SimulatedEnvironment, port: int) -> None:
 def test_phone_screen_and_touches(virtual: SimulatedEnvironment) -> None:
     virtual.start_relay()
     board = DashboardServer(virtual)
-    nobody = board.request("GET", f"{PREFIX}/screen")
-    assert (nobody.status, "svc phone" in board.detail(nobody)) == (404, True)
+    without_phone = board.request("GET", f"{PREFIX}/screen")
+    assert (without_phone.status, "svc phone" in board.detail(without_phone)) == (404, True)
     phone = PhoneScreen(virtual, name="Pixel 9")
     screen = board.request("GET", f"{PREFIX}/screen").json
     assert screen["name"] == "Pixel 9"

@@ -86,7 +86,7 @@ def test_refusal_warning_repeats_after_a_minute() -> None:
 
 def test_connections_behind_a_proxy_count_by_forwarded_address() -> None:
     def behind(request: Request) -> str:
-        return (request.headers.get(b"x-forwarded-for") or b"nobody").decode()
+        return (request.headers.get(b"x-forwarded-for") or b"absent").decode()
 
     book = open_book(TIGHT, behind=behind)
     head = get(b"/park", b"X-Forwarded-For: 192.0.2.1").replace(b"/park", b"/open")
@@ -438,7 +438,7 @@ def test_unauthenticated_connections_stay_within_the_memory_budget(first: bytes)
         post(b"/keyless", bytes(60_000), length=100_000),
         post(b"/echo", bytes(60_000), length=100_000),
     ],
-    ids=["socket", "head", "body", "body of somebody"],
+    ids=["socket", "head", "body", "body of a client"],
 )
 def test_a_closed_connection_frees_its_memory_at_once(said: bytes) -> None:
     # everything is read, nothing waits

@@ -196,9 +196,9 @@ def test_a_pause_waits_for_a_call_without_a_fact() -> None:
     seen: list[float] = []
     pause = book.engine.coarse_timers.timer(lambda: seen.append(book.engine.now.mono - START.mono))
     pause.set(START.mono + 1.0)
-    nobody = Sent(FOUR, 1)
+    unknown = Sent(FOUR, 1)
     for seconds in (1.0, 3.0):  # facts of one round
-        assert book.engine.handle(nobody, START.at(START.mono + seconds)) == []
+        assert book.engine.handle(unknown, START.at(START.mono + seconds)) == []
     assert seen == []
     assert book.engine.next_deadline() == START.mono + 1.0
     assert book.engine.handle(None, START.at(START.mono + 4.0)) == []

@@ -91,7 +91,7 @@ class AnyCore(RuleBasedStateMachine):
         assert len(driver.accepted_peers) <= MAX_CHANNELS
         if not driver.exits:
             known = driver.engine.channel_count
-            assert known >= len([peer for peer in driver.peers.values() if not peer.aborted]), "a channel is nobody's"
+            assert known >= len([peer for peer in driver.peers.values() if not peer.aborted]), "a channel has no peer"
 
     def teardown(self) -> None:
         if hasattr(self, "play"):

@@ -30,7 +30,7 @@ def test_the_body_arrives_whole_however_it_was_cut() -> None:
     book >> Received(CH, b"c") << []
     book >> Received(CH, b"d") << [book.says(200, b"abcd")]
     assert [request.body for request in book.toy.seen] == [b"abc", b"abcd"]
-    assert book.toy.seen[0].principal == "somebody"
+    assert book.toy.seen[0].principal == "a client"
 
 
 def test_head_gets_the_head_of_get() -> None:
@@ -62,7 +62,7 @@ def test_refused_by_route_policy_and_handler() -> None:
     book = open_book()
     book.get(b"/nowhere") << [book.says(404, b"not_found: there is nothing at this path")]
     book.get(b"/echo") << [book.says(405, b"method_not_allowed: this path takes POST", b"allow: POST")]
-    book.get(b"/private") << [book.says(401, b"unauthorized: nobody may", b"www-authenticate: Bearer")]
+    book.get(b"/private") << [book.says(401, b"unauthorized: no client may", b"www-authenticate: Bearer")]
     book.get(b"/teapot") << [book.says(418, b"teapot: short and stout")]
     book.get(b"/blame") << [book.says(422, b"bad_request: the parts do not fit")]
     book.get(b"/item/%zz") << [book.says(400, b"bad_request: the path has a malformed escape")]

@@ -167,8 +167,8 @@ GENERIC = [
 
 CONNECTION = [
     Case("3.4", "a preface, then SETTINGS", (), ""),
-    Case("4.1", "a type that nobody knows", (frame(0xFF, 0, 0, bytes(8)), PING), PONG),
-    Case("4.1", "flags that nobody knows", (frame(FrameType.PING, 0x16, 0, bytes(8)),), PONG),
+    Case("4.1", "an unknown type", (frame(0xFF, 0, 0, bytes(8)), PING), PONG),
+    Case("4.1", "unknown flags", (frame(FrameType.PING, 0x16, 0, bytes(8)),), PONG),
     Case("4.1", "the reserved bit", (frame(FrameType.PING, 0, 1 << 31, bytes(8)),), PONG),
     Case("4.2", "DATA of 2^14 octets", (POST, data(1, bytes(16_384), 0), PING), PONG),
     Case("4.2", "DATA of more", (POST, data(1, bytes(16_385))), SIZE),
@@ -225,7 +225,7 @@ FRAMES = [
     Case("6.5.2", "INITIAL_WINDOW_SIZE over 2^31-1", (settings((INITIAL_WINDOW, 1 << 31)),), FLOW),
     Case("6.5.2", "MAX_FRAME_SIZE under 2^14", (settings((MAX_FRAME, 16_383)),), BROKEN),
     Case("6.5.2", "MAX_FRAME_SIZE over 2^24-1", (settings((MAX_FRAME, 1 << 24)),), BROKEN),
-    Case("6.5.2", "a setting that nobody knows", (settings((0xFF, 1)), PING), PONG),
+    Case("6.5.2", "an unknown setting", (settings((0xFF, 1)), PING), PONG),
     Case(
         "6.5.3",
         "INITIAL_WINDOW_SIZE twice",
@@ -268,8 +268,8 @@ FRAMES = [
         f"{HELLO}, {BROKEN}",
     ),
     Case("6.10", "CONTINUATION behind DATA", (POST, data(1, b"x", 0), goes_on(1, b"")), BROKEN),
-    Case("7", "GOAWAY with a code that nobody knows", (frame(FrameType.GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\xff"),), "FIN"),
-    Case("7", "RST_STREAM with a code that nobody knows", (POST, reset(1, 0xFF), PING), PONG),
+    Case("7", "GOAWAY with an unknown code", (frame(FrameType.GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\xff"),), "FIN"),
+    Case("7", "RST_STREAM with an unknown code", (POST, reset(1, 0xFF), PING), PONG),
 ]
 
 PSEUDO = wrong("a pseudo-header field is unknown, misplaced or given twice")
@@ -278,7 +278,7 @@ HOP = wrong("a header that belongs to HTTP/1.1 alone")
 MESSAGES = [
     Case("8.1", "a second HEADERS without END_STREAM", (POST, POST), BROKEN),
     Case("8.2.1", "a name in capitals", malformed(("X-TEST", "ok")), wrong("the name of a header is malformed")),
-    Case("8.3", "a pseudo-header field that nobody knows", malformed((":test", "ok")), PSEUDO),
+    Case("8.3", "an unknown pseudo-header field", malformed((":test", "ok")), PSEUDO),
     Case("8.3", "a pseudo-header field of responses", malformed((":status", "200")), PSEUDO),
     Case("8.3", "a pseudo-header field as trailer", (POST, head(1, block((":method", "GET")))), "1: PROTOCOL_ERROR"),
     Case("8.3", "a pseudo-header field behind others", odd(METHOD, SCHEME, PATH, ("x-test", "ok"), AUTHORITY), PSEUDO),

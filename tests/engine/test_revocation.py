@@ -34,7 +34,7 @@ def test_revocation_reaches_all_revocables_of_a_credential() -> None:
     engine, mine, more, yours = open_book().engine, Note(), Note(), Note()
     engine.revocables.update({mine: "me", more: "me", yours: "you"})
     engine.revoke_credential("me", GONE)
-    engine.revoke_credential("nobody", GONE)
+    engine.revoke_credential("absent", GONE)
     assert (mine.told, more.told, yours.told) == ([GONE], [GONE], [])
 
 

@@ -147,7 +147,7 @@ def test_keepalive() -> None:
     book.after(19.9) << []
     book.after(0.1) << [Abort(CH)]
     book.after(100.0) << []
-    assert not book.toy.handler.open_socket.send_text("to nobody")
+    assert not book.toy.handler.open_socket.send_text("to no peer")
     book >> Closed(CH) << []
 
 

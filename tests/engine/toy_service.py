@@ -37,7 +37,7 @@ HANDSHAKE = (
 class ToyAccess(Enum):
     ANY = "any"
     OPEN = "open"  # no authentication
-    NOBODY = "nobody"
+    CLOSED = "closed"
     BUG = "bug"
     SLOW = "slow"  # the client that the configuration names
 
@@ -125,7 +125,7 @@ class ToyService:
                 _route("GET /empty", lambda request: empty_response()),
                 _route("GET /big", lambda request: plain(b"b" * BIG)),
                 _route("GET /item/{name}", lambda request: json_response(200, request.params)),
-                _route("GET /private", lambda request: plain(b"never"), ToyAccess.NOBODY),
+                _route("GET /private", lambda request: plain(b"never"), ToyAccess.CLOSED),
                 _route("POST /slow", self._echo, ToyAccess.SLOW, body_limit=10),
                 evolve(_route("POST /slow-stream", self._answer, ToyAccess.SLOW), streamed=True),
                 evolve(_route("GET /slow-ws", self._socket, ToyAccess.SLOW), kind=RouteKind.WEBSOCKET),
@@ -157,8 +157,8 @@ class ToyService:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
-        if access is ToyAccess.NOBODY:
-            raise Refused(401, "unauthorized", "nobody may", headers=((b"www-authenticate", b"Bearer"),))
+        if access is ToyAccess.CLOSED:
+            raise Refused(401, "unauthorized", "no client may", headers=((b"www-authenticate", b"Bearer"),))
         if access is ToyAccess.BUG:
             raise KeyError("a secret")
         if access is ToyAccess.SLOW:
@@ -167,7 +167,7 @@ class ToyService:
         if self.barred:
             raise Refused(403, "barred", "no more")
         request.credential_id = self.holder
-        return ANONYMOUS if access is ToyAccess.OPEN else "somebody"
+        return ANONYMOUS if access is ToyAccess.OPEN else "a client"
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
         if self.refusal_fails:

@@ -32,7 +32,7 @@ def world() -> Deployment:
 
 
 def _the_active_phone_has_left(world: Deployment) -> None:
-    world.relay_service.phones._active = "nobody"
+    world.relay_service.phones._active = "absent"
 
 
 def _a_phone_has_no_socket(world: Deployment) -> None:
@@ -52,11 +52,11 @@ def _a_medium_is_not_ended(world: Deployment) -> None:
 
 def _an_upload_is_not_counted(world: Deployment) -> None:
     relay = world.relay_service
-    relay.media.register("/a", content_type="a/b", file_name=None, size=1, owner="somebody")
+    relay.media.register("/a", content_type="a/b", file_name=None, size=1, owner="a client")
 
 
 def _an_upload_has_no_token(world: Deployment) -> None:
-    world.relay_service.media.uploads._owned["token"] = MediaUpload("/a", "somebody", 0)
+    world.relay_service.media.uploads._owned["token"] = MediaUpload("/a", "a client", 0)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ OUT_OF_REACH: dict[str, str] = {  # by table, or by row
     "agent.mcp_server.MCP_SERVER_TABLE: STOPPED, STOP": _ONCE,
     "cli.voice_chat.VOICE_CHAT_TABLE": _DESKTOP,
     "phone.attachment.ATTACHMENT_TABLE": "the phone of a world shows no chats, which attachments are parts of",
-    "phone.terminal_channels.CHANNEL_CLIENT_TABLE": "nobody types at the phone of a world",
+    "phone.terminal_channels.CHANNEL_CLIENT_TABLE": "no user types at the phone of a world",
     "machines.candidate_selection.SELECTION_TABLE": "the phone of a world knows one route only",
     "phone.safety.master_toggle.MASTER_TABLE: OFF, TURN_ON_INACCESSIBLE": "the simulated handset has its accessibility",
     "voice.realtime.rendered_conversation.RENDERED_TABLE: IDLE, LISTEN": _SILENT,

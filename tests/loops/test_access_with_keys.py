@@ -23,7 +23,7 @@ PASSWORD = "long enough"
 PAGE = {"origin": "http://localhost:3000", "sec-fetch-site": "same-site"}
 PROXY = {"via": "1.1 caddy", "x-forwarded-for": "192.168.1.66"}
 REBOUND = {"host": "evil.example"}
-WRONG = bearer("sk-nobody-012345678")
+WRONG = bearer("sk-absent-012345678")
 PROBES = {"GET /healthz", "GET /readyz"}
 PUBLIC = {"GET /health", "GET /v1/health", *PROBES}  # for every client except pages of other sites
 METRICS = "GET /metrics"  # has an access policy of its own: for programs of this host
@@ -41,7 +41,7 @@ class Column:
 
 
 API = {
-    "nobody": Column(True, Caller(), 401),
+    "a stranger": Column(True, Caller(), 401),
     "a wrong key": Column(True, Caller(headers=WRONG), 401),
     "the key from afar": Column(True, Caller(REMOTE, bearer(KEY)), None),
     "a page without the key": Column(True, Caller(headers=PAGE), 403),
@@ -52,7 +52,7 @@ API = {
     "a rebound name, and there is no key": Column(False, Caller(headers=REBOUND), 403),
 }
 BOARD = {
-    "nobody": Column(True, Caller(), 401),
+    "a stranger": Column(True, Caller(), 401),
     "a wrong password": Column(True, Caller(headers={"authorization": "Basic " + b64encode(b"x:no").decode()}), 401),
     "the password": Column(
         True, Caller(headers={"authorization": "Basic " + b64encode(b"x:" + PASSWORD.encode()).decode()}), None

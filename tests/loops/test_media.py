@@ -33,7 +33,7 @@ PEAK = 12 * MIB  # of memory during the transfer of a large file
 ENOUGH = 4 * PEAK
 ROUNDS = 100
 SECRET = b"a secret of this host"
-INSIDE = b"what anybody may have"
+INSIDE = b"what every client may have"
 PNG = b"\x89PNG\r\n\x1a\n"
 FORM = "multipart/form-data; boundary=xyz"
 FORM_BEGIN = b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="large.bin"\r\n\r\n'

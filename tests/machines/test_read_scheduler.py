@@ -110,7 +110,7 @@ def test_unfinished_reader_goes_to_the_end_of_the_queue() -> None:
     assert turns.next(1.0) == "a"
     turns.enqueue("a")
     turns.remove("b")
-    turns.remove("nobody")
+    turns.remove("absent")
     assert (turns.next(1.0), turns.next(1.0)) == ("c", "a")
 
 

@@ -164,7 +164,7 @@ class ToyMcpServer:
 
     def _ring(self, arguments: Arguments, tell: Callable[[Any], bool]) -> object:
         word = arguments.get("word")
-        if word == "nobody":
+        if word == "absent":
             return word
         if word == "shut":
             raise ToolError("it is shut")

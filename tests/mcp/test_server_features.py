@@ -51,7 +51,7 @@ def test_deferred_tool(peer: McpStdioHarness, shop: ToyMcpServer) -> None:
     (answer,) = peer.act(partial(shop.ringing[2], "in"))
     assert (answer["id"], peer.after(60.0), peer.engine.next_deadline()) == ("c", [], None)  # no further progress
     assert (
-        peer.request("tools/call", name="ring", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
+        peer.request("tools/call", name="ring", arguments={"word": "absent"})["content"][0]["text"] == "absent: absent"
     )
     for name in ("ring", "knock"):
         shut = peer.request("tools/call", name=name, arguments={"word": "shut"})
@@ -85,7 +85,7 @@ def test_deferred_tools_in_order(peer: McpStdioHarness, shop: ToyMcpServer) -> N
     assert peer.send(method="notifications/cancelled", params={"requestId": "e"}) == []
     assert [tell("in") for tell in shop.ringing[2:]] == [False, False]
     assert (
-        peer.request("tools/call", name="knock", arguments={"word": "nobody"})["content"][0]["text"] == "nobody: nobody"
+        peer.request("tools/call", name="knock", arguments={"word": "absent"})["content"][0]["text"] == "absent: absent"
     )
 
 
@@ -95,8 +95,8 @@ def test_deferred_tool_with_elicitation(peer: McpStdioHarness, shop: ToyMcpServe
     shop.asks_there = True
     assert peer.send(id="a", method="tools/call", params={"name": "call", "arguments": {"word": "Ann"}}) == []
     assert peer.act(partial(shop.ringing[0], "in"))[0]["result"]["isError"] is False
-    said = peer.request("tools/call", name="call", arguments={"word": "nobody"})["content"]
-    assert said == [{"type": "text", "text": "nobody: nobody"}]
+    said = peer.request("tools/call", name="call", arguments={"word": "absent"})["content"]
+    assert said == [{"type": "text", "text": "absent: absent"}]
 
 
 def test_read_only_client_has_reading_tools_only(shop: ToyMcpServer) -> None:

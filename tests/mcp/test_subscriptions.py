@@ -189,7 +189,7 @@ def test_subscription_request_over_http(web: McpHttpHarness) -> None:
 def test_end_of_subscription_requests(web: McpHttpHarness) -> None:
     mine = web.stateless("subscriptions/listen", notifications={})
     (caller,) = web.server._answers
-    web.book.within(lambda: web.server.close_principal_sessions("somebody else"))
+    web.book.within(lambda: web.server.close_principal_sessions("another client"))
     assert mine.answer is None
     web.book.within(lambda: web.server.close_principal_sessions(caller))
     assert (stream_messages(mine)[1:], mine.answer is not None) == ([end_of(1)], True)

@@ -63,7 +63,7 @@ MANUAL = ApiDoc(
     title="A server",
     description="Of things.",
     says=SAYS,
-    access_docs={Access.OPEN: AccessDoc("For anybody."), Access.KEY: AccessDoc("For some.", ("", "key"))},
+    access_docs={Access.OPEN: AccessDoc("For every caller."), Access.KEY: AccessDoc("For some.", ("", "key"))},
     schemes={"key": {"type": "http", "scheme": "bearer"}},
     path_parameters={"id": "its id"},
     refusal=lambda path: ("Refused", Refusal),
@@ -117,7 +117,7 @@ def test_a_plain_route(document: Any) -> None:
         "tags": ["Things"],
         "operationId": "get_things_by_id",
         "summary": "A thing",
-        "description": "For anybody.",
+        "description": "For every caller.",
         "security": [],
         "parameters": [
             {

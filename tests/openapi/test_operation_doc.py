@@ -17,4 +17,4 @@ def test_defaults_of_an_operation() -> None:
         says.server_messages,
     ) == ({}, {}, "", {}, {}, {})
     assert says == OperationDoc("Something", None, 200)
-    assert AccessDoc("For anybody.").schemes == ()
+    assert AccessDoc("For every caller.").schemes == ()

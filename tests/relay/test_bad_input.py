@@ -242,7 +242,7 @@ def test_any_request_of_a_paired_caller(route: tuple[str, str], body: bytes, seg
     caller = book.pair(device_id="caller", operator={"grants": {"chat": 60}})
     paired, before = witness(book)
     path = route[1].replace("{token_prefix}", segment + "!")  # of no session
-    call = book.call(route[0], f"{path}?device=nobody", body, token=caller.token, peer=REMOTE)
+    call = book.call(route[0], f"{path}?device=absent", body, token=caller.token, peer=REMOTE)
     check_refused(call)
     assert route not in DEVICE_CONTROL or call.result.status in (400, 404)
     check_untouched(book, paired, before)

@@ -74,7 +74,7 @@ def test_activity_has_only_the_sessions_own_commands(book: RelayHarness, agent: 
 
 
 def test_refusals_become_tool_errors(book: RelayHarness, agent: RelayMcpClient) -> None:
-    assert "404 unknown_device" in text(agent.tool("phone_ping", device="nobody"))
+    assert "404 unknown_device" in text(agent.tool("phone_ping", device="absent"))
     assert "400 invalid_field" in text(agent.tool("phone_search_contacts", query=" "))
     agent.paired.phone.vanish()
     assert "503 phone_not_connected" in text(agent.tool("phone_ping"))
@@ -92,7 +92,7 @@ def test_phone_with_gates_needs_no_elicitation(agent: RelayMcpClient) -> None:
     agent.tool("phone_call", number="1")
     command = agent.paired.phone.command()
     assert (command["path"], command["body"]) == ("/call", {"number": "1"})
-    elsewhere = agent.tool("phone_call", number="1", device="nobody")
+    elsewhere = agent.tool("phone_call", number="1", device="absent")
     assert b"elicitation/create" in bytes(elsewhere.heard)
 
 

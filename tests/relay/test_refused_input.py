@@ -75,9 +75,9 @@ SELECTOR = wrong("device", {"device": 5})
 
 NO_JSON = Plain("JSON", b"{")
 SETTINGS = [NO_JSON, Plain("sample_rate", {"sample_rate": 7_999})]
-OPTIONS = [Plain("nobody", parameter="nobody")]
+OPTIONS = [Plain("absent", parameter="absent")]
 CHOICE = [NO_JSON, *OPTIONS, Plain("model", {"model": 5})]
-SESSION = [NO_JSON, Plain("provider", {"provider": "nobody"})]
+SESSION = [NO_JSON, Plain("provider", {"provider": "absent"})]
 SOCKET = [Plain("WebSocket")]
 
 BAD: dict[str, list[Bad] | list[Plain]] = {

@@ -47,7 +47,7 @@ def _drive(book: RelayHarness, phone: Any, desktop: Any) -> None:
     book.call("POST", "/type", {"text": desktop.token, "password": API_KEY}, token=desktop.token)
     phone.phone.reply(phone.phone.command(), 200, {"ok": True, "token": phone.token})
     book.call("GET", f"/ping?x={desktop.token}", token=desktop.token)
-    book.call("GET", "/ping?device=nobody", token=desktop.token)
+    book.call("GET", "/ping?device=absent", token=desktop.token)
 
 
 def _misuse(book: RelayHarness, phone: Any, desktop: Any) -> None:

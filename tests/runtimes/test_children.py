@@ -277,7 +277,7 @@ def test_a_terminal_that_its_child_has_closed(runtime: str, gate: Path) -> None:
         )
         while not isinstance(child.step(), ReadClosed):
             pass
-        live.order(PauseReading(CH), ResumeReading(CH), Send(CH, b"nobody"), CloseWrite(CH))
+        live.order(PauseReading(CH), ResumeReading(CH), Send(CH, b"absent"), CloseWrite(CH))
         assert live.expect(Sent).n == 6
         gate.write_text("go\n")
         assert child.closed().exit == 0

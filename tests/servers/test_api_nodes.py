@@ -134,7 +134,9 @@ def test_redis_and_the_store_fail_under_load(cluster: ApiCluster) -> None:
     load.more(10)
     cluster.redis.kill()
     refused = (503, "cluster_unavailable")
-    until(lambda: any(answer == refused for _, _, answer in load.told), "nobody agrees on whose turn it is")
+    until(
+        lambda: any(answer == refused for _, _, answer in load.told), "the nodes do not agree on the owner of the turn"
+    )
     cluster.redis.start()
     load.more(10)
     cluster.store.stop("immediate")

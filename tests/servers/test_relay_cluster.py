@@ -175,7 +175,7 @@ def test_without_redis_phones_are_served_at_their_node_only(cluster: RelayCluste
     token = phone.token
     cluster.redis.kill()
     for port in cluster.ports:
-        until(partial(is_refused, port), "nobody agrees on codes")
+        until(partial(is_refused, port), "the nodes do not agree on codes")
         assert call(port, "POST", "/pairing").body["code"] == "cluster_unavailable"
     assert phone.online.is_set()
     told = sorted(cluster.tap(port, phone, 1, token) for port in cluster.ports)

@@ -66,7 +66,7 @@ def test_voice_tables_are_consistent() -> None:
         ("stub", "stub", "stub"),
         ("xai-tts", "xai_tts", "xai_tts"),
         ("openai_realtime", "openai_realtime", "openai_realtime"),
-        ("Somebody-Else", "somebody_else", "somebody_else"),
+        ("Another-One", "another_one", "another_one"),
     ],
 )
 def test_spellings(name: str, tts: str, realtime: str) -> None:

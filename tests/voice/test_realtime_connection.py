@@ -30,7 +30,7 @@ from svc_proto.voice.realtime_connection import RealtimeConnection, connect_real
 from svc_proto.wire.events import Headers
 from tests.voice.harness import VoiceHarness
 
-ACCESS = ProviderCredentials("somebody", "wss://provider.example/v1/realtime", "a-key")
+ACCESS = ProviderCredentials("provider", "wss://provider.example/v1/realtime", "a-key")
 OPTIONS = RealtimeOptions(model="m", voice="v", sample_rate=24_000)
 DONE: dict[str, object] = {"type": "response.done", "response": {"id": "r"}}
 

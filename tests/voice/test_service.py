@@ -30,13 +30,13 @@ SAID = {"RELAY_VOICE_OUTPUT_VOICE": "sal", "RELAY_VOICE_OUTPUT_ENABLED": "0"}
         (OUTPUT_SECTION, None, "sal", SettingsScope()),
         (
             OUTPUT_SECTION,
-            "nobody",
+            "absent",
             "rex",
-            SettingsScope(config_scope="global", profile="nobody", fallback_to_global=True),
+            SettingsScope(config_scope="global", profile="absent", fallback_to_global=True),
         ),
         (OUTPUT_SECTION, "work", "eve", SettingsScope(config_scope="profile", profile="work", config_path=WORK)),
         (REALTIME_SECTION, None, "ara", SettingsScope()),
-        (REALTIME_SECTION, "nobody", "ara", SettingsScope(profile="nobody", fallback_to_global=True)),
+        (REALTIME_SECTION, "absent", "ara", SettingsScope(profile="absent", fallback_to_global=True)),
     ],
 )
 def test_settings(family: SettingsSection[Any], profile: str | None, voice: str, scope: SettingsScope) -> None:

@@ -66,8 +66,8 @@ class Slow(DialogueRun):
         """Let the provider fail."""
 
         def fail() -> None:
-            self.session.error("nobody there", provider="x")
-            self.session.release(1011, "nobody there")
+            self.session.error("no client there", provider="x")
+            self.session.release(1011, "no client there")
 
         self.rig.within(fail)
 
@@ -136,7 +136,7 @@ a session that cannot begin may be tried again
     begin -> B:session.ready(event_id=2)
     after 500
     state attached
-while it begins nobody else may have it
+while it begins no other client may have it
     A comes
     B comes
     B says session.resume resume_token=$token -> session.resume_failed(reason=session_initializing) closed(code=1013)

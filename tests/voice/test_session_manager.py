@@ -46,7 +46,7 @@ who may open a socket
     B comes other -> refused(status=410)
     forget
     B comes -> refused(status=404)
-a session that nobody attends
+a session without a client
     create
     after 119.9
     are 1
@@ -56,7 +56,7 @@ a session that nobody attends
     reason expired
     after 3600
     A comes -> refused(status=404)
-what nobody listens to makes room
+a session without a client makes room
     attended {MAX_PER_PRINCIPAL - 2}
     spoken
     A leaves

@@ -27,7 +27,7 @@ def test_hidden_defaults() -> None:
 RULES = """
 enabled text_normalization fallback_enabled auto_speech_tags promotion_enabled spoken_handoff debug_audio_tap
     -> {" YES ": true, 0: false} -> [2, maybe]
-provider -> {" Nobody ": nobody, grok: xai_tts} -> [5, ""]
+provider -> {" Absent ": absent, grok: xai_tts} -> [5, ""]
 codec -> {" PCM ": pcm, alaw: alaw} -> [ogg, ""]
 background_default_mode -> {Promote: promote, foreground: foreground} -> [later]
 result_delivery -> {speak_verbatim: speak_verbatim, visual_only: visual_only} -> [5]
@@ -133,5 +133,5 @@ def test_invalid_choices_are_refused(name: str) -> None:
 
 
 def test_unknown_provider_is_refused() -> None:
-    with pytest.raises(Refused, match="unknown voice provider: nobody"):
-        apply_choice(OutputSettings(), {"provider": "nobody"})
+    with pytest.raises(Refused, match="unknown voice provider: absent"):
+        apply_choice(OutputSettings(), {"provider": "absent"})

@@ -93,7 +93,7 @@ false -> {provider: stub, voice: x, sample_rate: 8000} -> {provider: xai_tts} ->
 false -> {voice: x} -> {provider: stub, voice: y} -> [stub, stub-tone, y, 24000]
 false -> {provider: stub, voice: x} -> {provider: stub} -> [stub, stub-tone, x, 24000]
 false -> {provider: stub, voice: x} -> {sample_rate: 16000} -> [stub, stub-tone, x, 16000]
-false -> {provider: nobody} -> {} -> [nobody, xai-tts, eve, 24000]
+false -> {provider: absent} -> {} -> [absent, xai-tts, eve, 24000]
 false -> {provider: local, language: de} -> {} -> [local, espeak-ng, de, 24000]
 false -> {provider: stub, language: de} -> {} -> [stub, stub-tone, sine, 24000]
 true -> {provider: stub} -> {} -> [stub, stub-tone, sine, 24000]
@@ -149,7 +149,7 @@ def test_defaults_of_the_document() -> None:
 
 CHANGES = """
 {provider: xai, voice: sal} -> {codec: wav} -> {codec: wav}
-{provider: xai, voice: sal} -> {provider: nobody} -> {provider: nobody}
+{provider: xai, voice: sal} -> {provider: absent} -> {provider: absent}
 {provider: openai, voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
 {provider: 7, voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
 {voice: mine} -> {provider: openai_tts} -> {provider: openai_tts}
@@ -205,7 +205,7 @@ def refused(found: bytes | None, profile: str | None = None) -> Refused:
     """Return the refusal of a change to the relay's own file, which may be unreadable, or to a profile's."""
 
     def speaks() -> Flow[bool]:
-        raise AssertionError("nobody wants to know")
+        raise AssertionError("no caller needs it")
 
     rig = VoiceHarness()
     rig.disk.put(OWN, found or b"")

@@ -317,7 +317,7 @@ ANY = """
 null
 {"type": 7}
 {}
-{"type":"nobody.knows"}
+{"type":"unknown.type"}
 {"type":"response.create","text":1}
 {"type":"response.create","text":"x","expression":[]}
 {"type":"input_audio.append"}

@@ -106,7 +106,7 @@ SAMPLE_CONTACTS: tuple[Contact, ...] = (
     ),
     Contact(42, "Bo Peep", (PhoneNumber("+15550102"),)),
     Contact(43, "Cleo Byron", (PhoneNumber("+15550104", "home", "Home"),)),
-    Contact(44, "Nobody Known", ()),
+    Contact(44, "Unknown Caller", ()),
 )
 SAMPLE_FIXES: tuple[Fix, ...] = (
     Fix(latitude=52.01, longitude=4.36, accuracy=40.0, provider="network"),

@@ -160,7 +160,7 @@ class ApprovalUsers:
         meant = run.meant.get(identity)
         is_early = now < asked + LAPSES and self.world.is_fault_free_since(asked - LAPSES)  # a fault delays its reader
         if meant is None and (choice != "deny" or is_early):
-            violated(Invariant.CONFIRMED, f"{identity} was answered {choice}, and nobody had said anything to it")
+            violated(Invariant.CONFIRMED, f"{identity} was answered {choice}, and no user had answered it")
         if meant and choice != meant and now < asked + LAPSES:
             violated(Invariant.CONFIRMED, f"{identity} was answered {choice}, and {meant} was said")
         self.world.count(f"notes: {choice}")

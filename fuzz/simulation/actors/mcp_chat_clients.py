@@ -148,7 +148,7 @@ class McpChatClients:
         ):
             return
         if inquiry.text in self.world.upstream.questions:
-            violated(Invariant.CANCELLED, f"the model still answers {inquiry.text!r:.60}, which nobody waits for")
+            violated(Invariant.CANCELLED, f"the model still answers {inquiry.text!r:.60}, which no client waits for")
         self.world.count("inquiries given up")
 
     def _read(self, talk: McpClientSession, chat: ChatModel) -> None:

@@ -196,7 +196,7 @@ class VoiceSessionClient:
         if talker.status not in REFUSALS:
             violated(Invariant.STATUS, f"{self.name}: a socket was refused with {talker.status}")
         if talker is self._owner and talker.close_code == EXPIRED:
-            violated(Invariant.VOICE_OVER, f"{self.name} expired while somebody was there")
+            violated(Invariant.VOICE_OVER, f"{self.name} expired while a client was attached")
         world.check_no_secrets(talker.refusal.decode("latin-1"), f"the refusal of {self.name}")
         if again and talker.status in OVER:
             self._check_forgotten(talker)

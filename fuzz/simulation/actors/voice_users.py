@@ -201,7 +201,7 @@ class VoiceUsers:
     def _behave(self, line: VoiceSessionClient, mood: int, amount: float) -> None:
         world = self.world
         if mood == 0:  # the client never connects
-            world.sim.after(UNATTENDED + 5.0, lambda: self._comes_too_late(line, "nobody came for 120 s"))
+            world.sim.after(UNATTENDED + 5.0, lambda: self._comes_too_late(line, "no client attached for 120 s"))
             return
         line.open()
         line.say_something()

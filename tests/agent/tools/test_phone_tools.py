@@ -226,7 +226,7 @@ def test_swipe_uses_the_screen_of_its_phone(world: AgentHarness, monkeypatch: py
 
 
 def test_swipe_without_a_screen(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert call(world, "phone_swipe", direction="up", device="nobody").startswith("error: 404 unknown_device")
+    assert call(world, "phone_swipe", direction="up", device="absent").startswith("error: 404 unknown_device")
 
     def blank(self: RelayPhoneControl, method: str, path: str, arguments: object) -> Flow[PhoneResponse]:
         yield from ()
@@ -251,7 +251,7 @@ def test_phone_with_gates_confirms_itself(world: AgentHarness, tool: str, argume
     assert world.host.asked == []
     assert f"pending {tool}" not in world.host.event_names
     assert "error: 404 unknown_device" not in call(world, tool, **arguments, device="Reference phone")
-    assert call(world, tool, **arguments, device="nobody").startswith("error: This call needs the user's approval")
+    assert call(world, tool, **arguments, device="absent").startswith("error: This call needs the user's approval")
 
 
 def test_phone_lost_after_the_confirmation_was_left_to_it(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +277,7 @@ def test_phone_lost_after_the_confirmation_was_left_to_it(world: AgentHarness, m
 def test_unconfirmed_routes_need_approval(world: AgentHarness, tool: str) -> None:
     """Request approval here: raw intents have no confirmation on the phone (wire bridge 5.2)."""
     world.host.choices = ["once"]
-    assert "nobody" not in call(world, tool, action="android.intent.action.VIEW")
+    assert "absent" not in call(world, tool, action="android.intent.action.VIEW")
     assert len(world.host.asked) == 1
     world.host.can_request_approval = False
     refused = call(world, tool, action="android.intent.action.VIEW")

@@ -59,7 +59,7 @@ def test_wait_for_a_hanging_node_ends_with_its_lease() -> None:
 def test_session_with_a_stale_lease_is_unavailable() -> None:
     book = ApiClusterHarness()
     session = book.session()
-    book.town.keys[redis_key(f"lease:{session}")] = b"nobody http://127.0.0.1:1", 1e9
+    book.town.keys[redis_key(f"lease:{session}")] = b"absent http://127.0.0.1:1", 1e9
     call = book.chat(session)
     book.after(ACQUIRE_TIMEOUT - 0.1)
     assert call.answer is None

@@ -410,7 +410,7 @@ def test_answer_without_call_id_does_not_resolve_a_new_approval() -> None:
     path = f"/v1/runs/{book.hand.turn.run_id}/approval"
     asked(book, "to a friend")
     book.after(60.0)
-    asked(book, "to anybody")
+    asked(book, "to no reader")
     assert error_of(book.request("POST", path, {"choice": "once"})) == (409, "approval_not_pending")
     late = {"choice": "once", "call_id": "to a friend"}
     assert error_of(book.request("POST", path, late)) == (409, "approval_not_pending")

@@ -97,7 +97,7 @@ def test_a_failed_install_changes_nothing(linked: ServiceHome) -> None:
         (["--listen", "relay=65536"], "--listen 'relay=65536'"),
         (["--listen", "relay=name:80"], "--listen 'relay=name:80'"),
         (["--user", "me"], "--user goes with --system"),
-        (["--system", "--user", "nobody-of-that-name"], "there is no user 'nobody-of-that-name'"),
+        (["--system", "--user", "absent-account"], "there is no user 'absent-account'"),
         (["--system"], "whose shells are phones to get?"),
     ],
 )

@@ -89,17 +89,17 @@ def test_upload_of_another_node_is_known_until_its_state_omits_it() -> None:
     assert not one.book.ordered(DeleteBlob)
 
 
-@pytest.mark.parametrize("left", ["node", "nobody"])
+@pytest.mark.parametrize("left", ["node", "no client"])
 def test_expired_upload_is_deleted_by_its_node_or_a_remaining_one(left: str) -> None:
     one = alone()
     one.deliver("kept", {**RECORD, "left": 2.0})
     one.deliver("kept", {**RECORD, "token": "U" * 22}, node="c")
-    if left == "nobody":
+    if left == "no client":
         one.deliver("bye")
         assert [row["token"] for row in one.relay.media.uploads.records()] == ["T" * 22]
     one.book.after(2.0)
     assert not one.relay.media.has("T" * 22)
-    assert deleted(one) == [f"{FOLDER}/abc.txt"] * (left == "nobody")
+    assert deleted(one) == [f"{FOLDER}/abc.txt"] * (left == "no client")
 
 
 def test_lost_nodes_uploads_are_announced_to_new_nodes() -> None:

@@ -244,7 +244,7 @@ def test_redirect_uri_is_optional_at_the_token_endpoint(app: OAuthTestClient) ->
     assert app.trade(app.code(), redirect_uri=None).status == 200  # optional in OAuth 2.1
 
 
-@pytest.mark.parametrize("who", ["itself", "somebody else"])
+@pytest.mark.parametrize("who", ["itself", "another client"])
 def test_reused_refresh_token_revokes_the_session(book: RelayHarness, app: OAuthTestClient, who: str) -> None:
     app.authorize()
     old = app.refresh_token

@@ -41,7 +41,7 @@ def test_scenario_with_every_message() -> None:
     for channel, kind, payload in (
         ("system", "ping", {"ts": 1}),
         ("chat", "chat.send", {"text": "hi"}),
-        ("nobody", "x", {}),
+        ("absent", "x", {}),
         ("terminal", "terminal.attach", {"session_name": "default", "cols": "100"}),
         ("terminal", "terminal.list", {}),
         ("terminal", "terminal.resize", {"cols": "wide"}),

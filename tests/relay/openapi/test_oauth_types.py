@@ -20,7 +20,7 @@ def test_oauth_answers_match_the_document() -> None:
     documented.check("GET /oauth/wait/{ticket}", app.call("GET", page))
     word = app.word(page)
     documented.check("GET /mcp/questions/{code}", app.question(word))
-    documented.check("GET /mcp/questions/{code}", app.question("NOBODY"))
+    documented.check("GET /mcp/questions/{code}", app.question("ABSENT"))
     documented.check("POST /mcp/questions/{code}", app.answer(word))
     documented.check("POST /oauth/token", app.trade(app.back(page)["code"]))
     documented.check("POST /oauth/token", app.refresh())

@@ -71,7 +71,7 @@ def test_get_with_any_query_matches_the_document(data: st.DataObject) -> None:
         ("POST /pairing/mint", "/pairing/mint", {"host": "192.168.1.5", "dashboard_url": "http://x"}, 200),
         ("PATCH /relay/security", "/relay/security", {"allow_insecure_api_bearer": False}, 200),
         ("POST /bridge/select-active", "/bridge/select-active", {"device": "pixel-9"}, 200),
-        ("POST /bridge/select-active", "/bridge/select-active", {"device": "nobody"}, 404),
+        ("POST /bridge/select-active", "/bridge/select-active", {"device": "absent"}, 404),
         ("PATCH /sessions/{token_prefix}", f"/sessions/{PAIRED.prefix}", {"ttl_seconds": 86_400}, 200),
         ("DELETE /sessions/{token_prefix}", "/sessions/unknown0", None, 404),
         ("POST /tap", "/tap", {"x": 1, "y": 2}, 200),
@@ -86,7 +86,7 @@ def test_get_with_any_query_matches_the_document(data: st.DataObject) -> None:
         ("POST /voice/output/session", "/voice/output/session", {"provider": "stub"}, 200),
         ("POST /voice/realtime/session", "/voice/realtime/session", {"provider": "stub"}, 200),
         ("POST /voice/realtime-agent/session", "/voice/realtime-agent/session", {"provider": "stub"}, 200),
-        ("POST /voice/output/session", "/voice/output/session", {"provider": "nobody"}, 400),
+        ("POST /voice/output/session", "/voice/output/session", {"provider": "absent"}, 400),
         ("POST /voice/synthesize", "/voice/synthesize", {}, 400),
     ],
 )

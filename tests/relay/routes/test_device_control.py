@@ -252,8 +252,8 @@ def test_no_phone(book: RelayHarness) -> None:
     [
         ("/wait", {"device": 5}, 400, "invalid_field"),
         ("/wait", {"device": {"a": 1}}, 400, "invalid_field"),
-        ("/wait?device=nobody", {}, 404, "unknown_device"),
-        ("/wait", {"device_id": "nobody"}, 404, "unknown_device"),
+        ("/wait?device=absent", {}, 404, "unknown_device"),
+        ("/wait", {"device_id": "absent"}, 404, "unknown_device"),
         ("/wait?device=phone", {}, 409, "ambiguous_device"),
     ],
 )

@@ -174,9 +174,9 @@ def test_invalid_limits_are_refused(book: RelayHarness, limit: str) -> None:
 def test_access_to_notifications(book: RelayHarness, paired: PairedPhone) -> None:
     for token, peer, status in (
         (None, PEER, 200),
-        ("nobody", PEER, 200),  # the header is ignored
+        ("absent", PEER, 200),  # the header is ignored
         (None, REMOTE, 401),
-        ("nobody", REMOTE, 401),
+        ("absent", REMOTE, 401),
         (paired.token, REMOTE, 200),
     ):
         assert book.request("GET", "/notifications/recent", token=token, peer=peer).status == status

@@ -36,8 +36,8 @@ def test_access_to_mcp(book: RelayHarness) -> None:
         return book.request("POST", "/mcp", message("ping"), token=token, headers=fields(headers), peer=REMOTE)
 
     poor: PairedPhone = book.pair(operator={"grants": {"bridge": False}})
-    nobody, page = met(), met(origin="https://evil.example")
-    assert (nobody.status, nobody.headers.get(b"www-authenticate")) == (401, b"Bearer")
+    anonymous, page = met(), met(origin="https://evil.example")
+    assert (anonymous.status, anonymous.headers.get(b"www-authenticate")) == (401, b"Bearer")
     assert (page.status, page.json["code"]) == (403, "origin_not_allowed")
     rebound = book.request(
         "POST",

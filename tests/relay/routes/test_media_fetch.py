@@ -30,7 +30,7 @@ from tests.relay.routes.media_harness import book as book
 
 @pytest.mark.parametrize("path", ["/media/x", "/media/by-path?path=/tmp/a.txt", "/media/by-path"])
 def test_fetching_needs_a_bearer_before_anything_else(book: RelayHarness, path: str) -> None:
-    for token in (None, "nobody"):
+    for token in (None, "absent"):
         answer = book.request("GET", path, token=token)
         assert (answer.status, answer.json["code"]) == (401, "unauthorized")
     assert book.request("POST", "/media/upload", b"x" * 100).status == 401

@@ -78,7 +78,7 @@ def test_the_profile(base: str, query: str, body: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(
-    "body", [b"{", [], {"provider": "nobody"}, {"provider": 5}, {"voice": ["x"]}, {"sample_rate": "x"}, {"profile": 5}]
+    "body", [b"{", [], {"provider": "absent"}, {"provider": 5}, {"voice": ["x"]}, {"sample_rate": "x"}, {"profile": 5}]
 )
 def test_bad_input(base: str, body: object) -> None:
     book = VoiceRoutesHarness()
@@ -98,7 +98,7 @@ def test_disabled_section_gives_404(base: str) -> None:
 def test_unknown_and_foreign_sessions_are_refused(base: str) -> None:
     book = VoiceRoutesHarness()
     token, other = book.pair(device_id="one").token, book.pair(device_id="two").token
-    text_of(book.open_websocket(f"{base}/nobody", headers=fields(token)).result, 404)
+    text_of(book.open_websocket(f"{base}/absent", headers=fields(token)).result, 404)
     answer = make(book, base, token)
     text_of(book.open_websocket(answer["websocket_path"], headers=fields(other)).result, 403)
     text_of(book.open_websocket(answer["websocket_path"]).result, 401)

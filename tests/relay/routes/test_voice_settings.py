@@ -101,11 +101,11 @@ a voice belongs to a provider
 a file that is not there is made
     PATCH realtime/config {{"enabled": "off"}} -> 200
     kept relay "realtime_voice:\\n  enabled: false\\n"
-what stands in tts is taken along by whoever makes a section
+what stands in tts is taken along when a section is made
     file work {{tts: {{provider: openai, openai: {{model: tts-1, voice: nova}}}}}}
     PATCH output/config?profile=work {{"language": "de"}} -> 200 updated = ["language"]
     section work {{provider: openai_tts, model: tts-1, voice: nova, language: de}}
-but not by whoever names another provider
+but not when another provider is named
     file work {{tts: {{provider: openai, openai: {{model: tts-1, voice: nova}}}}}}
     PATCH output/config?profile=work {{"provider": "stub"}} -> 200 updated = ["provider"]
     section work {{provider: stub}}
@@ -128,7 +128,7 @@ bad changes of one family
     PATCH realtime-agent/config {{"run_retention_days": 1}} -> 400 ~ run_retention_days
 a profile that is not there
     text agent "model: x\\n"
-    PATCH output/config?profile=nobody {{"enabled": true}} -> 404
+    PATCH output/config?profile=absent {{"enabled": true}} -> 404
     PATCH output/config?profile=.. {{"enabled": true}} -> 404
     PATCH output/config?profile=a%2Fb {{"enabled": true}} -> 404
     kept agent "model: x\\n"
@@ -275,7 +275,7 @@ BAD = f"""
     PATCH BASE/config {{}} -> 400 ~ nothing
     PATCH BASE/config {{"url": "http://evil"}} -> 400 ~ url
     PATCH BASE/config {{"enabled": 2}} -> 400 ~ enabled
-    PATCH BASE/config {{"provider": "nobody"}} -> 400 ~ provider
+    PATCH BASE/config {{"provider": "absent"}} -> 400 ~ provider
     PATCH BASE/config {{"voice": "a\\nb"}} -> 400 ~ voice
     PATCH BASE/config {{"sample_rate": true}} -> 400 ~ sample_rate
     PATCH BASE/config {{"profile": 5, "enabled": true}} -> 400 ~ profile
@@ -325,7 +325,7 @@ def test_the_options_of_the_tables() -> None:
 
 
 THERE = """
-output: local, xai_tts, stub, -openai_realtime, -nobody
+output: local, xai_tts, stub, -openai_realtime, -absent
 realtime: xai, local, -stub, -xai_tts
 realtime-agent: stub, local, openai-realtime, -elevenlabs, -%0a%07
 """

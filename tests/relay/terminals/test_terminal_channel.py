@@ -219,9 +219,9 @@ def test_messages_for_unattached_sessions_are_ignored() -> None:
     for kind in ("input", "resize", "detach", "kill"):
         assert send_and_collect(phone, kind, session_name="other", data="x", cols=1, rows=1) == []
     assert (bytes(shell.heard), shell.size, shell.gone) == (b"", TerminalSize(80, 24), False)
-    nobody = book.client()
+    absent = book.client()
     for kind in ("input", "resize", "detach", "kill"):
-        assert send_and_collect(nobody, kind, data="x") == []
+        assert send_and_collect(absent, kind, data="x") == []
 
 
 def test_an_unknown_message() -> None:
@@ -338,7 +338,7 @@ def test_a_detached_bare_shell_is_hung_up_and_then_killed() -> None:
     phone.send("terminal", "terminal.detach", {"session_name": "default"}, "d-1")
     assert describe_messages(phone) == [("output", "last"), ("detached", "client detach")]
     assert shell.signals == [SignalName.HANGUP]
-    shell.write_output(b"words that nobody reads")
+    shell.write_output(b"words without a reader")
     book.after(1.0)
     assert (shell.signals, shell.gone) == ([SignalName.HANGUP, SignalName.KILL], True)
     assert phone.envelopes() == []

@@ -44,7 +44,7 @@ def reached(ports: list[socket.socket], source: str) -> int:
             except BlockingIOError:
                 continue
             return n
-    raise AssertionError("nobody was reached")
+    raise AssertionError("no server was reached")
 
 
 @only_linux

@@ -202,7 +202,7 @@ def test_exit_sends_buffered_bytes_and_a_fin() -> None:
     wire.send(b"x")
     assert wire.read_all() == b"bye"
     assert (wire.eof, wire.closed) == (True, False)
-    wire.send(b"anybody?")
+    wire.send(b"hello?")
     world.run_until(lambda: wire.closed)
     assert wire.why == "reset by the peer"
 

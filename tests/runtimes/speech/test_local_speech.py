@@ -130,7 +130,7 @@ def test_the_speak_program_writes_a_wav(program: Program) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
-    [(("-v", "nobody"), 1, "does not exist"), (("-x", "y"), 2, "usage"), (("-v",), 2, "usage")],
+    [(("-v", "absent"), 1, "does not exist"), (("-x", "y"), 2, "usage"), (("-v",), 2, "usage")],
 )
 def test_wrong_arguments(
     program: Program, arguments: tuple[str, ...], status: int, words: str, capsys: pytest.CaptureFixture[str]

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 WITHIN = 120  # s for its start and its stop on a busy machine
-OTHERS = "nobody"  # the account for it, which must not be root
+OTHERS = pwd.getpwuid(65534).pw_name  # the unprivileged account for it: root is refused
 _SERVER = Path(shutil.which("postgres") or max(Path("/usr/lib/postgresql").glob("*/bin/postgres"), default="postgres"))
 _INITDB, _PG_CTL = (_SERVER.resolve().with_name(name) for name in ("initdb", "pg_ctl"))
 MISSING = not _INITDB.exists() or find_spec("psycopg") is None

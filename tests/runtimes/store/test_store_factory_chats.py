@@ -117,7 +117,7 @@ def test_lists_are_ordered_and_filtered(store: Store) -> None:
     assert listed(10**30, offset=-5) == (usual, 7)
     assert listed(offset=10**30) == ([], 7)
     assert listed(source="phone") == (["phone"], 1)
-    assert listed(source="nobody") == ([], 0)
+    assert listed(source="absent") == ([], 0)
     assert listed(only_archived=True) == (["gone"], 1)
     assert listed(include_children=True) == (["busy", "child", *usual[1:]], 8)
     assert listed(include_archived=True) == (["busy", "gone", *usual[1:]], 8)

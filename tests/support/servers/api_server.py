@@ -67,7 +67,7 @@ class ScriptedApi(ScriptedService):
         self.withheld.append(request.headers.get(b"x-svc-withheld"))
         if self.key and request.headers.get(b"authorization") != b"Bearer " + self.key.encode():
             raise Refused(401, "invalid_api_key", "wrong key")
-        return "somebody"
+        return "a client"
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
         error = {"message": refused.message, "type": "invalid_request_error", "param": None, "code": refused.code}

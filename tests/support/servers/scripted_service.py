@@ -25,7 +25,7 @@ FOR_EVER = 86_400.0  # s
 
 
 class ScriptedAccess(Enum):
-    ANYBODY = "anybody"
+    PUBLIC = "public"
 
 
 @frozen(kw_only=True)
@@ -43,7 +43,7 @@ class PacedAnswer:
 
 def row(method: str, pattern: str, handler: Any, **more: Any) -> Route:
     """Return a route without access control."""
-    return Route(method=method, pattern=pattern, access=ScriptedAccess.ANYBODY, handler=handler, **more)
+    return Route(method=method, pattern=pattern, access=ScriptedAccess.PUBLIC, handler=handler, **more)
 
 
 class ScriptedService(IdleService):

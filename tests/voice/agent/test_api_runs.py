@@ -63,7 +63,7 @@ def test_detached_run_reports_no_failure(rig: VoiceHarness) -> None:
 @pytest.mark.fast_path
 def test_unreported_delta_costs_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count the calls from the received bytes to the run that stores the delta; a run sends hundreds of deltas."""
-    world, words = SimulatedEnvironment(), "It goes on with many more words than anybody would like to hear of it"
+    world, words = SimulatedEnvironment(), "It goes on with many more words than any listener would like to hear"
 
     def piece(engine: Engine, fact: Fact | None) -> bool:
         data = fact.data if isinstance(fact, Received) else b""

@@ -54,7 +54,7 @@ the relay speaks for a provider that does not
     rendered another -> nothing
     rendered forced-summary-fallback-1 -> output_audio.done response.done
     is idle
-nobody can speak it
+it cannot be spoken
     rendering
     rendered another 'no key' -> nothing
     rendered forced-summary-fallback-1 'no key' -> ~response.forced_summary_failed(message=no key)
@@ -114,7 +114,7 @@ progress in the background gives way to an answer [background progress]
     after 10
     answers k1
     after 0 -> StopRendering output_audio.done playback_drain.requested
-no progress is spoken to somebody who has just spoken [background progress]
+no progress is spoken to a user just after a question [background progress]
     working
     after 10
     rendered progress-1

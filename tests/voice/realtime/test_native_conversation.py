@@ -192,13 +192,13 @@ a run that is called and cancelled at once
         -> response.done(response_id=None, cancelled=True, run_id=)
         -> AnswerCall(call_id=k2, ok=True, run_id=None, status=cancelled, session_id=c1)
     is idle
-a run that somebody else stops
+a run that another client stops
     working
     run_event k1 Interrupted 'so far'
     run_ended k1 -> svc.run.cancelled(session_id=c1, run_id=n1) AnswerCall(call_id=k1, cancelled=True, run_id=n1)
         -> response.done(response_id=None, cancelled=True, run_id=n1)
     is idle
-a run that somebody else stops while the person talks
+a run that another client stops while the person talks
     working
     commit
     run_event k1 Interrupted

@@ -41,7 +41,7 @@ a slow tool is not waited for [background]
     run_event k1 ToolBegan t3 spawn_agent -> svc.tool.started
     after 0.49 -> nothing
     after 0.01 -> ~svc_run.promoted svc.run.promoted AnswerCall Respond
-a run that nobody wants to wait for [background]
+a run that no user waits for [background]
     answering
     audio r1
     call r1 run k1 df background -> StartRun(call_id=k1, text=df, profile=None, session_id=c1)
@@ -100,7 +100,7 @@ a run that takes too long [background]
         -> error(message=The task takes longer than a voice session waits for it. Its answer will be in the chat.)
     answers k1 -> nothing
     is over
-a run that somebody else stops [background]
+a run that another client stops [background]
     quiet
     run_event k1 Interrupted 'so far'
     run_ended k1 -> svc.run.cancelled(session_id=c1, run_id=n1)
@@ -236,7 +236,7 @@ the queue has an end [silent]
         -> ~svc_run.promoted(run_id=, tier=durable)
         -> svc.run.promoted(session_id=c1, run_id=, tier=durable, promote_after_ms=6000, provider_acknowledged=False)
         -> playback_drain.requested(reason=forced_summary)
-answers that nobody hears hold up the queue [silent]
+answers without a listener hold up the queue [silent]
     quiet
     on_client_left
     ask q0 'ls 0' background
@@ -266,7 +266,7 @@ an answer is shown when the provider leaves in another turn [background]
     begins r3 'what is the time'
     answers k1
     provider_lost gone -> response.started response.delta response.done error response.done CloseClient
-nothing is shown to nobody [background]
+nothing is shown without a client [background]
     quiet
     on_client_left
     answers k1
