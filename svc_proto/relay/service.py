@@ -375,11 +375,11 @@ class Relay:
             self.remove_phone(client.number)
 
     def register_phone(
-        self, number: int, *, device_id: str, name: str, surface: str, form_factor: str, session_prefix: str | None
+        self, socket: int, *, device_id: str, name: str, surface: str, form_factor: str, session_prefix: str | None
     ) -> int | None:
         """Register a phone; return the number of the phone that it replaces for the same device, if any."""
         replaced = self.phones.register(
-            number,
+            socket,
             device_id=device_id,
             name=name,
             surface=surface,
@@ -429,12 +429,12 @@ class Relay:
             for name, terminal in client.terminals.held.items()
         }
 
-    def remove_phone(self, number: int) -> None:
+    def remove_phone(self, socket: int) -> None:
         """Unregister a phone; pending commands to it fail at once."""
-        if self.phones.remove(number) is not None:
-            self.coordinator.phone_disconnected(number)
+        if self.phones.remove(socket) is not None:
+            self.coordinator.phone_disconnected(socket)
             self.changes.notify(DEVICES)
-        self.bridge.socket_lost(number)
+        self.bridge.socket_lost(socket)
 
     def phone_for(self, selector: str | None) -> tuple[ConnectedPhone, PhoneRoute]:
         """Return the selected phone and the route to it; a phone whose own bridge grant has expired is unregistered.

@@ -190,28 +190,28 @@ class ClusterCoordinator(LocalCoordinator):
 
     # --- phones ---
 
-    def phone_connected(self, number: int, replaced: int | None) -> None:
+    def phone_connected(self, socket: int, replaced: int | None) -> None:
         """Broadcast the phone, so that other nodes can send it commands through this one."""
         self._forget(replaced)
-        phone = self.relay.phones.find_by_socket(number)
+        phone = self.relay.phones.find_by_socket(socket)
         assert phone is not None  # it has just been registered
-        self._since.put(number, self.node.cluster_time)
+        self._since.put(socket, self.node.cluster_time)
         self.broadcast("came", self._entry(phone))
         if self.relay.phones.find_by_device_id(self._active) in (None, phone):
             self._select(phone.device_id)
         self._prefer()
 
-    def phone_status_changed(self, number: int) -> None:
+    def phone_status_changed(self, socket: int) -> None:
         """Broadcast the status."""
-        phone = self.relay.phones.find_by_socket(number)
+        phone = self.relay.phones.find_by_socket(socket)
         assert phone is not None  # its status has just been recorded
-        self.broadcast("said", {"socket": number, "status": phone.status})
+        self.broadcast("said", {"socket": socket, "status": phone.status})
 
-    def phone_disconnected(self, number: int) -> None:
+    def phone_disconnected(self, socket: int) -> None:
         """Broadcast the end, so that other nodes fail the commands that wait for the phone."""
-        if number not in self._elsewhere:
-            self.broadcast("left", {"socket": number})
-        self._forget(number)
+        if socket not in self._elsewhere:
+            self.broadcast("left", {"socket": socket})
+        self._forget(socket)
         self._prefer()
 
     def phone_selected(self) -> None:
@@ -222,9 +222,9 @@ class ClusterCoordinator(LocalCoordinator):
         """Broadcast the notification, so that all nodes store it."""
         self.broadcast("notified", {"source": source, "posted": payload})
 
-    def route_to_phone(self, number: int) -> PhoneRoute | None:
+    def route_to_phone(self, socket: int) -> PhoneRoute | None:
         """Return the route through the phone's node."""
-        return self._elsewhere.get(number)
+        return self._elsewhere.get(socket)
 
     def explain_missing_phone(self, refused: Refused) -> Refused:
         """Replace the refusal by 503 while the other nodes are unreachable: their phones are unknown then."""
@@ -448,12 +448,12 @@ class ClusterCoordinator(LocalCoordinator):
         if age is not None:
             relay.phones.status(number, entry.get("status"), Moment(now.mono - age, now.wall))
 
-    def _forget(self, number: int | None) -> None:
+    def _forget(self, socket: int | None) -> None:
         """Drop the numbers of a phone that is gone."""
-        if number is None:
+        if socket is None:
             return
-        self._since.discard(number)
-        elsewhere = self._elsewhere.pop(number, None)
+        self._since.discard(socket)
+        elsewhere = self._elsewhere.pop(socket, None)
         if elsewhere is not None:
             numbers = self._numbers[elsewhere.node]
             del numbers[elsewhere.socket]

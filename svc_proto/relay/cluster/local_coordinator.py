@@ -100,13 +100,13 @@ class LocalCoordinator:
 
     # --- phones: their nodes and messages ---
 
-    def phone_connected(self, number: int, replaced: int | None) -> None:
-        """Publish that client `number` is a connected phone, in place of client `replaced`."""
+    def phone_connected(self, socket: int, replaced: int | None) -> None:
+        """Publish that client `socket` is a connected phone, in place of client `replaced`."""
 
-    def phone_status_changed(self, number: int) -> None:
+    def phone_status_changed(self, socket: int) -> None:
         """Publish the phone's new status."""
 
-    def phone_disconnected(self, number: int) -> None:
+    def phone_disconnected(self, socket: int) -> None:
         """Publish that the phone has disconnected."""
 
     def phone_selected(self) -> None:
@@ -115,7 +115,7 @@ class LocalCoordinator:
     def notification_received(self, source: str, payload: Mapping[str, object]) -> None:
         """Publish a notification from a phone."""
 
-    def route_to_phone(self, number: int) -> PhoneRoute | None:
+    def route_to_phone(self, socket: int) -> PhoneRoute | None:
         """Return the route to a phone of another node; None if it has none."""
         return None
 
