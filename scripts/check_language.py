@@ -1,12 +1,9 @@
 """Checker for the language of docstrings, comments, documents and commit subjects.
 
-    python scripts/check_language.py            # report findings above the counts of language_debt.txt; exit code 1
-    python scripts/check_language.py FILE...    # list every finding of these files
-    python scripts/check_language.py --lower    # lower the counts to what is there; follows renamed files
-    python scripts/check_language.py --figures  # print totals
+    python scripts/check_language.py            # check all files and the commits since the base; exit code 1
+    python scripts/check_language.py FILE...    # check these files
 
-The rules are in `language.toml`. `language_debt.txt` has the number of permitted findings by file and rule. A file
-that it does not name must be free of findings. Without that list, `--lower` writes it from the present state.
+The rules are in `language.toml`.
 """
 
 from __future__ import annotations
@@ -17,17 +14,14 @@ import subprocess
 import sys
 import tokenize
 import tomllib
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
-DEBT = Path(__file__).with_name("language_debt.txt")
 CONFIG: dict[str, Any] = tomllib.loads(Path(__file__).with_name("language.toml").read_text(encoding="utf-8"))
 CODE = {".py", ".js", ".html", ".css", ".sh", ".toml", ".yaml", ".yml"}
-Counts: TypeAlias = dict[str, Counter[str]]
 
 
 def _words(name: str) -> str:
@@ -139,12 +133,6 @@ def check_commits() -> Iterator[str]:
             yield f"commit {commit}: {subject}"
 
 
-def count(files: list[str]) -> Counts:
-    """Return the number of findings of each file with any, by rule."""
-    counts = {file: Counter(found.rule for found in check_file(ROOT / file)) for file in files}
-    return {file: counted for file, counted in counts.items() if counted}
-
-
 def tracked_files() -> list[str]:
     """Return the files of the repository whose words are checked."""
     files = _git("ls-files", "--cached", "--others", "--exclude-standard").splitlines()
@@ -156,71 +144,13 @@ def tracked_files() -> list[str]:
     )
 
 
-def read_debt() -> Counts:
-    """Read the permitted counts: `PATH RULE=COUNT ...` in each line."""
-    debt: Counts = {}
-    for line in DEBT.read_text(encoding="utf-8").splitlines():
-        file, *pairs = line.split()
-        debt[file] = Counter({rule: int(number) for rule, _, number in (pair.partition("=") for pair in pairs)})
-    return debt
-
-
-def lower_debt(counts: Mapping[str, Counter[str]]) -> None:
-    """Write the counts; none is higher than before, except in a first version."""
-    if DEBT.exists():
-        debt = read_debt()
-        commit = _git("log", "-1", "--format=%H", "--", str(DEBT)).strip()
-        for line in _git("diff", "-M40%", "--diff-filter=R", "--name-status", commit).splitlines() if commit else ():
-            _, old, new = line.split("\t")
-            debt[new] = debt.get(old, Counter())
-        counts = {file: found & debt.get(file, Counter()) for file, found in counts.items()}
-    lines = (
-        f"{file} {' '.join(f'{rule}={number}' for rule, number in sorted(found.items()))}\n"
-        for file, found in sorted(counts.items())
-        if found
-    )
-    DEBT.write_text("".join(lines), encoding="utf-8")
-
-
-def print_figures(files: list[str], counts: Counts) -> None:
-    """Print the totals of each rule, in code and in documents."""
-    for title, chosen in (
-        ("code", [file for file in files if not file.endswith(".md")]),
-        ("documents", [file for file in files if file.endswith(".md")]),
-    ):
-        total = sum((counts.get(file, Counter()) for file in chosen), Counter[str]())
-        print(
-            f"{title}: {len(chosen)} files; {', '.join(f'{rule} {number}' for rule, number in sorted(total.items()))}"
-        )
-    all_of_them = [text for file in files if file.endswith(".py") for _, text in docstrings((ROOT / file).read_text())]
-    wrong = sum(1 for text in all_of_them if FIRST.match(text.lstrip()))
-    print(f"docstrings: {len(all_of_them)}; {wrong} start wrong ({wrong / len(all_of_them):.1%})")
-
-
 def main(arguments: list[str]) -> int:
     """Run the checker and return its exit code."""
-    if arguments and not arguments[0].startswith("-"):
-        found = [f"{file}:{line}: {rule}: {text}" for file in arguments for line, rule, text in check_file(Path(file))]
-        print("\n".join(found))
-        return bool(found)
-    files = tracked_files()
-    counts = count(files)
-    if arguments == ["--lower"]:
-        lower_debt(counts)
-    elif arguments == ["--figures"]:
-        print_figures(files, counts)
-        return 0
-    debt = read_debt()
-    problems = [
-        f"{file}: {rule}: {number} findings, {debt.get(file, Counter())[rule]} permitted"
-        for file, found in counts.items()
-        for rule, number in found.items()
-        if number > debt.get(file, Counter())[rule]
-    ]
-    if problems:
-        problems.append("python scripts/check_language.py FILE lists the findings of a file")
-    problems += check_commits()
-    print("\n".join(problems) or "language: no new findings")
+    files = arguments or tracked_files()
+    problems = [f"{file}:{line}: {rule}: {text}" for file in files for line, rule, text in check_file(ROOT / file)]
+    if not arguments:
+        problems += check_commits()
+    print("\n".join(problems) or "language: no findings")
     return bool(problems)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -56,12 +55,3 @@ def test_a_rule(tmp_path: Path, suffix: str, text: str, rules: list[str]) -> Non
 def test_a_subject(monkeypatch: pytest.MonkeyPatch, subject: str, right: bool) -> None:
     monkeypatch.setattr(checker, "_git", lambda *arguments: f"1c2d3e4f {subject}\n")
     assert (not [*checker.check_commits()]) == right
-
-
-def test_counts_are_only_lowered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checker, "DEBT", tmp_path / "debt.txt")
-    monkeypatch.setattr(checker, "_git", lambda *arguments: "R090\told.py\tnew.py\n" if "diff" in arguments else "1\n")
-    checker.lower_debt({"a.py": Counter(speech=2, who=1), "old.py": Counter(person=3)})
-    assert (tmp_path / "debt.txt").read_text() == "a.py speech=2 who=1\nold.py person=3\n"
-    checker.lower_debt({"a.py": Counter(speech=5), "b.py": Counter(who=1), "new.py": Counter(person=2)})
-    assert checker.read_debt() == {"a.py": Counter(speech=2), "new.py": Counter(person=2)}

@@ -30,7 +30,7 @@ GIVING = {"get", "pop", "loads", "reread", "json", "json_value", "parse_json", "
 
 
 def is_foreign(node: ast.AST | None, names: set[str]) -> bool:
-    """Whether this is a value that others wrote, as far as it can be seen: `names` hold some."""
+    """Return whether the expression is a foreign value: a name in `names`, or the result of a reading call."""
     match node:
         case ast.Name(name):
             return name in names
@@ -46,7 +46,7 @@ def is_foreign(node: ast.AST | None, names: set[str]) -> bool:
 
 
 def foreign_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """What a function holds of it, in parameters too."""
+    """Return the names of parameters and variables of a function that hold foreign values."""
     given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     names = {each.arg for each in given if isinstance(each.annotation, ast.Name) and each.annotation.id == "object"}
     for _ in range(2):  # a name may come from a name
@@ -64,8 +64,8 @@ def foreign_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     return names
 
 
-def asks(node: ast.AST, names: set[str]) -> bool:
-    """Whether a value that others wrote is asked for its type here, or parsed by the standard library."""
+def inspects_type(node: ast.AST, names: set[str]) -> bool:
+    """Return whether the node inspects the type of a foreign value or parses one by the standard library."""
     match node:
         case ast.Call(func=ast.Name("isinstance"), args=[value, types]):
             pass
@@ -88,7 +88,7 @@ def private_readers(tree: ast.AST) -> set[str]:
     found = set()
     for function in functions:
         names = foreign_names(function)
-        found |= {function.name for node in ast.walk(function) if asks(node, names)}
+        found |= {function.name for node in ast.walk(function) if inspects_type(node, names)}
     return found
 
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 PAGE = Path(__file__).parents[2] / "docs/reference/routes.md"
 ABOUT = """# Routes
 
 The routes of each server, generated from its `/openapi.json`, which also describes every type that is named here.
-[OpenAPI](../howto/openapi.md) says which clients may read that document. Besides the refusals in the tables, each route
-refuses malformed requests (400), requests without sufficient credentials (401, 403) and requests above a rate limit
-(429). `python -m tests.support.routes_page` writes this page, and a test of each server compares it with the document.
+[OpenAPI](../howto/openapi.md) lists the clients that may read that document. Each route refuses malformed requests
+(400), requests without sufficient credentials (401, 403) and requests above a rate limit (429). The tables list the
+other refusals. `python -m tests.support.routes_page` writes this page, and a test of each server compares it with the
+document.
 
 """
 API, RELAY, DASHBOARD = "API, port 8642", "Relay, port 8767", "Dashboard, port 9119"
@@ -43,7 +45,7 @@ def _section(name: str, document: Mapping[str, Any]) -> str:
             )
             rows.setdefault(operation["tags"][0], []).append(f"| {' | '.join(cells)} |")
     head = ("| Route | What it does | Takes | Answers | Its own refusals |", "|---|---|---|---|---|")
-    about = [f"## {name}\n", f"{document['info']['description']}\n", *listeners, ""]
+    about = [f"## {name}\n", f"{fill(document['info']['description'], 120)}\n", *listeners, ""]
     return "\n".join([*about, *("\n".join([f"### {tag}\n", *head, *told, ""]) for tag, told in rows.items())])
 
 

@@ -1,10 +1,10 @@
 """Voice sessions as dialogues: the steps of clients and providers, and all events that follow.
 
     a wrong token
-        spoken                         those of `WAYS`: a session whose scripted renderer sends audio to A
+        `spoken`                       those of `WAYS`: a session whose scripted renderer sends audio to A
         A leaves
         B comes                        -> nothing
-        B says session.resume resume_token=guess
+        B puts session.resume resume_token=guess
             -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
         there are 1
 
@@ -38,7 +38,7 @@ from tests.voice.realtime.dialogue import dialogues, play
 __all__ = ["DialogueRun", "dialogues", "play"]
 
 WAYS = {
-    "spoken": "create provider=openai_tts; A comes; A says response.create text=Hello",
+    "spoken": "create provider=openai_tts; A comes; A puts response.create text=Hello",
     "lab": "create lab provider=openai_tts; A comes",
 }
 PEOPLE = {"phone": PHONE, "other": OTHER, "again": evolve(PHONE, bearer_hash="c" * 64)}
@@ -99,7 +99,7 @@ class DialogueRun:
             return
         client = self.clients[name]
         match verb:
-            case "says":
+            case "puts":
                 client.send_event(words[0], **self._fields(words[1:]))
             case "sends":
                 client.send(words[0])

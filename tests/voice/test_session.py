@@ -103,18 +103,18 @@ class Slow(DialogueRun):
 DIALOGUES = f"""
 messages from before the session was ready are not lost
     A comes
-    A says one -> nothing
-    A says bad
-    A says two
+    A puts one -> nothing
+    A puts bad
+    A puts two
     happened attached
     begin -> session.ready error(message=this is bad)
     happened attached one bad two
-    A says client.ack event_id=2
+    A puts client.ack event_id=2
     acked 2
 a session that ends while it takes what was said
     A comes
-    A says end
-    A says two
+    A puts end
+    A puts two
     begin
     happened attached end closed
 too many messages before the session is ready
@@ -139,9 +139,9 @@ a session that cannot begin may be tried again
 while it begins no other client may have it
     A comes
     B comes
-    B says session.resume resume_token=$token -> session.resume_failed(reason=session_initializing) closed(code=1013)
+    B puts session.resume resume_token=$token -> session.resume_failed(reason=session_initializing) closed(code=1013)
     C comes
-    C says anything -> session.resume_failed(reason=session_initializing) closed(code=1013)
+    C puts anything -> session.resume_failed(reason=session_initializing) closed(code=1013)
 a longer window
     A comes
     begin
@@ -180,9 +180,9 @@ def test_socket_opened_after_the_end_of_the_session() -> None:
 
 
 def test_base_mode_behaviour() -> None:
-    slow = play(["A comes", "A says client.ack -> nothing", "A says anything -> error"], Slow(VoiceMode))
+    slow = play(["A comes", "A puts client.ack -> nothing", "A puts anything -> error"], Slow(VoiceMode))
     play(
-        ["A says session.resume resume_token=$token -> session.resumed replay.started session.ready error replay.done"],
+        ["A puts session.resume resume_token=$token -> session.resumed replay.started session.ready error replay.done"],
         slow,
     )
     for hook in (slow.session.mode.on_lost, slow.session.mode.on_detached):

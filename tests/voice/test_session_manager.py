@@ -41,7 +41,7 @@ who may open a socket
     create
     A comes other -> refused(status=403)
     A comes again
-    A says session.close
+    A puts session.close
     B comes -> refused(status=410)
     B comes other -> refused(status=410)
     forget
@@ -86,10 +86,10 @@ another token of the device that is accepted no more
     A comes again
     B comes again
     C comes
-    A says response.create text=Hello.
+    A puts response.create text=Hello.
     revoke again -> closed(code=1008) B:closed(code=1008)
     scripted stopped=false
-    C says session.resume resume_token=$token -> session.resumed replay.started session.ready response.started
+    C puts session.resume resume_token=$token -> session.resumed replay.started session.ready response.started
         -> session.detached replay.done
 """
 

@@ -86,35 +86,35 @@ a stub session of the lab
     create lab
     answered protocol=svc.voice.realtime.v0 resume_token=null
     A comes -> session.ready(at_ms=0.0, provider=stub, voice=sine, sample_rate=24000, event_id=None)
-    A says session.start -> session.ready
-    A says input_audio.append audio_base64=AAAA
+    A puts session.start -> session.ready
+    A puts input_audio.append audio_base64=AAAA
         -> input_audio.received(at_ms=0.0, byte_count=3, total_bytes=3, sample_rate=24000)
-    A says input_audio.append audio_base64=AA== sample_rate=16000
+    A puts input_audio.append audio_base64=AA== sample_rate=16000
         -> input_audio.received(byte_count=1, total_bytes=4, sample_rate=16000)
-    A says response.create tool_scaffold=true
+    A puts response.create tool_scaffold=true
         -> response.started(render_mode=conversation, text_chars={len(SENTENCE)}, input_audio_bytes=4, output_mode=None)
         -> tool.requested(name=svc_run_task, arguments={{"input_audio_bytes": 4}})
         -> tool.completed(name=svc_run_task, result=scaffold-only)
         -> audio.delta(event_id=None, audio_event_id=None)*8 audio.done response.done(output_mode=None)
-    A says response.create text=Again. render_mode=song
+    A puts response.create text=Again. render_mode=song
         -> response.started(render_mode=song, text_chars=6) audio.delta*8 audio.done response.done
-    A says session.close -> closed(code=1000)
+    A puts session.close -> closed(code=1000)
     log audio.delta audio.done response.done realtime.session.closed
     copied 7400
     copied 6000 -2
 one response for each session
     spoken
-    A says response.create text=Again. -> error(message=a response is already running in this session)
+    A puts response.create text=Again. -> error(message=a response is already running in this session)
     speaks sound end -> audio.delta audio.done response.done
-    A says response.create text=Again. -> error(message=a response was already completed in this session)
+    A puts response.create text=Again. -> error(message=a response was already completed in this session)
 no second response after a failed one
     spoken
     speaks sound 'the provider is on fire' -> audio.delta
         -> error(event_id=4, message=the provider is on fire, provider=openai_tts, fallback_enabled=true)
-    A says response.create text=Again. -> error(message=a response was already completed in this session)
+    A puts response.create text=Again. -> error(message=a response was already completed in this session)
 the client closes the session
     spoken
-    A says session.close -> closed(code=1000)
+    A puts session.close -> closed(code=1000)
     are 0
     scripted stopped=true
     A leaves 1000 -> nothing
@@ -132,7 +132,7 @@ who leaves by accident finds all that was said
     A leaves 1006
     are 1 detached
     B comes
-    B says session.resume resume_token=$token -> session.resumed replay.started session.ready response.started
+    B puts session.resume resume_token=$token -> session.resumed replay.started session.ready response.started
         -> audio.delta audio.done response.done session.detached replay.done
     B leaves
     after 31
@@ -152,7 +152,7 @@ another product's names
     create lab -> nothing
     answered protocol=hermes.voice.realtime.v0
     A comes
-    A says response.create tool_scaffold=true -> response.started tool.requested
+    A puts response.create tool_scaffold=true -> response.started tool.requested
         -> tool.completed(name=hermes_run_task) audio.delta*8 audio.done response.done
     create
     answered protocol=hermes.voice.output.v0
@@ -180,7 +180,7 @@ to come back in the middle
     speaks sound -> nothing
     after 10
     B comes -> nothing
-    B says session.resume resume_token=$token last_event_id=4 last_audio_event_id=1 last_played_audio_event_id=0
+    B puts session.resume resume_token=$token last_event_id=4 last_audio_event_id=1 last_played_audio_event_id=0
         -> session.resumed(event_id=7, last_event_id=4, last_audio_event_id=1, last_played_audio_event_id=0)
         -> replay.started(event_id=8, from_event_id=4, from_audio_event_id=1, replay_event_count=3)
         -> audio.delta(event_id=4, replayed=true)
@@ -194,29 +194,29 @@ to come back with the first word
     spoken
     A leaves
     B comes
-    B says session.start resume_token=$token -> session.resumed replay.started session.ready response.started
+    B puts session.start resume_token=$token -> session.resumed replay.started session.ready response.started
         -> session.detached replay.done
-    B says session.start resume_token=$token -> session.resumed replay.started session.ready response.started
+    B puts session.start resume_token=$token -> session.resumed replay.started session.ready response.started
         -> session.detached replay.done
     B leaves
     C comes
-    C says session.start -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
+    C puts session.start -> session.resume_failed(reason=invalid_resume_token) closed(code=4003)
 a wrong token from the owner
     spoken
-    A says session.resume resume_token=guess -> session.resume_failed closed(code=4003)
+    A puts session.resume resume_token=guess -> session.resume_failed closed(code=4003)
     are 1 detached
 a cursor that is no number
     spoken
     A leaves
     B comes
-    B says session.resume resume_token=$token last_event_id='"1"' -> error(message=last_event_id must be a whole number)
-    B says session.resume resume_token=$token last_event_id=2 -> session.resumed replay.started session.detached
+    B puts session.resume resume_token=$token last_event_id='"1"' -> error(message=last_event_id must be a whole number)
+    B puts session.resume resume_token=$token last_event_id=2 -> session.resumed replay.started session.detached
         -> replay.done
-    B says session.resume resume_token=$token last_audio_event_id=-1 -> error
+    B puts session.resume resume_token=$token last_audio_event_id=-1 -> error
 a second socket takes over
     spoken
     B comes -> nothing
-    B says session.resume resume_token=$token -> A:closed(code=4000) session.resumed replay.started session.ready
+    B puts session.resume resume_token=$token -> A:closed(code=4000) session.resumed replay.started session.ready
         -> response.started replay.done
     A leaves 4000
     speaks sound -> B:audio.delta
@@ -226,7 +226,7 @@ a second socket takes over
 a second socket starts
     spoken
     B comes
-    B says session.start -> session.resume_failed(reason=session_not_claimed) closed(code=4009)
+    B puts session.start -> session.resume_failed(reason=session_not_claimed) closed(code=4009)
 a candidate that makes no sense may try again
     spoken
     B comes
@@ -234,21 +234,21 @@ a candidate that makes no sense may try again
     B sends_bytes -> session.resume_failed closed(code=4009)
 one response at a time in the lab
     lab
-    A says response.create text=One. -> response.started
-    A says response.create text=Two. -> error
+    A puts response.create text=One. -> response.started
+    A puts response.create text=Two. -> error
     speaks sound end -> audio.delta transcript.final(text=as it was said) audio.done response.done
-    A says response.create text=Three. -> response.started
+    A puts response.create text=Three. -> response.started
     speaks sound 'out of breath' -> audio.delta error(message=out of breath, provider=openai_tts)
-    A says response.create text=Four. -> response.started
+    A puts response.create text=Four. -> response.started
 a lost socket stops the response and the session may be opened again
     lab
-    A says response.create text=One.
+    A puts response.create text=One.
     speaks sound
     A leaves 1000
     scripted stopped=true
     are 1 fresh
     A comes -> session.ready
-    A says response.create text=One. -> response.started
+    A puts response.create text=One. -> response.started
     A leaves
     are 1 fresh
     A comes
@@ -259,7 +259,7 @@ a lost socket stops the response and the session may be opened again
     rests
 a second socket of the lab takes the place of the first
     lab
-    A says response.create text=One.
+    A puts response.create text=One.
     B comes -> A:closed(code=4000) session.ready
     scripted stopped=true
     A leaves 4000
@@ -269,7 +269,7 @@ who may open a socket of the lab
     create lab
     A comes other -> refused(status=403)
     A comes
-    A says session.close
+    A puts session.close
     B comes -> refused(status=404)
 a provider of the settings that there is not
     set realtime_voice provider=gone
@@ -355,15 +355,15 @@ def test_bad_messages_are_reported_and_the_socket_stays_open(way: str, texts: st
     play(["A sends_bytes -> error"], stage)
     if way == "create":
         number = len(bad) + 2
-        play(["A says client.ack event_id=1 -> nothing"], stage)
-        play([f"A says session.start -> session.ready(event_id={number + 1}, last_event_id={number})"], stage)
+        play(["A puts client.ack event_id=1 -> nothing"], stage)
+        play([f"A puts session.start -> session.ready(event_id={number + 1}, last_event_id={number})"], stage)
 
 
 def test_detached_session_pauses_the_provider() -> None:
     stage = play(["spoken", "A leaves", f"speaks {'large ' * 200} end"], DialogueRun())
     kept = stage.rig.scripted.taken
     assert 0 < kept * MAX_DELTA * 4 // 3 < DETACHED_MAX_BYTES + MAX_DELTA
-    play(["after 29", f"scripted taken={kept}", "B comes", "B says session.resume resume_token=$token"], stage)
+    play(["after 29", f"scripted taken={kept}", "B comes", "B puts session.resume resume_token=$token"], stage)
     assert stage.rig.scripted.taken == 200
     ids = [event["audio_event_id"] for event in stage.heard if event["type"] == "voice.audio.delta"]
     assert ids == list(range(1, 201))

@@ -4,7 +4,7 @@
         answering                  how to get to a state, of `WAYS`
         commit                     -> CancelResponse response.done(response_id=r1, cancelled=True) CommitInput
         text r1 and                -> nothing
-        is hearing
+        is idle
 
 Each line is a step: a method of the conversation with its arguments (`-` is None), or a word of
 `ConversationDialogue.do`. Behind the arrow stand all actions that follow: the type of an event, the name of another
