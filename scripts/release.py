@@ -1,6 +1,7 @@
 """Build the release and test it: sdist, wheel, their metadata, and the wheel under each installed Python.
 
-Each Python gets an empty environment. Nothing is uploaded.
+Both are built twice and compared. A CycloneDX bill of materials lists what the programs need. Each Python gets an empty
+environment. Nothing is uploaded.
 
 usage: python scripts/release.py [--check] [PYTHON ...]
   --check     only compare the version, the metadata and the changelog
@@ -23,7 +24,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["ReleaseError", "check_versions", "find_pythons", "main", "top_version"]
+__all__ = ["ReleaseError", "check_equal", "check_versions", "find_pythons", "main", "top_version"]
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
@@ -111,10 +112,14 @@ def _version_of(python: str) -> str:
 
 
 def _build(folder: Path, scratch: Path) -> Path:
-    """Build sdist and wheel; raise `ReleaseError` unless the unpacked sdist builds the same wheel."""
+    """Build sdist and wheel, both twice; raise `ReleaseError` unless the unpacked sdist builds the same wheel."""
     shutil.rmtree(folder, ignore_errors=True)
-    _run("the build", sys.executable, "-m", "hatchling", "build", "--directory", str(folder))
+    for place in (folder, scratch / "again"):
+        _run("the build", sys.executable, "-m", "hatchling", "build", "--directory", str(place))
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    check_equal(folder, scratch / "again")
+    shutil.rmtree(scratch / "again")
+    _write_bill(folder / f"{sdist.name.removesuffix('.tar.gz')}.cdx.json")
     _run("twine check", sys.executable, "-m", "twine", "check", "--strict", str(sdist), str(wheel))
     with tarfile.open(sdist) as packed:
         packed.extractall(scratch, filter="data")
@@ -125,6 +130,22 @@ def _build(folder: Path, scratch: Path) -> Path:
         raise ReleaseError("the wheel that the sdist makes holds something else than the wheel")
     print(f"built      {sdist.name} ({_size(sdist)}), {wheel.name} ({_size(wheel)}); twine finds no fault")
     return wheel
+
+
+def check_equal(folder: Path, again: Path) -> None:
+    """Raise `ReleaseError` unless both folders hold the same files, byte by byte."""
+    first, second = ({each.name: each.read_bytes() for each in where.iterdir()} for where in (folder, again))
+    for name in sorted({*first, *second}):
+        if first.get(name) != second.get(name):
+            raise ReleaseError(f"two builds differ in {name}")
+
+
+def _write_bill(path: Path) -> None:
+    """Write the bill of materials (CycloneDX) of what the programs need, from their lock file."""
+    options = ("--pyproject", "pyproject.toml", "--output-reproducible", "--of", "JSON", "-o", str(path))
+    _run(
+        "the bill of materials", sys.executable, "-m", "cyclonedx_py", "requirements", *options, "requirements/run.lock"
+    )
 
 
 def _content(wheel: Path) -> dict[str, int]:

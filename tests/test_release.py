@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.release import ROOT, VERSIONS, ReleaseError, check_versions, find_pythons, main, top_version
+from scripts.release import ROOT, VERSIONS, ReleaseError, check_equal, check_versions, find_pythons, main, top_version
 from svc_proto.version import VERSION
 
 
@@ -61,6 +61,22 @@ def test_matching_versions(tmp_path: Path) -> None:
 def test_mismatched_versions(tmp_path: Path, wrong: dict[str, str], said: str) -> None:
     with pytest.raises(ReleaseError, match=re.escape(said)):
         check_versions(project(tmp_path, **wrong))
+
+
+@pytest.mark.parametrize(
+    ("again", "differs"), [({"a": b"1"}, ""), ({"a": b"2"}, "a"), ({}, "a"), ({"a": b"1", "b": b""}, "b")]
+)
+def test_two_builds_are_equal(tmp_path: Path, again: dict[str, bytes], differs: str) -> None:
+    folders = tmp_path / "first", tmp_path / "second"
+    for folder, files in zip(folders, ({"a": b"1"}, again), strict=True):
+        folder.mkdir()
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+    if not differs:
+        check_equal(*folders)
+        return
+    with pytest.raises(ReleaseError, match=f"two builds differ in {differs}"):
+        check_equal(*folders)
 
 
 def command(path: Path, says: str, code: int = 0) -> Path:
