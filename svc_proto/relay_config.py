@@ -81,7 +81,7 @@ class RelayConfig:
     home: str = "~/.svc"  # the service home, absolute when it comes from `servers`
     config_path: str = "~/.svc/config.yaml"
     workspace: str = "~/.svc/workspace"  # files under it may be downloaded, as under the next
-    temp_dir: str = "/tmp"  # of the system
+    temp_dir: str = "/tmp"  # of the system  # noqa: S108 - only read
     store_files: tuple[str, ...] = ()  # of a configured store; phones may not download them
     user_home: str = "~"  # of the person who runs the relay
     log_level: Level = Level.INFO
@@ -176,7 +176,7 @@ def parse_relay_config(
     *,
     home: str = "~/.svc",
     path_separator: str = ":",
-    temp_dir: str = "/tmp",
+    temp_dir: str = "/tmp",  # noqa: S108 - only read
     user_home: str | None = None,
     store_files: Sequence[str] = (),
 ) -> RelayConfig:

@@ -81,7 +81,7 @@ def _temp_dir() -> str:
     try:
         return tempfile.gettempdir()
     except OSError:
-        return os.environ.get("TMPDIR") or "/tmp"
+        return os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - only named, not written to
 
 
 def trust_for(config: RelayConfig) -> ssl.SSLContext | None:

@@ -42,7 +42,7 @@ def prepare_process() -> None:
     _set_home()
     if not sys.flags.utf8_mode and codecs.lookup(sys.getfilesystemencoding()).name != "utf-8" and sys.executable:
         os.environ[OUTPUT_ENCODING] = getattr(sys.stdout, "encoding", "") or ""
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - this very program
     codecs.register_error(HANDLER, _replace)
     encoding = os.environ.pop(OUTPUT_ENCODING, "") or None
     for stream in (sys.stdout, sys.stderr):

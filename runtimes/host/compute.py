@@ -72,7 +72,7 @@ def load_yaml(text: str) -> dict[str, object]:
     import yaml  # noqa: PLC0415, RUF100 - loaded when first needed: start-up is a user's time
 
     try:
-        loaded = yaml.load(text, _yaml_loader())
+        loaded = yaml.load(text, _yaml_loader())  # noqa: S506 - a subclass of SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark is not None else ""

@@ -171,7 +171,7 @@ def _utterances(pcm: bytes) -> Iterator[bytes]:
 
 def _with_room(pcm: bytes, noise: int) -> bytes:
     """Add faint noise: the model does not recognize the digital silence of synthetic voices."""
-    gauss, level = random.Random(1).gauss, _loudest(pcm) / noise  # the same noise every time
+    gauss, level = random.Random(1).gauss, _loudest(pcm) / noise  # the same noise every time  # noqa: S311 - no secret
     sound = memoryview(QUIET + pcm + QUIET).cast("h")
     return array("h", (max(-32768, min(32767, round(sample + gauss(0, level)))) for sample in sound)).tobytes()
 

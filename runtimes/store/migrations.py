@@ -178,7 +178,7 @@ def migrate(hand: SqlExecutor, migrations: Sequence[Migration] = MIGRATIONS, *, 
     if before < newest:
         for migration in migrations[before:]:
             migration(hand)
-        if not hand.execute(f"UPDATE schema_version SET version = :version WHERE {_MINE}", version=newest):
+        if not hand.execute(f"UPDATE schema_version SET version = :version WHERE {_MINE}", version=newest):  # noqa: S608 - a constant
             hand.execute("INSERT INTO schema_version (component, version) VALUES ('svc', :version)", version=newest)
     if not keep:
         hand.rollback()
@@ -193,5 +193,5 @@ def version_in(hand: SqlExecutor) -> int | None:
         there = hand.query("SELECT 1 WHERE to_regclass('schema_version') IS NOT NULL")
     if not there:
         return None
-    found = hand.query(f"SELECT version FROM schema_version WHERE {_MINE}")
+    found = hand.query(f"SELECT version FROM schema_version WHERE {_MINE}")  # noqa: S608 - a constant
     return int(found[0][0]) if found else 0
