@@ -122,6 +122,7 @@ class CommandHome:
             cwd=str(ROOT),
             env={**self.env, **(env or {})},
             encoding="utf-8",
+            codec_errors="replace",  # Ctrl-C discards unread output of the terminal, within a character, too
             timeout=TIMEOUT,
             dimensions=size,
         )
