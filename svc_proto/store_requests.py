@@ -25,7 +25,7 @@ class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
 
 @fast_frozen
 class CheckStore(StoreRequest[None]):
-    """Check that the store answers."""
+    """Check that the store answers and accepts changes."""
 
     answer = type(None)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 from runtimes.failures import HostError
 from runtimes.store.sql_executor import SqlExecutor, replace_unstorable
@@ -32,6 +33,7 @@ _ADD_EVENT = """INSERT INTO audit_events (at, event, principal, address, about)
 _DROP_EVENTS = """DELETE FROM audit_events WHERE at < :since
     OR seq <= (SELECT max(seq) FROM audit_events) - :kept"""
 _ADD = "INSERT INTO paired_sessions (token_hash, record, updated_at) VALUES (:wanted, :record, :updated_at)"
+_DROP = "DELETE FROM paired_sessions WHERE token_hash = :wanted"
 
 
 def _load(hand: SqlExecutor, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
@@ -58,11 +60,14 @@ def _save(hand: SqlExecutor, request: SaveSession) -> None:
 
 
 def _delete(hand: SqlExecutor, request: DeleteSession) -> None:
-    hand.execute("DELETE FROM paired_sessions WHERE token_hash = :wanted", wanted=request.token_hash)
+    hand.execute(_DROP, wanted=request.token_hash)
 
 
-def _ping(hand: SqlExecutor, request: CheckStore) -> None:
-    hand.query("SELECT 1")
+def _check(hand: SqlExecutor, request: CheckStore) -> None:
+    """Insert and delete a row: a full disk or a read-only database fails the transaction, which a query would not."""
+    key = f"check-{uuid4().hex}"  # each its own, so that the checks of several nodes do not wait for each other
+    hand.execute(_ADD, wanted=key, record="{}", updated_at="")
+    hand.execute(_DROP, wanted=key)
 
 
 def _append(hand: SqlExecutor, request: AppendAuditEvent) -> None:
@@ -96,8 +101,8 @@ SESSION_HANDLERS: Mapping[type[StoreRequest[Any]], Callable[[SqlExecutor, Any], 
     LoadSessions: _load,
     SaveSession: _save,
     DeleteSession: _delete,
-    CheckStore: _ping,
+    CheckStore: _check,
     AppendAuditEvent: _append,
     ListAuditEvents: _list,
 }
-SESSION_READS: frozenset[type[StoreRequest[Any]]] = frozenset({LoadSessions, CheckStore, ListAuditEvents})
+SESSION_READS: frozenset[type[StoreRequest[Any]]] = frozenset({LoadSessions, ListAuditEvents})

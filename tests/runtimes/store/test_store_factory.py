@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sqlite3
 import stat
 import subprocess
@@ -18,7 +19,7 @@ from runtimes.store.migrations import MIGRATIONS
 from runtimes.store.sql_executor import SqlExecutor
 from runtimes.store.sql_store import SqlStore
 from runtimes.store.store_factory import open_store, store_files
-from runtimes.store.store_service import Store, StoreError
+from runtimes.store.store_service import Store, StoreError, outcome_of
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
@@ -65,6 +66,20 @@ def test_saving_again_does_not_recreate_a_deleted_session(store: Store) -> None:
 def test_check_store(store: Store) -> None:
     assert store.execute(CheckStore()) is None
     assert store.execute_all([CheckStore(), LoadSessions(), CheckStore()]) == [None, (), None]
+
+
+@pytest.mark.parametrize("store", ["file", "url"], indirect=True)
+def test_check_store_fails_while_nothing_can_be_written(store: Store) -> None:
+    store.execute(SaveSession("a", {"name": "one"}))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))  # a write fails, as on a full disk
+    try:
+        answers = store.execute(LoadSessions()), outcome_of(store, CheckStore())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert answers[0] == ({"name": "one", "token_hash": "a"},)
+    assert isinstance(answers[1], Exception)
+    assert store.execute(CheckStore()) is None
 
 
 def test_saved_sessions_survive_in_a_private_file(tmp_path: Path) -> None:
