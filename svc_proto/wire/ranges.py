@@ -38,13 +38,13 @@ def requested_range(
 ) -> ByteRange | Unsatisfiable | None:
     """Return the part of a file that a GET requests; None for the whole.
 
-    Several ranges, units other than bytes and malformed fields are ignored, as is a range whose `If-Range` does not
-    hold any more.
+    Several ranges, several field lines, units other than bytes and malformed fields are ignored, as is a range whose
+    `If-Range` does not hold any more.
     """
-    field = headers.get(b"range")
-    if field is None or not _if_range_holds(headers, tag, modified, now):
+    values = headers.all(b"range")
+    if len(values) != 1 or not _if_range_holds(headers, tag, modified, now):
         return None
-    match = _RANGE.fullmatch(field.decode("latin-1"))
+    match = _RANGE.fullmatch(values[0].decode("latin-1"))
     if match is None or match[1] == match[2] == "":
         return None
     if match[1] == "":

@@ -50,6 +50,10 @@ def test_ranges(value: bytes, part: object) -> None:
     assert asked(value) == part
 
 
+def test_several_field_lines_are_ignored() -> None:
+    assert asked(b"bytes=0-1", 10_000, (b"range", b"bytes=3-4")) is None
+
+
 def test_an_empty_file_has_no_range() -> None:
     assert asked(b"bytes=0-", 0) == Unsatisfiable()
     assert asked(b"bytes=-5", 0) == Unsatisfiable()
