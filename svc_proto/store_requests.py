@@ -11,16 +11,65 @@ from svc_proto.basics.audit_event import AuditEvent
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import StoreRequest
 
-__all__ = ["AppendAuditEvent", "DeleteSession", "ListAuditEvents", "LoadSessions", "CheckStore", "SaveSession"]
+__all__ = [
+    "AppendAuditEvent",
+    "CheckStore",
+    "DeleteSession",
+    "ListAuditEvents",
+    "LoadSessionChanges",
+    "LoadSessionRevision",
+    "LoadSessions",
+    "SESSIONS_PAGE",
+    "SaveSession",
+    "SessionChange",
+]
+
+SESSIONS_PAGE = 200  # records of one answer, so that a core takes a few milliseconds for it
 
 
 @fast_frozen
 class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
-    """All session records that were saved and not deleted; with `token_hash` only that one, if it exists."""
+    """A page of the session records that were saved and not deleted, by token hash; those behind the hash `after`.
+
+    Fewer than `limit` records mean that no more follow. With `token_hash` only that one, if it exists.
+    """
 
     answer = tuple
 
     token_hash: str = ""
+    after: str = ""
+    limit: int = SESSIONS_PAGE
+
+
+@fast_frozen
+class SessionChange:
+    """The latest change of a stored session. `record` is None if it was deleted."""
+
+    token_hash: str
+    revision: int
+    record: Mapping[str, object] | None
+
+
+@fast_frozen
+class LoadSessionChanges(StoreRequest[tuple[SessionChange, ...]]):
+    """A page of the sessions that changed after revision `since`, oldest change first, each once.
+
+    Each save and deletion by any process has the next revision, in the order in which they become visible. Fewer than
+    `limit` changes mean that no more follow. The failure is `NOT_FOUND` if the store does not have all changes since
+    then: it keeps the latest ones, and a store that was restored starts at an older revision.
+    """
+
+    answer = tuple
+
+    since: int
+    limit: int = SESSIONS_PAGE
+
+
+@fast_frozen
+class LoadSessionRevision(StoreRequest[int]):
+    """The revision of the latest change; 0 without one."""
+
+    answer = int
 
 
 @fast_frozen

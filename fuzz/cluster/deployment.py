@@ -37,7 +37,7 @@ from svc_proto.facts import FailureKind
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress, S3Bucket
-from svc_proto.store_requests import LoadSessions
+from svc_proto.store_requests import LoadSessionChanges, LoadSessionRevision, LoadSessions, SaveSession
 from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient, ServerAddress, WebSocketClient
 
 PORT = 8767
@@ -61,7 +61,7 @@ class NodeStore(SimStore):
 
     def __init__(self, world: ClusterDeployment, host: SimHost) -> None:
         super().__init__()
-        self.sessions = world.store.sessions
+        self.sessions, self.changes = world.store.sessions, world.store.changes
         self._world, self._host = world, host
 
     def apply(self, request: StoreRequest[Any]) -> object:
@@ -72,13 +72,12 @@ class NodeStore(SimStore):
         world, now = self._world, self._world.sim.now
         if world.sim.network.parted(self._host, world.store_host):
             raise HostError(FailureKind.UNREACHABLE, "the store does not answer")
-        if isinstance(request, LoadSessions):
+        if isinstance(request, LoadSessions | LoadSessionChanges | LoadSessionRevision):
             left = now - world.rng.random() * self.seconds / 2  # no request takes less time, so no record is older
-            before = next((records for since, records in reversed(world.stored) if since <= left), {})
-            wanted = request.token_hash
-            return tuple(dict(record) for key, record in before.items() if wanted in ("", key))
+            before = next((store for since, store in reversed(world.stored) if since <= left), SimStore())
+            return before.apply(request)
         answer = super().apply(request)
-        world.stored.append((now, dict(self.sessions)))
+        world.stored.append((now, world.store.snapshot()))
         return answer
 
 
@@ -115,7 +114,7 @@ class ClusterDeployment:
             self._start_sentinels()
         self.store_host = self.sim.host("store", STORE)
         self.store = self.store_host.store
-        self.stored: list[tuple[float, dict[str, dict[str, object]]]] = []  # contents of the store, and from when
+        self.stored: list[tuple[float, SimStore]] = []  # contents of the store, and from when
         self.hosts = [self.sim.host(f"node-{n}", f"10.0.0.{n + 1}") for n in range(nodes)]
         self.uploads = uploads
         self.s3: S3Service | None = None
@@ -394,8 +393,9 @@ class ClusterDeployment:
             }
             for number in range(count)
         ]
-        self.store.sessions.update((str(record["token_hash"]), record) for record in records)
-        self.stored.append((self.sim.now, dict(self.store.sessions)))
+        for record in records:
+            self.store.apply(SaveSession(str(record["token_hash"]), record))
+        self.stored.append((self.sim.now, self.store.snapshot()))
         for relay in self.relays:
             for record in records:
                 relay.sessions.restore(record, relay.engine.now)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from heapq import nsmallest
+from itertools import islice
 from typing import Any
 
 from runtimes.failures import HostError
@@ -11,7 +13,15 @@ from runtimes.store.store_factory import open_store
 from runtimes.store.store_service import Store as SqlStore
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import (
+    CheckStore,
+    DeleteSession,
+    LoadSessionChanges,
+    LoadSessionRevision,
+    LoadSessions,
+    SaveSession,
+    SessionChange,
+)
 
 __all__ = ["STORE_TIME", "SimStore"]
 
@@ -19,8 +29,9 @@ STORE_TIME = 0.002  # s for one request: a commit on a disk
 
 
 class SimStore:
-    """Store whose `sessions` are the durable records by token hash, oldest first; tests may change them.
+    """Store whose `sessions` are the durable records by token hash; tests may change them.
 
+    `changes` has the revision of the latest change of each session, lowest first; a change by a test has none.
     Requests without a function of a test (`serve`), other than those for sessions, go to an SQLite database in memory.
     Requests of the types in `refused` fail without effect. A request takes about `seconds`.
     """
@@ -28,10 +39,13 @@ class SimStore:
     def __init__(self) -> None:
         self.seconds = STORE_TIME
         self.sessions: dict[str, dict[str, object]] = {}
+        self.changes: dict[str, int] = {}
         self.refused: tuple[type[StoreRequest[Any]], ...] = ()
         self._sql: SqlStore | None = None  # made when first needed: most simulations have no chats
         self._answers: dict[type, Callable[[Any], object]] = {
             LoadSessions: self._load,
+            LoadSessionChanges: self._load_changes,
+            LoadSessionRevision: lambda request: self._revision,
             SaveSession: self._save,
             DeleteSession: self._delete,
             CheckStore: lambda request: None,
@@ -52,14 +66,44 @@ class SimStore:
             self._sql = open_store("memory:")
         return self._sql.execute(request)
 
+    def snapshot(self) -> SimStore:
+        """Return a store with the present records and changes."""
+        copy = SimStore()
+        copy.sessions, copy.changes = dict(self.sessions), dict(self.changes)
+        return copy
+
+    @property
+    def _revision(self) -> int:
+        return next(reversed(self.changes.values()), 0)
+
     def _load(self, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
-        wanted = request.token_hash
-        return tuple(deepcopy(record) for key, record in self.sessions.items() if wanted in ("", key))
+        if request.token_hash:
+            found = [self.sessions[request.token_hash]] if request.token_hash in self.sessions else []
+        else:
+            page = nsmallest(request.limit, (token_hash for token_hash in self.sessions if token_hash > request.after))
+            found = [self.sessions[token_hash] for token_hash in page]
+        return tuple(map(deepcopy, found))
+
+    def _load_changes(self, request: LoadSessionChanges) -> tuple[SessionChange, ...]:
+        if not 0 <= request.since <= self._revision:
+            raise HostError(FailureKind.NOT_FOUND, "the store does not have all changes since then")
+        missed = islice((item for item in self.changes.items() if item[1] > request.since), request.limit)
+        return tuple(
+            SessionChange(token_hash, revision, deepcopy(self.sessions.get(token_hash)))
+            for token_hash, revision in missed
+        )
 
     def _save(self, request: SaveSession) -> None:
         if request.again and request.token_hash not in self.sessions:
             raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
         self.sessions[request.token_hash] = deepcopy(dict(request.record))
+        self._note_change(request.token_hash)
 
     def _delete(self, request: DeleteSession) -> None:
-        self.sessions.pop(request.token_hash, None)
+        if self.sessions.pop(request.token_hash, None) is not None:
+            self._note_change(request.token_hash)
+
+    def _note_change(self, token_hash: str) -> None:
+        revision = self._revision + 1
+        self.changes.pop(token_hash, None)
+        self.changes[token_hash] = revision

@@ -11,6 +11,7 @@ import json
 import weakref
 import zlib
 from collections import deque
+from heapq import nsmallest
 from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ from svc_proto.store_requests import (
     CheckStore,
     DeleteSession,
     ListAuditEvents,
+    LoadSessionChanges,
+    LoadSessionRevision,
     LoadSessions,
     SaveSession,
 )
@@ -52,10 +55,15 @@ class MemoryStore:
         """Perform a request and return its answer."""
         with self._turn:
             match request:
-                case LoadSessions():
-                    wanted = request.token_hash
-                    records = sorted(item for item in self._records.items() if wanted in ("", item[0]))
-                    return tuple({**self._unpacked(packed), "token_hash": key} for key, packed in records)
+                case LoadSessions(token_hash=""):
+                    page = nsmallest(request.limit, (key for key in self._records if key > request.after))
+                    return tuple(map(self._record, page))
+                case LoadSessions(token_hash=wanted):
+                    return (self._record(wanted),) if wanted in self._records else ()
+                case LoadSessionChanges():  # only a process that shares its store asks
+                    raise HostError(FailureKind.NOT_FOUND, "a store in memory keeps no changes")
+                case LoadSessionRevision():
+                    return 0
                 case SaveSession(again=True) if request.token_hash not in self._records:
                     raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
                 case SaveSession():
@@ -93,6 +101,9 @@ class MemoryStore:
                 raise HostError(FailureKind.INTERNAL, str(error)) from error
             weakref.finalize(self, self._sql.close)  # Python 3.13 warns about a connection that is not closed
         return self._sql
+
+    def _record(self, token_hash: str) -> Mapping[str, object]:
+        return {**self._unpacked(self._records[token_hash]), "token_hash": token_hash}
 
     def _packed(self, record: Mapping[str, object]) -> bytes:
         data = json.dumps(dict(record)).encode()

@@ -16,6 +16,7 @@ from runtimes.store.store_service import StoreError
 
 __all__ = [
     "INDEXED",
+    "KEPT_CHANGES",
     "MIGRATIONS",
     "Migration",
     "create_fts5",
@@ -27,6 +28,7 @@ __all__ = [
 
 Migration = Callable[[SqlExecutor], object]
 
+KEPT_CHANGES = 100_000  # latest changes of sessions; a node that missed more reads all sessions
 INDEXED = 250_000  # characters of a message: a `tsvector` takes 1 MiB, and each character up to four bytes
 
 _MINE = "component = 'svc'"
@@ -78,6 +80,44 @@ _AUDIT_EVENTS = (
     seq {number} NOT NULL, at {double} NOT NULL, event {words} NOT NULL, principal {words} NOT NULL,
     address {words} NOT NULL, about TEXT NOT NULL, PRIMARY KEY (seq))""",
 )
+# The latest change of each session, so that a node reads only what it missed. Triggers write it, so that nodes of an
+# older version and people who edit the table take part. `KEPT_CHANGES` bounds the table. Revisions become visible in
+# their order, because the row of the last one is locked until the end of a transaction.
+_SESSION_CHANGES = (
+    "CREATE TABLE session_revision (value {count} NOT NULL)",
+    "INSERT INTO session_revision (value) VALUES (0)",
+    """CREATE TABLE session_changes (
+    token_hash VARCHAR(128) NOT NULL, revision {count} NOT NULL, PRIMARY KEY (token_hash))""",
+    "CREATE UNIQUE INDEX ix_session_changes_revision ON session_changes (revision)",
+)
+_NOTE_CHANGE_SQLITE = """CREATE TRIGGER paired_sessions_{event} AFTER {event} ON paired_sessions BEGIN
+    UPDATE session_revision SET value = value + 1;
+    INSERT OR REPLACE INTO session_changes (token_hash, revision)
+        VALUES ({row}.token_hash, (SELECT value FROM session_revision));
+    DELETE FROM session_changes WHERE revision <= (SELECT value FROM session_revision) - {kept};
+END"""
+_NOTE_CHANGE_POSTGRESQL = (
+    # Locked before any row of a session: writers that lock the same sessions in another order would block each other.
+    """CREATE FUNCTION lock_session_revision() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM session_revision FOR UPDATE;
+    RETURN NULL;
+END $$""",
+    """CREATE FUNCTION note_session_change() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    next BIGINT;
+BEGIN
+    UPDATE session_revision SET value = value + 1 RETURNING value INTO next;
+    INSERT INTO session_changes (token_hash, revision) VALUES (coalesce(new.token_hash, old.token_hash), next)
+        ON CONFLICT (token_hash) DO UPDATE SET revision = excluded.revision;
+    DELETE FROM session_changes WHERE revision <= next - {kept};
+    RETURN NULL;
+END $$""",
+    """CREATE TRIGGER paired_sessions_lock BEFORE INSERT OR UPDATE OR DELETE ON paired_sessions
+    FOR EACH STATEMENT EXECUTE FUNCTION lock_session_revision()""",
+    """CREATE TRIGGER paired_sessions_change AFTER INSERT OR UPDATE OR DELETE ON paired_sessions
+    FOR EACH ROW EXECUTE FUNCTION note_session_change()""",
+)
 _MESSAGE_EXTRAS = ("ALTER TABLE chat_messages ADD COLUMN extra TEXT",)
 _FTS5 = (
     "CREATE VIEW chat_words AS SELECT seq, coalesce(words, text) AS words FROM chat_messages",
@@ -112,6 +152,17 @@ def _create(statements: Sequence[str], hand: SqlExecutor) -> None:
     types = _TYPES[hand.kind == "sqlite"]
     for statement in statements:
         hand.execute(statement.format(**types))
+
+
+def _create_session_changes(hand: SqlExecutor) -> None:
+    """Number present and future changes of sessions."""
+    _create(_SESSION_CHANGES, hand)
+    if hand.kind == "sqlite":
+        for event, row in (("insert", "new"), ("update", "new"), ("delete", "old")):
+            hand.execute(_NOTE_CHANGE_SQLITE.format(event=event, row=row, kept=KEPT_CHANGES))
+    else:
+        for statement in _NOTE_CHANGE_POSTGRESQL:
+            hand.execute(statement.format(kept=KEPT_CHANGES))
 
 
 def _create_chat_search(hand: SqlExecutor) -> None:
@@ -161,6 +212,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     partial(_create, _CHAT_RESPONSES),
     partial(_create, _AUDIT_EVENTS),
     partial(_create, _MESSAGE_EXTRAS),
+    _create_session_changes,
 )
 
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 from runtimes.failures import HostError
+from runtimes.store.migrations import KEPT_CHANGES
 from runtimes.store.sql_executor import SqlExecutor, replace_unstorable
 from svc_proto.basics.audit_event import MAX_AGE, MAX_EVENTS, AuditEvent
 from svc_proto.commands import StoreRequest
@@ -19,13 +19,21 @@ from svc_proto.store_requests import (
     CheckStore,
     DeleteSession,
     ListAuditEvents,
+    LoadSessionChanges,
+    LoadSessionRevision,
     LoadSessions,
     SaveSession,
+    SessionChange,
 )
 
 __all__ = ["SESSION_READS", "SESSION_HANDLERS"]
 
-_SESSIONS = "SELECT token_hash, record FROM paired_sessions"
+_SESSION = "SELECT token_hash, record FROM paired_sessions WHERE token_hash = :wanted"
+_SESSIONS = """SELECT token_hash, record FROM paired_sessions WHERE token_hash > :after
+    ORDER BY token_hash LIMIT :limit"""
+_CHANGES = """SELECT token_hash, revision, record FROM session_changes LEFT JOIN paired_sessions USING (token_hash)
+    WHERE revision > :since ORDER BY revision LIMIT :limit"""
+_REVISION = "SELECT value FROM session_revision"
 _CHANGE = "UPDATE paired_sessions SET record = :record, updated_at = :updated_at WHERE token_hash = :wanted"
 _EVENTS = "SELECT at, event, principal, address, about FROM audit_events ORDER BY seq DESC LIMIT :limit"
 _ADD_EVENT = """INSERT INTO audit_events (at, event, principal, address, about)
@@ -37,13 +45,30 @@ _DROP = "DELETE FROM paired_sessions WHERE token_hash = :wanted"
 
 
 def _load(hand: SqlExecutor, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
-    wanted = request.token_hash
-    if wanted:
-        rows = hand.query(f"{_SESSIONS} WHERE token_hash = :wanted", wanted=wanted)
+    if request.token_hash:
+        rows = hand.query(_SESSION, wanted=request.token_hash)
     else:
-        rows = hand.query(f"{_SESSIONS} ORDER BY token_hash")
-    # An unreadable row becomes a record without members: it stays stored and does not affect other phones.
-    return tuple({**JsonObject.parse_or_empty(record), "token_hash": token_hash} for token_hash, record in rows)
+        rows = hand.query(_SESSIONS, after=request.after, limit=request.limit)
+    return tuple(_record_of(token_hash, record) for token_hash, record in rows)
+
+
+def _record_of(token_hash: str, record: str) -> Mapping[str, object]:
+    """Read a row. An unreadable one becomes a record without members: it stays stored and affects no other phone."""
+    return {**JsonObject.parse_or_empty(record), "token_hash": token_hash}
+
+
+def _load_revision(hand: SqlExecutor, request: LoadSessionRevision) -> int:
+    return int(hand.query(_REVISION)[0][0])
+
+
+def _load_changes(hand: SqlExecutor, request: LoadSessionChanges) -> tuple[SessionChange, ...]:
+    ((newest,),) = hand.query(_REVISION)
+    if not max(newest - KEPT_CHANGES, 0) <= request.since <= newest:
+        raise HostError(FailureKind.NOT_FOUND, "the store does not have all changes since then")
+    return tuple(
+        SessionChange(token_hash, revision, None if record is None else _record_of(token_hash, record))
+        for token_hash, revision, record in hand.query(_CHANGES, since=request.since, limit=request.limit)
+    )
 
 
 def _save(hand: SqlExecutor, request: SaveSession) -> None:
@@ -64,10 +89,8 @@ def _delete(hand: SqlExecutor, request: DeleteSession) -> None:
 
 
 def _check(hand: SqlExecutor, request: CheckStore) -> None:
-    """Insert and delete a row: a full disk or a read-only database fails the transaction, which a query would not."""
-    key = f"check-{uuid4().hex}"  # each its own, so that the checks of several nodes do not wait for each other
-    hand.execute(_ADD, wanted=key, record="{}", updated_at="")
-    hand.execute(_DROP, wanted=key)
+    """Write a row as it is: a full disk or a read-only database fails the transaction, which a query would not."""
+    hand.execute("UPDATE session_revision SET value = value")
 
 
 def _append(hand: SqlExecutor, request: AppendAuditEvent) -> None:
@@ -99,10 +122,14 @@ def _list(hand: SqlExecutor, request: ListAuditEvents) -> tuple[AuditEvent, ...]
 
 SESSION_HANDLERS: Mapping[type[StoreRequest[Any]], Callable[[SqlExecutor, Any], object]] = {
     LoadSessions: _load,
+    LoadSessionChanges: _load_changes,
+    LoadSessionRevision: _load_revision,
     SaveSession: _save,
     DeleteSession: _delete,
     CheckStore: _check,
     AppendAuditEvent: _append,
     ListAuditEvents: _list,
 }
-SESSION_READS: frozenset[type[StoreRequest[Any]]] = frozenset({LoadSessions, ListAuditEvents})
+SESSION_READS: frozenset[type[StoreRequest[Any]]] = frozenset(
+    {LoadSessions, LoadSessionChanges, LoadSessionRevision, ListAuditEvents}
+)

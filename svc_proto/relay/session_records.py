@@ -21,7 +21,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.schema.json_object import as_text
-from svc_proto.store_requests import DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import SESSIONS_PAGE, DeleteSession, LoadSessions, SaveSession
 
 __all__ = ["TOMBSTONES", "SessionRecords"]
 
@@ -83,24 +83,31 @@ class SessionRecords:
 
         If the runtime has no store, sessions are kept in memory only.
         """
-        engine = self._engine
-        records = yield from run_operation(engine, Query(engine.new_op(), LoadSessions()))
-        if isinstance(records, Failure) and records.kind is FailureKind.UNSUPPORTED:
-            self._has_store = False
-            engine.log(Level.WARNING, "no store: sessions end with this process")
-            return None
-        if isinstance(records, Failure):
-            return records
-        if not records:
-            return None
-        text = yield from read_state(engine, TOMBSTONES)
-        if isinstance(text, Failure):
-            return text
-        self._written = text or ""
-        revoked = self._written.split()
-        for record in records:
-            self._restore(record, revoked)
-        return None
+        engine, after = self._engine, ""
+        revoked: list[str] | None = None
+        while True:
+            records = yield from run_operation(
+                engine, Query(engine.new_op(), LoadSessions(after=after, limit=SESSIONS_PAGE))
+            )
+            if isinstance(records, Failure) and records.kind is FailureKind.UNSUPPORTED:
+                self._has_store = False
+                engine.log(Level.WARNING, "no store: sessions end with this process")
+                return None
+            if isinstance(records, Failure):
+                return records
+            if not records:
+                return None
+            if revoked is None:
+                text = yield from read_state(engine, TOMBSTONES)
+                if isinstance(text, Failure):
+                    return text
+                self._written = text or ""
+                revoked = self._written.split()
+            for record in records:
+                self._restore(record, revoked)
+            if len(records) < SESSIONS_PAGE:
+                return None
+            after = str(records[-1].get("token_hash"))
 
     def _restore(self, record: Mapping[str, object], revoked: list[str]) -> None:
         engine, token_hash = self._engine, as_text(record.get("token_hash"))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from svc_proto.commands import Query
+from svc_proto.commands import Query, StoreRequest
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Done, Failed, Failure, FailureKind
@@ -14,7 +14,7 @@ from svc_proto.machines.paired_session_registry import PairedSession, PairedSess
 from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
-from svc_proto.store_requests import LoadSessions
+from svc_proto.store_requests import LoadSessionChanges, LoadSessionRevision, LoadSessions
 from svc_proto.wire.resp import Push
 from tests.cluster.harness import WHERE, RedisHarness
 from tests.support.core_harness import HOME
@@ -74,11 +74,24 @@ class CoordinatorHarness:
         self.book.within(lambda: self.book.engine.spawn(flow, on_done=into.append, on_error=into.append))
 
     def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
-        """Answer the query for stored sessions, and return it."""
+        """Answer the query for stored sessions, and return it. The store does not know what changed before."""
         (order,) = self.book.ordered(Query)
+        if isinstance(order.request, LoadSessionChanges) and not failed:
+            self.book.feed(Failed(order.op, Failure(FailureKind.NOT_FOUND)))
+            (order,) = self.book.ordered(Query)
+            assert order.request == LoadSessionRevision()
+            self.book.feed(Done(order.op, 0))
+            (order,) = self.book.ordered(Query)
         failure = Failed(order.op, Failure(FailureKind.INTERNAL))
         self.book.feed(failure if failed else Done(order.op, tuple(records)))
         return order
+
+    def answer_query(self, request: StoreRequest[Any], answer: object) -> None:
+        """Check the pending query, and answer it, with a failure if `answer` is a kind of failures."""
+        (order,) = self.book.ordered(Query)
+        assert order.request == request
+        fails = isinstance(answer, FailureKind)
+        self.book.feed(Failed(order.op, Failure(answer)) if fails else Done(order.op, answer))
 
     def deliver(self, word: str, body: object = None, *, node: str = "b", to_me: bool = False) -> None:
         """Deliver a message of another node."""

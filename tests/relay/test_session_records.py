@@ -46,6 +46,14 @@ def test_a_revoked_session_is_refused_after_a_restart_too() -> None:
     assert status(restarted(again), paired) == 401
 
 
+def test_sessions_are_loaded_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = RelayHarness()
+    phones = [book.pair() for _ in range(3)]
+    monkeypatch.setattr(session_records, "SESSIONS_PAGE", 1)
+    again = restarted(book)
+    assert [status(again, phone) for phone in phones] == [200] * 3
+
+
 def test_revocation_survives_a_failing_store_after_the_restart() -> None:
     book = RelayHarness()
     paired = revoked(book)

@@ -2,33 +2,36 @@
 
 A message reports that a session was stored; the node reads the session itself from the store. So write access to Redis
 creates no session and extends no grant. A session that this node does not have is looked up in the store as well. After
-a missed message all sessions are read again. One that is missing then, and in a second lookup by itself, has ended. An
-ended session stays ended: a record that was read before is ignored. So is a record read before a change that this node
-made or read since, and a message that is older by Redis's clock.
+a missed message the changes since the last reading are read, a page at a time. All sessions are read at the first time,
+and when the store does not have all these changes; one that is missing then, and in a second lookup by itself, has
+ended. An ended session stays ended: a record that was read before is ignored. So is a record read before a change that
+this node made or read since, and a message that is older by Redis's clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
-from svc_proto.commands import Level, Query
+from svc_proto.commands import Level, Query, StoreRequest
 from svc_proto.engine.flow import Flow, Task, run_operation, sleep
 from svc_proto.engine.sync import Condition
-from svc_proto.facts import Failure
+from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.schema.json_object import as_text
-from svc_proto.store_requests import LoadSessions
+from svc_proto.store_requests import SESSIONS_PAGE, LoadSessionChanges, LoadSessionRevision, LoadSessions
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
     from svc_proto.relay.service import Relay
 
 __all__ = ["CATCH_UP_TIMEOUT", "ClusterSessions"]
+
+T = TypeVar("T")
 
 CATCH_UP_TIMEOUT = 5.0  # s for reading all sessions, after which the caller continues without
 READ_AGAIN = 1.0  # s after the store did not answer
@@ -37,6 +40,7 @@ MAX_ENDED = 10_000  # the oldest is dropped
 CHANGE_TTL = 60.0  # s for which the time of a change is kept; a store query never takes that long
 MAX_CHANGES = 10_000  # the oldest is dropped
 MAX_LOOKUPS = 64  # concurrent lookups of unknown tokens in the store; a further one is refused with 503
+UNKNOWN = -1  # revision that no store has
 OVER = "the session was revoked"
 
 
@@ -51,6 +55,7 @@ class ClusterSessions:
         self._read = Condition(relay.engine)
         self._task: Task | None = None  # that reads all sessions
         self._again = False
+        self._revision = UNKNOWN  # of the store, up to which the sessions here are those of the store
         self._seeking = 0
         self._refreshing = 0
 
@@ -81,20 +86,15 @@ class ClusterSessions:
         queried_at = self._relay.engine.now.mono
         self._seeking += 1
         try:
-            records = yield from self._stored(token_hash)
+            records = yield from self._query(LoadSessions(token_hash))
         finally:
             self._seeking -= 1
-        for record in records or ():
+        for record in () if isinstance(records, Failure) else records:
             self._was_read(record, queried_at)
         return self._relay.sessions.hashed(token_hash)
 
-    def _stored(self, token_hash: str = "") -> Flow[tuple[Mapping[str, object], ...] | None]:
-        engine = self._relay.engine
-        records = yield from run_operation(engine, Query(engine.new_op(), LoadSessions(token_hash)))
-        return None if isinstance(records, Failure) else records
-
     def refresh(self, token_hash: str, at: float) -> None:
-        """Read a session that another node stored at `at` (Redis's clock); all sessions beyond `MAX_LOOKUPS`."""
+        """Read a session that another node stored at `at` (Redis's clock); all changes beyond `MAX_LOOKUPS`."""
         if self._is_ahead(token_hash, at):
             return
         if self._refreshing < MAX_LOOKUPS:
@@ -106,12 +106,13 @@ class ClusterSessions:
         queried_at = self._relay.engine.now.mono
         self._refreshing += 1
         try:
-            records = yield from self._stored(token_hash)
+            records = yield from self._query(LoadSessions(token_hash))
         finally:
             self._refreshing -= 1
-        if records is None:
+        if isinstance(records, Failure):
             self.read_again()
-        for record in records or ():
+            return
+        for record in records:
             session = self._relay.sessions.hashed(token_hash)
             changed = None if session is None else self._relay.unsaved_since(session)
             if (changed is None or changed < queried_at) and self._known_at(token_hash) <= queried_at:
@@ -187,23 +188,55 @@ class ClusterSessions:
     def _read_all(self) -> Flow[None]:
         while self._again:
             self._again = False
-            queried_at = self._relay.engine.now.mono
-            records = yield from self._stored()
-            if records is None:
+            if not (yield from self._read_changes()):
                 self._again = True
                 yield from sleep(self._relay.engine, READ_AGAIN)
-            else:
-                yield from self._compare(records, queried_at)
         self._task = None
         self._read.notify_all()
 
-    def _compare(self, records: tuple[Mapping[str, object], ...], queried_at: float) -> Flow[None]:
-        there = {record.get("token_hash"): None for record in records}
-        for record in records:
-            self._was_read(record, queried_at)
+    def _read_changes(self) -> Flow[bool]:
+        """Read what changed since the last reading, or all if the store does not know; return whether it answered."""
+        while True:
+            queried_at = self._relay.engine.now.mono
+            changes = yield from self._query(LoadSessionChanges(self._revision, limit=SESSIONS_PAGE))
+            if isinstance(changes, Failure):
+                return changes.kind is FailureKind.NOT_FOUND and (yield from self._read_sessions())
+            for change in changes:
+                self._revision = change.revision
+                if change.record is not None:
+                    self._was_read({**change.record, "token_hash": change.token_hash}, queried_at)
+                else:
+                    self.end_local(change.token_hash)
+            if len(changes) < SESSIONS_PAGE:
+                return True
+
+    def _read_sessions(self) -> Flow[bool]:
+        """Read all sessions, a page at a time, and end those that are missing; return whether the store answered."""
+        revision = yield from self._query(LoadSessionRevision())
+        if isinstance(revision, Failure):
+            return False
+        there: set[str] = set()
+        after = ""
+        while True:
+            queried_at = self._relay.engine.now.mono
+            records = yield from self._query(LoadSessions(after=after, limit=SESSIONS_PAGE))
+            if isinstance(records, Failure):
+                return False
+            for record in records:
+                after = as_text(record.get("token_hash")) or after
+                there.add(after)
+                self._was_read(record, queried_at)
+            if len(records) < SESSIONS_PAGE:
+                break
         for session in self._relay.sessions.all():
             if session.token_hash in there or not self._relay.is_stored(session):
                 continue
-            found = yield from self._stored(session.token_hash)  # it may have been stored during the reading
+            found = yield from self._query(LoadSessions(session.token_hash))  # it may have been stored meanwhile
             if found == ():
                 self.end_local(session.token_hash)
+        self._revision = revision
+        return True
+
+    def _query(self, request: StoreRequest[T]) -> Flow[T | Failure]:
+        engine = self._relay.engine
+        return (yield from run_operation(engine, Query(engine.new_op(), request)))

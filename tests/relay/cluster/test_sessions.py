@@ -9,10 +9,16 @@ import pytest
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.commands import Query
-from svc_proto.facts import Done
+from svc_proto.facts import Done, FailureKind
 from svc_proto.relay.cluster import sessions
 from svc_proto.relay.cluster.sessions import CATCH_UP_TIMEOUT
-from svc_proto.store_requests import DeleteSession, LoadSessions
+from svc_proto.store_requests import (
+    DeleteSession,
+    LoadSessionChanges,
+    LoadSessionRevision,
+    LoadSessions,
+    SessionChange,
+)
 from tests.relay.coordinator_harness import CoordinatorHarness
 
 
@@ -110,6 +116,40 @@ def test_reload_ends_sessions_missing_in_the_store() -> None:
     one.loads(stays, new)
     assert not one.book.ordered(Query)
     assert [one.knows(record) for record in (stays, goes, new, unsaved)] == [True, False, True, True]
+
+
+def test_only_changes_are_read_after_the_first_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "SESSIONS_PAGE", 2)
+    one = CoordinatorHarness()
+    first, second, third = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 4))
+    one.book.within(one.coordinator.on_messages_missed)
+    one.answer_query(LoadSessionChanges(0, limit=2), FailureKind.NOT_FOUND)
+    one.answer_query(LoadSessionRevision(), 7)
+    one.answer_query(LoadSessions(limit=2), (first, second))
+    one.answer_query(LoadSessions(after=str(second["token_hash"]), limit=2), ())
+    assert [one.knows(record) for record in (first, second, third)] == [True, True, False]
+    one.book.within(one.coordinator.on_messages_missed)
+    changed = SessionChange(str(first["token_hash"]), 8, {**first, "grants": {}})
+    ended = SessionChange(str(second["token_hash"]), 9, None)
+    one.answer_query(LoadSessionChanges(7, limit=2), (changed, ended))
+    one.answer_query(LoadSessionChanges(9, limit=2), (SessionChange(str(third["token_hash"]), 11, third),))
+    assert [one.knows(record) for record in (first, second, third)] == [True, False, True]
+    assert one.shared(first).grants == first["grants"]
+    one.book.within(one.coordinator.on_messages_missed)
+    one.answer_query(LoadSessionChanges(11, limit=2), ())
+    assert not one.book.ordered(Query)
+
+
+@pytest.mark.parametrize("answered", [0, 1])
+def test_a_failed_first_reading_is_repeated(answered: int) -> None:
+    one = CoordinatorHarness()
+    one.book.within(one.coordinator.on_messages_missed)
+    one.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
+    one.answer_query(LoadSessionRevision(), 7 if answered else FailureKind.INTERNAL)
+    if answered:
+        one.answer_query(LoadSessions(), FailureKind.INTERNAL)
+    one.book.after(sessions.READ_AGAIN)
+    one.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
 
 
 def test_session_saved_during_a_reload_is_kept() -> None:

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from runtimes.failures import HostError
+from runtimes.store import migrations, session_requests
+from runtimes.store.memory_store import MemoryStore
 from runtimes.store.migrations import MIGRATIONS
 from runtimes.store.sql_executor import SqlExecutor
 from runtimes.store.sql_store import SqlStore
@@ -22,7 +25,16 @@ from runtimes.store.store_factory import open_store, store_files
 from runtimes.store.store_service import Store, StoreError, outcome_of
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
-from svc_proto.store_requests import CheckStore, DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import (
+    CheckStore,
+    DeleteSession,
+    LoadSessionChanges,
+    LoadSessionRevision,
+    LoadSessions,
+    SaveSession,
+    SessionChange,
+)
+from tests.runtimes.store.chat_stores import execute
 from tests.runtimes.store.postgresql_server import needs_postgresql, server
 
 ROOT = Path(__file__).parents[3]
@@ -34,6 +46,12 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     opened = open_store(where.get(request.param) or server().empty())
     yield opened
     opened.close()
+
+
+def failure_of(store: Store, request: StoreRequest[Any]) -> FailureKind:
+    with pytest.raises(HostError) as caught:
+        store.execute(request)
+    return caught.value.failure.kind
 
 
 def test_sessions(store: Store) -> None:
@@ -51,6 +69,44 @@ def test_sessions(store: Store) -> None:
     with pytest.raises(HostError) as caught:
         store.execute(StoreRequest())
     assert caught.value.failure.kind is FailureKind.UNSUPPORTED
+
+
+def test_sessions_in_pages(store: Store) -> None:
+    for name in "dacb":
+        store.execute(SaveSession(name, {}))
+    first = execute(store, LoadSessions(limit=3))
+    assert [record["token_hash"] for record in first] == ["a", "b", "c"]
+    assert execute(store, LoadSessions(after="c", limit=3)) == ({"token_hash": "d"},)
+
+
+def test_changes_of_sessions(store: Store) -> None:
+    """Check the latest change of each session, in order and in pages."""
+    if isinstance(store, MemoryStore):
+        assert execute(store, LoadSessionRevision()) == 0
+        assert failure_of(store, LoadSessionChanges(0)) is FailureKind.NOT_FOUND
+        return
+    before = execute(store, LoadSessionRevision())
+    store.execute_all([SaveSession("b", {"n": 1}), SaveSession("a", {"n": 2}), SaveSession("b", {"n": 3}, again=True)])
+    store.execute(DeleteSession("none"))
+    store.execute(DeleteSession("a"))
+    assert execute(store, LoadSessionRevision()) == before + 4
+    latest = SessionChange("b", before + 3, {"n": 3, "token_hash": "b"}), SessionChange("a", before + 4, None)
+    assert execute(store, LoadSessionChanges(before)) == latest
+    assert execute(store, LoadSessionChanges(before, limit=1)) == latest[:1]
+    assert execute(store, LoadSessionChanges(before + 3)) == latest[1:]
+    assert execute(store, LoadSessionChanges(before + 4)) == ()
+    for unknown in (-1, before + 5):
+        assert failure_of(store, LoadSessionChanges(unknown)) is FailureKind.NOT_FOUND
+
+
+def test_only_the_latest_changes_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (migrations, session_requests):
+        monkeypatch.setattr(module, "KEPT_CHANGES", 2)
+    with closing(open_store(str(tmp_path / "s.db"))) as store:
+        for name in "abcd":
+            store.execute(SaveSession(name, {}))
+        assert [change.token_hash for change in execute(store, LoadSessionChanges(2))] == ["c", "d"]
+        assert failure_of(store, LoadSessionChanges(1)) is FailureKind.NOT_FOUND
 
 
 def test_saving_again_does_not_recreate_a_deleted_session(store: Store) -> None:
