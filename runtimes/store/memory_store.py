@@ -60,7 +60,7 @@ class MemoryStore:
                     return tuple(map(self._record, page))
                 case LoadSessions(token_hash=wanted):
                     return (self._record(wanted),) if wanted in self._records else ()
-                case LoadSessionChanges():  # only a process that shares its store asks
+                case LoadSessionChanges():
                     raise HostError(FailureKind.NOT_FOUND, "a store in memory keeps no changes")
                 case LoadSessionRevision():
                     return 0

@@ -74,7 +74,7 @@ class CoordinatorHarness:
         self.book.within(lambda: self.book.engine.spawn(flow, on_done=into.append, on_error=into.append))
 
     def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
-        """Answer the query for stored sessions, and return it. The store does not know what changed before."""
+        """Answer the query for stored sessions, and return it. All sessions are queried for."""
         (order,) = self.book.ordered(Query)
         if isinstance(order.request, LoadSessionChanges) and not failed:
             self.book.feed(Failed(order.op, Failure(FailureKind.NOT_FOUND)))
@@ -90,8 +90,10 @@ class CoordinatorHarness:
         """Check the pending query, and answer it, with a failure if `answer` is a kind of failures."""
         (order,) = self.book.ordered(Query)
         assert order.request == request
-        fails = isinstance(answer, FailureKind)
-        self.book.feed(Failed(order.op, Failure(answer)) if fails else Done(order.op, answer))
+        if isinstance(answer, FailureKind):
+            self.book.feed(Failed(order.op, Failure(answer)))
+        else:
+            self.book.feed(Done(order.op, answer))
 
     def deliver(self, word: str, body: object = None, *, node: str = "b", to_me: bool = False) -> None:
         """Deliver a message of another node."""

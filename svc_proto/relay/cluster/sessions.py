@@ -195,7 +195,7 @@ class ClusterSessions:
         self._read.notify_all()
 
     def _read_changes(self) -> Flow[bool]:
-        """Read what changed since the last reading, or all if the store does not know; return whether it answered."""
+        """Read what changed since the last reading, or all sessions; return whether the store has answered."""
         while True:
             queried_at = self._relay.engine.now.mono
             changes = yield from self._query(LoadSessionChanges(self._revision, limit=SESSIONS_PAGE))
