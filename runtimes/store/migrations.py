@@ -84,8 +84,9 @@ _AUDIT_EVENTS = (
 # older version and people who edit the table take part. `KEPT_CHANGES` bounds the table. Revisions become visible in
 # their order, because the row of the last one is locked until the end of a transaction.
 _SESSION_CHANGES = (
-    "CREATE TABLE session_revision (value {count} NOT NULL)",
-    "INSERT INTO session_revision (value) VALUES (0)",
+    # `checks` counts the checks whether the store can be written; SQLite does not write a row that stays equal
+    "CREATE TABLE session_revision (value {count} NOT NULL, checks {count} NOT NULL)",
+    "INSERT INTO session_revision (value, checks) VALUES (0, 0)",
     """CREATE TABLE session_changes (
     token_hash VARCHAR(128) NOT NULL, revision {count} NOT NULL, PRIMARY KEY (token_hash))""",
     "CREATE UNIQUE INDEX ix_session_changes_revision ON session_changes (revision)",

@@ -41,7 +41,6 @@ _ADD_EVENT = """INSERT INTO audit_events (at, event, principal, address, about)
 _DROP_EVENTS = """DELETE FROM audit_events WHERE at < :since
     OR seq <= (SELECT max(seq) FROM audit_events) - :kept"""
 _ADD = "INSERT INTO paired_sessions (token_hash, record, updated_at) VALUES (:wanted, :record, :updated_at)"
-_DROP = "DELETE FROM paired_sessions WHERE token_hash = :wanted"
 
 
 def _load(hand: SqlExecutor, request: LoadSessions) -> tuple[Mapping[str, object], ...]:
@@ -85,12 +84,12 @@ def _save(hand: SqlExecutor, request: SaveSession) -> None:
 
 
 def _delete(hand: SqlExecutor, request: DeleteSession) -> None:
-    hand.execute(_DROP, wanted=request.token_hash)
+    hand.execute("DELETE FROM paired_sessions WHERE token_hash = :wanted", wanted=request.token_hash)
 
 
 def _check(hand: SqlExecutor, request: CheckStore) -> None:
-    """Write a row as it is: a full disk or a read-only database fails the transaction, which a query would not."""
-    hand.execute("UPDATE session_revision SET value = value")
+    """Change a row: a full disk or a read-only database fails the transaction, which a query would not."""
+    hand.execute("UPDATE session_revision SET checks = checks + 1")
 
 
 def _append(hand: SqlExecutor, request: AppendAuditEvent) -> None:
