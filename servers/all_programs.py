@@ -98,7 +98,7 @@ def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list
 
 
 def _may_serve_phones(board: DashboardConfig, relay: RelayConfig) -> bool:
-    """Report whether to open the dashboard to phones: at the first start in a terminal, if nothing is configured."""
+    """Report whether to open the dashboard to phones: in a terminal, with no password or host configured."""
     configured = bool(board.password or read_environment(os.environ).get("SVC_DASHBOARD_HOST"))
     return not configured and sys.stdout.isatty() and relay.host not in LOOPBACK and is_local_safe(relay)
 

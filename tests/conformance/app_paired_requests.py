@@ -16,7 +16,7 @@ __all__ = ["API_REQUESTS", "RELAY_MESSAGES", "RELAY_REQUESTS", "AppMessage"]
 
 @frozen
 class AppMessage:
-    """A message on the relay's WebSocket, and the type of the answer; empty: there is none, and no error."""
+    """Message on the relay's WebSocket; `answer` is the type of the expected answer, or empty if none is expected."""
 
     channel: str
     kind: str

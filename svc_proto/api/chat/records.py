@@ -93,7 +93,7 @@ class SearchHit:
 
 @frozen(kw_only=True)
 class StoredResponse:
-    """A stored response as JSON, or the name of a conversation, whose text is empty."""
+    """Entry of the response store: a response as JSON, or the name of a conversation, which has an empty `text`."""
 
     session_id: str
     text: str

@@ -33,7 +33,7 @@ def configs(page: str) -> list[Any]:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Return a function that installs for a client, and its output; `svc` is on the path, but no client."""
+    """Return a function that installs for a client and returns the output; no client is on the path."""
     monkeypatch.setattr(mcp, "_command", lambda: (["svc", "mcp"], {}))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
