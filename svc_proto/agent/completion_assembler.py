@@ -2,9 +2,9 @@
 
 Servers differ. Reasoning has several names, or is in the content between tags. A tool call comes whole or in pieces,
 with or without index and id, with its name repeated or not, its arguments as text or as an object. Usage comes in a
-chunk of its own or not at all. A finish reason may be in every chunk. An answer that was not streamed is one chunk with
-a `message`. A member of a wrong type counts as absent. Members that are not known here are kept: they go back to the
-server with the message.
+chunk of its own, in a member `x_groq`, or not at all. A finish reason may be in every chunk. An answer that was not
+streamed is one chunk with a `message`. A member of a wrong type counts as absent. Members that are not known here are
+kept: they go back to the server with the message.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class CompletionAssembler:
         return self._splitter.is_plain and MARKS[0] not in text and MARKS[1] not in text and MARKS[2] not in text
 
     def _add_chunk(self, chunk: JsonObject) -> Iterator[Delta]:
-        self._count(chunk.get_object("usage"))
+        self._count(chunk.get_object("usage") or chunk.get_object("x_groq", "usage"))
         choice = JsonObject.of(next(iter(chunk.array("choices")), None))
         whole = choice.object_or_none("message")
         if whole is not None:
@@ -207,6 +207,8 @@ class CompletionAssembler:
                 self._reasoning_name = self._reasoning_name or name
                 yield from self._add_reasoning(text)
                 return
+        for part in delta.objects("content"):  # Mistral sends reasoning as a part of the content
+            yield from self._add_reasoning(content_as_text(part.get("thinking")))
 
     def _add_reasoning(self, text: str) -> Iterator[Delta]:
         text = text[: MAX_TEXT - self._reasoning_size]

@@ -61,6 +61,7 @@ def wanted(assembly: CompletionAssembler) -> list[tuple[str, str, str]]:
         ({"reasoning": "hm"}, [ReasoningDelta("hm")]),
         ({"reasoning_content": "hm", "reasoning": "hm"}, [ReasoningDelta("hm")]),
         ({"reasoning_content": "", "thinking": "hm", "content": "so"}, [ReasoningDelta("hm"), TextDelta("so")]),
+        ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}, [ReasoningDelta("hm")]),
         ({"tool_calls": "none"}, []),
     ],
 )
@@ -96,6 +97,8 @@ def test_the_end() -> None:
 )
 def test_usage(usage: Any, counts: tuple[int, int]) -> None:
     assembly = fed(json.dumps({"choices": [], "usage": usage}))
+    assert (assembly.input_tokens, assembly.output_tokens) == counts
+    assembly = fed(json.dumps({"choices": [], "x_groq": {"usage": usage}}))
     assert (assembly.input_tokens, assembly.output_tokens) == counts
 
 
