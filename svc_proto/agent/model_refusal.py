@@ -137,7 +137,7 @@ _RULES: tuple[tuple[Problem, Callable[[_Report], bool]], ...] = (
         lambda report: (
             report.has(words.OUTPUT_TOO_LARGE)
             and any(name in report.request for name in OUTPUT_MEMBERS)
-            and "context" not in report.words.lower()
+            and not any(word in report.words.lower() for word in ("context", "`inputs`"))
         ),
     ),
     (Problem.TOOL_IDS, lambda report: report.has(words.TOOL_IDS)),

@@ -47,7 +47,7 @@ CONTEXT = _words(
     r"context[ _-]?(?:length|size|window|limit)",
     r"exceed_context|n_ctx\b|max(?:imum)?[ _]model[ _]len|maximum context|string_above_max_length",
     r"(?:prompt|input|request|messages?|conversation|sequence) (?:is |are |was )?(?:too (?:long|large)|exceeds?)",
-    r"too many (?:input |prompt )?tokens",
+    r"too many (?:input |prompt )?tokens|(?:prompt|input|request) length|`inputs` tokens",
     r"token (?:limit|count).{0,40}exceed|exceed.{0,60}(?:\btokens?\b|context)",
     r"tokens?.{0,40}(?:exceed|(?:larger|longer|greater) than)",
     r"reduce the (?:length|number|size)",
@@ -68,7 +68,9 @@ TOOL_IDS = _words(
     r"tool[_ ]?call[_ ]?ids?\b.{0,120}(?:length|a-z|must|match|pattern|invalid|alphanumeric|format|long|characters)",
     r"tool_calls?\[?\.?\d*\]?\.?id\b.{0,120}(?:length|pattern|invalid|must)|invalid_function_call",
 )
-MISSING = _words("missing|requires?|required|must|needs?\\b|not found|expected|has to|缺少|erforderlich|fehlt")
+MISSING = _words(
+    "missing|requires?|required|must(?! be satisfied)|needs?\\b|not found|expected|has to|缺少|erforderlich|fehlt"
+)
 UNKNOWN = _words(
     "unknown|unrecogni[sz]ed|unexpected|unsupported|extra|additional|invalid|cannot|can't|forbidden|no such|ignored",
     r"not (?:permitted|allowed|supported|recogni[sz]ed|expected|valid|enabled|available|implemented)|not support",
