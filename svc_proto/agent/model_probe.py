@@ -8,7 +8,7 @@ from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.agent.model_address import MODELS, endpoint_url, has_plain_layout, root_url
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult, bearer_header, fetch
-from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_object import JsonObject, as_array, json_value
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -53,4 +53,7 @@ def find_context(page: JsonObject) -> int | None:
 def _read(engine: Engine, endpoint: ModelEndpoint, url: str) -> Flow[JsonObject]:
     headers = ((b"accept", b"application/json"), *bearer_header(endpoint.api_key))
     answer = yield from fetch(engine, "GET", url, headers=headers, within=PROBE_TIMEOUT)
-    return answer.members if isinstance(answer, HttpResult) and answer.status == 200 else JsonObject()
+    if not isinstance(answer, HttpResult) or answer.status != 200:
+        return JsonObject()
+    page = json_value(answer.body)
+    return JsonObject.of(page if as_array(page) is None else {"data": page})  # some servers list without an object

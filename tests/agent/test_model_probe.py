@@ -50,6 +50,7 @@ LISTED = {"data": [{"id": "a", "meta": {"n_ctx": 4096}}, {"id": "b", "max_model_
         ("c", {"/v1/models": LISTED}, None),
         ("x", {"/v1/models": {"data": [{"id": "a.gguf", "meta": {"n_ctx": 4096}}]}}, 4096),
         ("x", {"/v1/models": {"data": [{"id": "x"}]}, "/props": {"default_generation_settings": {"n_ctx": 512}}}, 512),
+        ("b", {"/v1/models": LISTED["data"]}, 8192),
         ("x", {"/v1/models": {"data": []}, "/props": {"n_ctx": 512}}, None),
         ("x", {}, None),
     ],
