@@ -46,7 +46,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from tests.loops.simulated_environment import NotificationTap
 from tests.support.playbook import FlowService
-from tests.support.servers.model_server import MODEL_PORT, ModelAnswer, ScriptedModel
+from tests.support.servers.model_server import MODEL_PORT, Scripted, ScriptedModel
 
 T = TypeVar("T")
 KEY = "sk-secret-of-the-test"
@@ -172,7 +172,7 @@ class AgentHarness:
     def __init__(
         self,
         *,
-        model: Iterable[ModelAnswer] = (),
+        model: Iterable[Scripted] = (),
         pages: Mapping[str, object] | None = None,
         relay: bool = False,
         phone: bool = False,
