@@ -267,6 +267,8 @@ def test_any_input_is_an_answer_or_an_error(deltas: list[object]) -> None:
 def test_error_without_text() -> None:
     with pytest.raises(ModelResponseError, match="it reported an error"):
         fed('{"error": {"code": 500}}')
+    with pytest.raises(ModelResponseError, match="it reported an error"):
+        fed('{"choices": [{"error": {"code": 500}}]}')
     assert not fed('{"error": null}').begun
 
 
