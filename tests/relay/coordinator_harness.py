@@ -14,7 +14,7 @@ from svc_proto.machines.paired_session_registry import PairedSession, PairedSess
 from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
-from svc_proto.store_requests import LoadSessionChanges, LoadSessionRevision, LoadSessions
+from svc_proto.store_requests import LoadSessionChanges, LoadSessionRevision
 from svc_proto.wire.resp import Push
 from tests.cluster.harness import WHERE, RedisHarness
 from tests.support.core_harness import HOME
@@ -126,18 +126,9 @@ class CoordinatorHarness:
         _, session = PairedSessionRegistry().create(self.book.engine.now, counting_entropy())
         return {**session.to_record(), **changed}
 
-    def saved(self, record: Mapping[str, object], at: float | None = None) -> None:
-        """Deliver that `b` has saved a session, and answer the query for it, if any."""
-        token_hash = str(record["token_hash"])
-        self.deliver("saved", {"token_hash": token_hash, "at": at})
-        for order in [each for each in self.book.commands if isinstance(each, Query)]:
-            if order.request == LoadSessions(token_hash):
-                self.book.commands.remove(order)
-                self.book.feed(Done(order.op, (record,)))
-
     def shared(self, record: Mapping[str, object]) -> PairedSession:
         """Deliver a session that `b` has saved, and return it."""
-        self.saved(record)
+        self.deliver("saved", record)
         session = self.relay.sessions.hashed(str(record["token_hash"]))
         assert session is not None
         return session

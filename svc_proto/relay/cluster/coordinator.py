@@ -2,10 +2,9 @@
 
 - **Codes** are Redis keys: SET with a lifetime of ten minutes, and GETDEL to consume one: only one node gets it. Each
   node also stores the codes whose invites hold a key, since that key is valid at once: see `codes`.
-- **Sessions** are in the store that all nodes share. A node broadcasts that one has changed or ended; the other nodes
-  read a changed one from the store. After a missed message a node reads all sessions again and ends those that are
-  gone. The hashes of ended sessions are kept for a while and sent to nodes that join, so that no stale record brings
-  one back.
+- **Sessions** are in the store that all nodes share. A node broadcasts each change and end; a node without the session
+  reads the store. After a missed message a node reads all sessions again and ends those that are gone. The hashes of
+  ended sessions are kept for a while and sent to nodes that join, so that no stale record brings one back.
 - **Phones** of other nodes are in `Relay.phones` beside our own, with negative numbers. If two nodes have the same
   device, the later one by Redis's clock counts. A command waits at the node that received it, and is sent once to the
   node of its phone, which sends the phone's answer back. If that node, the phone or our connection is lost,
@@ -19,7 +18,7 @@
 | message     | to  |                                                        |
 |-------------|-----|--------------------------------------------------------|
 | `failed`, `succeeded`, `cleared` | all | see `replicated_auth_rate_limiter` |
-| `saved`     | all | the hash of a session that was stored, and when         |
+| `saved`     | all | the record of a session, and when it was stored         |
 | `ended`     | all | the hash of a revoked session                           |
 | `invited`   | all | a code, and the hash of its invite's key; none: the code is consumed |
 | `came`      | all | a connected phone, with its last status                 |
@@ -157,10 +156,10 @@ class ClusterCoordinator(LocalCoordinator):
     # --- sessions ---
 
     def session_saved(self, session: PairedSession) -> None:
-        """Broadcast that the session was stored, so that other nodes read it."""
+        """Broadcast the session's record."""
         at = self.node.cluster_time
         self.sessions.note_change(session.token_hash, at)
-        self.broadcast("saved", {"token_hash": session.token_hash, "at": at})
+        self.broadcast("saved", {**session.to_record(), "at": at})
 
     def session_ended(self, session: PairedSession) -> None:
         """Broadcast the end, so that other nodes close its connections."""
@@ -349,7 +348,7 @@ class ClusterCoordinator(LocalCoordinator):
             case "failed" | "succeeded" | "cleared":
                 self.limiter.apply_remote(topic, body.text("address"), now)
             case "saved":
-                self.sessions.refresh(body.text("token_hash"), body.number("at") or self.node.cluster_time)
+                self.sessions.apply_record(body, body.number("at") or self.node.cluster_time)
             case "ended":
                 self.sessions.end_local(body.text("token_hash"))
             case "came":

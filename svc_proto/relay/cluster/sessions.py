@@ -1,11 +1,10 @@
 """Paired sessions of a clustered relay, merged from the store and the messages of other nodes.
 
-A message reports that a session was stored; the node reads the session itself from the store. So write access to Redis
-creates no session and extends no grant. A session that this node does not have is looked up in the store as well. After
-a missed message the changes since the last reading are read, a page at a time. All sessions are read at the first time,
-and when the store does not have all these changes; one that is missing then, and in a second lookup by itself, has
-ended. An ended session stays ended: a record that was read before is ignored. So is a record read before a change that
-this node made or read since, and a message that is older by Redis's clock.
+A session that this node does not have is looked up in the store. After a missed message the changes since the last
+reading are read, a page at a time. All sessions are read at the first time, and when the store does not have all these
+changes; one that is missing then, and in a second lookup by itself, has ended. An ended session stays ended: a record
+that was read before is ignored. So is a record read before a change that this node made or received since, and a
+message that is older by Redis's clock.
 """
 
 from __future__ import annotations
@@ -57,7 +56,6 @@ class ClusterSessions:
         self._again = False
         self._revision = UNKNOWN  # of the store, up to which the sessions here are those of the store
         self._seeking = 0
-        self._refreshing = 0
 
     @property
     def ended(self) -> list[str]:
@@ -93,38 +91,18 @@ class ClusterSessions:
             self._was_read(record, queried_at)
         return self._relay.sessions.hashed(token_hash)
 
-    def refresh(self, token_hash: str, at: float) -> None:
-        """Read a session that another node stored at `at` (Redis's clock); all changes beyond `MAX_LOOKUPS`."""
-        if self._is_ahead(token_hash, at):
+    def apply_record(self, record: Mapping[str, object], at: float) -> None:
+        """Apply a record that another node stored at `at` (Redis's clock), unless its session has ended."""
+        token_hash = as_text(record.get("token_hash"))
+        if token_hash is None or self._is_ahead(token_hash, at):
             return
-        if self._refreshing < MAX_LOOKUPS:
-            self._relay.engine.spawn(self._refresh(token_hash, at))
-        else:
-            self.read_again()
-
-    def _refresh(self, token_hash: str, at: float) -> Flow[None]:
-        queried_at = self._relay.engine.now.mono
-        self._refreshing += 1
-        try:
-            records = yield from self._query(LoadSessions(token_hash))
-        finally:
-            self._refreshing -= 1
-        if isinstance(records, Failure):
-            self.read_again()
-            return
-        for record in records:
-            session = self._relay.sessions.hashed(token_hash)
-            changed = None if session is None else self._relay.unsaved_since(session)
-            if (changed is None or changed < queried_at) and self._known_at(token_hash) <= queried_at:
-                self._note(token_hash, at, queried_at)
-                self._apply_record(token_hash, record)
+        self.note_change(token_hash, at)
+        self._apply_record(token_hash, record)
 
     def note_change(self, token_hash: str, at: float) -> None:
         """Record that the session's state is the stored one of time `at`, by Redis's clock."""
-        self._note(token_hash, at, self._relay.engine.now.mono)
-
-    def _note(self, token_hash: str, at: float, mono: float) -> None:
-        self._changes.purge(self._relay.engine.now.mono)
+        mono = self._relay.engine.now.mono
+        self._changes.purge(mono)
         self._changes.put(token_hash, (at, mono), mono + CHANGE_TTL)
 
     def _is_ahead(self, token_hash: str, at: float) -> bool:
@@ -144,13 +122,9 @@ class ClusterSessions:
         session = self._relay.sessions.hashed(token_hash)
         if session is not None and not self._relay.is_stored(session):
             return
-        if self._known_at(token_hash) < queried_at:
+        _, received_at = self._changes.get(token_hash, self._relay.engine.now.mono) or (0.0, -inf)
+        if received_at < queried_at:
             self._apply_record(token_hash, record)
-
-    def _known_at(self, token_hash: str) -> float:
-        """Return the monotonic time of the state that this node has of the session."""
-        _, known_at = self._changes.get(token_hash, self._relay.engine.now.mono) or (0.0, -inf)
-        return known_at
 
     def _apply_record(self, token_hash: str, record: Mapping[str, object]) -> None:
         relay = self._relay

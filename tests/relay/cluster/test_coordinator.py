@@ -106,7 +106,6 @@ def test_partitioned_node_does_not_restore_a_revoked_session() -> None:
 def test_revocation_missed_by_the_store_survives_restarts() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 0)
-    scene.sim.run_for(0.1)  # each node reads the new session
     scene.partition_from_store(1)
     assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token}").status == 500  # the relay retries
     for n in range(3):
@@ -418,7 +417,7 @@ def test_command_from_another_node_for_a_local_phone() -> None:
 def test_node_state_replaces_earlier_knowledge() -> None:
     one = CoordinatorHarness()
     record = one.record()
-    one.saved(record)
+    one.deliver("saved", record)
     one.came("X", 4, since=2.0)
     one.came("Y", 5, since=3.0)
     one.deliver(

@@ -26,54 +26,18 @@ def test_sessions_of_other_nodes_are_saved_updated_and_ended() -> None:
     one = CoordinatorHarness()
     record = one.record()
     session = one.shared(record)
-    one.saved({**record, "grants": {}})
+    one.deliver("saved", {**record, "grants": {}})
     assert session.grants == {}
     one.deliver("ended", {"token_hash": record["token_hash"]})
     assert not one.knows(record)
-    one.saved(record)  # sent before the end arrived
+    one.deliver("saved", record)  # sent before the end arrived
     assert not one.knows(record)
-    one.saved({"token_hash": "zz"})
+    one.deliver("saved", {"token_hash": "zz"})
+    one.deliver("saved", {})
     assert one.book.events()[-1] == "stored session skipped"
-    one.saved(one.record(token_hash="12" * 32, expires_at=5.0))  # expired
+    one.deliver("saved", one.record(token_hash="12" * 32, expires_at=5.0))  # expired
     assert not one.relay.sessions.hashed("12" * 32)
     one.deliver("ended", {"token_hash": "56" * 32})
-
-
-def test_a_message_alone_creates_and_changes_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Apply what the store has, also if a message holds a whole record."""
-    one = CoordinatorHarness()
-    forged, known = one.record(token_hash="13" * 32), one.record()
-    session = one.shared({**known, "grants": {}})
-    for record in (forged, known):
-        one.deliver("saved", record)
-        (order,) = one.book.ordered(Query)
-        assert order.request == LoadSessions(str(record["token_hash"]))
-        assert (one.knows(forged), session.grants) == (False, {})
-        one.book.feed(Done(order.op, ({**known, "grants": {}},) if record is known else ()))
-    assert (one.knows(forged), session.grants) == (False, {})
-    one.deliver("saved", forged)
-    assert one.loads(failed=True).request == LoadSessions("13" * 32)
-    assert one.loads({**known, "grants": {}}).request == LoadSessions()  # reads all: the message may be true
-    monkeypatch.setattr(sessions, "MAX_LOOKUPS", 0)
-    one.deliver("saved", forged)
-    assert one.loads({**known, "grants": {}}).request == LoadSessions()
-
-
-@pytest.mark.parametrize("stored", [False, True])
-def test_a_change_made_during_the_query_is_kept(*, stored: bool) -> None:
-    one = CoordinatorHarness()
-    before = one.record()
-    session = one.shared(before)
-    one.book.after(1.0)
-    one.deliver("saved", before)
-    (query,) = one.book.ordered(Query)
-    one.book.after(1.0)
-    session.grants = {}
-    save = one.saves(session)
-    if stored:
-        one.book.feed(Done(save.op, None))
-    one.book.feed(Done(query.op, (before,)))
-    assert session.grants == {}
 
 
 def test_unknown_token_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +70,7 @@ def test_reload_ends_sessions_missing_in_the_store() -> None:
     one = CoordinatorHarness()
     stays, goes, new, unsaved = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 5))
     for record in (stays, goes):
-        one.saved(record)
+        one.deliver("saved", record)
     one.saves(one.shared(unsaved))
     one.book.within(one.coordinator.on_messages_missed)
     one.book.within(one.coordinator.on_messages_missed)  # a second time
@@ -156,7 +120,7 @@ def test_session_saved_during_a_reload_is_kept() -> None:
     one = CoordinatorHarness()
     record = one.record()
     one.book.within(one.coordinator.on_messages_missed)
-    one.saved(record)
+    one.deliver("saved", record)
     one.loads()
     one.loads(record)
     assert one.knows(record)
@@ -216,7 +180,7 @@ def test_stale_reload_does_not_undo_a_received_change() -> None:
     before = one.record()
     session = one.shared(before)
     one.book.within(one.coordinator.on_messages_missed)
-    one.saved({**before, "grants": {}})
+    one.deliver("saved", {**before, "grants": {}})
     one.loads(before)
     assert session.grants == {}
     one.book.after(1.0)
@@ -238,8 +202,7 @@ def test_reload_during_a_save_does_not_undo_the_change() -> None:
     one.book.feed(Done(save.op, None))
     commands = [words for words in one.book.new_commands() if isinstance(words, list)]
     told = [json.loads(words[2]) for words in commands if words[0] == b"PUBLISH"]
-    (saved,) = [each["body"] for each in told if each["word"] == "saved"]
-    assert (saved["token_hash"], set(saved)) == (before["token_hash"], {"token_hash", "at"})
+    assert [each["body"]["grants"] for each in told if each["word"] == "saved"] == [{}]
     one.book.within(one.coordinator.on_messages_missed)
     one.deliver("ended", {"token_hash": before["token_hash"]})
     one.loads(before)
@@ -251,10 +214,10 @@ def test_outdated_messages_are_ignored() -> None:
     before = one.record()
     session = one.shared(before)
     now = one.coordinator.node.cluster_time
-    one.saved({**before, "grants": {}}, now + 0.2)
-    one.saved(before, now + 0.1)
+    one.deliver("saved", {**before, "grants": {}, "at": now + 0.2})
+    one.deliver("saved", {**before, "at": now + 0.1})
     assert session.grants == {}
-    one.saved(before, now + 0.2)
+    one.deliver("saved", {**before, "at": now + 0.2})
     assert session.grants == before["grants"]
     one.book.after(1.0)
     session.grants = {}
@@ -263,10 +226,9 @@ def test_outdated_messages_are_ignored() -> None:
         now + 0.9,
         one.coordinator.node.cluster_time,
     ):  # the node was partitioned when it sent the message, or sends the message at the same time
-        one.saved(before, at)
+        one.deliver("saved", {**before, "at": at})
         assert session.grants == {}
-    one.book.after(0.2)
-    one.saved(before, now + 1.1)
+    one.deliver("saved", {**before, "at": now + 1.1})
     assert session.grants == before["grants"]
 
 
@@ -274,5 +236,6 @@ def test_invalid_records_are_skipped() -> None:
     one = CoordinatorHarness()
     record = one.record()
     one.book.within(one.coordinator.on_messages_missed)
+    one.deliver("saved", {"token_hash": 5})
     one.loads({"token_hash": 5}, record)
     assert one.knows(record)
