@@ -8,6 +8,7 @@ key.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
@@ -220,9 +221,8 @@ def _read_answer(
             )
         batch = yield from reader.read(within=limits.trailer if assembly.is_ending else limits.silence)
         if isinstance(batch, tuple):
-            for event in batch:
-                if not assembly.is_finished:
-                    progress.feed(event.data, event.event)
+            for event in takewhile(lambda _: not assembly.is_finished, batch):
+                progress.feed(event.data, event.event)
             yield from progress.yield_to_loop()
             continue
         if assembly.finish:
