@@ -3,7 +3,7 @@
 - **Codes** are Redis keys: SET with a lifetime of ten minutes, and GETDEL to consume one: only one node gets it. Each
   node also stores the codes whose invites hold a key, since that key is valid at once: see `codes`.
 - **Sessions** are in the store that all nodes share. A node broadcasts each change and end; a node without the session
-  reads the store. After a missed message a node reads all sessions again and ends those that are gone. The hashes of
+  reads the store. After a missed message a node reads the changes that it missed. The hashes of
   ended sessions are kept for a while and sent to nodes that join, so that no stale record brings one back.
 - **Phones** of other nodes are in `Relay.phones` beside our own, with negative numbers. If two nodes have the same
   device, the later one by Redis's clock counts. A command waits at the node that received it, and is sent once to the
@@ -184,7 +184,7 @@ class ClusterCoordinator(LocalCoordinator):
         yield from self.node.redis.execute("PING")
 
     def sync_sessions(self) -> Flow[None]:
-        """Read all sessions from the store."""
+        """Read the changed sessions from the store."""
         yield from self.sessions.catch_up()
 
     # --- phones ---
@@ -400,7 +400,7 @@ class ClusterCoordinator(LocalCoordinator):
                 return {}
 
     def on_messages_missed(self) -> None:
-        """Read the sessions from the store again, and compare the codes with Redis."""
+        """Read the changed sessions from the store, and compare the codes with Redis."""
         self.sessions.read_again()
         self.codes.resync()
 

@@ -32,7 +32,7 @@ __all__ = ["CATCH_UP_TIMEOUT", "ClusterSessions"]
 
 T = TypeVar("T")
 
-CATCH_UP_TIMEOUT = 5.0  # s for reading all sessions, after which the caller continues without
+CATCH_UP_TIMEOUT = 5.0  # s for reading the changed sessions, after which the caller continues without
 READ_AGAIN = 1.0  # s after the store did not answer
 ENDED_TTL = 3_600.0  # s for which the hash of a revoked session is kept
 MAX_ENDED = 10_000  # the oldest is dropped
@@ -52,7 +52,7 @@ class ClusterSessions:
         self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
         self._changes: ExpiringMap[str, tuple[float, float]] = ExpiringMap(MAX_CHANGES)  # by hash, see `note_change`
         self._read = Condition(relay.engine)
-        self._task: Task | None = None  # that reads all sessions
+        self._task: Task | None = None  # that reads changed sessions
         self._again = False
         self._revision = UNKNOWN  # of the store, up to which the sessions here are those of the store
         self._seeking = 0
@@ -68,12 +68,12 @@ class ClusterSessions:
             self._task.cancel()
 
     def catch_up(self) -> Flow[None]:
-        """Read all sessions, or wait at most `CATCH_UP_TIMEOUT` for it."""
+        """Read the changed sessions, or wait at most `CATCH_UP_TIMEOUT` for it."""
         self.read_again()
         yield from self.caught_up()
 
     def caught_up(self) -> Flow[None]:
-        """Wait at most `CATCH_UP_TIMEOUT` until all sessions are read."""
+        """Wait at most `CATCH_UP_TIMEOUT` until the changed sessions are read."""
         yield from self._read.wait(self._relay.engine.now.mono + CATCH_UP_TIMEOUT)
 
     def lookup(self, token: str) -> Flow[PairedSession | None]:
@@ -154,12 +154,12 @@ class ClusterSessions:
             self._relay.forget_session(session)  # a pending write must not bring it back
 
     def read_again(self) -> None:
-        """Read all sessions: now, or after the present reading."""
+        """Read the changed sessions: now, or after the present reading."""
         self._again = True
         if self._task is None:
-            self._task = self._relay.engine.spawn(self._read_all())
+            self._task = self._relay.engine.spawn(self._read_until_current())
 
-    def _read_all(self) -> Flow[None]:
+    def _read_until_current(self) -> Flow[None]:
         while self._again:
             self._again = False
             if not (yield from self._read_changes()):
