@@ -58,9 +58,9 @@ class TrioLoop(ThreadsLoop):
         self.run_once(0.0)
         while not self.finished:
             due = self._wake
-            with trio.CancelScope(deadline=trio.current_time() + due - time.monotonic()):
+            with trio.CancelScope(deadline=trio.current_time() + due - time.monotonic()) as scope:
                 while due == self._wake and not self.finished:
                     await trio.lowlevel.wait_readable(ready)
                     self.run_once(0.0)
-                continue
-            self.run_once(0.0)
+            if scope.cancelled_caught:
+                self.run_once(0.0)
