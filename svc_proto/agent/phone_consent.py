@@ -136,13 +136,13 @@ class ConsentingPhoneControl:
             turn.phone = yield from self._link.phone_status(arguments)
         client = turn.phone.get_object("device").text("application_id")
         found = effect_of_command(path, arguments, tree, client=client)
-        if not turn.apps or (found is not None and self._counts(found)):
+        if not turn.apps or (found is not None and self._needs_consent(found)):
             return found
         return effect_elsewhere(path, arguments, tree, turn.apps) or found
 
     def _obtain(self, effect: Effect, path: str, arguments: Mapping[str, object], tree: ScreenTree) -> Flow[None]:
         turn = self._consent.turn
-        if not self._counts(effect):
+        if not self._needs_consent(effect):
             return
         if turn.is_denied(effect):
             raise ToolError(*ALREADY_DENIED)
@@ -152,7 +152,7 @@ class ConsentingPhoneControl:
             return
         yield from self._consent.request(effect, tree)
 
-    def _counts(self, effect: Effect) -> bool:
+    def _needs_consent(self, effect: Effect) -> bool:
         """Report whether an effect needs consent: a soft one does if what is submitted may hold private data.
 
         In a browser any text may, in an encoding.

@@ -31,7 +31,7 @@ def answer_of(server: Server, *deltas: dict[str, object], finish: str = "stop") 
     events = [f"{line}\n\n".encode() for line in server.get("prelude", ())]
     at_end: dict[str, object] = {}
     if server["calls"] == "no_index" and "tool_calls" in deltas[-1]:
-        *deltas, at_end = deltas  # type: ignore[assignment]  # a list is as good as a tuple here
+        deltas, at_end = deltas[:-1], deltas[-1]
     chunks = [json.loads(chunk(delta)[6:]) for delta in deltas] + [json.loads(chunk(at_end, finish)[6:])]
     for place, each in enumerate(chunks):
         is_last = place == len(chunks) - 1

@@ -1,8 +1,8 @@
 """A phone's screen as data: nodes, rows, a fingerprint, and the same node on a later screen (wire bridge 3.2, 3.4).
 
 A row is a node that can be acted on, or a text that stands alone. A text, or a state, that cannot be acted on belongs
-to the smallest row around it, as a list entry has its lines. `describe_node` supplies the state
-of nodes that were sent without it.
+to the smallest row around it, as a list entry has its lines. `describe_node` supplies the state of nodes
+that were sent without it.
 """
 
 from __future__ import annotations

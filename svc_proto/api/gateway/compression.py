@@ -117,7 +117,7 @@ def _replace(row: Message, role: str, content: str) -> Message:
 
 
 class _SummaryHost:
-    """Host of the agent that writes a summary: it collects the text, and stores nothing, and requests no approval."""
+    """Host of a turn that writes a summary: it collects the text, stores nothing, and requests no approval."""
 
     reader_behind = False
     can_request_approval = False

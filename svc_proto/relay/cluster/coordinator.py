@@ -3,8 +3,8 @@
 - **Codes** are Redis keys: SET with a lifetime of ten minutes, and GETDEL to consume one: only one node gets it. Each
   node also stores the codes whose invites hold a key, since that key is valid at once: see `codes`.
 - **Sessions** are in the store that all nodes share. A node broadcasts each change and end; a node without the session
-  reads the store. After a missed message a node reads the changes that it missed. The hashes of
-  ended sessions are kept for a while and sent to nodes that join, so that no stale record brings one back.
+  reads the store. After a missed message a node reads the changes that it missed. The hashes of ended sessions are
+  kept for a while and sent to nodes that join, so that no stale record brings one back.
 - **Phones** of other nodes are in `Relay.phones` beside our own, with negative numbers. If two nodes have the same
   device, the later one by Redis's clock counts. A command waits at the node that received it, and is sent once to the
   node of its phone, which sends the phone's answer back. If that node, the phone or our connection is lost,
