@@ -1,7 +1,7 @@
 """A relay inside a Starlette or FastAPI app: the app's lifespan starts it, in the app's own loop, and stops it.
 
   pip install '.[anyio]' starlette uvicorn && uvicorn examples.relay_in_starlette:app --port 8080
-  curl http://127.0.0.1:8080/relay                                               {"relay": "http://127.0.0.1:8767"}
+  curl http://127.0.0.1:8080/relay  # {"relay": "http://127.0.0.1:8767"}
 
 Under FastAPI, pass the same lifespan: `FastAPI(lifespan=lifespan)`.
 """
