@@ -360,9 +360,9 @@ class PairedSessionRegistry:
         self._file(session)
         return session
 
-    def all(self) -> list[PairedSession]:
-        """Return all sessions that are here, alive or due."""
-        return self._sessions.values()
+    def copy_hashes(self) -> dict[str, object]:
+        """Return the token hashes of all sessions that are here, alive or due."""
+        return self._sessions.copy_keys()
 
     def _is_alive(self, session: PairedSession, now: Moment) -> bool:
         alive = session.is_active(now.wall)

@@ -481,7 +481,8 @@ def test_records_of_another_node_are_applied() -> None:
     assert session is not None
     assert here.lookup(token, at(1)) is session
     assert here.hashed(theirs.token_hash) is session
-    assert here.all() == [session]
+    assert here.active(at(1)) == [session]
+    assert list(here.copy_hashes()) == [session.token_hash]
     there.patch(theirs, at(2), ttl=60.0, grants={"chat": 5.0})
     entropy = source()
     access, _, _ = there.issue(theirs, "client", at(2), entropy)

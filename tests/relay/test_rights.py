@@ -84,7 +84,9 @@ def test_a_right_is_given_by_the_operator_alone(book: RelayHarness, owner: Paire
         assert (refused.status, refused.json["code"]) == (403, "withheld")
     assert book.request("PATCH", path, {"grants": {"files": False}}, token=limited.token, peer=REMOTE).status == 200
     assert book.request("PATCH", path, {"grants": {"manage": 0}}).status == 200
-    (session,) = (found for found in book.relay.sessions.all() if found.token_prefix == limited.prefix)
+    (session,) = (
+        found for found in book.relay.sessions.active(book.engine.now) if found.token_prefix == limited.prefix
+    )
     assert (session.rights, "manage" in session.grants) == (("manage",), False)
     assert PairedSession.from_record(session.to_record()).rights == ("manage",)
 
@@ -129,5 +131,5 @@ def test_a_token_for_mcp_opens_nothing_else(grants: dict[str, object], book: Rel
     socket = book.websocket()
     assert socket.auth(session_token=token)["type"] == "auth.fail"
     assert status("POST", "/mcp") == 415  # reached: the request names no media type of its body
-    (session,) = (found for found in book.relay.sessions.all() if found.device_name == "MCP: watcher")
+    (session,) = (found for found in book.relay.sessions.active(book.engine.now) if found.device_name == "MCP: watcher")
     assert PairedSession.from_record(session.to_record()).audience == "mcp"

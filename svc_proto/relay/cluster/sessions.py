@@ -189,7 +189,7 @@ class ClusterSessions:
         revision = yield from self._query(LoadSessionRevision())
         if isinstance(revision, Failure):
             return False
-        there: set[str] = set()
+        missing = self._relay.sessions.copy_hashes()
         after = ""
         while True:
             queried_at = self._relay.engine.now.mono
@@ -198,16 +198,17 @@ class ClusterSessions:
                 return False
             for record in records:
                 after = as_text(record.get("token_hash")) or after
-                there.add(after)
+                missing.pop(after, None)
                 self._was_read(record, queried_at)
             if len(records) < SESSIONS_PAGE:
                 break
-        for session in self._relay.sessions.all():
-            if session.token_hash in there or not self._relay.is_stored(session):
+        for token_hash in missing:
+            session = self._relay.sessions.hashed(token_hash)
+            if session is None or not self._relay.is_stored(session):
                 continue
-            found = yield from self._query(LoadSessions(session.token_hash))  # it may have been stored meanwhile
+            found = yield from self._query(LoadSessions(token_hash))  # it may have been stored meanwhile
             if found == ():
-                self.end_local(session.token_hash)
+                self.end_local(token_hash)
         self._revision = revision
         return True
 

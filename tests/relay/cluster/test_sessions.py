@@ -104,6 +104,21 @@ def test_only_changes_are_read_after_the_first_time(monkeypatch: pytest.MonkeyPa
     assert not one.book.ordered(Query)
 
 
+def test_only_sessions_from_before_a_full_reading_are_compared_with_it() -> None:
+    one = CoordinatorHarness()
+    stays, goes, new = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 4))
+    for record in (stays, goes):
+        one.deliver("saved", record)
+    one.book.within(one.coordinator.on_messages_missed)
+    one.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
+    one.answer_query(LoadSessionRevision(), 7)
+    one.deliver("saved", new)
+    one.deliver("ended", {"token_hash": goes["token_hash"]})
+    one.answer_query(LoadSessions(), (stays,))
+    assert not one.book.ordered(Query)
+    assert [one.knows(record) for record in (stays, goes, new)] == [True, False, True]
+
+
 @pytest.mark.parametrize("answered", [0, 1])
 def test_a_failed_first_reading_is_repeated(answered: int) -> None:
     one = CoordinatorHarness()
