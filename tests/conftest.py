@@ -8,7 +8,7 @@ with the names of the programs' `--runtime`, or `sim` (the simulator) or `nodes`
 each server).
 `--reference` turns the fast paths off in servers that run inside the test process (`fuzz.reference_parsers`).
 
-HYPOTHESIS_PROFILE is `default` for people, `ci` for runs that must repeat exactly.
+HYPOTHESIS_PROFILE is `default` for people, `full` with `--full`, `ci` for runs that must repeat exactly.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from fuzz.reference_parsers import disable_fast_paths
 
         disable_fast_paths()
-    if config.getoption("full"):
+    if config.getoption("full") and "HYPOTHESIS_PROFILE" not in os.environ:
         settings.load_profile("full")
     for name in config.getoption("loop") or ():
         try:
