@@ -18,9 +18,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PageOpener, Site
-from tests.browser.readme_console import FRESH, PROMPT, Line, ShellTerminal, environment, fresh_clone, lines_of
 from tests.servers.program_process import ROOT
-from tests.support.ports import free_port
+from tests.support.console_walk import FRESH, UP, Walk
 from tests.support.servers.model_server import ModelAnswer, ScriptedModel, calls, plain
 
 PAGES = (  # in the order of the walk
@@ -30,78 +29,15 @@ PAGES = (  # in the order of the walk
     "docs/howto/desktop-client.md",
     "docs/tutorials/first-chat.md",
     "docs/howto/openai-clients.md",
-    "docs/howto/voice.md",
 )
 TEXT = "\n".join((Path(__file__).parents[2] / page).read_text() for page in PAGES)
 HELLO = "Hello from the model."
 MAIL = "com.example.mail"
 NOT_HERE = {
-    "svc service install": "it needs systemd; tests/clients/commands/test_server_status.py",
-    "svc-relay voice": "it needs a microphone, and a recording; tests/clients/commands/test_voice.py",
+    "svc service install": "it needs systemd; tests/servers/test_howto_console.py",
     "OPENAI_BASE_URL=": "that package is not ours; tests/loops/test_openai.py",
 }
-UP, DOWN = "make up", "svc down"
-DEFAULTS = {"RELAY_PORT": 8767, "API_SERVER_PORT": 8642, "SVC_DASHBOARD_PORT": 9119}
-
-
-class Walk:
-    """A new user, the clone, and the output so far."""
-
-    def __init__(self, folder: Path, model: str) -> None:
-        self.home, self.clone = folder / "home", folder / "clone"
-        self.env = environment(self.home)
-        fresh_clone(self.clone, self.env)
-        self.ports = {name: free_port() for name in DEFAULTS}
-        (self.home / ".svc").mkdir(mode=0o700)
-        (self.home / ".svc/.env").write_text("".join(f"{name}={port}\n" for name, port in self.ports.items()))
-        # Text of the pages, and what replaces it in this walk.
-        self.here = {str(DEFAULTS[name]): str(port) for name, port in self.ports.items()}
-        self.here |= {"ws://127.0.0.1 ": f"ws://127.0.0.1:{self.ports['RELAY_PORT']} ", "http://127.0.0.1:11434": model}
-        self.terminals = list[ShellTerminal]()
-        self.servers = self.terminal()
-        self.shell = self.terminal()
-        self.device = self.terminal()
-        self.left = [line for line in lines_of(TEXT) if not line.typed.startswith(tuple(NOT_HERE))]
-
-    def terminal(self) -> ShellTerminal:
-        self.terminals.append(ShellTerminal(self.clone, self.env))
-        return self.terminals[-1]
-
-    def activate(self) -> None:
-        line = self.next(". .venv/bin/activate").typed
-        for terminal in self.terminals[1:]:
-            terminal.run(f"{line}; PS1='@$?@ '")
-
-    def next(self, beginning: str) -> Line:
-        """Take the next line of the pages; it must begin like this."""
-        line = self.left.pop(0)
-        assert line.typed.startswith(beginning), f"the pages have {line.typed!r} where the walk has {beginning!r}"
-        typed = line.typed
-        for there, here in self.here.items():
-            typed = typed.replace(there, here)
-        return Line(typed, line.shows)
-
-    def run(self, beginning: str) -> str:
-        """Type the next line in the second terminal and return its output."""
-        line = self.next(beginning)
-        return shown_in(self.shell.run(line.typed), line)
-
-    def start(self) -> str:
-        """Start the servers in the first terminal and return the screen."""
-        self.servers.type(self.next(UP).typed)
-        shown = self.servers.until(rf"(?s)^.*(?:Ctrl-C stops\.[^\r\n]*|{PROMPT.pattern})")[0].replace("\r\n", "\n")
-        assert "Ctrl-C stops." in shown, shown  # else the servers have ended
-        screen = shown[shown.index("Code  ") :]
-        assert sum(1 + len(row) // 80 for row in screen.splitlines()) < 24
-        return screen
-
-
-def shown_in(printed: str, line: Line) -> str:
-    """Return the output after a check that it contains, in order, all that the page prints."""
-    rows = iter(printed.splitlines())
-    for word in line.shows:
-        assert any(row.startswith(word) for row in rows), f"{line.typed!r} does not show {word!r}:\n{printed}"
-    return printed
+DOWN = "svc down"
 
 
 @pytest.fixture
@@ -112,10 +48,10 @@ def model(site: Site) -> ScriptedModel:
 @pytest.fixture
 def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
     """Yield a walk with a model for the line that names one."""
-    walk = Walk(tmp_path / "walk", site.world.peer(model))
+    walk = Walk(tmp_path / "walk", PAGES, [*NOT_HERE], {})
+    walk.here["http://127.0.0.1:11434"] = site.world.peer(model)
     yield walk
-    for terminal in walk.terminals:
-        terminal.close()
+    walk.close()
 
 
 @pytest.mark.skipif(
@@ -126,9 +62,9 @@ def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
 @pytest.mark.timeout(900 if FRESH else 300)
 def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None:
     # A phone that pairs by itself.
-    screen = walk.start()
+    screen = walk.start(walk.next(UP).typed)
     (board,) = re.findall(r"\nDashboard  (http://127\.0\.0\.1:\d+)\n", screen)
-    walk.activate()
+    walk.activate(walk.next(". .venv/bin/activate").typed)
     walk.device.type(walk.next("svc phone").typed)
     walk.device.until(f"Its screen: {board}/#phone")
     walk.device.until("online")
@@ -139,7 +75,7 @@ def test_a_new_user(walk: Walk, model: ScriptedModel, visit: PageOpener) -> None
     assert walk.run(DOWN) == "Stopped: relay, api, dashboard, phone.\n"
     assert walk.device.end()[0] == 0
     assert walk.servers.end()[0] == 0
-    assert "\nModel      llama3.2\n" in walk.start()
+    assert "\nModel      llama3.2\n" in walk.start(walk.next(UP).typed)
     assert "\nModel      llama3.2\n" in walk.run("svc status")
 
     # A QR, the log, a backup, and other clients.

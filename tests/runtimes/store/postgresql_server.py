@@ -32,6 +32,7 @@ class PostgresqlServer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.programs = _INITDB.parent  # for a path
         self._user = OTHERS if os.geteuid() == 0 else None
         if self._user is not None:
             os.chown(folder, pwd.getpwnam(OTHERS).pw_uid, -1)

@@ -1,4 +1,4 @@
-"""Tools of a walk: a new clone that can be started, the lines of README's console blocks, and terminals for them.
+"""Walk through the console blocks of pages: a new clone that can be started, and terminals for the lines.
 
 Uncommitted changes are copied onto the clone. Its venv takes its packages from the venv that runs the tests, and the
 product from the clone itself. With `SVC_WALK=fresh` there is no venv, and `make up` has to create it from the lock
@@ -15,12 +15,14 @@ import subprocess
 import sys
 import tomllib
 import venv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pexpect
 from attrs import frozen
 
 from tests.servers.program_process import FOREIGN, ROOT
+from tests.support.ports import free_port
 
 FRESH = os.environ.get("SVC_WALK") == "fresh"
 TIMEOUT = 600.0 if FRESH else 60.0  # s for anything that a user waits for; an installation takes its time
@@ -42,6 +44,7 @@ OURS = (
     "HYPOTHESIS",
 )
 SCRIPT = "#!{python}\nimport sys\nfrom {module} import {name}\nsys.exit({name}())\n"
+_ERASED = re.compile(r"[^\r\n]*\r\x1b\[K")  # a line of progress, and the order that erases it
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -125,7 +128,7 @@ class ShellTerminal:
     def end(self) -> tuple[int, str]:
         """Return exit code and output of the running command."""
         code = int(self.until(PROMPT.pattern)[1])
-        shown = str(self.tty.before).replace("\r\n", "\n")
+        shown = _ERASED.sub("", str(self.tty.before).replace("\r\n", "\n"))
         assert "Traceback" not in shown, shown
         return code, shown
 
@@ -144,6 +147,80 @@ class ShellTerminal:
     def close(self) -> None:
         """Hang up."""
         self.tty.close(force=True)
+
+
+UP = "make up"
+DEFAULTS = {"RELAY_PORT": 8767, "API_SERVER_PORT": 8642, "SVC_DASHBOARD_PORT": 9119}
+
+
+class Walk:
+    """A new user, the clone, and the lines of the pages that are left.
+
+    Lines that begin with one of `not_here` are left out.
+    """
+
+    def __init__(self, folder: Path, pages: Sequence[str], not_here: Sequence[str], env: Mapping[str, str]) -> None:
+        self.home, self.clone = folder / "home", folder / "clone"
+        self.env = {**environment(self.home), **env}
+        fresh_clone(self.clone, self.env)
+        self.ports = {name: free_port() for name in DEFAULTS}
+        (self.home / ".svc").mkdir(mode=0o700)
+        (self.home / ".svc/.env").write_text("".join(f"{name}={port}\n" for name, port in self.ports.items()))
+        # Text of the pages, and what replaces it in this walk.
+        self.here = {str(DEFAULTS[name]): str(port) for name, port in self.ports.items()}
+        self.here |= {"ws://127.0.0.1 ": f"ws://127.0.0.1:{self.ports['RELAY_PORT']} "}
+        self.terminals = list[ShellTerminal]()
+        self.servers = self.terminal()
+        self.shell = self.terminal()
+        self.device = self.terminal()
+        text = "\n".join((ROOT / page).read_text() for page in pages)
+        self.left = [line for line in lines_of(text) if not line.typed.startswith(tuple(not_here))]
+
+    def terminal(self) -> ShellTerminal:
+        """Open a terminal in the clone."""
+        self.terminals.append(ShellTerminal(self.clone, self.env))
+        return self.terminals[-1]
+
+    def activate(self, typed: str = ". .venv/bin/activate") -> None:
+        """Put the programs of the clone on the path of the terminals in which no servers run."""
+        for terminal in self.terminals[1:]:
+            terminal.run(f"{typed}; PS1='@$?@ '")
+
+    def next(self, beginning: str) -> Line:
+        """Take the next line of the pages; it must begin like this."""
+        line = self.left.pop(0)
+        assert line.typed.startswith(beginning), f"the pages have {line.typed!r} where the walk has {beginning!r}"
+        typed = line.typed
+        for there, here in self.here.items():
+            typed = typed.replace(there, here)
+        return Line(typed, line.shows)
+
+    def run(self, beginning: str) -> str:
+        """Type the next line in the second terminal and return its output."""
+        line = self.next(beginning)
+        return shown_in(self.shell.run(line.typed), line)
+
+    def start(self, typed: str = UP) -> str:
+        """Start the servers in the first terminal and return the screen."""
+        self.servers.type(typed)
+        shown = self.servers.until(rf"(?s)^.*(?:Ctrl-C stops\.[^\r\n]*|{PROMPT.pattern})")[0].replace("\r\n", "\n")
+        assert "Ctrl-C stops." in shown, shown  # else the servers have ended
+        screen = shown[shown.index("Code  ") :]
+        assert sum(1 + len(row) // 80 for row in screen.splitlines()) < 24
+        return screen
+
+    def close(self) -> None:
+        """Hang up all terminals."""
+        for terminal in self.terminals:
+            terminal.close()
+
+
+def shown_in(printed: str, line: Line) -> str:
+    """Return the output after a check that it contains, in order, all that the page prints."""
+    rows = iter(printed.splitlines())
+    for word in line.shows:
+        assert any(row.startswith(word) for row in rows), f"{line.typed!r} does not show {word!r}:\n{printed}"
+    return printed
 
 
 _XDG = {"CONFIG": ".config", "CACHE": ".cache"}
