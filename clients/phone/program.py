@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import wave
+from array import array
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -11,7 +13,7 @@ from attrs import frozen
 
 from clients.phone.emulator import EmulatedPhone
 from clients.phone.terminal_display import BlockingStream, PhoneDisplay
-from clients.phone.wav_file import read_speech
+from runtimes.failures import HostError
 from runtimes.host.compute import COMPUTE_FUNCTIONS
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import setup_logging
@@ -20,11 +22,13 @@ from servers.launch import CannotStartError, print_exit_reason
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.certificate_pins import is_pin
 from svc_proto.basics.errors import Refused, RemoteProtocolError
+from svc_proto.basics.resampler import Resampler
 from svc_proto.cli.durations import parse_duration
 from svc_proto.cli.errors import CliError
 from svc_proto.cli.input_parsing import parse_relay_url
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
+from svc_proto.facts import FailureKind
 from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.phone.invite import Invite, parse_phone_invite
 from svc_proto.phone.preferences import Preferences
@@ -33,7 +37,7 @@ from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.service_clients.relay_url import DERIVED_PROBE, derive_relay_url
 
-__all__ = ["TerminalOptions", "phone_program", "phone_programs"]
+__all__ = ["TerminalOptions", "phone_program", "phone_programs", "read_speech"]
 
 
 @frozen(kw_only=True)
@@ -216,3 +220,23 @@ def _checked(remote: str | None) -> str:
         return parse_relay_url(remote)
     except CliError as problem:
         raise CannotStartError(str(problem), code=2) from problem
+
+
+def read_speech(path: str, rate: int, longest: float) -> bytes:
+    """Return the first channel of a WAV file (PCM of 16 bits) at `rate` Hz; `longest` is in seconds.
+
+    Raises `HostError`, whose text is for the user.
+    """
+    try:
+        with Path(path).expanduser().open("rb") as file, wave.open(file) as sound:
+            of = sound.getparams()
+            if of.sampwidth != 2:
+                raise HostError(FailureKind.INVALID, f"it has {8 * of.sampwidth} bits a sample; 16 are understood")
+            if not 0 < of.nframes <= longest * of.framerate:
+                raise HostError(FailureKind.INVALID, f"it has to hold speech, of {longest:.0f} s at most")
+            samples = array("h", sound.readframes(of.nframes))[:: of.nchannels]
+    except OSError as error:
+        raise HostError(FailureKind.NOT_FOUND, (error.strerror or "it cannot be read").lower()) from error
+    except (wave.Error, EOFError, ValueError) as error:
+        raise HostError(FailureKind.INVALID, "it is no WAV file of plain PCM, or ends too early") from error
+    return Resampler(of.framerate, rate).feed(samples.tobytes())

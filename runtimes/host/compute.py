@@ -10,21 +10,22 @@ import io
 import os
 import re
 import shutil
+import socket
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from datetime import date
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from runtimes.failures import HostError
 from runtimes.files.env_file import parse_env_file, set_env_line
 from runtimes.host.metrics_text import metrics_text
-from runtimes.host.network_addresses import list_network_addresses
 from runtimes.host.pump import Pump
-from runtimes.host.s3_signing import sign_s3_request
 from runtimes.host.thread_pool import ThreadPool
 from runtimes.speech.local_speech import SPEECH_FUNCTIONS
 from svc_proto.commands import Compute
 from svc_proto.facts import FailureKind
+from svc_proto.settings import S3Bucket
 
 __all__ = [
     "COMPUTE_FUNCTIONS",
@@ -33,11 +34,13 @@ __all__ = [
     "is_executable",
     "release_memory",
     "list_folders",
+    "list_network_addresses",
     "load_yaml",
     "yaml_line",
     "qr_rows",
     "real_paths",
     "find_program",
+    "sign_s3_request",
 ]
 
 YAML_NODES = 100_000  # values in one document, aliases counted each time; more is INVALID
@@ -45,6 +48,11 @@ FOLDERS = 1_000  # greatest number of names that `list_folders` returns
 YAML_DEPTH = 64  # levels of one document; more is INVALID
 _NESTED = re.compile(r"^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\n(?:[ \t]*#[^\n]*\n)*( *)(?:(- )|[^\s#-])", re.MULTILINE)
 MAX_LINE = 1 << 20  # characters: lines of an edited document are not folded
+ADDRESS_PROBES = {  # addresses of documentation: connecting a datagram socket to them sends nothing
+    socket.AF_INET: "192.0.2.1",  # RFC 5737
+    socket.AF_INET6: "2001:db8::1",  # RFC 3849
+}
+DISCARD_PORT = 9
 
 
 class ComputeService:
@@ -189,6 +197,55 @@ def qr_rows(text: str) -> list[str]:
     except ValueError as error:
         raise HostError(FailureKind.TOO_LARGE, "more than a QR holds") from error
     return ["".join("1" if module & 1 else "0" for module in row) for row in code.matrix]
+
+
+def list_network_addresses() -> list[dict[str, object]]:
+    """Return interface, address, `up`, `point_to_point` and `default` of each IPv4 and IPv6 address."""
+    import psutil  # noqa: PLC0415, RUF100 - loaded when first needed: start-up is a user's time
+
+    states, defaults = (
+        psutil.net_if_stats(),
+        {_source_address(family, probe) for family, probe in ADDRESS_PROBES.items()},
+    )
+    rows: list[dict[str, object]] = []
+    for interface, addresses in psutil.net_if_addrs().items():
+        state = states.get(interface)
+        flags = () if state is None else state.flags.split(",")
+        rows += [
+            {
+                "interface": interface,
+                "address": each.address,
+                "up": state is None or state.isup,
+                "point_to_point": "pointopoint" in flags,
+                "default": each.address.partition("%")[0] in defaults,
+            }
+            for each in addresses
+            if each.family in ADDRESS_PROBES
+        ]
+    return rows
+
+
+def _source_address(family: socket.AddressFamily, probe: str) -> str:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.connect((probe, DISCARD_PORT))
+            return str(sock.getsockname()[0])
+    except OSError:  # no route, or no such family
+        return ""
+
+
+def sign_s3_request(bucket: S3Bucket, method: str, url: str, digest: str) -> dict[str, str]:
+    """Return the header fields that sign a request whose body has this SHA-256 (AWS Signature Version 4).
+
+    `host` is among them. Raises `HostError` if the library is not installed.
+    """
+    try:
+        from aws_request_signer import AwsRequestSigner  # noqa: PLC0415, RUF100 - an extra
+    except ImportError:
+        text = "aws-request-signer is not installed: pip install 'svc-relay[s3]'"
+        raise HostError(FailureKind.UNSUPPORTED, text) from None
+    signer = AwsRequestSigner(bucket.region, bucket.key, bucket.secret, "s3", bucket.token or None)
+    return {"host": urlsplit(url).netloc, **signer.sign_with_headers(method, url, {}, digest)}
 
 
 COMPUTE_FUNCTIONS: Mapping[str, Callable[..., object]] = {

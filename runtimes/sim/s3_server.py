@@ -161,7 +161,7 @@ class S3Service:
 
 
 def sign_s3_request_at(bucket: S3Bucket, method: str, url: str, digest: str, *, wall: float) -> dict[str, str]:
-    """Sign as `runtimes.host.s3_signing.sign_s3_request`, at the time `wall` in epoch seconds."""
+    """Sign as `runtimes.host.compute.sign_s3_request`, at the time `wall` in epoch seconds."""
     parts = urlsplit(url)
     stamp = datetime.fromtimestamp(wall, UTC).strftime(STAMP)
     fields = {"host": parts.netloc, "x-amz-content-sha256": digest, "x-amz-date": stamp}

@@ -6,6 +6,7 @@ of the model's server. Cancelled at any wait, it closes the connection to the se
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
@@ -44,20 +45,19 @@ from svc_proto.agent.system_prompt import (
     notes_part,
     skills_part,
 )
-from svc_proto.agent.tool_arguments import parse_arguments
 from svc_proto.agent.tool_images import ToolImages
 from svc_proto.agent.tool_selection import SMALL_CONTEXT, ToolSelection
 from svc_proto.agent.toolbox import RequestedToolCall, Toolbox, call_preview
-from svc_proto.basics import strict_json
+from svc_proto.basics import lenient_json, strict_json
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_object import JsonObject, NotJsonObjectError, as_text
 from svc_proto.service_clients.authority import BRIDGE
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["PARAGRAPH_BREAK", "MAX_CONTEXT_BYTES", "ModelAgent"]
+__all__ = ["PARAGRAPH_BREAK", "MAX_CONTEXT_BYTES", "ModelAgent", "parse_arguments"]
 
 MAX_CONTEXT_BYTES = 4 * 1024 * 1024  # characters of answers and results that return to the model; the turn is cut there
 ID_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -69,6 +69,8 @@ PARAGRAPH_BREAK = "\n\n"  # emitted between the texts of two answers of one turn
 NO_OBJECT = "the arguments are not a JSON object: {why}. Call the tool again with valid JSON."
 REPEATED_TEXT = "The answer was stopped: its text repeated itself."
 Row = Mapping[str, object]
+ABSENT_ARGUMENTS = ("", "null", "None", '""', "[]")
+_FENCE = re.compile(r"```[a-z]*\s*(.*?)\s*```", re.DOTALL)
 
 
 class ModelAgent:
@@ -294,3 +296,24 @@ def _emptiness(answer: CompletionAssembler) -> str:
     if answer.finish == "length":
         return CUT_THOUGHTS
     return ONLY_THOUGHTS if answer.reasoning else EMPTY_ANSWER
+
+
+def parse_arguments(written: str) -> tuple[JsonObject, str]:
+    """Return the arguments that a model wrote as an object, and as the text of one.
+
+    Models also write them behind a fence, in quotes or not at all. Raises `JsonError` for anything else.
+    """
+    arguments = written.strip()
+    fenced = _FENCE.fullmatch(arguments)
+    if fenced is not None:
+        arguments = fenced[1]
+    if arguments in ABSENT_ARGUMENTS:
+        arguments = "{}"
+    value, deviations = lenient_json.loads(arguments)
+    inner = as_text(value)
+    if inner is not None:  # encoded twice
+        return parse_arguments(inner) if len(inner) < len(arguments) else (JsonObject(), "{}")
+    members = JsonObject.of_or_none(value)
+    if members is None:
+        raise NotJsonObjectError("it is of another type")
+    return members, strict_json.dumps(members) if deviations else arguments

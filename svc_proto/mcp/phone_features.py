@@ -14,9 +14,8 @@ from svc_proto.agent.tools.tool import Arguments, Tool
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import SVC
 from svc_proto.basics.errors import ToolError
-from svc_proto.engine.flow import Flow
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.inbox import image_type
-from svc_proto.mcp.polling import watch_by_polling
 from svc_proto.mcp.server_features import DirectTool, Prompt, ServerFeatures, ServerTool, ToolContent
 from svc_proto.mcp.subscriptions import Resource
 from svc_proto.version import VERSION
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
 
-__all__ = ["READ_ROUTES", "poll_for_changes", "phone_features"]
+__all__ = ["READ_ROUTES", "poll_for_changes", "phone_features", "watch_by_polling"]
 
 INSTRUCTIONS = (
     "These tools drive the Android phone that is paired with this host. Look first (phone_screen for texts and node "
@@ -62,6 +61,7 @@ PROMPTS = (
         text="Read the notifications of my phone and sum up what is new, most urgent first. Act on nothing.",
     ),
 )
+POLL_INTERVAL = 2.0  # s between two polls
 
 
 def phone_features(
@@ -179,3 +179,25 @@ def _picture(link: PhoneControl, arguments: Arguments) -> Flow[tuple[str, bytes]
     if kind is None:
         raise ToolError("the phone's picture could not be had from the relay")
     return f"image/{kind}", data
+
+
+def watch_by_polling(engine: Engine, read: Callable[[], Flow[str]], tell: Callable[[], None]) -> Callable[[], None]:
+    """Call `tell` after each change of the value that `read` returns; the returned function ends the polling.
+
+    A failed read (`ToolError`) counts as no change.
+    """
+
+    def look() -> Flow[None]:
+        last: str | None = None
+        while True:
+            try:
+                found = yield from read()
+            except ToolError:
+                pass
+            else:
+                if last not in (None, found):
+                    tell()
+                last = found
+            yield from sleep(engine, POLL_INTERVAL)
+
+    return engine.spawn(look()).cancel

@@ -14,7 +14,9 @@ from svc_proto.agent import model_agent
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.completion_assembler import MAX_TEXT
 from svc_proto.agent.interface import ModelEndpoint, TextDelta, TurnOutcome
+from svc_proto.agent.model_agent import parse_arguments
 from svc_proto.agent.system_prompt import NO_PHONE, PHONE, TOOLS
+from svc_proto.basics.strict_json import JsonError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from tests.agent.harness import HOME, KEY, AgentHarness
@@ -455,3 +457,29 @@ def test_unknown_context_is_asked_for_once() -> None:
     world.run(plan)
     assert len(world.model.channels) == 3  # two chats, and the list of models
     assert "max_tokens" not in world.model.seen[1]
+
+
+@pytest.mark.parametrize(
+    ("written", "args", "arguments"),
+    [
+        ('{"a": 1}', {"a": 1}, '{"a": 1}'),
+        ("", {}, "{}"),
+        (" null ", {}, "{}"),
+        ("None", {}, "{}"),
+        ('""', {}, "{}"),
+        ("[]", {}, "{}"),
+        ('"{\\"a\\": 1}"', {"a": 1}, '{"a": 1}'),
+        ('" "', {}, "{}"),
+        ('```json\n{"a": 1}\n```', {"a": 1}, '{"a": 1}'),
+        ('{"a": NaN, "b": 1, "b": 2}', {"a": None, "b": 2}, '{"a":null,"b":2}'),
+        ('{"a": "\\ud83d"}', {"a": "\ufffd"}, '{"a":"\ufffd"}'),
+    ],
+)
+def test_arguments(written: str, args: dict[str, object], arguments: str) -> None:
+    assert parse_arguments(written) == (args, arguments)
+
+
+@pytest.mark.parametrize("written", ['{"a": ', "[1]", "5", '"x"', "{,}"])
+def test_invalid_arguments(written: str) -> None:
+    with pytest.raises(JsonError):
+        parse_arguments(written)

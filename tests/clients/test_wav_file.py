@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.phone.wav_file import read_speech
+from clients.phone.program import read_speech
 from runtimes.failures import HostError
 
 

@@ -16,10 +16,11 @@ from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.mcp.phone_features import READ_ROUTES, phone_features, poll_for_changes
+from svc_proto.mcp.phone_features import POLL_INTERVAL, READ_ROUTES, phone_features, poll_for_changes, watch_by_polling
 from svc_proto.mcp.server_features import DirectTool, ServerFeatures
 from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
 from tests.agent.harness import AgentHarness
+from tests.mcp.stdio_harness import McpStdioHarness
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -203,3 +204,29 @@ def test_refused_device_list() -> None:
     link.answer = PhoneResponse(403, link.answer.body)
     with pytest.raises(ToolError, match="403: local callers only"):
         next(read(phone_features(cast("RelayPhoneControl", link)), "phone://devices"))
+
+
+def test_change_is_reported_once(peer: McpStdioHarness) -> None:
+    engine: Engine = peer.engine
+    words = iter(["a", "a", "b", None, "b", "c", "c"])
+    told: list[float] = []
+
+    def read() -> Flow[str]:
+        yield from ()
+        word = next(words)
+        if word is None:
+            raise ToolError("it is not there")
+        return word
+
+    def tell() -> None:
+        told.append(round(engine.now.mono - begun))
+
+    stops: list[Callable[[], None]] = []
+    begun = engine.now.mono
+    peer.act(lambda: stops.append(watch_by_polling(engine, read, tell)))
+    for _ in range(5):
+        peer.after(POLL_INTERVAL)
+    assert told == [round(2 * POLL_INTERVAL), round(5 * POLL_INTERVAL)]
+    peer.act(stops[0])
+    peer.after(10 * POLL_INTERVAL)
+    assert next(words) == "c"  # polling has stopped

@@ -19,6 +19,7 @@ from runtimes.failures import HostError, failure_of, short_reason
 from runtimes.host.compute import (
     YAML_NODES,
     list_folders,
+    list_network_addresses,
     load_yaml,
     qr_rows,
     real_paths,
@@ -26,7 +27,6 @@ from runtimes.host.compute import (
     yaml_line,
 )
 from runtimes.host.logs import LogMessage, LogWriter, setup_logging
-from runtimes.host.network_addresses import list_network_addresses
 from runtimes.host.thread_pool import ThreadPool
 from runtimes.loops.loop import Source
 from runtimes.loops.waker import Waker

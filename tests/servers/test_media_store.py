@@ -17,7 +17,7 @@ from shutil import which
 
 import pytest
 
-from runtimes.host.s3_signing import sign_s3_request
+from runtimes.host.compute import sign_s3_request
 from runtimes.sim.s3_server import S3Service
 from servers.launch import CannotStartError
 from servers.relay_program import read_relay_config

@@ -58,7 +58,7 @@ class PairingDevices:
             elif caller.status not in (0, 408, 503):
                 violated(Invariant.STATUS, f"a code was refused with {caller.status} {caller.answer.body!r:.200}")
 
-        # The model keeps a device's earlier sessions; their end is tested in `tests/relay/test_repeated_pairing.py`.
+        # The model keeps earlier sessions; tests/relay/websocket/test_client_connection.py has tests of their end.
         body = {"code": code.word, "keep_earlier": True, **wish.members}
         self.crowd.request_as_operator("POST", "/pairing/register", body, done)
         return code

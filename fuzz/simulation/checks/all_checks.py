@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from fuzz.simulation.checks.api_checks import API_CHECKS
+from fuzz.simulation.checks.chat import approvals, turn_in_all_protocols
 from fuzz.simulation.checks.check_context import Kind
 from fuzz.simulation.checks.operations import persistence
 from fuzz.simulation.checks.sessions import lifecycle
@@ -15,7 +15,8 @@ ROUND = 10  # scripts, from one tenth seed to the next; one of them runs each ch
 ALL_CHECKS: tuple[Kind, ...] = (
     *lifecycle.CHECKS,
     *persistence.CHECKS,
-    *API_CHECKS,
+    *turn_in_all_protocols.CHECKS,
+    *approvals.CHECKS,
 )
 """Each runs in as many worlds of a round as it is listed here."""
 

@@ -8,13 +8,16 @@ from attrs import evolve
 
 from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Level
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta, parse_registration
 from svc_proto.relay.access import RelayAccess
-from svc_proto.relay.invite_dashboard import with_dashboard
-from svc_proto.relay.invite_minting import key_for, mint_invite, parse_mint
+from svc_proto.relay.invite_minting import MintRequest, key_for, mint_invite, parse_mint
+from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, lan_address
+from svc_proto.service_clients.dashboard_address import dashboard_at, with_dashboard_member
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
@@ -65,7 +68,7 @@ class _PairingRoutes:
 
     def mint(self, request: Request) -> Flow[Response]:
         wanted = parse_mint(request.json_object() if request.body else {}, self._relay.config)
-        wanted = yield from with_dashboard(self._relay.engine, self._relay.config, wanted)
+        wanted = yield from _with_dashboard(self._relay.engine, self._relay.config, wanted)
         code = new_code(self._relay.engine.entropy)
         key, meta = yield from key_for(self._relay.engine, self._relay.config, wanted, self._relay.keys)
         invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code, key)
@@ -81,3 +84,19 @@ class _PairingRoutes:
 
     def _expires_at(self) -> int:
         return int(self._relay.engine.now.wall + CODE_LIFETIME)
+
+
+def _with_dashboard(engine: Engine, config: RelayConfig, mint_request: MintRequest) -> Flow[MintRequest]:
+    """Add the dashboard beside the relay to a request, unless it names one or withholds the chat."""
+    dashboard, meta = config.dashboard, mint_request.meta
+    if dashboard is None or mint_request.dashboard_url is not None or not meta.grants_chat:
+        return mint_request
+    host = dashboard[0]
+    if host in WILDCARD_ADDRESSES:
+        host = yield from lan_address(engine)
+    url = dashboard_at(dashboard, host)
+    if url is None:
+        return mint_request  # this host has no network
+    if meta.endpoints is not None:
+        meta = evolve(meta, endpoints=[with_dashboard_member(each, dashboard) for each in meta.endpoints])
+    return evolve(mint_request, dashboard_url=url, meta=meta)

@@ -26,7 +26,6 @@ from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.machines.paired_session import PairedSession, parse_device, recognize_client
 from svc_proto.machines.pairing_codes import PairingMeta, merge_terms, parse_requested_terms
 from svc_proto.machines.transitions import Table, step
-from svc_proto.relay.repeated_pairing import end_earlier_sessions
 from svc_proto.relay.websocket.deviating_messages import read_deviating_message
 from svc_proto.relay.websocket.message_dispatch import dispatch
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
@@ -51,6 +50,7 @@ BAD_TOKEN = "the session token is not accepted any more"
 BLOCKED = "rate limited: too many failed attempts from this address"
 TOO_EARLY = "too many messages before authentication was over"
 NO_CREDENTIAL = "authentication needs a session token or a code"
+PAIRED_AGAIN = "the device has paired again"
 
 
 class ClientState(Enum):
@@ -300,7 +300,7 @@ class ClientConnection:
             )
             delivered = self._welcome(session, token, envelope.id, pairs=True)
             if delivered and not meta.keep_earlier:
-                relay.engine.spawn(end_earlier_sessions(relay, session))
+                relay.engine.spawn(_end_earlier_sessions(relay, session))
         finally:
             if not delivered:  # no client has the token, so the session must not remain
                 relay.forget_session(session)
@@ -372,3 +372,11 @@ class ClientConnection:
 
     def _step(self, trigger: ClientTrigger) -> None:
         self.state = step(CLIENT_TABLE, self.state, trigger)
+
+
+def _end_earlier_sessions(relay: Relay, session: PairedSession) -> Flow[None]:
+    """Revoke the earlier sessions of a device that has paired again: it does not use their tokens (wire core 1.9)."""
+    for earlier in relay.sessions.of_device(session.device_id, relay.engine.now):
+        if earlier is not session and earlier.created_at <= session.created_at:
+            yield from relay.revoke(earlier, PAIRED_AGAIN)
+    yield from relay.coordinator.flush_best_effort()

@@ -14,7 +14,6 @@ from svc_proto.machines.grants import NOTIFICATIONS
 from svc_proto.relay import change_notifier
 from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
 from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
-from svc_proto.relay.websocket.proactive_channel import handle_proactive
 from svc_proto.schema.envelope import Envelope
 
 if TYPE_CHECKING:
@@ -98,6 +97,36 @@ def _notifications(client: ClientConnection, envelope: Envelope) -> None:
         client.relay.changes.notify(change_notifier.NOTIFICATIONS)
 
 
+def _proactive(client: ClientConnection, envelope: Envelope) -> None:
+    """Exchange messages of this host and replies with the owner's client; the session needs a live `chat` grant."""
+    relay, session = client.relay, client.session
+    if session is None or not client.has_grant("chat"):
+        relay.owner_messages.unsubscribe(client.number)
+        client.send_error("this session holds no live chat grant", "grant_required", envelope.id)
+        return
+    messages, wall, payload = relay.owner_messages, relay.engine.now.wall, envelope.payload
+    match envelope.type:
+        case "proactive.subscribe":
+            client.send("proactive", "proactive.subscribed", {"ts": wall}, envelope.id)
+            backlog = messages.subscribe(client.number)
+            for message in backlog:
+                client.send("proactive", "phone.message", message)
+            if backlog:
+                client.send("proactive", "proactive.backlog.complete", {"count": len(backlog), "ts": wall})
+        case "proactive.unsubscribe":
+            messages.unsubscribe(client.number)
+        case "proactive.cancel":
+            messages.cancel(payload.text("message_id"))
+        case "proactive.reply":
+            stored = messages.add_reply(payload, session.device_name, relay.engine.now)
+            relay.owner_replied.notify_all()
+            status = "accepted" if stored else "rejected"
+            ack = {"client_msg_id": payload.get("client_msg_id"), "status": status, "ts": wall}
+            client.send("proactive", "proactive.reply.ack", ack, envelope.id)
+        case _:
+            relay.engine.log(Level.DEBUG, "ignored proactive message", type=envelope.type[:40])
+
+
 CHANNEL_HANDLERS: dict[str, Callable[[ClientConnection, Envelope], None]] = {
     "system": _system,
     "bridge": _bridge,
@@ -105,5 +134,5 @@ CHANNEL_HANDLERS: dict[str, Callable[[ClientConnection, Envelope], None]] = {
     "terminal": _terminal,
     "tui": _tui,
     "chat": _chat,
-    "proactive": handle_proactive,
+    "proactive": _proactive,
 }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runtimes.failures import HostError
-from runtimes.host.s3_signing import sign_s3_request
+from runtimes.host.compute import sign_s3_request
 from runtimes.sim.s3_server import sign_s3_request_at as sign_at
 from svc_proto.facts import FailureKind
 from svc_proto.settings import S3Bucket
