@@ -103,7 +103,7 @@ def test_the_how_tos(walk: HowtoWalk) -> None:
     assert "svc.service" in walk.run("svc service install")
     assert walk.calls.read_text().splitlines()[-1] == "systemctl --user enable --now svc.service"
     (_, _, words) = walk.run_on_stand_in("sudo").partition(" ")
-    assert "\nUser=nobody\n" in walk.shell.run(f"{words.replace('--user svc', '--user nobody')} --print")
+    assert "\nUser=daemon\n" in walk.shell.run(f"{words.replace('--user svc', '--user daemon')} --print")
     assert "Type=notify" in walk.run("svc service install --print")
     assert "svc.service" in walk.run("svc service remove")
 
