@@ -72,6 +72,7 @@ def _program(
 
     from clients.commands.host_settings import trust_for
     from clients.phone.emulator import EmulatedPhone
+    from clients.phone.emulator.record_apps import ALL_APPS
     from runtimes.host.host import Program, Services
     from runtimes.host.logs import setup_logging
     from runtimes.net.listener import bind
@@ -98,7 +99,7 @@ def _program(
             device_id=DEVICE_ID,
             scheme=config.brand.scheme,
         ),
-        EmulatedPhone(name=name),
+        EmulatedPhone(name=name, seed_apps=ALL_APPS),
         SafetySettings(armed=not off),
         url=url,
     )

@@ -12,6 +12,7 @@ from typing import TextIO, cast
 from attrs import frozen
 
 from clients.phone.emulator import EmulatedPhone
+from clients.phone.emulator.record_apps import ALL_APPS
 from clients.phone.terminal_display import BlockingStream, PhoneDisplay
 from runtimes.failures import HostError
 from runtimes.host.compute import COMPUTE_FUNCTIONS
@@ -138,7 +139,7 @@ def phone_programs(
         print_token=print_token,
         sound=None if sound is None else Path(sound),
     )
-    emulated = EmulatedPhone(name=name, build="googlePlay" if store_build else "sideload")
+    emulated = EmulatedPhone(name=name, seed_apps=ALL_APPS, build="googlePlay" if store_build else "sideload")
     emulated.device.permissions.accessibility = "accessibility" not in without
     emulated.device.permissions.screen_capture = "capture" not in without
     emulated.device.permissions.overlay = "overlay" not in without

@@ -9,9 +9,9 @@ import pytest
 from attrs import evolve
 
 from clients.phone.emulator import EmulatedPhone
+from clients.phone.emulator.actions import Submit
 from clients.phone.emulator.layout import App, Row, Screen, button, entry, label, switch, text_field
 from clients.phone.emulator.sample_apps import SAMPLE_APPS
-from clients.phone.emulator.view_tree import Submit
 from svc_proto.agent.interface import TurnOutcome
 from svc_proto.agent.phone_consent import ALREADY_DENIED
 from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from clients.phone.emulator import EmulatedPhone
+from clients.phone.emulator.actions import Submit
 from clients.phone.emulator.layout import App, Row, Screen, button, icon, label
-from clients.phone.emulator.view_tree import Submit
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow

@@ -51,6 +51,7 @@ class EmulatedPhone:
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         """Perform one command. Never raises: a failure is a reply with status and `error`."""
+        self.device.advance(now)
         action = ROUTES.get((command.method, command.path))
         if action is None:
             return _no_route(command)

@@ -1,7 +1,6 @@
-"""The simulated device: apps and their screens, touch, navigation, and all other state.
+"""The simulated device: navigation, touch and input. `device_state` has what it shows.
 
-It has no policy (blocklist, confirmation, master toggle) and no clock; `now` comes with every call. The effect of a
-locked or unreadable screen on an action is a property of the device, so it is here.
+It has no policy (blocklist, confirmation, master toggle).
 """
 
 from __future__ import annotations
@@ -10,176 +9,62 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from clients.phone.emulator.environment import (
-    SAMPLE_CONTACTS,
-    SAMPLE_FIXES,
-    Contact,
-    EmulatedPermissions,
-    Fix,
-    Gesture,
-    OutboxItem,
-    Radio,
-)
-from clients.phone.emulator.events import EventBuffer, EventKind
-from clients.phone.emulator.layout import App, Screen, ScreenState, build_window, longest_scroll
-from clients.phone.emulator.sample_apps import MUSIC, SETTINGS
-from clients.phone.emulator.system_screens import (
-    LAUNCHER,
-    POWER_MENU,
-    QUICK_SETTINGS,
-    SYSTEM_UI,
-    Notice,
-    Overlay,
-    app_list,
-    keyguard,
-    shade,
-)
-from clients.phone.emulator.view_tree import (
+from clients.phone.emulator.actions import (
     Action,
+    ChangeRecords,
+    ClearSelection,
     Dismiss,
+    EditText,
     Focus,
     GoBack,
     Launch,
+    OpenPicker,
     Playback,
+    PressKey,
     SelectEntry,
+    SetBar,
+    SetText,
     ShowScreen,
     Submit,
     ToggleSwitch,
-    ViewNode,
-    Window,
-    hit_test,
-    traverse,
 )
+from clients.phone.emulator.device_state import DeviceState, top_window
+from clients.phone.emulator.environment import Gesture, OutboxItem
+from clients.phone.emulator.events import EventKind
+from clients.phone.emulator.layout import App, Form
+from clients.phone.emulator.pickers import Picker
+from clients.phone.emulator.sample_apps import MUSIC, SETTINGS
+from clients.phone.emulator.system_screens import LAUNCHER, SYSTEM_UI, Notice, Overlay
+from clients.phone.emulator.view_tree import ViewNode, hit_test, traverse, window_at
+from clients.phone.emulator.widgets import longest_scroll
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.arguments import clamp
-from svc_proto.phone.command_refused import CommandRefused
 
 __all__ = ["MAX_VOLUME", "EmulatedDevice"]
 
 MAX_VOLUME = 15  # steps of the music stream
-RECORDS = 500  # outbox items and gestures kept, oldest dropped
-NOTICES = 50  # notifications kept, oldest dropped
 TRACKS = ("Prelude", "Nocturne", "Toccata")
 SHADE_EDGE = 80  # px from the top where a pull opens the shade
 SHADE_PULL = 300  # px that a pull must travel
 DISMISS_PULL = 300  # px that a stroke to the side must travel to remove a recent app
+TOAST = 3.0  # s
+PENDING = 100  # touches whose effect is to come
 BUTTON = "android.widget.Button"
 
 
-class EmulatedDevice:
-    """A device that is on, unlocked and at its home screen. Tests and drivers may read its attributes."""
+class EmulatedDevice(DeviceState):
+    """The device and its reactions."""
 
     def __init__(self, apps: Iterable[App], *, client: App) -> None:
-        self.client = client
-        self.apps: dict[str, App] = {app.package: app for app in (*apps, client)}
-        self.front = LAUNCHER
-        self.overlay: Overlay | None = None
-        self.screen_on = True
-        self.locked = False
-        self.credential_lock = False
-        self.battery_percent = 64
-        self.permissions = EmulatedPermissions()
-        self.radio = Radio.OK
-        self.clipboard = ""
-        self.playing = False
-        self.track = 0
-        self.volume = 7
-        self.events = EventBuffer()
-        self.contacts: tuple[Contact, ...] = SAMPLE_CONTACTS
-        self.location_on = True
-        self.fixes: tuple[Fix, ...] = SAMPLE_FIXES
-        self.outbox: deque[OutboxItem] = deque(maxlen=RECORDS)
-        self.gestures: deque[Gesture] = deque(maxlen=RECORDS)
-        self.notices: deque[Notice] = deque(maxlen=NOTICES)
-        self.texts: dict[tuple[str, str], str] = {}  # by package and field
-        self.switches: dict[tuple[str, str], bool] = {(SETTINGS, "wifi"): True, (SETTINGS, "mobile"): True}
-        self._selected: dict[tuple[str, str], bool] = {}
-        self._stacks: dict[str, list[str]] = {}  # screens of each app, the shown one last
-        self._offsets: dict[tuple[str, str], int] = {}  # scroll by package and screen, px
-        self._recent: list[str] = []  # packages, newest first
-        self._cursor: tuple[str, str] | None = None
-        self._share_title = ""
+        super().__init__(apps, client=client)
+        self._pending: deque[tuple[float, Action, str, float]] = deque(maxlen=PENDING)
 
-    # --- the screen ------------------------------------------------------------------------------------------
-
-    def windows(self) -> tuple[Window, ...]:
-        """Return the windows of the accessibility service, topmost first; empty without its permission."""
-        if not self.permissions.accessibility:
-            return ()
-        if self.locked:
-            return (keyguard(),)
-        app = self._window(self.front, self._app_screen(), self._visible_screen())
-        if self.overlay is None:
-            return (app,)
-        return self._window(self.overlay.package, self._overlay_screen(self.overlay), self.overlay.value[0]), app
-
-    def readable(self) -> tuple[Window, ...]:
-        """Return the windows. Raises `CommandRefused` with 500 when there are none."""
-        windows = self.windows()
-        if not windows:
-            raise CommandRefused(500, "no accessibility window is readable")
-        return windows
-
-    def touchable(self) -> None:
-        """Raise `CommandRefused` with 400 when no gesture is possible."""
-        if not self.permissions.accessibility:
-            raise CommandRefused(
-                400,
-                "the accessibility service is not running",
-                "service_unavailable",
-                required_action="Turn on the accessibility service of the client in the system settings.",
-            )
-        self.unlocked()
-
-    def unlocked(self) -> None:
-        """Raise `CommandRefused` with 400 while the lock screen is in the way."""
-        if self.locked:
-            raise CommandRefused(
-                400,
-                "the lock screen is in the way",
-                "keyguard_blocked",
-                required_action="Unlock the phone.",
-                final=True,
-            )
-
-    def foreground(self) -> str:
-        """Return the package of the app in front; `unknown` without the accessibility service."""
-        return self.front if self.permissions.accessibility else "unknown"
-
-    def _window(self, package: str, screen: Screen, name: str) -> Window:
-        state = SETTINGS if package == SYSTEM_UI else package
-        look = ScreenState(
-            texts={key: text for (owner, key), text in self.texts.items() if owner == state},
-            on=frozenset(key for (owner, key), on in self.switches.items() if owner == state and on),
-            selected=frozenset(key for (owner, key), on in self._selected.items() if owner == state and on),
-            cursor=self._cursor[1] if self._cursor is not None and self._cursor[0] == state else None,
-            offset=min(self._offsets.get((package, name), 0), longest_scroll(screen)),
-            deep=len(self._stacks.get(package, ())) > 1,
-        )
-        return build_window(package, screen, look)
-
-    def _visible_screen(self) -> str:
-        stack = self._stacks.get(self.front)
-        return stack[-1] if stack else ""
-
-    def _app_screen(self) -> Screen:
-        app = self.apps.get(self.front)
-        return app_list("Home", self.apps.values()) if app is None else app.screens[self._visible_screen()]
-
-    def _overlay_screen(self, overlay: Overlay) -> Screen:
-        match overlay:
-            case Overlay.RECENTS:
-                return app_list("Recent apps", [self.apps[package] for package in self._recent])
-            case Overlay.SHADE:
-                return shade(self.notices)
-            case Overlay.QUICK_SETTINGS:
-                return QUICK_SETTINGS
-            case Overlay.POWER_MENU:
-                return POWER_MENU
-            case Overlay.SHARE_SHEET:
-                return app_list(self._share_title, self.apps.values())
-            case _ as never:
-                assert_never(never)
+    def advance(self, now: Moment) -> None:
+        """Note the time of a command, and perform the effects that are due."""
+        self._now = now
+        while self._pending and self._pending[0][0] <= now.mono:
+            _, action, package, part = self._pending.popleft()
+            self._do(action, package, now, part)
 
     # --- navigation ------------------------------------------------------------------------------------------
 
@@ -243,7 +128,7 @@ class EmulatedDevice:
         fields = [each for each in traverse(self.windows()) if each.node.field is not None and each.node_id is not None]
         place = next((index for index, each in enumerate(fields) if each.node.focused), None)
         if place is not None and place + 1 < len(fields):
-            self._do(Focus(str(fields[place + 1].node.field)), fields[place + 1].window.package, now)
+            self._do(Focus(str(fields[place + 1].node.field)), fields[place + 1].window.package, now, 0.5)
             return
         if fields:
             buttons = (each for each in traverse(self.windows()) if isinstance(each.node.press, ShowScreen))
@@ -252,8 +137,14 @@ class EmulatedDevice:
                 self.click(pressed.node, pressed.window.package, now)
 
     def back(self, now: Moment) -> None:
-        """Close the system window, or go back one screen, or go home."""
-        if self.overlay is None:
+        """Hide the keyboard, close the window on top, or go back one screen, or go home."""
+        if self.has_keyboard and self._cursor is not None:
+            self._cursor = None
+            self._updated(self.front, now)
+            return
+        if self._picker is not None:
+            self._picker = None
+        elif self.overlay is None:
             stack = self._stacks.get(self.front, [])
             if len(stack) > 1:
                 stack.pop()
@@ -269,12 +160,15 @@ class EmulatedDevice:
     def _changed(self, now: Moment, overlay: Overlay | None = None) -> None:
         """Set the window on top, and record the change."""
         self.overlay = overlay
-        self._cursor = None
+        self._cursor = self._picker = None
+        self._shown_at = now.mono
         package = self.front if overlay is None else overlay.package
         title = "" if self.locked else (self._app_screen() if overlay is None else self._overlay_screen(overlay)).title
         self.events.record(EventKind.STATE_CHANGED, package, now, class_name="android.widget.FrameLayout", text=title)
 
     def _push(self, package: str, stack: list[str], screen: str) -> None:
+        while self.apps[package].screens[stack[-1]].form is not Form.WHOLE:  # a menu and a dialog end with a choice
+            stack.pop()
         if screen in stack:  # no screen twice, so a stack is no longer than its app
             del stack[stack.index(screen) + 1 :]
             return
@@ -294,13 +188,19 @@ class EmulatedDevice:
             else:
                 self._pull(x, y, end_y - y, now)
             return
-        top = self.readable()[0]
+        windows = self.readable()
+        top, first = window_at(windows, x, y), top_window(windows)
+        if top is None or (top is not first and top.package == first.package):
+            if x < self.size[0] and y < self.size[1]:  # beside a dialog
+                self.back(now)
+            return
         node = hit_test(top, x, y, hold=kind == "long_press")
         if node is not None:
-            self.click(node, top.package, now, hold=kind == "long_press")
+            part = (x - node.bounds.left) / node.bounds.width
+            self.click(node, top.package, now, hold=kind == "long_press", part=part)
 
-    def click(self, node: ViewNode, package: str, now: Moment, *, hold: bool = False) -> None:
-        """Press or hold a node, wherever it is."""
+    def click(self, node: ViewNode, package: str, now: Moment, *, hold: bool = False, part: float = 0.5) -> None:
+        """Press or hold a node, wherever it is; `part`: at which part of its width."""
         action = node.hold if hold else node.press
         if action is None or not node.enabled:
             return
@@ -313,7 +213,10 @@ class EmulatedDevice:
                 text=" ".join(each.text for each in (node, *node.children) if each.text),
                 description=node.description,
             )
-        self._do(action, package, now)
+        if self.delay:
+            self._pending.append((now.mono + self.delay, action, package, part))
+        else:
+            self._do(action, package, now, part)
 
     def type_text(self, text: str, now: Moment) -> bool:
         """Replace the text of the focused field, or of the first one; return False when the screen has none."""
@@ -332,7 +235,7 @@ class EmulatedDevice:
 
     def _dismiss_recent(self, x: int, y: int, now: Moment) -> None:
         """Remove the app whose card is at a point from the recent ones."""
-        node = hit_test(self.readable()[0], x, y)
+        node = hit_test(self.top(), x, y)
         if node is not None and isinstance(node.press, Launch):
             self._recent.remove(node.press.package)
             self._changed(now, Overlay.RECENTS)
@@ -341,36 +244,38 @@ class EmulatedDevice:
         if y < SHADE_EDGE and distance > SHADE_PULL:
             self._changed(now, Overlay.SHADE)
             return
-        top = self.readable()[0]
-        if hit_test(top, x, y, scrollable=True) is None:
+        top = window_at(self.readable(), x, y)
+        if top is None or hit_test(top, x, y, scrollable=True) is None:
             return
         overlay = self.overlay
         screen = self._app_screen() if overlay is None else self._overlay_screen(overlay)
         place = (self.front, self._visible_screen()) if overlay is None else (overlay.package, overlay.value[0])
-        before = min(self._offsets.get(place, 0), longest_scroll(screen))
-        after = clamp(before - distance, 0, longest_scroll(screen))
+        before = min(self._offsets.get(place, 0), longest_scroll(screen, self.size))
+        after = clamp(before - distance, 0, longest_scroll(screen, self.size))
         if after != before:
             self._offsets[place] = after
             list_class = "androidx.recyclerview.widget.RecyclerView"
             self.events.record(EventKind.SCROLL, top.package, now, class_name=list_class)
 
-    def _do(self, action: Action, package: str, now: Moment) -> None:
+    def _do(self, action: Action, package: str, now: Moment, part: float) -> None:
         owner = SETTINGS if package == SYSTEM_UI else package
         match action:
             case ShowScreen():
                 self.texts.update({(package, key): text for key, text in action.fill})
                 self.launch(package, now, action.screen)
+                self.content.set_defaults(package, self.apps[package].screens[action.screen])
             case GoBack() | Dismiss():
                 self.back(now)
-            case ToggleSwitch():
-                self.switches[owner, action.key] = not self.switches.get((owner, action.key), False)
+            case ToggleSwitch() | SelectEntry() | ClearSelection() | SetText() | SetBar():
+                self.content.apply(action, owner, part)
+                if isinstance(action, SetText) and action.closes:
+                    self._picker = None
                 self._updated(package, now)
-            case SelectEntry():
-                self._selected[owner, action.key] = not self._selected.get((owner, action.key), False)
+            case Focus() | OpenPicker() | EditText() | PressKey():
+                self._input(action, owner, now)
                 self._updated(package, now)
-            case Focus():
-                self._cursor = (owner, action.key)
-                self._updated(package, now)
+            case ChangeRecords():
+                self._change(action, package, now)
             case Launch():
                 self.launch(action.package, now, action.screen)
             case Playback():
@@ -380,6 +285,36 @@ class EmulatedDevice:
                 self._submit(action, package, now)
             case _ as never:
                 assert_never(never)
+
+    def _input(self, action: Focus | OpenPicker | EditText | PressKey, package: str, now: Moment) -> None:
+        match action:
+            case Focus(key):
+                self._cursor = package, key
+            case OpenPicker():
+                self._cursor, self._picker = None, Picker(package, action)
+            case EditText(key, ""):
+                self._cursor, self._picker = (package, key), Picker(package, action)
+            case EditText(key, command):
+                self._picker = None
+                self.clipboard = self.content.edit(command, (package, key), self.clipboard)
+            case PressKey("Enter"):
+                self.enter(now)
+            case PressKey(letter):
+                if self._cursor is not None:
+                    self.content.edit(letter, self._cursor, letter)
+            case _ as never:
+                assert_never(never)
+
+    def _change(self, action: ChangeRecords, package: str, now: Moment) -> None:
+        outcome = self.content.change(action, package)
+        if outcome.then:
+            stack = self._stacks[package]
+            if outcome.then not in stack:
+                stack[:] = [self.apps[package].home]
+            self.launch(package, now, outcome.then)
+        if outcome.toast:
+            self._toast = package, outcome.toast, now.mono + TOAST
+        self._updated(package, now)
 
     def _submit(self, action: Submit, package: str, now: Moment) -> None:
         texts = {key: self.texts.pop((package, key), "") for key in action.fields}

@@ -1,52 +1,40 @@
-"""Screens as data, and the layout that turns one into a tree of nodes.
+"""Apps and screens as data: rows, forms and records. `widgets` draws them, `records` fills in what they hold.
 
 A screen is a tool bar, a list of rows that scrolls when it is longer than the screen, and up to two rows that stay at
-the bottom. A row is a line of text, a list entry, a button, a text field or a switch.
+the bottom. A dialog and a menu are screens above the one from which they were opened. A text may name texts of the app
+in braces: `Delete {name}?`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import assert_never
 
 from attrs import frozen
 
-from clients.phone.emulator.view_tree import (
-    FULL,
-    HEIGHT,
-    WIDTH,
-    Action,
-    Bounds,
-    Focus,
-    GoBack,
-    SelectEntry,
-    Submit,
-    ToggleSwitch,
-    ViewNode,
-    Window,
-)
+from clients.phone.emulator.actions import Action, OpenPicker
 
 __all__ = [
     "App",
-    "RowKind",
-    "ScreenState",
+    "Form",
     "Row",
+    "RowKind",
     "Screen",
-    "build_window",
+    "ScreenState",
+    "bar",
     "button",
+    "cells",
+    "check_box",
+    "choice",
+    "date",
     "entry",
     "icon",
     "label",
-    "longest_scroll",
+    "records",
     "switch",
     "text_field",
+    "time",
 ]
-
-STATUS_BAR, TOOL_BAR = 80, 240  # lower edges, px
-BODY = Bounds(0, TOOL_BAR, WIDTH, 2080)  # area of the scrolling rows
-FOOT_HEIGHT = 140  # px, of a fixed row
-MARGIN = 40  # px
 
 
 class RowKind(Enum):
@@ -58,11 +46,28 @@ class RowKind(Enum):
     ICON = auto()
     FIELD = auto()
     SWITCH = auto()
+    CHECK_BOX = auto()
+    CHOICE = auto()
+    BAR = auto()
+    CELLS = auto()
+    RECORDS = auto()
+
+
+class Form(Enum):
+    """Forms of screens: a whole one, or a window above the screen from which it was opened."""
+
+    WHOLE = auto()
+    DIALOG = auto()
+    MENU = auto()
 
 
 @frozen(kw_only=True)
 class Row:
-    """A row. `key` names the field or switch behind it; `view` is the last part of its resource name."""
+    """A row. `key` names the text or switch behind it; `view` is the last part of its resource name.
+
+    `menu` is the effect of a button `More options` at its end. A row of records is drawn once for each record of
+    `collection` whose members have the values `where`, and which holds the app's text `search`, if there is one.
+    """
 
     kind: RowKind
     text: str = ""
@@ -72,25 +77,35 @@ class Row:
     hint: str | None = None
     password: bool = False
     press: Action | None = None
+    menu: Action | None = None
+    parts: tuple[Row, ...] = ()
+    collection: str = ""
+    where: tuple[tuple[str, str], ...] = ()
+    search: str = ""
 
 
 @frozen(kw_only=True)
 class Screen:
-    """A screen of an app."""
+    """A screen of an app. Its rows are shown `late` seconds after the screen."""
 
     title: str
     rows: tuple[Row, ...] = ()
     foot: tuple[Row, ...] = ()
     row_height: int = 160  # px
+    form: Form = Form.WHOLE
+    late: float = 0.0
 
 
 @frozen(kw_only=True)
 class App:
-    """An installed app: screens by name; the first one opens with the app."""
+    """An installed app: screens by name; the first one opens with the app. The rest is what it holds at first."""
 
     package: str
     label: str
     screens: Mapping[str, Screen]
+    records: Mapping[str, tuple[Mapping[str, str], ...]] = {}
+    texts: Mapping[str, str] = {}
+    on: tuple[str, ...] = ()  # switches
 
     @property
     def home(self) -> str:
@@ -108,6 +123,7 @@ class ScreenState:
     cursor: str | None = None
     offset: int = 0  # px
     deep: bool = False  # whether there is a screen to go back to
+    size: tuple[int, int] = (1080, 2400)  # px; the sides change places with a rotation
 
 
 def label(text: str, key: str | None = None) -> Row:
@@ -115,9 +131,16 @@ def label(text: str, key: str | None = None) -> Row:
     return Row(kind=RowKind.LABEL, text=text, key=key)
 
 
-def entry(text: str, detail: str | None = None, press: Action | None = None, *, key: str | None = None) -> Row:
+def entry(
+    text: str,
+    detail: str | None = None,
+    press: Action | None = None,
+    *,
+    key: str | None = None,
+    menu: Action | None = None,
+) -> Row:
     """Build a list entry of one or two lines; with a key, a long press selects it."""
-    return Row(kind=RowKind.ENTRY, text=text, detail=detail, press=press, key=key)
+    return Row(kind=RowKind.ENTRY, text=text, detail=detail, press=press, key=key, menu=menu)
 
 
 def button(text: str, view: str, press: Action) -> Row:
@@ -140,144 +163,37 @@ def switch(key: str, text: str) -> Row:
     return Row(kind=RowKind.SWITCH, text=text, key=key, view=key)
 
 
-def longest_scroll(screen: Screen) -> int:
-    """Return how far the rows of a screen can be scrolled, px."""
-    return max(0, len(screen.rows) * screen.row_height - BODY.height)
+def check_box(key: str, text: str) -> Row:
+    """Build a check box with its label."""
+    return Row(kind=RowKind.CHECK_BOX, text=text, key=key, view=key)
 
 
-def build_window(package: str, screen: Screen, look: ScreenState) -> Window:
-    """Build the window of a screen."""
-    children = [_tool_bar(package, screen, look), _body(package, screen, look)]
-    for index, row in enumerate(screen.foot):
-        top = BODY.bottom + 20 + index * FOOT_HEIGHT
-        frame = Bounds(MARGIN, top, WIDTH - MARGIN, min(top + FOOT_HEIGHT - 20, HEIGHT))
-        children.append(_row(package, row, frame, look))
-    return Window(package, ViewNode(class_name="android.widget.FrameLayout", bounds=FULL, children=tuple(children)))
+def choice(key: str, text: str, *choices: str) -> Row:
+    """Build a spinner, which shows the chosen one of some texts."""
+    press = OpenPicker("choice", key, text, choices)
+    return Row(kind=RowKind.CHOICE, text=text, key=key, view=key, press=press, hint=choices[0])
 
 
-def _tool_bar(package: str, screen: Screen, look: ScreenState) -> ViewNode:
-    title = ViewNode(
-        class_name="android.widget.TextView",
-        bounds=Bounds(160 if look.deep else MARGIN, STATUS_BAR, WIDTH, TOOL_BAR),
-        text=screen.title,
-    )
-    up = ViewNode(
-        class_name="android.widget.ImageButton",
-        bounds=Bounds(0, STATUS_BAR, 140, TOOL_BAR),
-        description="Navigate up",
-        view_id=f"{package}:id/up",
-        press=GoBack(),
-    )
-    return ViewNode(
-        class_name="android.view.ViewGroup",
-        bounds=Bounds(0, STATUS_BAR, WIDTH, TOOL_BAR),
-        children=(up, title) if look.deep else (title,),
-    )
+def date(key: str, text: str) -> Row:
+    """Build a button that shows a date and opens a calendar."""
+    return Row(kind=RowKind.CHOICE, text=text, key=key, view=key, press=OpenPicker("date", key, text), hint="no date")
 
 
-def _body(package: str, screen: Screen, look: ScreenState) -> ViewNode:
-    nodes = []
-    for index, row in enumerate(screen.rows):
-        top = BODY.top + index * screen.row_height - look.offset
-        frame = Bounds(0, top, WIDTH, top + screen.row_height).clip(BODY)
-        if not frame.empty:
-            nodes.append(_row(package, row, frame, look))
-    rest = longest_scroll(screen)
-    above, below = look.offset > 0, look.offset < rest
-    return ViewNode(
-        class_name="androidx.recyclerview.widget.RecyclerView" if rest else "android.widget.LinearLayout",
-        bounds=BODY,
-        view_id=f"{package}:id/list",
-        scrollable=rest > 0,
-        more="above and below" if above and below else "above" if above else "below" if below else "",
-        children=tuple(nodes),
-    )
+def time(key: str, text: str) -> Row:
+    """Build a button that shows a time and opens the hours and minutes."""
+    return Row(kind=RowKind.CHOICE, text=text, key=key, view=key, press=OpenPicker("time", key, text), hint="no time")
 
 
-def _row(package: str, row: Row, frame: Bounds, look: ScreenState) -> ViewNode:
-    view_id = f"{package}:id/{row.view}" if row.view else None
-    key = row.key or ""
-    match row.kind:
-        case RowKind.LABEL:
-            return _line(look.texts.get(key) or row.text, frame)
-        case RowKind.ENTRY:
-            return _entry(row, frame, look)
-        case RowKind.BUTTON:
-            return ViewNode(
-                class_name="android.widget.Button",
-                bounds=frame,
-                text=row.text,
-                view_id=view_id,
-                press=row.press,
-                enabled=_complete(row.press, look),
-            )
-        case RowKind.ICON:
-            return ViewNode(
-                class_name="android.widget.ImageButton",
-                bounds=frame,
-                description=row.text,
-                view_id=view_id,
-                press=row.press,
-            )
-        case RowKind.FIELD:
-            return ViewNode(
-                class_name="android.widget.EditText",
-                bounds=frame,
-                text=_display_text(look.texts.get(key), hidden=row.password),
-                description=row.hint,
-                hint=row.hint,
-                view_id=view_id,
-                focused=look.cursor == key,
-                password=row.password,
-                press=Focus(key),
-                field=key,
-            )
-        case RowKind.SWITCH:
-            return _switch(row, frame, view_id, on=key in look.on)
-        case _ as never:
-            assert_never(never)
+def bar(key: str, text: str) -> Row:
+    """Build a bar, which a touch sets to a part of its length."""
+    return Row(kind=RowKind.BAR, text=text, key=key, view=key)
 
 
-def _entry(row: Row, frame: Bounds, look: ScreenState) -> ViewNode:
-    lines = [line for line in (row.text, row.detail) if line]
-    height = frame.height // max(1, len(lines))
-    children = tuple(
-        _line(line, Bounds(MARGIN, frame.top + index * height, WIDTH - MARGIN, frame.top + (index + 1) * height))
-        for index, line in enumerate(lines)
-    )
-    return ViewNode(
-        class_name="android.widget.LinearLayout",
-        bounds=frame,
-        press=row.press,
-        hold=SelectEntry(row.key) if row.key else None,
-        selected=row.key in look.selected,
-        children=children,
-    )
+def cells(*parts: Row) -> Row:
+    """Build a row of rows side by side."""
+    return Row(kind=RowKind.CELLS, parts=parts)
 
 
-def _switch(row: Row, frame: Bounds, view_id: str | None, *, on: bool) -> ViewNode:
-    press = ToggleSwitch(row.key or "")
-    knob = ViewNode(
-        class_name="android.widget.Switch",
-        bounds=Bounds(WIDTH - 240, frame.top, WIDTH - MARGIN, frame.bottom),
-        description=row.text,
-        view_id=view_id,
-        checked=on,
-        press=press,
-    )
-    line = _line(row.text, Bounds(MARGIN, frame.top, WIDTH - 240, frame.bottom))
-    return ViewNode(class_name="android.widget.LinearLayout", bounds=frame, press=press, children=(line, knob))
-
-
-def _line(text: str, frame: Bounds) -> ViewNode:
-    return ViewNode(class_name="android.widget.TextView", bounds=frame, text=text)
-
-
-def _complete(press: Action | None, look: ScreenState) -> bool:
-    return not isinstance(press, Submit) or all(look.texts.get(key, "").strip() for key in press.fields)
-
-
-def _display_text(text: str | None, *, hidden: bool) -> str | None:
-    if not text:
-        return None
-    return "•" * len(text) if hidden else text
+def records(collection: str, row: Row, *, search: str = "", **where: str) -> Row:
+    """Build a row for each record of a collection: `row` with the members of the record in its texts."""
+    return Row(kind=RowKind.RECORDS, collection=collection, parts=(row,), search=search, where=tuple(where.items()))

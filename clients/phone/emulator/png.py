@@ -6,7 +6,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 
-from clients.phone.emulator.view_tree import HEIGHT, WIDTH, Bounds, ViewNode, Window, traverse
+from clients.phone.emulator.view_tree import HEIGHT, WIDTH, Bounds, ViewNode, Window, bounding_box, traverse
 
 __all__ = ["draw"]
 
@@ -18,7 +18,8 @@ PALETTE = bytes.fromhex("101014 f4f4f6 d8dae0 60646c 2f6fde ffffff 2fa36b b4b8c0
 
 def draw(windows: Sequence[Window], *, screen_on: bool = True) -> bytes:
     """Return the picture as a PNG file; black when the display is off."""
-    width, height = WIDTH // SCALE, HEIGHT // SCALE
+    size = bounding_box(windows) if windows else Bounds(0, 0, WIDTH, HEIGHT)
+    width, height = size.width // SCALE, size.height // SCALE
     rows = [bytearray([BLACK]) * width for _ in range(height)]
     if screen_on:
         for window in reversed(windows):  # draw the topmost last
@@ -54,7 +55,7 @@ def _paint(rows: list[bytearray], node: ViewNode) -> None:
 
 
 def _fill(rows: list[bytearray], bounds: Bounds, colour: int) -> None:
-    area = bounds.clip(Bounds(0, 0, WIDTH, HEIGHT))
+    area = bounds.clip(Bounds(0, 0, len(rows[0]) * SCALE, len(rows) * SCALE))
     left, right = area.left // SCALE, area.right // SCALE
     if right <= left:
         return

@@ -7,7 +7,7 @@ import re
 from clients.phone.emulator.device import MAX_VOLUME, EmulatedDevice
 from clients.phone.emulator.intents import Intent, resolve
 from clients.phone.emulator.touch_target import find_touch_target
-from clients.phone.emulator.view_tree import HEIGHT, WIDTH, Bounds, find_node
+from clients.phone.emulator.view_tree import Bounds, find_node
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.arguments import CommandArguments, clamp, replace_lone_surrogates, scalar_text, utf16_length
 from svc_proto.phone.backend import CommandReply, CommandResponse, DelayedReply
@@ -135,7 +135,7 @@ def swipe(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Comman
     percent = DISTANCES.get((args.non_blank_text("distance") or "medium").lower())
     if percent is None:
         raise CommandRefused(400, "distance must be short, medium or long")
-    area = Bounds(0, 0, WIDTH, HEIGHT)
+    area = Bounds(0, 0, *device.size)
     return _stroke(device, "swipe", _line(area, dx, dy, percent), duration, now)
 
 
@@ -144,7 +144,7 @@ def scroll(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Comma
     dx, dy = _direction(args)
     node_id = args.non_blank_text("nodeId")
     windows = device.readable()
-    area = windows[0].root.bounds
+    area = device.top().root.bounds
     if node_id is not None:
         seen = find_node(windows, node_id)
         if seen is None:

@@ -241,6 +241,7 @@ def _node(seen: VisitedNode, *, bounds: bool = True) -> dict[str, object]:
         "checked": node.checked,
         "password": node.password,
         **({"more": node.more} if node.more else {}),
+        **({"value": node.value} if node.value else {}),
         "clickable": node.clickable,
         "longClickable": node.long_clickable,
         "scrollable": node.scrollable,

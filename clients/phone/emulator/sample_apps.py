@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from clients.phone.emulator.layout import App, Row, Screen, button, entry, icon, label, switch, text_field
-from clients.phone.emulator.view_tree import GoBack, Playback, ShowScreen, Submit
+from clients.phone.emulator.actions import GoBack, Playback, ShowScreen, Submit
+from clients.phone.emulator.layout import (
+    App,
+    Row,
+    Screen,
+    bar,
+    button,
+    check_box,
+    choice,
+    entry,
+    icon,
+    label,
+    switch,
+    text_field,
+)
 
 __all__ = ["BANK", "BROWSER", "DIALER", "MAIL", "MAPS", "MESSAGES", "MUSIC", "SAMPLE_APPS", "SETTINGS", "client_app"]
 
@@ -85,21 +98,45 @@ def _messages() -> App:
 
 
 def _settings() -> App:
+    connected = Screen(title="Connected devices", rows=(switch("bluetooth", "Bluetooth"), switch("nfc", "NFC")))
+    display = Screen(
+        title="Display",
+        rows=(
+            bar("brightness", "Brightness level"),
+            switch("adaptive", "Adaptive brightness"),
+            switch("dark", "Dark theme"),
+            choice("timeout", "Screen timeout", "30 seconds", "1 minute", "5 minutes", "30 minutes"),
+        ),
+    )
+    sound = Screen(
+        title="Sound",
+        rows=(bar("media", "Media volume"), bar("ring", "Ring volume"), check_box("vibrate", "Vibrate for calls")),
+    )
     network = Screen(title="Network", rows=(switch("wifi", "Wi-Fi"), switch("mobile", "Mobile data")))
     about = Screen(title="About phone", rows=(entry("Model", "Reference phone"), entry("Serial number", "SIM-0001")))
-    pages = ("Display", "Sound", "Storage", "Battery", "Apps", "Privacy", "Location", "Accounts", "System", "Languages")
+    pages = ("Storage", "Battery", "Apps", "Privacy", "Location", "Accounts", "System", "Languages")
     root = Screen(
         title="Settings",
         rows=(
             entry("Network", "Wi-Fi, mobile data", ShowScreen("network")),
             switch("airplane", "Airplane mode"),
+            entry("Display", None, ShowScreen("display")),
+            entry("Sound", None, ShowScreen("sound")),
             *(entry(page, None, ShowScreen("page")) for page in pages),
             entry("About phone", None, ShowScreen("about")),
+            entry("Connected devices", None, ShowScreen("connected")),
         ),
     )
     page = Screen(title="Nothing to set here", rows=(label("This simulated phone keeps its defaults."),))
-    screens = {"settings": root, "network": network, "about": about, "page": page}
-    return App(package=SETTINGS, label="Settings", screens=screens)
+    pages_by_name = {"network": network, "about": about, "page": page}
+    pages_by_name |= {"display": display, "sound": sound, "connected": connected}
+    return App(
+        package=SETTINGS,
+        label="Settings",
+        screens={"settings": root, **pages_by_name},
+        texts={"brightness": "40", "media": "50", "ring": "70"},
+        on=("wifi", "mobile", "adaptive"),
+    )
 
 
 SAMPLE_APPS: tuple[App, ...] = (

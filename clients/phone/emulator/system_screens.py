@@ -7,8 +7,9 @@ from enum import Enum
 
 from attrs import frozen
 
+from clients.phone.emulator.actions import Dismiss, Launch
 from clients.phone.emulator.layout import App, Screen, entry, label, switch
-from clients.phone.emulator.view_tree import FULL, Bounds, Dismiss, Launch, ViewNode, Window
+from clients.phone.emulator.view_tree import FULL, Bounds, ViewNode, Window
 
 __all__ = [
     "LAUNCHER",

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.routes_read import mentions
-from clients.phone.emulator.view_tree import ViewNode, VisitedNode, Window, find_node, hit_test, traverse
+from clients.phone.emulator.view_tree import ViewNode, VisitedNode, Window, find_node, hit_test, traverse, window_at
 from svc_proto.phone.arguments import CommandArguments
 from svc_proto.phone.backend import PhoneCommand
 from svc_proto.phone.command_refused import CommandRefused
@@ -111,8 +111,9 @@ def _of_long_press(windows: Sequence[Window], args: CommandArguments) -> Sequenc
 
 
 def _at(windows: Sequence[Window], x: int, y: int, *, hold: bool = False) -> Sequence[ViewNode]:
-    """Return the reacting node at a point of the top window, which may cover the named node."""
-    node = hit_test(windows[0], x, y, hold=hold)
+    """Return the reacting node at a point of the topmost window there, which may cover the named node."""
+    window = window_at(windows, x, y)
+    node = None if window is None else hit_test(window, x, y, hold=hold)
     return () if node is None else (node,)
 
 

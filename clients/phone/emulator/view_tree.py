@@ -9,34 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TypeAlias
 
 from attrs import frozen
+
+from clients.phone.emulator.actions import Action
 
 __all__ = [
     "FULL",
     "HEIGHT",
     "LIMIT",
     "WIDTH",
-    "Action",
     "Bounds",
-    "Dismiss",
-    "ToggleSwitch",
-    "Focus",
-    "Launch",
-    "GoBack",
     "ViewNode",
-    "Playback",
     "VisitedNode",
-    "SelectEntry",
-    "ShowScreen",
-    "Submit",
     "Window",
     "find_node",
     "hit_test",
     "list_nodes",
     "bounding_box",
     "traverse",
+    "window_at",
 ]
 
 WIDTH, HEIGHT = 1080, 2400  # pixels
@@ -93,75 +85,6 @@ class Bounds:
 FULL = Bounds(0, 0, WIDTH, HEIGHT)
 
 
-# --- what a press does ---------------------------------------------------------------------------------------
-
-
-@frozen
-class ShowScreen:
-    """Show a screen of the same app, with some of its fields filled in."""
-
-    screen: str
-    fill: tuple[tuple[str, str], ...] = ()
-
-
-@frozen
-class GoBack:
-    """Go back one screen."""
-
-
-@frozen
-class Dismiss:
-    """Close the system window on top."""
-
-
-@frozen
-class ToggleSwitch:
-    """Toggle a switch."""
-
-    key: str
-
-
-@frozen
-class Focus:
-    """Put the cursor into a field."""
-
-    key: str
-
-
-@frozen
-class SelectEntry:
-    """Select or deselect a list entry (the effect of a long press)."""
-
-    key: str
-
-
-@frozen
-class Submit:
-    """Put an item with the named fields into the outbox, empty the fields and show `then`."""
-
-    kind: str
-    then: str
-    fields: tuple[str, ...] = ()
-
-
-@frozen
-class Launch:
-    """Bring an app to the front, on the named screen if given."""
-
-    package: str
-    screen: str | None = None
-
-
-@frozen
-class Playback:
-    """Press a button of the media player."""
-
-    action: str
-
-
-Action: TypeAlias = ShowScreen | GoBack | Dismiss | ToggleSwitch | Focus | SelectEntry | Submit | Launch | Playback
-
-
 # --- what is on the screen -----------------------------------------------------------------------------------
 
 
@@ -182,6 +105,7 @@ class ViewNode:
     enabled: bool = True
     password: bool = False
     checked: bool | None = None  # None: not checkable
+    value: str = ""  # of a bar, in percent
     press: Action | None = None
     hold: Action | None = None
     field: str | None = None  # key of the text that `/type` sets
@@ -217,6 +141,7 @@ class Window:
 
     package: str
     root: ViewNode
+    reacts: bool = True  # a notice that disappears lets touches through
 
 
 @frozen
@@ -264,6 +189,11 @@ def hit_test(window: Window, x: int, y: int, *, scrollable: bool = False, hold: 
         if reacts and node.enabled and node.bounds.contains(x, y):
             found = node
     return found
+
+
+def window_at(windows: Sequence[Window], x: int, y: int) -> Window | None:
+    """Return the topmost window at a point that takes touches."""
+    return next((each for each in windows if each.reacts and each.root.bounds.contains(x, y)), None)
 
 
 def bounding_box(windows: Sequence[Window]) -> Bounds:

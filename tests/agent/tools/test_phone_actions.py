@@ -8,8 +8,8 @@ import re
 import pytest
 
 from clients.phone.emulator import EmulatedPhone
+from clients.phone.emulator.actions import ShowScreen
 from clients.phone.emulator.layout import App, Row, Screen, button, label, text_field
-from clients.phone.emulator.view_tree import ShowScreen
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
 from tests.agent.harness import AgentHarness

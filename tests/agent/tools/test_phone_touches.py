@@ -10,8 +10,8 @@ import pytest
 from attrs import evolve
 
 from clients.phone.emulator import EmulatedPhone
+from clients.phone.emulator.actions import Focus, ShowScreen, Submit
 from clients.phone.emulator.layout import App, Row, Screen, button, entry, icon, label, switch, text_field
-from clients.phone.emulator.view_tree import Focus, ShowScreen, Submit
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand
 from tests.agent.harness import AgentHarness

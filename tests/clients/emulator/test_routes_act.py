@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from clients.phone.emulator.actions import GoBack, ShowScreen
 from clients.phone.emulator.environment import Gesture
 from clients.phone.emulator.layout import App, Screen, button, entry, label
 from clients.phone.emulator.sample_apps import BANK, BROWSER, DIALER, MAIL, MAPS, MESSAGES, MUSIC, SETTINGS
 from clients.phone.emulator.system_screens import Notice
-from clients.phone.emulator.view_tree import GoBack, ShowScreen
 from svc_proto.phone.backend import CommandReply, DelayedReply
 from tests.clients.emulator.driver import EmulatorDriver
 

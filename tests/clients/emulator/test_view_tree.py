@@ -7,13 +7,12 @@ import zlib
 
 import pytest
 
+from clients.phone.emulator.actions import GoBack, SelectEntry
 from clients.phone.emulator.events import EventBuffer, EventKind
 from clients.phone.emulator.layout import App, Screen, label
 from clients.phone.emulator.png import draw
 from clients.phone.emulator.view_tree import (
     Bounds,
-    GoBack,
-    SelectEntry,
     ViewNode,
     Window,
     bounding_box,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from clients.phone.emulator import EmulatedPhone
+from clients.phone.emulator.actions import Submit
 from clients.phone.emulator.layout import App, Row, Screen, button, entry, icon, label, switch, text_field
 from clients.phone.emulator.sample_apps import SAMPLE_APPS
-from clients.phone.emulator.view_tree import Submit
 from svc_proto.basics.moment import Moment
 from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.schema.effects.command_effects import Effect, digits_of, effect_of_command, host_of, needs_screen

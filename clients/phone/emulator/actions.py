@@ -1,0 +1,175 @@
+"""Effects of presses, as values: navigation, input, records of an app, and what leaves the phone."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from attrs import frozen
+
+__all__ = [
+    "Action",
+    "ChangeRecords",
+    "ClearSelection",
+    "Dismiss",
+    "EditText",
+    "Focus",
+    "GoBack",
+    "Launch",
+    "OpenPicker",
+    "Playback",
+    "PressKey",
+    "SelectEntry",
+    "SetBar",
+    "SetText",
+    "ShowScreen",
+    "Submit",
+    "ToggleSwitch",
+]
+
+
+@frozen
+class ShowScreen:
+    """Show a screen of the same app, with some of its fields filled in."""
+
+    screen: str
+    fill: tuple[tuple[str, str], ...] = ()
+
+
+@frozen
+class GoBack:
+    """Go back one screen."""
+
+
+@frozen
+class Dismiss:
+    """Close the system window on top."""
+
+
+@frozen
+class ToggleSwitch:
+    """Toggle a switch or a check box."""
+
+    key: str
+
+
+@frozen
+class Focus:
+    """Put the cursor into a field."""
+
+    key: str
+
+
+@frozen
+class SelectEntry:
+    """Select or deselect a list entry (the effect of a long press)."""
+
+    key: str
+
+
+@frozen
+class ClearSelection:
+    """Deselect all list entries of the app."""
+
+
+@frozen
+class SetText:
+    """Set a text of the app, or add to it; `closes`: the picker on top is done."""
+
+    key: str
+    text: str
+    adds: bool = False
+    closes: bool = False
+
+
+@frozen
+class SetBar:
+    """Set a bar to the touched part of its length, in percent."""
+
+    key: str
+
+
+@frozen
+class OpenPicker:
+    """Open a window that sets a text: one of some choices, a date or a time."""
+
+    kind: str  # choice, date, time
+    key: str
+    title: str
+    choices: tuple[str, ...] = ()
+
+
+@frozen
+class EditText:
+    """Copy, cut or select the text of a field, or paste into it; empty: open the menu that offers this."""
+
+    key: str
+    command: str = ""
+
+
+@frozen
+class PressKey:
+    """Press a key of the keyboard on the screen: a letter, `Enter` or `Delete`."""
+
+    key: str
+
+
+@frozen
+class ChangeRecords:
+    """Write, copy or delete records, and show `then`.
+
+    They are the selected ones, else the one whose id the app's text `id` has, else a new one. `fields` of the app's
+    texts become members of the records. `needs` are texts without which nothing is done. `into` is the collection of
+    the copies. The toast and the target of `then` may name texts in braces.
+    """
+
+    how: str  # write, copy, delete
+    collection: str
+    then: str
+    fields: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    into: str = ""
+    toast: str = ""
+
+
+@frozen
+class Submit:
+    """Put an item with the named fields into the outbox, empty the fields and show `then`."""
+
+    kind: str
+    then: str
+    fields: tuple[str, ...] = ()
+
+
+@frozen
+class Launch:
+    """Bring an app to the front, on the named screen if given."""
+
+    package: str
+    screen: str | None = None
+
+
+@frozen
+class Playback:
+    """Press a button of the media player."""
+
+    action: str
+
+
+Action: TypeAlias = (
+    ShowScreen
+    | GoBack
+    | Dismiss
+    | ToggleSwitch
+    | Focus
+    | SelectEntry
+    | ClearSelection
+    | SetText
+    | SetBar
+    | OpenPicker
+    | EditText
+    | PressKey
+    | ChangeRecords
+    | Submit
+    | Launch
+    | Playback
+)
