@@ -181,7 +181,9 @@ def _open(
                 dashboard=None if board_listener is None or board is None else _page(board, board_listener),
                 password=password,
                 model=None if api is None else configured_model(api),
-                api_only_here=api_listener is not None and api_listener.address.host in LOOPBACK,
+                api_only_here=(
+                    api_listener is not None and api_listener.address.host in LOOPBACK and relay.public_url is None
+                ),
             )
             keyless = api is not None and not pointed and keys is None
             bound = evolve(relay, port=listener.address.port)

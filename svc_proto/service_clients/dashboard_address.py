@@ -41,9 +41,10 @@ def name_dashboard(payload: Mapping[str, object], dashboard: tuple[str, int] | N
     if dashboard is None or "dashboard_url" in members:
         return members
     bound = dashboard[0]
-    url = dashboard_at(dashboard, members.text("host") if bound in WILDCARD_ADDRESSES else bound)
-    if url is None:
-        return members
     if "endpoints" in members:
         members["endpoints"] = [with_dashboard_member(each, dashboard) for each in members.array("endpoints")]
-    return {**members, "dashboard_url": url}
+        named = [JsonObject.of(each).get_object("dashboard").text("url") for each in members.array("endpoints")]
+        url = next(filter(None, named), None)
+    else:
+        url = dashboard_at(dashboard, members.text("host") if bound in WILDCARD_ADDRESSES else bound)
+    return members if url is None else {**members, "dashboard_url": url}

@@ -40,7 +40,12 @@ def test_the_routes_to_this_host_name_it() -> None:
 
 @pytest.mark.parametrize(
     ("payload", "dashboard"),
-    [(PAYLOAD, None), ({**PAYLOAD, "dashboard_url": "x"}, EVERYWHERE), ({"host": "127.0.0.1"}, EVERYWHERE)],
+    [
+        (PAYLOAD, None),
+        ({**PAYLOAD, "dashboard_url": "x"}, EVERYWHERE),
+        ({"host": "127.0.0.1"}, EVERYWHERE),
+        ({"host": "relay.example", "endpoints": [PUBLIC]}, EVERYWHERE),
+    ],
 )
 def test_a_payload_without_a_place_for_it_stays(payload: dict[str, object], dashboard: tuple[str, int] | None) -> None:
     assert name_dashboard(payload, dashboard) == payload
