@@ -163,8 +163,16 @@ def with_local_servers(
 
 
 def page_files() -> dict[str, bytes]:
-    """Return the packaged files of the page by name."""
-    return {file.name: file.read_bytes() for file in files("servers").joinpath("page").iterdir() if file.is_file()}
+    """Return the packaged files of the page by path, such as `app.js` and `vendor/katex.js`."""
+    found: dict[str, bytes] = {}
+    folders = [("", files("servers").joinpath("page"))]
+    for prefix, folder in folders:
+        for entry in folder.iterdir():
+            if entry.is_dir():
+                folders.append((f"{prefix}{entry.name}/", entry))
+            else:
+                found[prefix + entry.name] = entry.read_bytes()
+    return found
 
 
 def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[DashboardConfig, tuple[str, ...]]:

@@ -3,13 +3,14 @@
 import { announce, h, icon, Keyed, put, reconcile } from "./dom.js";
 import { ago, plain } from "./format.js";
 import { agent, openTurn } from "./net.js";
+import { followed } from "./follow.js";
+import { loadMarkdown } from "./prose.js";
 import { events } from "./sse.js";
 import { Attachments } from "./pictures.js";
 import { AgentMessage, isUnanswered, messagesOf, questionOf, userMessage } from "./turn.js";
 import { ask, empty } from "./view.js";
 
 const IDEAS = ["/help", "/phone ping", "/phone open_app com.example.mail", "/screenshot", "/think"];
-const NEAR = 80; // px from the end of the log within which the view follows new text
 const LIVE = ["queued", "running", "waiting_for_approval", "stopping"]; // states of a run that has not ended
 const PAUSE = 250; // ms after the last key until chats are searched
 const AGAIN = 2000; // ms between two polls of a turn that another reader started
@@ -19,7 +20,8 @@ export function openChat(room, auto, place) {
   const list = h("ul", { class: "sessions" });
   const kept = new Keyed("updated_at", "last_active");
   const fresh = h("button", { class: "main", type: "button", onclick: () => { choose(null); box.focus(); } }, icon("plus"), "New chat");
-  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", "aria-live": "off", tabindex: "0" });
+  const thread = h("div", { class: "thread" });
+  const { log, jump, follow } = followed(thread);
   const problem = h("div", { class: "problem", role: "alert", hidden: true });
   const box = h("textarea", { rows: "1", "aria-label": "Message", placeholder: "Message the agent", enterkeyhint: "send" });
   const send = h("button", { class: "main round", type: "submit", "aria-label": "Send" }, icon("send"));
@@ -42,14 +44,8 @@ export function openChat(room, auto, place) {
   let elsewhere = null; // the run of a turn under way that this page does not stream
   let visit = 0;
   let lost = false; // the latest poll of the open chat failed
-  let atEnd = true; // the log is at its end and stays there when its size changes, as by the keyboard of a phone
-  const sized = new ResizeObserver(() => { if (atEnd) log.scrollTop = log.scrollHeight; });
 
-  sized.observe(log);
-  log.addEventListener("load", () => { if (atEnd) log.scrollTop = log.scrollHeight; }, true); // a loaded picture
-  log.addEventListener("scroll", () => { atEnd = isNearEnd(); });
-
-  room.append(drawer, h("div", { class: "talk" }, head, log, problem, form));
+  room.append(drawer, h("div", { class: "talk" }, head, log, jump, problem, form));
   const arrange = () => { drawer.open = wide.matches; };
   wide.addEventListener("change", arrange, { signal: closing.signal });
   arrange();
@@ -155,10 +151,10 @@ export function openChat(room, auto, place) {
     mark();
     if (!wide.matches) drawer.open = false;
     if (id === null) {
-      log.replaceChildren(welcome());
+      thread.replaceChildren(welcome());
       return;
     }
-    log.replaceChildren(h("p", { class: "waiting", role: "status" }, "Loading…"));
+    thread.replaceChildren(h("p", { class: "waiting", role: "status" }, "Loading…"));
     await look(mine, null);
   }
 
@@ -180,7 +176,7 @@ export function openChat(room, auto, place) {
         later(mine, seen); // the chat exists: retry
         return;
       }
-      log.replaceChildren();
+      thread.replaceChildren();
       waitFor(null);
       if (error.status === 404) session = null; // the chat was deleted
       return;
@@ -191,11 +187,10 @@ export function openChat(room, auto, place) {
     const goesOn = isUnanswered(rows) && LIVE.includes(run?.status);
     const state = JSON.stringify([rows, run?.status, run?.approvals]);
     if (state !== seen) {
-      const follow = seen === null || isNearEnd();
-      log.replaceChildren(...messagesOf(rows, goesOn));
-      if (isUnanswered(rows)) log.append(note(run, goesOn));
-      if (!rows.length) log.append(welcome());
-      if (follow) log.scrollTop = log.scrollHeight;
+      thread.replaceChildren(...messagesOf(rows, goesOn));
+      if (isUnanswered(rows)) thread.append(note(run, goesOn));
+      if (!rows.length) thread.append(welcome());
+      if (seen === null) follow();
     }
     waitFor(goesOn ? run.run_id : null);
     if (goesOn) later(mine, state);
@@ -253,10 +248,6 @@ export function openChat(room, auto, place) {
     stop.hidden = run === null;
   }
 
-  function isNearEnd() {
-    return log.scrollHeight - log.scrollTop - log.clientHeight < NEAR;
-  }
-
   async function remove(chat) {
     if (!await ask("Delete this chat?", `“${plain(titleOf(chat))}” and all its messages`, "Delete")) return;
     try {
@@ -273,19 +264,19 @@ export function openChat(room, auto, place) {
   async function say(words) {
     if (turn || !(words.trim() || attachments.count)) return;
     const content = attachments.message(words);
-    const overtakes = elsewhere !== null || log.querySelector(".waiting") !== null; // messages above are missing
+    const overtakes = elsewhere !== null || thread.querySelector(".waiting") !== null; // messages above are missing
     visit += 1;
     waitFor(null);
     problem.hidden = true;
     box.value = "";
     grow();
-    for (const each of log.querySelectorAll(".empty, .waiting, .later")) each.remove();
-    const message = new AgentMessage((id, choice) => answer(mine.run, id, choice));
+    for (const each of thread.querySelectorAll(".empty, .waiting, .later")) each.remove();
+    const message = new AgentMessage((id, choice) => answer(mine.run, id, choice), true);
     const mine = (turn = { run: null, message, unwanted: false, reading: new AbortController() });
     const reading = AbortSignal.any([closing.signal, mine.reading.signal]);
     busy(true);
-    log.append(userMessage(content), message.element);
-    log.scrollTop = log.scrollHeight;
+    thread.append(userMessage(content), message.element);
+    follow();
     try {
       session ??= (await agent("POST", "/sessions", {}, closing.signal)).id;
       point("replaceState");
@@ -313,7 +304,6 @@ export function openChat(room, auto, place) {
   }
 
   function take(mine, event, data) {
-    const follow = isNearEnd();
     const { message } = mine;
     const id = data.call_id ?? data.tool_call_id;
     const about = { name: data.tool_name, args: data.args, seconds: data.duration };
@@ -332,7 +322,6 @@ export function openChat(room, auto, place) {
     else if (event === "assistant.completed" && data.interrupted) message.note("stopped", "Stopped.");
     else if (event === "run.completed") message.ended(data);
     else if (event === "error") message.note("failed", data.message ?? "The turn failed.");
-    if (follow) requestAnimationFrame(() => { log.scrollTop = log.scrollHeight; });
   }
 
   function busy(on) {
@@ -399,11 +388,12 @@ export function openChat(room, auto, place) {
     return empty("chat", "Talk to the agent", "It can use the paired phone. Without a model a small built-in agent answers; these show what it does:", ideas);
   }
 
+  loadMarkdown();
   choose(named(place) ?? last, "replaceState");
   load();
   return {
     go: (there) => { if (named(there) !== session) choose(named(there), "replaceState"); },
-    close: () => { sized.disconnect(); closing.abort(); },
+    close: () => closing.abort(),
   };
 }
 

@@ -26,9 +26,12 @@ export class AgentMessage {
   #calls = new Map();
   #frame = 0;
   #answer;
+  #waiting = null; // the sign that the agent works, until its first text
 
-  constructor(answer) {
+  /** Create a message; `waits` for the answer of a turn that has just begun. */
+  constructor(answer, waits = false) {
     this.#answer = answer;
+    if (waits) this.#waiting = this.#parts.appendChild(h("p", { class: "note thinking" }, h("i"), h("i"), h("i"), "Thinking"));
     this.element = h("div", { class: "said agent" }, h("span", { class: "aside" }, "Agent: "), this.#parts);
   }
 
@@ -36,13 +39,14 @@ export class AgentMessage {
   say(piece) {
     this.#thought = null;
     if (!this.#block) {
+      this.#begin();
       this.#text = "";
       this.#block = this.#parts.appendChild(h("div", { class: "prose" }));
       this.#prose = new Prose();
     }
     this.#text += piece;
     // Text may arrive faster than frames; one drawing for each frame is enough.
-    this.#frame ||= requestAnimationFrame(() => this.#draw());
+    this.#frame ||= requestAnimationFrame(() => this.#draw(true));
   }
 
   /** Append a piece of the reasoning. */
@@ -107,15 +111,21 @@ export class AgentMessage {
     for (const card of this.#calls.values()) card.abandon();
   }
 
+  #begin() {
+    this.#waiting?.remove();
+    this.#waiting = null;
+  }
+
   #end() {
-    if (this.#block) this.#draw();
+    this.#begin();
+    if (this.#block) this.#draw(false);
     this.#block = null;
   }
 
-  #draw() {
+  #draw(growing) {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
-    if (this.#block) this.#prose.draw(this.#block, this.#text);
+    if (this.#block) this.#prose.draw(this.#block, this.#text, growing);
   }
 }
 

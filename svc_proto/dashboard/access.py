@@ -44,8 +44,9 @@ CROSS_SITE_TEXT = (
 TOO_MANY = "too many wrong passwords: try again later"
 MAX_FAILURES_IN_SUM = 60  # wrong passwords of all addresses within a minute; then none is checked
 POLICY = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    b"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    b"trusted-types 'none'"
 )
 FIELDS = (
     *page_security_headers(POLICY),

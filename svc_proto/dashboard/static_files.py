@@ -19,6 +19,8 @@ KINDS = {
     "html": b"text/html; charset=utf-8",
     "js": b"text/javascript; charset=utf-8",
     "svg": b"image/svg+xml",
+    "txt": b"text/plain; charset=utf-8",
+    "woff2": b"font/woff2",
 }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
-from playwright.sync_api import FilePayload, Page, Route, expect
+from playwright.sync_api import Browser, FilePayload, Page, Route, expect
 
 from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.png import draw
@@ -276,3 +277,70 @@ def test_a_note_is_shown_and_undone(site: Site, visit: PageOpener) -> None:
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
     say(page, "/memory")
     expect(page.locator(".prose").last).to_contain_text("memory (0% - 0/2,200 chars)")
+
+
+SECTION = """## Part
+
+Some *words* with `code`, a [link](https://a.example/) and a list:
+
+- one
+- two
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+"""
+
+
+def test_the_reader_scrolls_while_text_streams(site: Site, visit: PageOpener) -> None:
+    page = start(site, visit)
+    say(page, "/echo " + SECTION * 15 + "The end.")
+    prose, log = page.locator(".prose"), page.locator(".log")
+    expect(prose.locator("table").nth(5)).to_be_in_viewport()
+    log.hover()
+    page.mouse.wheel(0, -300)
+    jump = page.get_by_role("button", name="Jump to the end")
+    expect(jump).to_be_visible()
+    page.mouse.wheel(0, -3000)
+    expect(page.locator(".bubble")).to_be_in_viewport()
+    expect(prose).to_contain_text("The end.")
+    expect(page.locator(".bubble")).to_be_in_viewport()
+    jump.click()
+    expect(prose.get_by_text("The end.")).to_be_in_viewport()
+    expect(jump).to_be_hidden()
+
+
+STREAM = """
+async ([section, length]) => {
+  const { AgentMessage } = await import('/page/turn.js');
+  await (await import('/page/prose.js')).loadMarkdown();
+  const message = new AgentMessage(null, true);
+  document.querySelector('.thread').replaceChildren(message.element);
+  for (let at = 0; at < length; at += 100) {
+    message.say((section + section).slice(at % section.length, at % section.length + 100));
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  message.finish();
+  return message.element.textContent.length;
+}
+"""
+
+
+def longest_task(trace: bytes) -> float:
+    """Return the longest task of a page's main thread in ms, by its own CPU time: other programs share this host."""
+    events = json.loads(trace)["traceEvents"]
+    named = (each for each in events if each["name"] == "thread_name")
+    main = {(each["pid"], each["tid"]) for each in named if each["args"]["name"] == "CrRendererMain"}
+    tasks = (each for each in events if "tdur" in each and (each["pid"], each["tid"]) in main)
+    return float(max(each["tdur"] for each in tasks)) / 1000
+
+
+def test_a_long_answer_streams_without_long_tasks(site: Site, visit: PageOpener, browser: Browser) -> None:
+    page = start(site, visit)
+    expect(page.get_by_text("Talk to the agent")).to_be_visible()
+    page.evaluate(STREAM, [SECTION, 2_000])  # the engine compiles the code
+    for section in (SECTION, "- an item with some words\n" * 5):  # many blocks, and one
+        browser.start_tracing(page=page, categories=["toplevel", "__metadata"])
+        assert page.evaluate(STREAM, [section, 20_000]) > 8_000
+        assert longest_task(browser.stop_tracing()) < 100

@@ -60,7 +60,7 @@ def test_chats(page: Page) -> None:
     page.get_by_role("link", name="Chat").click()
     page.locator(".chat-title").click()
     expect(page.locator(".bubble")).to_have_text(EVIL)
-    expect(page.locator(".prose li")).to_have_text(EVIL)
+    expect(page.locator(".prose li")).to_have_text(EVIL.replace("&lt;", "<"))  # an entity of CommonMark
     expect(page.locator(".prose pre")).to_have_text(EVIL)
     nothing_of_it_is_markup(page)
     page.get_by_label("Message", exact=True).fill("Hi")

@@ -1,0 +1,49 @@
+// Scrolling of a growing conversation: its end stays in sight until the reader scrolls up.
+
+import { h, icon } from "./dom.js";
+
+const NEAR = 40; // px from the end within which scrolling down follows again
+const UP = ["ArrowUp", "PageUp", "Home"];
+
+/** Build the log around `thread`, the button to its end, and `follow()`, which goes there and stays. */
+export function followed(thread) {
+  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", "aria-live": "off", tabindex: "0" }, thread);
+  const jump = h("button", { class: "round jump", type: "button", "aria-label": "Jump to the end", title: "Jump to the end", hidden: true }, icon("down"));
+  let following = true;
+  let top = 0; // scrollTop after the last scroll event
+
+  const left = () => log.scrollHeight - log.scrollTop - log.clientHeight;
+  const set = (on) => {
+    following = on;
+    jump.hidden = on || left() < NEAR;
+  };
+  const toEnd = () => {
+    if (following) log.scrollTop = log.scrollHeight;
+    else set(false);
+  };
+  const follow = () => {
+    following = true;
+    toEnd();
+    set(true);
+  };
+
+  // Sizes change with new text, loaded pictures, and the keyboard of a phone.
+  const sized = new ResizeObserver(toEnd);
+  sized.observe(log);
+  sized.observe(thread);
+  log.addEventListener("scroll", () => {
+    const [before, up] = [top, log.scrollTop < top];
+    top = log.scrollTop;
+    if (up && left() > 1) set(false); // at the end the log has only become shorter
+    else if (top > before && left() < NEAR) set(true);
+    else if (!following) set(false);
+  });
+  // The first step of a smooth scroll can be smaller than the text that arrives meanwhile.
+  log.addEventListener("wheel", (event) => { if (event.deltaY < 0 && log.scrollTop > 0) set(false); }, { passive: true });
+  log.addEventListener("keydown", (event) => { if (UP.includes(event.key) && log.scrollTop > 0) set(false); });
+  jump.addEventListener("click", () => {
+    follow();
+    log.focus({ preventScroll: true });
+  });
+  return { log, jump, follow };
+}

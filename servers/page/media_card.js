@@ -1,0 +1,53 @@
+// Card of a file for the phone in a message (`MEDIA:` lines), with the picture itself if the file is one.
+
+import { h, icon, ticking } from "./dom.js";
+import { size, text } from "./format.js";
+import { timeLeft } from "./media.js";
+import { pictureOf, relay } from "./net.js";
+import { PICTURES } from "./pictures.js";
+
+export const MEDIA = /^MEDIA:(?:(["'`])(\/.+)\1|(\/.*\S|\S+))\s*$/; // a path may contain blanks
+const FILE = /^\/.+\.(png|jpe?g|gif|webp)$/i; // a picture on the host
+
+/** Build the card of a file for the phone, with the picture itself if the file is one. */
+export function mediaCard(where) {
+  const token = /:\/\/(.+)$/.exec(where)?.[1];
+  const about = h("div", { class: "sub" }, token ? `Token ${token.slice(0, 8)}` : "A file of the host");
+  const name = h("strong", { class: "name" }, token ? "A file for the phone" : where);
+  const card = h("div", { class: "media-card" }, icon("file"), h("div", {}, name, about), h("a", { href: "#media" }, "Media"));
+  if (token) {
+    relay("GET", "/media").then((found) => {
+      const entry = (found.media ?? []).find((each) => each.token === token);
+      if (!entry) {
+        about.textContent = "Expired";
+        return;
+      }
+      name.textContent = text(entry.file_name);
+      about.replaceChildren(`${text(entry.content_type)} · ${size(entry.size)} · `, ticking(h("span"), (each) => timeLeft(each, entry)));
+      if (PICTURES.includes(entry.content_type)) card.after(shot(token, text(entry.file_name)));
+    }).catch(() => {});
+  }
+  if (!token && FILE.test(where)) card.lastChild.replaceWith(showing(where, card, about));
+  return h("div", { class: "media-of" }, card);
+}
+
+/** Build the button that registers and shows a picture on the host: opening a chat alone creates no media tokens. */
+function showing(path, card, about) {
+  const button = h("button", { type: "button", class: "quiet" }, "Show");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      card.after(shot((await relay("POST", "/media", { path })).token, path));
+    } catch (error) {
+      about.textContent = error.message;
+    }
+    button.remove();
+  });
+  return button;
+}
+
+function shot(token, name) {
+  const picture = h("img", { class: "shot", src: pictureOf(token), alt: name });
+  picture.addEventListener("error", () => picture.remove());
+  return picture;
+}

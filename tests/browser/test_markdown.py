@@ -1,0 +1,187 @@
+"""Markdown of the chat: the examples of CommonMark, the extensions, and hostile texts.
+
+`commonmark-0.31.2.json.gz` has the examples of the specification (John MacFarlane, CC BY-SA 4.0) as pairs of text and
+expected HTML.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import PageOpener, Site
+from tests.browser.test_layout import ENDED, Scripted, start
+
+EXAMPLES: list[tuple[str, str]] = json.loads(
+    gzip.decompress(Path(__file__).with_name("commonmark-0.31.2.json.gz").read_bytes())
+)
+EXTENSIONS = 40  # examples at most that use the syntax of an extension, such as a plain address that becomes a link
+
+DRAW = """
+async (examples) => {
+  const { blocksOf, nodesOf, parser } = await import('/page/markdown.js');
+  const { default: MarkdownIt } = await import('/page/vendor/markdown-it.js');
+  const extensions = ['linkify', 's', 'math', 'table', 'footnote_ref', 'task', 'media'];
+  const standard = new MarkdownIt('commonmark');
+  const kinds = (tokens) => tokens.flatMap((each) => [
+    each.markup === 'linkify' ? 'linkify' : each.type.replace(/_(open|close)$/, ''), ...kinds(each.children ?? [])]);
+  return examples.map(([source]) => {
+    const element = document.createElement('div');
+    element.append(...blocksOf(source, {}).flatMap((each) => nodesOf(each)));
+    return { standard: standard.render(source), html: element.innerHTML,
+      raw: kinds(standard.parse(source, {})).some((each) => each.startsWith('html_')),
+      extensions: kinds(parser.parse(source, {})).some((each) => extensions.includes(each)) };
+  });
+}
+"""
+# Both sides without what the page adds: link attributes, copy buttons, headings below its own, pictures as links.
+CANONICAL = """
+(sides) => sides.map((html, place) => {
+  const safe = (address) => /^(https?:\\/\\/|mailto:)/i.test(address);
+  const said = (node) => {
+    if (node.nodeType === 3) return node.data.replace(/[ \\t\\n]+/g, ' ').replaceAll('<', '&lt;');
+    const inside = [...node.childNodes].map(said).join('');
+    const tag = node.localName;
+    if (tag === 'div') return node.className === 'code' ? said(node.lastChild) : inside;
+    if (tag === 'pre') return `<pre>${JSON.stringify(node.textContent)}</pre>`;
+    if (tag === 'br') return ' ';
+    const level = /^h([1-6])$/.exec(tag);
+    const [address, words] = tag === 'img'
+      ? [node.getAttribute('src'), node.alt || 'Picture'] : [node.getAttribute('href'), inside];
+    if (tag === 'img' || tag === 'a') return safe(address) ? `<a ${address}>${words}</a>` : words;
+    const start = node.getAttribute('start');
+    return `<${tag}${start ? ` ${start}` : ''}>${inside}</${tag}>`;
+  };
+  const root = new DOMParser().parseFromString(html, 'text/html').body;
+  for (const each of place ? [] : root.querySelectorAll('h1, h2, h3, h4, h5, h6')) {
+    const lower = root.ownerDocument.createElement(`h${Math.min(6, Number(each.localName[1]) + 2)}`);
+    lower.append(...each.childNodes);
+    each.replaceWith(lower);
+  }
+  return [...root.childNodes].map(said).join('').replace(/ +/g, ' ')
+    .replace(/ ?(<\\/?(?:p|ul|ol|li|blockquote|h\\d|pre|hr)\\b[^>]*>) ?/g, '$1').trim();
+})
+"""
+
+
+def drawn(page: Page, source: str) -> None:
+    """Draw a text in the page's body, as a message of the chat."""
+    page.evaluate(
+        """async (source) => {
+          const { loadMarkdown, Prose } = await import('/page/prose.js');
+          await loadMarkdown();
+          const element = document.createElement('div');
+          element.className = 'prose';
+          document.querySelector('main').replaceChildren(element);
+          new Prose().draw(element, source);
+        }""",
+        source,
+    )
+
+
+def test_the_examples_of_commonmark(site: Site, visit: PageOpener) -> None:
+    page = start(site, visit)
+    found: list[dict[str, Any]] = page.evaluate(DRAW, EXAMPLES)
+    judge = page.context.new_page()  # without the page's policy, which refuses to parse markup
+    different: list[str] = []
+    extended = 0
+    for (source, expected), each in zip(EXAMPLES, found, strict=True):
+        if each["raw"]:  # markup stays text here
+            continue
+        if each["extensions"]:
+            extended += 1
+            continue
+        wanted, got = judge.evaluate(CANONICAL, [expected, each["html"]])
+        if wanted != got:
+            different.append(f"{source!r}\n  {wanted}\n  {got}")
+    assert different == []
+    assert extended <= EXTENSIONS
+    assert len(EXAMPLES) == 652
+
+
+RICH = r"""| item | price |
+|:--|--:|
+| tea | ~~3~~ *2* |
+
+- [x] done
+- [ ] open
+
+The mass[^1] is $E = mc^2$, for \(a\) and \[b\], at $5 or $10.
+
+$$
+\frac{a}{b}
+$$
+
+```python
+def double(x):
+    return 2 * x
+```
+
+![a picture](https://pictures.example/a.png) [site](https://a.example/)
+[mail](mailto:a@b.example) [no](javascript:alert(1))
+
+[^1]: In kilograms.
+"""
+
+
+def test_tables_tasks_footnotes_math_and_colours(site: Site, visit: PageOpener) -> None:
+    rows = [{"role": "user", "content": "?"}, {**ENDED, "content": RICH}]
+    script = Scripted(messages={"messages": rows}, chats={"sessions": [{"id": "c", "title": "c"}]})
+    page = start(site, visit, "#chat/c", script, viewport={"width": 320, "height": 640})
+    prose = page.locator(".prose")
+    expect(prose.locator("td").last).to_have_css("text-align", "right")
+    expect(prose.locator("td s")).to_have_text("3")
+    expect(prose.get_by_role("img", name="Done:")).to_have_text("☑")
+    expect(prose.locator(".katex")).to_have_count(4)
+    expect(prose.locator(".math.display .mfrac").first).to_be_visible()
+    expect(prose).to_contain_text("at $5 or $10.")
+    expect(prose.locator("pre .hljs-keyword").first).to_have_text("def")
+    prose.get_by_role("button", name="Footnote 1").click()
+    expect(prose.locator("[data-note='1']")).to_be_focused()
+    assert [each.get_attribute("href") for each in prose.locator("a").all()] == [
+        "https://pictures.example/a.png",
+        "https://a.example/",
+        "mailto:a@b.example",
+    ]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    heavy = {each.rpartition("/")[2] for each in visit.asked}
+    assert {"katex.js", "highlight.js", "python.js"} <= heavy
+    page.get_by_role("link", name="Media").click()
+
+
+HOSTILE = r"""<script>alert(1)</script> <img src=x onerror=alert(2)> <svg onload=alert(3)></svg>
+[a](javascript:alert(4)) [b](data:text/html,x) [c](//evil.example/x) ![d](https://evil.example/x.png) ![e](x.svg)
+<javascript:alert(5)> [f](&#106;avascript:alert(6)) [g]: https://evil.example/ "<b>"
+
+$\href{javascript:alert(7)}{x} \includegraphics{https://evil.example/x} \htmlStyle{position:fixed}{y}$
+$\rlap{\kern-99em\rule{99em}{99em}}\raisebox{99em}{up}$ $\fcolorbox{red}{blue}{a} \pmb{b}$ $\def\a{\a\a}\a$ $\frac{$
+
+```constructor
+<b>x</b>
+```
+
+"""
+
+
+def test_hostile_markdown_and_math(site: Site, visit: PageOpener) -> None:
+    page = start(site, visit)
+    drawn(page, HOSTILE + "> " * 60 + "deep\n\n" + "- " * 60 + "deep\n\n" + "a\u0301" + "\u0310" * 300 + "*_" * 3000)
+    prose = page.locator(".prose")
+    expect(prose.locator(".math.wrong")).to_have_count(2)
+    assert prose.locator("script, img, object, iframe, style, b, svg[onload]").count() == 0
+    assert [each.get_attribute("href") for each in prose.locator("a").all()] == [
+        "https://evil.example/x.png",
+        "https://evil.example/",
+    ]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert prose.evaluate("each => getComputedStyle(each).overflow") == "clip"
+
+
+def test_first_view_loads_no_library(site: Site, visit: PageOpener) -> None:
+    page = start(site, visit)
+    expect(page.get_by_text("No device is paired")).to_be_visible()
+    assert not [each for each in visit.asked if "/vendor/" in each]
