@@ -12,19 +12,6 @@ from importlib import import_module
 import svc_proto
 
 OTHERWISE = {
-    "ApiAccess": {"LOCAL_OR_KEY": "here or key"},
-    "ApprovalState": {"EXPIRED": "lapsed"},
-    "BudgetTrigger": {"BUDGET_EXCEEDED": "crowd", "BUDGET_AVAILABLE": "room"},
-    "ChannelClientState": {"CLOSED": "away", "OPENING": "coming", "OPEN": "here"},
-    "ClientState": {"UNAUTHENTICATED": "waiting", "STORING_SESSION": "saving"},
-    "ConsentState": {"REQUESTED": "asked", "CODE_ISSUED": "issued", "EXCHANGED": "traded"},
-    "ConsentTrigger": {"ISSUE_CODE": "collect", "EXCHANGE": "trade", "EXPIRE": "elapse"},
-    "KeepaliveTrigger": {"RECEIVED": "heard"},
-    "PhoneState": {"BACKING_OFF": "resting"},
-    "RelayConnectionTrigger": {"AUTHENTICATED": "welcomed"},
-    "ResponseState": {"STARTED": "heard"},
-    "ServiceFault": {"CONNECTION_LOST": "cut", "SERVER_ERROR": "ill", "UNAVAILABLE": "lacking"},
-    "TerminalTrigger": {"GRANT_EXPIRED": "lapse"},
     "RelayAccess": {
         "VOICE_CONFIG": "voice:config",
         "VOICE_STT": "voice:stt",
@@ -66,3 +53,20 @@ def otherwise(kind: type[Enum]) -> dict[str, str]:
 
 def test_member_values_equal_their_names() -> None:
     assert {kind.__name__: found for kind in enumerations() if (found := otherwise(kind))} == OTHERWISE
+
+
+def tables() -> Iterator[tuple[str, set[str], set[str]]]:
+    """Yield each module with a state table in its docstring: name, words of the table, members of its enumerations."""
+    for found in pkgutil.walk_packages(svc_proto.__path__, "svc_proto."):
+        module = import_module(found.name)
+        rows = re.findall(r"^\|([^|]+)\|([^|]+)\|([^|]+)\|", module.__doc__ or "", re.MULTILINE)
+        if rows and rows[0][0].strip() == "state":
+            words = {word for row in rows[2:] for cell in row for word in re.findall(r"\b[A-Z_]{2,}\b", cell)}
+            kinds = [kind for kind in vars(module).values() if inspect.isclass(kind) and issubclass(kind, Enum)]
+            yield found.name, words, {name for kind in kinds for name in kind.__members__}
+
+
+def test_tables_in_docstrings_name_members() -> None:
+    found = list(tables())
+    assert len(found) > 20
+    assert {name: words - members for name, words, members in found if words - members} == {}

@@ -69,7 +69,7 @@ class ApiAccess(Enum):
 
     PUBLIC = "public"  # every client
     MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`
-    LOCAL_OR_KEY = "here or key"  # programs of this host, else as KEY
+    LOCAL_OR_KEY = "local or key"  # programs of this host, else as KEY
     KEY = "key"  # the main key or a pairing's own, if the server has a key; else every client
     MANAGE = "manage"  # as KEY, but a pairing's own key only if its session has the right `manage`, else 403
     MAIN_KEY = "main key"  # the main key only; the request outlives a change of the key

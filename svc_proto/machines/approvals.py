@@ -7,7 +7,7 @@ any. A denial needs no name, since it does no harm: it is for the oldest approva
 | state   | trigger | next      |
 |---------|---------|-----------|
 | pending | ANSWER  | answered  |
-| pending | TIMEOUT | lapsed    | counts as `deny`
+| pending | TIMEOUT | expired   | counts as `deny`
 | pending | STOP    | withdrawn | counts as `deny`
 """
 
@@ -45,7 +45,7 @@ class ApprovalState(Enum):
 
     PENDING = "pending"
     ANSWERED = "answered"
-    EXPIRED = "lapsed"
+    EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
 
 

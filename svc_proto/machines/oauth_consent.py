@@ -3,16 +3,16 @@
 A page shows the user a word (`code`). The owner finds the request by that word only, so that strangers cannot
 disturb the owner. The page polls with its ticket until there is an answer; then the authorization code is created.
 
-| state   | trigger  | next    |
-|---------|----------|---------|
-| `ASKED` | ALLOW    | ALLOWED | by the owner, within ten minutes
-| `ASKED` | REFUSE   | REFUSED |
-| ALLOWED | COLLECT  | ISSUED  | the browser is sent to the client with a code, valid for a minute
-| REFUSED | COLLECT  | ENDED   | or with the refusal
-| ISSUED  | TRADE    | TRADED  | the client has shown the code and its verifier
-| ISSUED  | FAIL     | ENDED   | the code was shown with another client, redirect URI or verifier
-| TRADED  | FAIL     | ENDED   | the code was shown again: its tokens are revoked (RFC 6749 section 4.1.2)
-| each of these | ELAPSE | ENDED |
+| state       | trigger    | next        |
+|-------------|------------|-------------|
+| REQUESTED   | ALLOW      | ALLOWED     | by the owner, within ten minutes
+| REQUESTED   | REFUSE     | REFUSED     |
+| ALLOWED     | ISSUE_CODE | CODE_ISSUED | the browser is sent to the client with a code, valid for a minute
+| REFUSED     | ISSUE_CODE | ENDED       | or with the refusal
+| CODE_ISSUED | EXCHANGE   | EXCHANGED   | the client has shown the code and its verifier
+| CODE_ISSUED | FAIL       | ENDED       | the code was shown with another client, redirect URI or verifier
+| EXCHANGED   | FAIL       | ENDED       | the code was shown again: its tokens are revoked (RFC 6749 section 4.1.2)
+| any other   | EXPIRE     | ENDED       |
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ ENDED_TTL = 600.0  # s for which a used code is kept, to detect its reuse
 class ConsentState(Enum):
     """State of a consent request."""
 
-    REQUESTED = "asked"
+    REQUESTED = "requested"
     ALLOWED = "allowed"
     REFUSED = "refused"
-    CODE_ISSUED = "issued"
-    EXCHANGED = "traded"
+    CODE_ISSUED = "code issued"
+    EXCHANGED = "exchanged"
     ENDED = "ended"
 
 
@@ -65,10 +65,10 @@ class ConsentTrigger(Enum):
 
     ALLOW = "allow"
     REFUSE = "refuse"
-    ISSUE_CODE = "collect"
-    EXCHANGE = "trade"
+    ISSUE_CODE = "issue code"
+    EXCHANGE = "exchange"
     FAIL = "fail"
-    EXPIRE = "elapse"
+    EXPIRE = "expire"
 
 
 _S, _T = ConsentState, ConsentTrigger

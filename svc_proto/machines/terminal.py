@@ -1,14 +1,14 @@
 """Terminals of one client: lifecycle, names, and output in whole characters (wire terminal 1).
 
-| state  | trigger | next   |                                                                    |
-|--------|---------|--------|--------------------------------------------------------------------|
-| NONE   | ATTACH  | LIVE   | a shell, or a tmux client, runs in a pseudo-terminal                |
-| LIVE   | ATTACH  | LIVE   | the same name again: only the size changes                          |
-| LIVE   | DETACH  | ENDED  | by the client; the tmux session continues, a bare shell gets SIGHUP |
-| LIVE   | KILL    | ENDED  | by the client                                                      |
-| LIVE   | EXIT    | ENDED  | the shell exited by itself                                         |
-| LIVE   | LOST    | ENDED  | the client's socket closed, or the relay stops: like a detach       |
-| LIVE   | LAPSE   | ENDED  | the grant has expired or was revoked: like a detach                 |
+| state | trigger       | next  |                                                                     |
+|-------|---------------|-------|---------------------------------------------------------------------|
+| NONE  | ATTACH        | LIVE  | a shell, or a tmux client, runs in a pseudo-terminal                |
+| LIVE  | ATTACH        | LIVE  | the same name again: only the size changes                          |
+| LIVE  | DETACH        | ENDED | by the client; the tmux session continues, a bare shell gets SIGHUP |
+| LIVE  | KILL          | ENDED | by the client                                                       |
+| LIVE  | EXIT          | ENDED | the shell exited by itself                                          |
+| LIVE  | LOST          | ENDED | the client's socket closed, or the relay stops: like a detach       |
+| LIVE  | GRANT_EXPIRED | ENDED | the grant has expired or was revoked: like a detach                 |
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TerminalTrigger(Enum):
     KILL = "kill"
     EXIT = "exit"
     LOST = "lost"
-    GRANT_EXPIRED = "lapse"
+    GRANT_EXPIRED = "grant expired"
 
 
 TERMINAL_TABLE: Table[TerminalState, TerminalTrigger] = {

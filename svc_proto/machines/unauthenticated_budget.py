@@ -6,12 +6,12 @@ resumes where there is room, one address after the other. The owner of a connect
 its bytes are free. A connection whose input is consumed at once, as a phone's is, holds nothing between reads and
 never waits.
 
-| state   | trigger | next    |                                                                              |
-|---------|---------|---------|------------------------------------------------------------------------------|
-| READING | CROWD   | WAITING | the budget or the share of its address is spent: nothing is read from it     |
-| WAITING | CROWD   | WAITING |                                                                              |
-| WAITING | ROOM    | READING |                                                                              |
-| any     | LEAVE   | GONE    | its connection closed, or is authenticated: it counts no more                |
+| state   | trigger          | next    |                                                                          |
+|---------|------------------|---------|--------------------------------------------------------------------------|
+| READING | BUDGET_EXCEEDED  | WAITING | the budget or the share of its address is spent: nothing is read from it |
+| WAITING | BUDGET_EXCEEDED  | WAITING |                                                                          |
+| WAITING | BUDGET_AVAILABLE | READING |                                                                          |
+| any     | LEAVE            | GONE    | its connection closed, or is authenticated: it counts no more            |
 
 Bytes that were read before a connection had to wait are kept, so the budget may be exceeded by a quarter. Above that
 the newest connection is closed. An address is the rate limiter's `address_key`. Programs on this host have an unlimited
@@ -43,8 +43,8 @@ class BudgetState(Enum):
 class BudgetTrigger(Enum):
     """Trigger of a state change."""
 
-    BUDGET_EXCEEDED = "crowd"
-    BUDGET_AVAILABLE = "room"
+    BUDGET_EXCEEDED = "budget exceeded"
+    BUDGET_AVAILABLE = "budget available"
     LEAVE = "leave"
 
 

@@ -1,16 +1,16 @@
 """Phone as a core: pair or reconnect, report its status, execute commands, reconnect after every loss.
 
-| state       | trigger  | next        |                                                                |
-|-------------|----------|-------------|----------------------------------------------------------------|
-| CONNECTING  | OPENED   | SIGNING_IN  | the socket is open; `system/auth` is sent                      |
-| CONNECTING  | FAILED   | BACKING_OFF | no socket: unreachable, or refused with a status               |
-| SIGNING_IN  | WELCOMED | ONLINE      | `auth.ok`                                                      |
-| SIGNING_IN  | REJECTED | GIVEN_UP    | `auth.fail`: a retry would show the same credential            |
-| SIGNING_IN  | LOST     | BACKING_OFF | the socket closed, or the answer took too long                 |
-| ONLINE      | LOST     | BACKING_OFF |                                                                |
-| BACKING_OFF | RETRY    | CONNECTING  | after a pause that doubles from 1 to 30 s, or a 429's pause    |
-| GIVEN_UP    | STOP     | GIVEN_UP    | the reason of the refusal is kept                              |
-| any other   | STOP     | STOPPED     | the process will end                                           |
+| state       | trigger       | next        |                                                             |
+|-------------|---------------|-------------|-------------------------------------------------------------|
+| CONNECTING  | OPENED        | SIGNING_IN  | the socket is open; `system/auth` is sent                   |
+| CONNECTING  | FAILED        | BACKING_OFF | no socket: unreachable, or refused with a status            |
+| SIGNING_IN  | AUTHENTICATED | ONLINE      | `auth.ok`                                                   |
+| SIGNING_IN  | REJECTED      | GIVEN_UP    | `auth.fail`: a retry would show the same credential         |
+| SIGNING_IN  | LOST          | BACKING_OFF | the socket closed, or the answer took too long              |
+| ONLINE      | LOST          | BACKING_OFF |                                                             |
+| BACKING_OFF | RETRY         | CONNECTING  | after a pause that doubles from 1 to 30 s, or a 429's pause |
+| GIVEN_UP    | STOP          | GIVEN_UP    | the reason of the refusal is kept                           |
+| any other   | STOP          | STOPPED     | the process will end                                        |
 
 Over TLS the relay's key is pinned at the first connection, for as long as the process runs (`tls.expect`, `tls.seen`:
 computations that the program provides).
@@ -81,7 +81,7 @@ class PhoneState(Enum):
     CONNECTING = "connecting"
     SIGNING_IN = "signing in"
     ONLINE = "online"
-    BACKING_OFF = "resting"
+    BACKING_OFF = "backing off"
     GIVEN_UP = "given up"
     STOPPED = "stopped"
 
@@ -91,7 +91,7 @@ class PhoneTrigger(Enum):
 
     OPENED = "opened"
     FAILED = "failed"
-    WELCOMED = "welcomed"
+    AUTHENTICATED = "authenticated"
     REJECTED = "rejected"
     LOST = "lost"
     RETRY = "retry"
@@ -101,7 +101,7 @@ class PhoneTrigger(Enum):
 PHONE_TABLE: Table[PhoneState, PhoneTrigger] = {
     (PhoneState.CONNECTING, PhoneTrigger.OPENED): PhoneState.SIGNING_IN,
     (PhoneState.CONNECTING, PhoneTrigger.FAILED): PhoneState.BACKING_OFF,
-    (PhoneState.SIGNING_IN, PhoneTrigger.WELCOMED): PhoneState.ONLINE,
+    (PhoneState.SIGNING_IN, PhoneTrigger.AUTHENTICATED): PhoneState.ONLINE,
     (PhoneState.SIGNING_IN, PhoneTrigger.REJECTED): PhoneState.GIVEN_UP,
     (PhoneState.SIGNING_IN, PhoneTrigger.LOST): PhoneState.BACKING_OFF,
     (PhoneState.ONLINE, PhoneTrigger.LOST): PhoneState.BACKING_OFF,
@@ -453,7 +453,7 @@ class Phone:
         if not token or not (token.isascii() and token.isprintable()):
             self._stop_retrying("the relay sent no session token")
             return
-        self._step(PhoneTrigger.WELCOMED)
+        self._step(PhoneTrigger.AUTHENTICATED)
         self._sign_in_timer.cancel()
         fresh, self.token = token != self.token, token
         self._code = None

@@ -42,9 +42,9 @@ Tell = Callable[[str, Payload], None]
 class ChannelClientState(Enum):
     """State of a channel client."""
 
-    CLOSED = "away"
-    OPENING = "coming"
-    OPEN = "here"
+    CLOSED = "closed"
+    OPENING = "opening"
+    OPEN = "open"
 
 
 class ChannelClientTrigger(Enum):

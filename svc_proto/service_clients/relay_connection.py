@@ -1,12 +1,12 @@
 """An authenticated WebSocket to a relay (wire core 1): open, `system/auth`, then envelopes in both directions.
 
-| state      | trigger  | next       |                                                           |
-|------------|----------|------------|-----------------------------------------------------------|
-| NEW        | OPENED   | SIGNING_IN | the socket is open; `system/auth` is sent                 |
-| SIGNING_IN | WELCOMED | ONLINE     | `auth.ok`                                                 |
-| SIGNING_IN | REJECTED | OVER       | `auth.fail`, or an `auth.ok` without a valid token        |
-| SIGNING_IN | LOST     | OVER       | the socket closed without an answer                       |
-| ONLINE     | LOST     | OVER       |                                                           |
+| state      | trigger       | next       |                                                    |
+|------------|---------------|------------|----------------------------------------------------|
+| NEW        | OPENED        | SIGNING_IN | the socket is open; `system/auth` is sent          |
+| SIGNING_IN | AUTHENTICATED | ONLINE     | `auth.ok`                                          |
+| SIGNING_IN | REJECTED      | OVER       | `auth.fail`, or an `auth.ok` without a valid token |
+| SIGNING_IN | LOST          | OVER       | the socket closed without an answer                |
+| ONLINE     | LOST          | OVER       |                                                    |
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RelayConnectionTrigger(Enum):
     """Trigger of a state change."""
 
     OPENED = "opened"
-    AUTHENTICATED = "welcomed"
+    AUTHENTICATED = "authenticated"
     REJECTED = "rejected"
     LOST = "lost"
 

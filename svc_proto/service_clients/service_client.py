@@ -40,7 +40,7 @@ class ServiceFault(Enum):
     """Kind of failure of a call."""
 
     UNREACHABLE = "unreachable"  # no response
-    CONNECTION_LOST = "cut"  # a response that broke off or stalled
+    CONNECTION_LOST = "connection lost"  # a response that broke off or stalled
     UNAUTHORIZED = "unauthorized"  # 401
     FORBIDDEN = "forbidden"  # 403
     NOT_FOUND = "not found"  # 404
@@ -50,8 +50,8 @@ class ServiceFault(Enum):
     REJECTED = "rejected"  # `auth.fail`: a retry with this credential is useless
     NO_JSON = "no json"
     NO_OBJECT = "no object"  # JSON, but no object
-    SERVER_ERROR = "ill"  # the server responds, but does not report good health
-    UNAVAILABLE = "lacking"  # a response without an essential part (`lacks`)
+    SERVER_ERROR = "server error"  # the server responds, but does not report good health
+    UNAVAILABLE = "unavailable"  # a response without an essential part (`lacks`)
 
 
 _BY_STATUS = {

@@ -460,7 +460,7 @@ class Http1Connection:
     def _accept(self, event: AcceptWebSocket) -> None:
         head = self._head
         if head is None or not head.websocket or self._reading is ReadState.OVER:
-            raise LocalProtocolError("AcceptSocket: no WebSocket was asked for")
+            raise LocalProtocolError("AcceptWebSocket: the request is not for a WebSocket")
         agreement = accept_extension_offer(head.headers.all(EXTENSIONS)) if self._deflate else None
         deflate, extensions = agreement or (None, None)
         self._write(build_informational(101, build_accept_headers(head, event, extensions)))
@@ -510,7 +510,7 @@ class Http1Connection:
         passed = self._out[written:]
         del self._out[written:]
         if len(passed) != 1:  # it was put into a chunk, whose length would have to be written around it
-            raise LocalProtocolError("ResponseElsewhere: the response has no content-length")
+            raise LocalProtocolError("ResponseBodyDelegated: the response has no content-length")
 
     # --- between messages ---
 

@@ -45,7 +45,7 @@ class KeepaliveState(Enum):
 class KeepaliveTrigger(Enum):
     """Triggers of its state changes."""
 
-    RECEIVED = "heard"
+    RECEIVED = "received"
     DUE = "due"
     LATE = "late"
 

@@ -18,7 +18,7 @@ from tests.machines.specified_tables import check_table
 
 ROWS = [
     ("pending", (ApprovalTrigger.ANSWER,), "answered"),
-    ("pending", (ApprovalTrigger.TIMEOUT,), "lapsed"),
+    ("pending", (ApprovalTrigger.TIMEOUT,), "expired"),
     ("pending", (ApprovalTrigger.STOP,), "withdrawn"),
 ]
 ALL = ("once", "session", "always", "deny")

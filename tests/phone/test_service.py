@@ -54,14 +54,14 @@ def test_table_matches_the_module() -> None:
         PhoneTrigger,
         [
             ("connecting", (T.OPENED,), "signing in"),
-            ("connecting", (T.FAILED,), "resting"),
-            ("signing in", (T.WELCOMED,), "online"),
+            ("connecting", (T.FAILED,), "backing off"),
+            ("signing in", (T.AUTHENTICATED,), "online"),
             ("signing in", (T.REJECTED,), "given up"),
-            ("signing in", (T.LOST,), "resting"),
-            ("online", (T.LOST,), "resting"),
-            ("resting", (T.RETRY,), "connecting"),
+            ("signing in", (T.LOST,), "backing off"),
+            ("online", (T.LOST,), "backing off"),
+            ("backing off", (T.RETRY,), "connecting"),
             ("given up", (T.STOP,), "given up"),
-            *((state, (T.STOP,), "stopped") for state in ("connecting", "signing in", "online", "resting")),
+            *((state, (T.STOP,), "stopped") for state in ("connecting", "signing in", "online", "backing off")),
         ],
     )
 

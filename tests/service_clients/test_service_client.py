@@ -161,8 +161,3 @@ def test_a_socket() -> None:
     world = OneShotHarness(opening, socket=lambda message: [])
     assert world.run().writable
     assert failure(opening, (503, b""))[0].fault is ServiceFault.REFUSED
-
-
-def test_each_fault_has_a_log_value() -> None:
-    words = "unreachable cut unauthorized forbidden not-found conflict blocked refused rejected no-json no-object ill"
-    assert [fault.value for fault in ServiceFault] == [word.replace("-", " ") for word in (*words.split(), "lacking")]

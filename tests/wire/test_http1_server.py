@@ -286,7 +286,7 @@ def test_events_that_cannot_be_sent(event: Event) -> None:
 
 
 def test_nothing_can_be_accepted_without_a_request() -> None:
-    with pytest.raises(LocalProtocolError, match="AcceptSocket"):
+    with pytest.raises(LocalProtocolError, match="AcceptWebSocket"):
         server().send(AcceptWebSocket(StreamId(0)))
     server().send(Informational(StreamId(0), 100))  # there is no request
 
@@ -389,7 +389,7 @@ def test_other_upgrades_are_ordinary_requests(request_bytes: bytes) -> None:
     assert isinstance(head, RequestHead)
     assert not head.websocket
     assert end == RequestEnd(ONE)
-    with pytest.raises(LocalProtocolError, match="AcceptSocket"):
+    with pytest.raises(LocalProtocolError, match="AcceptWebSocket"):
         connection.send(AcceptWebSocket(ONE))
     answer(connection, ONE)
     assert connection.idle

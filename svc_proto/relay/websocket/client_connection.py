@@ -1,14 +1,14 @@
 """WebSocket of one client: authentication first, then messages by channel (wire core 1).
 
-| state   | trigger | next   |                                                              |
-|---------|---------|--------|--------------------------------------------------------------|
-| WAITING | CLAIM   | SAVING | a code is consumed and its session stored, or a token is looked up at other nodes |
-| WAITING | TOKEN   | OPEN   | a session token was accepted                                  |
-| WAITING | REFUSE  | ENDED  | bad credentials, a bad first frame, or 30 s without one       |
-| SAVING  | STORED  | OPEN   | `auth.ok` is sent only when the session would survive a crash |
-| SAVING  | REFUSE  | ENDED  | bad credentials; the session was revoked meanwhile, or could not be created |
-| OPEN    | REFUSE  | ENDED  | the session was revoked or has expired                        |
-| any     | GONE    | ENDED  | the socket closed                                             |
+| state           | trigger | next            |                                                                |
+|-----------------|---------|-----------------|----------------------------------------------------------------|
+| UNAUTHENTICATED | CLAIM   | STORING_SESSION | a code was consumed, or other nodes look up a token            |
+| UNAUTHENTICATED | TOKEN   | OPEN            | a session token was accepted                                   |
+| UNAUTHENTICATED | REFUSE  | ENDED           | bad credentials, a bad first frame, or 30 s without one        |
+| STORING_SESSION | STORED  | OPEN            | `auth.ok` is sent only when the session would survive a crash  |
+| STORING_SESSION | REFUSE  | ENDED           | bad credentials; the session was revoked or cannot be created  |
+| OPEN            | REFUSE  | ENDED           | the session was revoked or has expired                         |
+| any             | GONE    | ENDED           | the socket closed                                              |
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ PAIRED_AGAIN = "the device has paired again"
 class ClientState(Enum):
     """State of a client's socket."""
 
-    UNAUTHENTICATED = "waiting"
-    STORING_SESSION = "saving"
+    UNAUTHENTICATED = "unauthenticated"
+    STORING_SESSION = "storing session"
     OPEN = "open"
     ENDED = "ended"
 

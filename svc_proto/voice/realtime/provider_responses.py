@@ -28,7 +28,7 @@ class ResponseState(Enum):
     NONE = "none"
     HELD = "held"
     ASKED = "asked"
-    STARTED = "heard"
+    STARTED = "started"
 
 
 class ResponseTrigger(Enum):
