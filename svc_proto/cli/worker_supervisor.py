@@ -208,8 +208,8 @@ class _Worker:
 class _LineHandler:
     """`ChildHandler` that splits a child's output into lines."""
 
-    def __init__(self, take: Callable[[str], None]) -> None:
-        self._take = take
+    def __init__(self, on_line: Callable[[str], None]) -> None:
+        self._on_line = on_line
         self._buffer = LineBuffer(LONGEST)
 
     def on_output(self, data: bytes) -> None:
@@ -218,7 +218,7 @@ class _LineHandler:
         except RemoteProtocolError as error:
             self._buffer, lines = LineBuffer(LONGEST), [str(error).encode()]
         for line in lines:
-            self._take(line.decode("utf-8", "replace"))
+            self._on_line(line.decode("utf-8", "replace"))
 
     def on_exit(self, status: int | None) -> None:
         pass

@@ -70,27 +70,27 @@ class Deferred:
     The code that holds it is responsible for the deadline, too.
     """
 
-    __slots__ = ("_take",)
+    __slots__ = ("_on_result",)
 
     is_running = False  # as in `Task`: it runs no code by itself
 
     def __init__(self) -> None:
-        self._take: Callable[[Any], object] | None = None
+        self._on_result: Callable[[Any], object] | None = None
 
-    def then(self, take: Callable[[Any], object]) -> None:
+    def then(self, on_result: Callable[[Any], object]) -> None:
         """Register the callback for the result."""
-        self._take = take
+        self._on_result = on_result
 
     def resolve(self, outcome: object) -> bool:
         """Deliver the outcome; return False if the owner has cancelled or was answered."""
-        take, self._take = self._take, None
-        if take is None:
+        on_result, self._on_result = self._on_result, None
+        if on_result is None:
             return False
         try:
-            made = self.to_result(outcome)
+            result = self.to_result(outcome)
         except Exception as error:  # the code that resolves it is not at fault
-            made = error
-        take(made)
+            result = error
+        on_result(result)
         return True
 
     def to_result(self, outcome: Any) -> object:
@@ -99,7 +99,7 @@ class Deferred:
 
     def cancel(self) -> None:
         """Drop the callback: the owner is gone. Harmless after the answer."""
-        self._take = None
+        self._on_result = None
 
 
 class Task:

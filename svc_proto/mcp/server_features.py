@@ -316,7 +316,7 @@ class _PendingToolCall(Deferred):
     __slots__ = ("_arguments", "_line", "_run")
 
     def __init__(self, run: DirectTool, arguments: Arguments, line: Lock | None) -> None:
-        self._take = None
+        self._on_result = None
         self._run = run
         self._arguments = arguments
         self._line = line

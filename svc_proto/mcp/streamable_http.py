@@ -179,7 +179,7 @@ class _PendingReply(Deferred):
     __slots__ = ("_engine", "_gone", "_log", "_waiting", "answer", "call", "session")
 
     def __init__(self, engine: Engine, waiting: dict[_PendingReply, float]) -> None:
-        self._take = None
+        self._on_result = None
         self.answer: Response | StreamedResponse | None = None
         self.call: PendingRequest | None = None  # cancelled with the connection
         self.session: HttpSession | None = None  # None in the stateless mode; in a session the client may resume
@@ -222,12 +222,12 @@ class _PendingReply(Deferred):
         self._on_client_left()
 
     def _send(self, answer: Response | StreamedResponse) -> None:
-        take, self._take = self._take, None
-        if take is None:  # the caller does not wait yet
+        on_result, self._on_result = self._on_result, None
+        if on_result is None:  # the caller does not wait yet
             self.answer = answer
         else:
             del self._waiting[self]
-            take(answer)
+            on_result(answer)
 
     def _stream(self, log: EventStore, greet: bool, writer: ResponseWriter) -> Flow[None]:
         try:

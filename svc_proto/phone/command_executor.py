@@ -166,11 +166,12 @@ class CommandExecutor:
 
     def _apply_decision(self, awaiting: _AwaitingConfirmation, *, allow: bool, remember: bool) -> CommandResponse:
         try:
-            answer = self._gate.decide(awaiting.confirmation_id, allow=allow, remember=remember, now=self._engine.now)
+            decided = self._gate.decide(awaiting.confirmation_id, allow=allow, remember=remember, now=self._engine.now)
         except Exception as error:  # noqa: BLE001, RUF100 - a bug in the backend, as above
             return self._bug_reply(awaiting.command, error)
-        assert answer is not None  # the confirmation was open: `advance` has removed lapsed ones
-        return answer[1]
+        assert decided is not None  # the confirmation was open: `advance` has removed lapsed ones
+        _, response = decided
+        return response
 
     # --- answers --------------------------------------------------------------------------------------------------
 

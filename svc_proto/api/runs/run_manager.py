@@ -76,9 +76,9 @@ class RunManager:
         ownership, run = self._api.ownership, find_known()
         if run is not None:
             return run
-        forwarded = yield from ownership.acquire(turn_request.session_id, request, key)
-        if forwarded is not None:
-            return forwarded
+        response = yield from ownership.acquire(turn_request.session_id, request, key)
+        if response is not None:
+            return response
         try:
             if find_known() is None:
                 yield from ownership.reserve_slot(turn_request.session_id, may_wait=turn_request.may_wait)

@@ -74,9 +74,13 @@ def _perform(api: Api, run: Run, turn_request: TurnRequest) -> Flow[TurnEnded]:
         return run.build_ended(finish="interrupted", error=text, code="interrupted", interrupted=True)
     rows = _build_rows(api, turn_request)
     history = yield from _begin_turn(api, turn_request, rows)
-    text = content_text(turn_request.prompt)
     run.publish_started(
-        TurnStarted(title=turn_request.title, user_id=rows[-1].id, user_text=text, model=turn_request.model)
+        TurnStarted(
+            title=turn_request.title,
+            user_id=rows[-1].id,
+            user_text=content_text(turn_request.prompt),
+            model=turn_request.model,
+        )
     )
     turn = Turn(
         session_id=turn_request.session_id,
