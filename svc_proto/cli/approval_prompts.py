@@ -31,13 +31,13 @@ class _Prompt:
 
 
 class ApprovalPrompts:
-    """Open prompts, oldest first. `tell` shows one, `answer(call_id, choice)` sends an answer."""
+    """Open prompts, oldest first. `notify` shows one, `answer(call_id, choice)` sends an answer."""
 
     def __init__(
-        self, clock: Callable[[], float], tell: Callable[[Notify], None], answer: Callable[[str, str], None]
+        self, clock: Callable[[], float], notify: Callable[[Notify], None], answer: Callable[[str, str], None]
     ) -> None:
         self._clock = clock  # monotonic seconds
-        self._notify = tell
+        self._notify = notify
         self._answer = answer
         self._open: list[_Prompt] = []
         self._shown = 0  # number of prompts shown so far

@@ -81,9 +81,9 @@ class KeyboardChannel(Channel):
 
     __slots__ = ("_line", "_notify")
 
-    def __init__(self, engine: Engine, fact: Accepted, tell: EventCallback) -> None:
+    def __init__(self, engine: Engine, fact: Accepted, notify: EventCallback) -> None:
         super().__init__(engine, fact.ch, DEFAULT_LIMITS)
-        self._notify = tell
+        self._notify = notify
         self._line = b""  # that has no end yet
 
     def received(self, data: bytes) -> None:
@@ -116,8 +116,8 @@ class KeyboardChannel(Channel):
 class RelayEventHandler:
     """`WebSocketHandler` for the relay's events."""
 
-    def __init__(self, tell: EventCallback) -> None:
-        self._notify = tell
+    def __init__(self, notify: EventCallback) -> None:
+        self._notify = notify
 
     def on_open(self, socket: WebSocketConnection) -> None:
         """Do nothing: the flow has the WebSocket."""
@@ -142,9 +142,9 @@ class RelayEventHandler:
 class RecorderProcess:
     """`ChildHandler` of the recorder."""
 
-    def __init__(self, take: Callable[[bytes], None], tell: EventCallback) -> None:
-        self._on_chunk = take
-        self._notify = tell
+    def __init__(self, on_chunk: Callable[[bytes], None], notify: EventCallback) -> None:
+        self._on_chunk = on_chunk
+        self._notify = notify
 
     def on_output(self, data: bytes) -> None:
         """Pass recorded sound on."""

@@ -168,12 +168,12 @@ class Task:
                 self._timer.set(wait_request.until)
             self._engine.parked[wait_request.ticket] = self
 
-    def _end(self, tell: Callable[[Any], object], outcome: object) -> None:
+    def _end(self, on_end: Callable[[Any], object], outcome: object) -> None:
         cancelled = self.done
         self._retire()
         if not cancelled:
             try:
-                tell(outcome)
+                on_end(outcome)
             except Exception as error:  # the code that resumed the flow is not at fault
                 self._engine.log_bug(error)
         elif isinstance(outcome, Exception) and not isinstance(outcome, Refused):

@@ -122,7 +122,7 @@ def phone_features(
 def poll_for_changes(engine: Engine, link: PhoneControl) -> Watch:
     """Return a watch function for a link without change events."""
     readers = {DEVICES: partial(_devices, link), NOTIFICATIONS: partial(_read, link, NOTIFICATIONS)}
-    return lambda path, tell: watch_by_polling(engine, readers[path], tell)
+    return lambda path, on_change: watch_by_polling(engine, readers[path], on_change)
 
 
 def _offered(tool: Tool, row: PhoneTool, actions: PhoneActions, link: PhoneControl, begin: Begin | None) -> ServerTool:
@@ -181,8 +181,10 @@ def _picture(link: PhoneControl, arguments: Arguments) -> Flow[tuple[str, bytes]
     return f"image/{kind}", data
 
 
-def watch_by_polling(engine: Engine, read: Callable[[], Flow[str]], tell: Callable[[], None]) -> Callable[[], None]:
-    """Call `tell` after each change of the value that `read` returns; the returned function ends the polling.
+def watch_by_polling(
+    engine: Engine, read: Callable[[], Flow[str]], on_change: Callable[[], None]
+) -> Callable[[], None]:
+    """Call `on_change` after each change of the value that `read` returns; the returned function ends the polling.
 
     A failed read (`ToolError`) counts as no change.
     """
@@ -196,7 +198,7 @@ def watch_by_polling(engine: Engine, read: Callable[[], Flow[str]], tell: Callab
                 pass
             else:
                 if last not in (None, found):
-                    tell()
+                    on_change()
                 last = found
             yield from sleep(engine, POLL_INTERVAL)
 

@@ -38,13 +38,13 @@ class Resource:
 
 
 class Subscriptions:
-    """Subscriptions of one client; `tell` is called with the URI of a changed resource. `close` ends all of them."""
+    """Subscriptions of one client; `notify` is called with the URI of a changed resource. `close` ends all of them."""
 
     __slots__ = ("_changed", "_engine", "_is_watching", "_notify", "_stops", "_timer")
 
-    def __init__(self, engine: Engine, tell: Callable[[str], None]) -> None:
+    def __init__(self, engine: Engine, notify: Callable[[str], None]) -> None:
         self._engine = engine
-        self._notify = tell
+        self._notify = notify
         self._stops: dict[str, Callable[[], None]] = {}  # end functions by URI
         self._changed: dict[str, None] = {}  # changes that are not sent yet
         self._is_watching = False
@@ -101,7 +101,7 @@ class ListenRequest(Deferred):
         self,
         engine: Engine,
         resources: Iterable[Resource],
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         last: str,
         among: dict[ListenRequest, None],
     ) -> None:
@@ -110,7 +110,7 @@ class ListenRequest(Deferred):
         super().__init__()
         self._last = last
         self._among = among
-        self._subscriptions = Subscriptions(engine, tell)
+        self._subscriptions = Subscriptions(engine, notify)
         among[self] = None
         for resource in resources:
             self._subscriptions.add(resource)

@@ -17,13 +17,13 @@ class ChangeNotifier:
     def __init__(self) -> None:
         self._watching: dict[str, dict[object, Callable[[], None]]] = {DEVICES: {}, NOTIFICATIONS: {}}
 
-    def subscribe(self, what: str, tell: Callable[[], None]) -> Callable[[], None]:
+    def subscribe(self, what: str, on_change: Callable[[], None]) -> Callable[[], None]:
         """Register a callback for each change of `what`; return the function that unregisters it."""
         key = object()
-        self._watching[what][key] = tell
+        self._watching[what][key] = on_change
         return partial(self._watching[what].__delitem__, key)
 
     def notify(self, what: str) -> None:
         """Call all callbacks of `what`."""
-        for tell in list(self._watching[what].values()):
-            tell()
+        for on_change in list(self._watching[what].values()):
+            on_change()

@@ -313,11 +313,11 @@ class McpClient:
             pending.answer = answer
             self._engine.resume(pending.ticket, None)
 
-    def _end(self, why: McpError, tell: Callable[[McpError], None], refused: RequestId | None = None) -> None:
+    def _end(self, why: McpError, on_error: Callable[[McpError], None], refused: RequestId | None = None) -> None:
         if self.state in (McpClientState.OPENING, McpClientState.OPEN):
             self._step(McpClientTrigger.END)
             self._why = why
-            tell(why)  # before the requests fail: their callers may send new ones
+            on_error(why)  # before the requests fail: their callers may send new ones
             for identity, pending in list(self._pending.items()):
                 self._answer(pending, McpError(str(why), unheard=True) if identity == refused else why)
             self._carrier.close()

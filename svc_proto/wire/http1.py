@@ -466,19 +466,19 @@ class Http1Connection:
         self._write(build_informational(101, build_accept_headers(head, event, extensions)))
         self._open_socket(deflate, event.max_message)
 
-    def _send_request(self, event: RequestHead) -> None:
-        fields = list(event.headers)
-        if event.websocket:
+    def _send_request(self, head: RequestHead) -> None:
+        fields = list(head.headers)
+        if head.websocket:
             self._key = new_key(self._entropy)
             fields.extend(build_request_headers(self._key, deflate=self._deflate))
         try:
-            request = h11.Request(method=event.method, target=event.target, headers=fields)
+            request = h11.Request(method=head.method, target=head.target, headers=fields)
         except (h11.LocalProtocolError, UnicodeEncodeError):
             raise LocalProtocolError("RequestHead: the method, the target or a header is malformed") from None
         self._write(request)
-        self._stream = event.stream
-        self._head = event
-        if event.websocket:
+        self._stream = head.stream
+        self._head = head
+        if head.websocket:
             self._write(h11.EndOfMessage())
 
     def _send_as_client(self, event: Event) -> None:

@@ -232,15 +232,15 @@ class Http2Sender:
         else:
             raise LocalProtocolError(f"{type(event).__name__} cannot be sent by a client here")
 
-    def _send_request(self, event: RequestHead) -> None:
-        if not self.ready or event.stream % 2 == 0 or event.stream < self._h2.get_next_available_stream_id():
+    def _send_request(self, head: RequestHead) -> None:
+        if not self.ready or head.stream % 2 == 0 or head.stream < self._h2.get_next_available_stream_id():
             raise LocalProtocolError("RequestHead: not now, or not on this stream")
-        if event.websocket and not self.opens_sockets:
+        if head.websocket and not self.opens_sockets:
             raise LocalProtocolError("RequestHead: the server opens no WebSockets over HTTP/2")
-        fields = request_fields(event, secure=self._secure, deflate=self._deflate)
-        entry = Http2Stream(event.stream, event, sent_head=True, length=declared_length(fields))
+        fields = request_fields(head, secure=self._secure, deflate=self._deflate)
+        entry = Http2Stream(head.stream, head, sent_head=True, length=declared_length(fields))
         self._headers(entry, fields)
-        self._streams[event.stream] = entry
+        self._streams[head.stream] = entry
 
     def _headers(self, entry: Http2Stream, fields: Fields, *, end: bool = False) -> None:
         self._h2.send_headers_fast(entry.id, fields, end=end)

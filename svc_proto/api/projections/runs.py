@@ -64,8 +64,8 @@ class RunProjection:
         """Implement `Projection.encode`."""
         if isinstance(event, TextDelta):
             return f'{self._delta}{self._stamp.at(now)},"delta":{strict_json.dumps(event.text)}}}\n\n'
-        tell = self._encoders.get(type(event))
-        return "" if tell is None else tell(event, self._stamp.at(now))
+        encode = self._encoders.get(type(event))
+        return "" if encode is None else encode(event, self._stamp.at(now))
 
     def _frame(self, event: str, ts: str, members: dict[str, object]) -> str:
         head = {"event": event, "run_id": self._run_id, "session_id": self._session_id}

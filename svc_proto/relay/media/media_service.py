@@ -53,13 +53,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 class MediaService:
     """Media of the relay: one registry, one sandbox. `prepare` resolves the real paths at the start."""
 
-    def __init__(self, engine: Engine, config: RelayConfig, tell: PublishCallback) -> None:
+    def __init__(self, engine: Engine, config: RelayConfig, publish: PublishCallback) -> None:
         self._engine = engine
         self._config = config
         self._timer = engine.timers.timer(self._expire)
         self._expired: deque[MediaEntry] = deque(maxlen=MAX_EXPIRED)
         self.registry = MediaRegistry(ttl=float(config.media_ttl_seconds), cap=config.media_lru_cap)
-        self.uploads = UploadRegistry(engine, config, self.registry, tell)
+        self.uploads = UploadRegistry(engine, config, self.registry, publish)
         self.max_size = config.media_max_size_mb * MIB
         roots = (config.temp_dir, config.workspace, *config.media_allowed_roots)
         protected = protected_paths(home=config.user_home, service_home=config.home, ours=_own_paths(config, roots))

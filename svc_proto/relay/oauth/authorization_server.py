@@ -231,7 +231,7 @@ class AuthorizationServer:
 
     # --- for the other nodes: a consent request is at one of them ---
 
-    def release_consent(self, by: str, value: str, tell: Callable[[dict[str, object]], bool]) -> None:
+    def release_consent(self, by: str, value: str, send: Callable[[dict[str, object]], bool]) -> None:
         """Move a consent request to another node. For a code that was exchanged already, revoke its session."""
         engine = self._relay.engine
         consent = self.consents.find(by, value, engine.now)
@@ -240,7 +240,7 @@ class AuthorizationServer:
         if consent.session is not None:
             self.consents.mark_code_reused(consent)
             engine.spawn(self._misused(consent.session, CODE_REUSED_TEXT))
-        elif tell(consent.to_record(engine.now)):
+        elif send(consent.to_record(engine.now)):
             self.consents.release_to_node(consent)
         self._watch()
 

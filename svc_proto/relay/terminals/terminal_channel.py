@@ -75,7 +75,7 @@ class TerminalChannelHandler:
 
     def close(self) -> None:
         """Detach all terminals without messages: the socket is closed."""
-        self._close_all(TerminalTrigger.LOST, tell=False)
+        self._close_all(TerminalTrigger.LOST, notify=False)
 
     def stop(self) -> None:
         """Close all terminals: the relay stops."""
@@ -116,12 +116,12 @@ class TerminalChannelHandler:
         self._forget_waiting()
         self.error(f"internal error {self.engine.log_bug(error)}")
 
-    def _close_all(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
+    def _close_all(self, trigger: TerminalTrigger, *, notify: bool = True) -> None:
         if self._task is not None:
             self._task.cancel()
         self._forget_waiting()
         for terminal in list(self.held.values()):
-            terminal.finish(trigger, tell=tell)
+            terminal.finish(trigger, notify=notify)
 
     def _forget_waiting(self) -> None:
         self._task = None
@@ -286,30 +286,30 @@ class Terminal:
     def on_exit(self, status: int | None) -> None:
         """Report that the shell has exited. Under tmux the status is the tmux client's, so it is not reported."""
         told = self.parting is TerminalTrigger.EXIT and self._owner.shells.tmux is None
-        self._close(self.parting, tell=True, exit_status=shell_status(status) if told else None)
+        self._close(self.parting, notify=True, exit_status=shell_status(status) if told else None)
 
     def resume(self) -> None:
         """Resume the shell and send the collected output."""
         self.child.set_read_paused(False)
         self._flush()
 
-    def finish(self, trigger: TerminalTrigger, *, tell: bool = True) -> None:
+    def finish(self, trigger: TerminalTrigger, *, notify: bool = True) -> None:
         """Close the terminal from this side: detach a tmux client, or terminate the child if its session is killed."""
         if self._owner.shells.tmux is not None and TerminalTrigger.KILL not in (trigger, self.parting):
             self.child.detach()
         else:
             self.child.terminate()
-        self._close(trigger, tell=tell)
+        self._close(trigger, notify=notify)
 
     def step(self, trigger: TerminalTrigger) -> None:
         """Apply a trigger to the transition table."""
         self._state = step(TERMINAL_TABLE, self._state, trigger)
 
-    def _close(self, trigger: TerminalTrigger, *, tell: bool, exit_status: int | None = None) -> None:
+    def _close(self, trigger: TerminalTrigger, *, notify: bool, exit_status: int | None = None) -> None:
         self.step(trigger)
         self._timer.cancel()
         self._owner.held.pop(self.name, None)
-        if not tell:
+        if not notify:
             return
         if trigger is not TerminalTrigger.GRANT_EXPIRED:
             self._send(self._buffer.drain(final=True))

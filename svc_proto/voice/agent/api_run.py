@@ -54,14 +54,14 @@ DEFAULT_PROFILE = "default"
 
 @define(eq=False)
 class ApiRun:
-    """Chat run at the API server: `tell` receives its events in order until `stop`.
+    """Chat run at the API server: `on_event` receives its events in order until `stop`.
 
     `word` is the product's word on this wire, `system` notes for the agent. `drafts` may consume a piece of the answer,
-    which `tell` does not receive then."""
+    which `on_event` does not receive then."""
 
     _engine: Engine
     _order: StartRun
-    _tell: Callable[[VoiceRunEvent], None]
+    _on_event: Callable[[VoiceRunEvent], None]
     _word: str = field(kw_only=True)
     _system: str = field(kw_only=True, default="")
     _drafts: Callable[[str], bool] = field(kw_only=True, default=lambda words: False)
@@ -98,7 +98,7 @@ class ApiRun:
     def _new_session(self, api: ApiClient, reason: str | None) -> Flow[str]:
         profile = self._order.profile
         session_id = yield from api.create_session(self._engine, _with_profile({}, profile))
-        self._tell(ChatSessionBound(session_id, profile, reason))
+        self._on_event(ChatSessionBound(session_id, profile, reason))
         return session_id
 
     def _read(self, api: ApiClient, session_id: str) -> Flow[None]:
@@ -135,7 +135,7 @@ class ApiRun:
             return bool(self.run_id)  # without events; read on only for the run's id
         told = map_run_event(event.event, data, self._word)
         if told is not None:
-            self._tell(told)
+            self._on_event(told)
         return isinstance(told, events.RunCompleted)
 
 

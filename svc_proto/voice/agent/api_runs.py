@@ -70,8 +70,8 @@ class ApiRuns:
         call_id = order.call_id
         if order.session_id not in (None, *self._begun) and not may_enter_chats(self._principal):
             order = evolve(order, session_id=None)
-        tell, drafts = partial(self._on_run_event, call_id), partial(self._talk.drafts, call_id)
-        self._runs[call_id] = run = ApiRun(self._engine, order, tell, word=self._word, system=system, drafts=drafts)
+        on_event, drafts = partial(self._on_run_event, call_id), partial(self._talk.drafts, call_id)
+        self._runs[call_id] = run = ApiRun(self._engine, order, on_event, word=self._word, system=system, drafts=drafts)
         run.task = self._engine.spawn(
             self._perform(run),
             on_done=lambda _: self._ended(call_id, run),

@@ -136,7 +136,7 @@ class LocalProvider:
         return SpeechFile(encoded, "audio/mpeg")
 
     def _speak(
-        self, request: SpeechRequest, voice: str, take: Callable[[AudioChunk], Flow[None]], wanted: int = 0
+        self, request: SpeechRequest, voice: str, on_chunk: Callable[[AudioChunk], Flow[None]], wanted: int = 0
     ) -> Flow[int]:
         """Pass on the sound of espeak-ng at the wanted rate, or at its own; return its own rate in Hz."""
         engines = yield from self.engines()
@@ -161,7 +161,7 @@ class LocalProvider:
                     sound = sound or Resampler(ear.wav.rate, rate)
                     if pcm := sound.feed(made[begin : begin + CHUNK_SIZE]):
                         size += len(pcm)
-                        yield from take(AudioChunk(pcm, rate))
+                        yield from on_chunk(AudioChunk(pcm, rate))
         except NotWavError:
             raise ProviderError("espeak-ng gave something that is no sound") from None
         finally:
