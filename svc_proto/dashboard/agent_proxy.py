@@ -43,7 +43,6 @@ def routes(dashboard: Dashboard) -> list[Route]:
     calls = _AgentProxy(dashboard)
     one = "/api/sessions/{id}"
     rows: list[tuple[str, str, str]] = [  # method, our path behind the prefix, the API's path
-        ("GET", "/sessions", "/api/sessions"),
         ("POST", "/sessions", "/api/sessions"),
         ("PATCH", "/sessions/{id}", one),
         ("DELETE", "/sessions/{id}", one),
@@ -65,6 +64,13 @@ def routes(dashboard: Dashboard) -> list[Route]:
     return [
         turn,
         Route(method="GET", pattern=f"{PREFIX}/sessions/search", access=DashboardAccess.OWNER, handler=calls.search),
+        Route(
+            method="DELETE",
+            pattern=f"{PREFIX}/sessions/{{id}}/messages",
+            access=DashboardAccess.OWNER,
+            handler=calls.truncate,
+        ),
+        Route(method="GET", pattern=f"{PREFIX}/sessions", access=DashboardAccess.OWNER, handler=calls.chats),
         Route(method="GET", pattern=f"{PREFIX}/model", access=DashboardAccess.OWNER, handler=calls.model),
         *(
             Route(
@@ -104,6 +110,17 @@ class _AgentProxy:
             return self._api().call(self._dashboard.engine, method, target, request.body)
 
         return handler
+
+    def chats(self, request: Request) -> Flow[Response]:
+        """List the chats; the archived ones with `archived=only`."""
+        archived = "?archived=only" if request.query.get("archived") == "only" else ""
+        return self._api().call(self._dashboard.engine, "GET", f"/api/sessions{archived}")
+
+    def truncate(self, request: Request) -> Flow[Response]:
+        """Remove the message of the row `from_row` and all after it."""
+        row_id = encode_segment(request.query.get("from_row", ""))
+        path = f"/api/sessions/{encode_segment(request.params['id'])}/messages?from_row={row_id}"
+        return self._api().call(self._dashboard.engine, "DELETE", path)
 
     def search(self, request: Request) -> Flow[Response]:
         """Search chats by the words in `q`."""

@@ -72,7 +72,9 @@ RELAY = {
     ),
 }
 CHAT = {
-    "GET /sessions": OperationDoc("List chats", api.SessionPageJson, error_responses=NO_CHAT),
+    "GET /sessions": OperationDoc(
+        "List chats", api.SessionPageJson, query=openapi_types.ArchivedQueryJson, error_responses=NO_CHAT
+    ),
     "POST /sessions": OperationDoc(
         "Create a chat", api.SessionAnswerJson, 201, body=api.NewSessionJson, error_responses=NO_CHAT
     ),
@@ -82,6 +84,13 @@ CHAT = {
     "DELETE /sessions/{id}": OperationDoc("Delete a chat", None, 204, error_responses=NO_CHAT),
     "GET /sessions/{id}/messages": OperationDoc(
         "List the messages of a chat", api.MessagesJson, error_responses=NO_CHAT
+    ),
+    "DELETE /sessions/{id}/messages": OperationDoc(
+        "Remove a message of the user and all after it",
+        None,
+        204,
+        query=api.TruncateQueryJson,
+        error_responses=NO_CHAT,
     ),
     "GET /sessions/search": OperationDoc(
         "Search messages", api.HitsJson, query=openapi_types.WordsQueryJson, error_responses=NO_CHAT

@@ -70,6 +70,12 @@ class ChatModelJson(TypedDict):
     model: Annotated[str | None, "null for the built-in agent"]
 
 
+class ArchivedQueryJson(TypedDict, total=False):
+    """Filter of the list of chats."""
+
+    archived: Annotated[str, "only: the archived chats; all others if absent"]
+
+
 class WordsQueryJson(TypedDict, total=False):
     """Search words."""
 

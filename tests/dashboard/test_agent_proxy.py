@@ -70,6 +70,21 @@ def test_other_api_routes_are_not_proxied(virtual: SimulatedEnvironment, method:
     assert peer.heard == []
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "target"),
+    [
+        ("GET", "/sessions?archived=only&limit=1", b"/api/sessions?archived=only"),
+        ("GET", "/sessions?archived=x", b"/api/sessions"),
+        ("DELETE", "/sessions/a%2Fb/messages?from_row=7", b"/api/sessions/a%2Fb/messages?from_row=7"),
+        ("DELETE", "/sessions/s/messages", b"/api/sessions/s/messages?from_row="),
+    ],
+)
+def test_queries_of_the_chat(virtual: SimulatedEnvironment, method: str, path: str, target: bytes) -> None:
+    peer = CannedServer(http(200, b"{}"))
+    assert board_before(virtual, peer).request(method, PREFIX + path).status == 200
+    assert b"".join(peer.heard).startswith(b"%s %s HTTP/1.1" % (method.encode(), target))
+
+
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
 def test_undoing_a_note(virtual: SimulatedEnvironment, method: str) -> None:
     peer = CannedServer(http(200, b'{"success": true}'))

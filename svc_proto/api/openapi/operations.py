@@ -67,6 +67,13 @@ OPERATIONS: OperationTable = {
             query=types.MessageQueryJson,
             error_responses=NO_SESSION_RESPONSES,
         ),
+        "DELETE /api/sessions/{id}/messages": OperationDoc(
+            "Remove a message of the user and all after it, after a turn under way was stopped",
+            None,
+            204,
+            query=types.TruncateQueryJson,
+            error_responses={**NO_SESSION_RESPONSES, **NODE_UNREACHABLE_RESPONSES},
+        ),
         "POST /api/sessions/{id}/fork": OperationDoc(
             "Copy a chat",
             types.SessionAnswerJson,

@@ -338,6 +338,12 @@ class MessageQueryJson(TypedDict, total=False):
     order: Annotated[str, "latest: count pages from the end"]
 
 
+class TruncateQueryJson(TypedDict):
+    """First removed message."""
+
+    from_row: Annotated[int, "`row_id` of a message of the user"]
+
+
 class SearchQueryJson(TypedDict):
     """Search words and page."""
 

@@ -18,6 +18,7 @@ from svc_proto.api.chat.store_requests import (
     ListMessages,
     ListTitles,
     SearchMessages,
+    TruncateMessages,
     UpdateChat,
 )
 from svc_proto.api.chat.titles import base_title, check_session_id, clean_title, title_of_copy
@@ -60,6 +61,7 @@ def routes(api: Api) -> list[Route]:
         Route(method="PATCH", pattern=one, access=ApiAccess.KEY, handler=view.change),
         Route(method="DELETE", pattern=one, access=ApiAccess.KEY, handler=view.delete),
         Route(method="GET", pattern=f"{one}/messages", access=ApiAccess.KEY, handler=view.messages),
+        Route(method="DELETE", pattern=f"{one}/messages", access=ApiAccess.KEY, handler=view.truncate),
         Route(method="POST", pattern=f"{one}/fork", access=ApiAccess.KEY, handler=view.fork),
     ]
 
@@ -181,6 +183,26 @@ class _ChatSessionRoutes:
         finally:
             api.ownership.release(identity)
         api.engine.log(Level.INFO, "session deleted", session=identity)
+        return empty_response()
+
+    def truncate(self, request: Request) -> Flow[Response | StreamedResponse]:
+        """Remove a message of the user and all after it, so that a turn can be repeated or its message changed."""
+        api, identity = self._api, request.params["id"]
+        row_id = _strict(request.query.get("from_row"), "from_row", 0)
+        yield from self._get(identity)
+        passed = yield from api.ownership.acquire(identity, request)
+        if passed is not None:
+            return passed
+        try:
+            yield from api.runs.stop_session_runs_and_wait(identity)
+            rows = yield from api.run_store_request(ListMessages(session_id=identity, limit=MAX_ROWS))
+            if not rows or not 0 < row_id <= len(rows) or rows[row_id - 1].role != "user":
+                raise invalid_request("from_row must be the row_id of a message of the user", param="from_row")
+            yield from api.run_store_request(
+                TruncateMessages(session_id=identity, keep=row_id - 1, now=api.engine.now.wall)
+            )
+        finally:
+            api.ownership.release(identity)
         return empty_response()
 
     def fork(self, request: Request) -> Flow[Response]:

@@ -535,3 +535,24 @@ def test_a_session_is_deleted_while_its_turn_runs(book: ApiHarness) -> None:
     assert call.named_events()[-2][1]["interrupted"] is True
     assert book.store.execute(ListMessages(session_id=identity)) is None
     assert book.request("GET", "/api/sessions").json["total"] == 0
+
+
+def test_messages_are_removed_from_a_row_on(book: ApiHarness) -> None:
+    identity = book.session()
+    for words in ("/echo one", "/echo two"):
+        assert book.request("POST", f"/api/sessions/{identity}/chat", {"message": words}).status == 200
+    path = f"/api/sessions/{identity}/messages"
+    rows = book.request("GET", path).json["messages"]
+    users = [row["row_id"] for row in rows if row["role"] == "user"]
+    answers = [row["row_id"] for row in rows if row["role"] == "assistant"]
+    for wrong in (0, answers[0], rows[-1]["row_id"] + 1, "x"):
+        assert error(book.request("DELETE", f"{path}?from_row={wrong}"))[0] == 400
+    assert error(book.request("DELETE", path))[0] == 400
+    assert error(book.request("DELETE", "/api/sessions/none/messages?from_row=1")) == (404, "session_not_found")
+    call = book.call("POST", f"{path.removesuffix('messages')}chat/stream", {"message": "/count 1000"})
+    book.after(1.0)
+    assert book.request("DELETE", f"{path}?from_row={users[1]}").status == 204
+    assert call.named_events()[-1][0] == "done"  # the turn was stopped first
+    assert [row["content"] for row in book.request("GET", path).json["messages"]] == ["/echo one", "one"]
+    assert book.request("DELETE", f"{path}?from_row=1").status == 204
+    assert book.request("DELETE", f"{path}?from_row=1").status == 400  # the chat is empty
