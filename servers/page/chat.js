@@ -1,51 +1,47 @@
 // Chat with the agent of this host. Turns are streamed; a turn without a reader goes on, and its chat can be reopened.
 
-import { announce, h, icon, Keyed, put, reconcile } from "./dom.js";
-import { ago, plain } from "./format.js";
-import { agent, openTurn } from "./net.js";
+import { announce, h, icon } from "./dom.js";
+import { Calls } from "./chat_calls.js";
+import { ChatHead } from "./chat_head.js";
+import { ChatList, titleOf } from "./chat_list.js";
+import { Composer } from "./composer.js";
+import { absent, welcome } from "./chat_notes.js";
+import { keepDraft } from "./drafts.js";
+import { Failures, isOutage } from "./failures.js";
 import { followed } from "./follow.js";
+import { now, plain } from "./format.js";
+import { openTurn } from "./net.js";
 import { loadMarkdown } from "./prose.js";
 import { events } from "./sse.js";
-import { Attachments } from "./pictures.js";
-import { AgentMessage, isUnanswered, messagesOf, questionOf, userMessage } from "./turn.js";
-import { ask, empty } from "./view.js";
+import { AgentMessage, contentOf, isUnanswered, messagesOf, textOf, userMessage } from "./turn.js";
+import { ask } from "./view.js";
 
-const IDEAS = ["/help", "/phone ping", "/phone open_app com.example.mail", "/screenshot", "/think"];
 const LIVE = ["queued", "running", "waiting_for_approval", "stopping"]; // states of a run that has not ended
-const PAUSE = 250; // ms after the last key until chats are searched
 const AGAIN = 2000; // ms between two polls of a turn that another reader started
 let last = null; // the chat that was open when another tab was chosen
 
 export function openChat(room, auto, place) {
-  const list = h("ul", { class: "sessions" });
-  const kept = new Keyed("updated_at", "last_active");
-  const fresh = h("button", { class: "main", type: "button", onclick: () => { choose(null); box.focus(); } }, icon("plus"), "New chat");
   const thread = h("div", { class: "thread" });
   const { log, jump, follow } = followed(thread);
-  const problem = h("div", { class: "problem", role: "alert", hidden: true });
-  const box = h("textarea", { rows: "1", "aria-label": "Message", placeholder: "Message the agent", enterkeyhint: "send" });
-  const send = h("button", { class: "main round", type: "submit", "aria-label": "Send" }, icon("send"));
-  const stop = h("button", { class: "round stop", type: "button", "aria-label": "Stop", hidden: true }, icon("stop"));
-  const attachments = new Attachments((words) => fail(new Error(words)));
-  const form = h("form", { class: "composer" }, attachments.element, attachments.button, box, stop, send);
-  const looking = h("input", { type: "search", "aria-label": "Search chats", placeholder: "Search chats" });
-  const title = h("h3", {});
-  const model = h("span", { class: "sub" });
-  const rename = h("button", { type: "button", class: "quiet round small", "aria-label": "Rename this chat", title: "Rename", onclick: () => renaming() }, icon("pen"));
-  const head = h("div", { class: "talk-head" }, h("div", { class: "talk-title" }, title, rename), model);
-  const rooms = h("div", { class: "rooms" }, fresh, looking, list);
-  const drawer = h("details", { class: "drawer" }, h("summary", {}, icon("chat"), "Chats"), rooms);
   const closing = new AbortController();
+  const calls = new Calls(closing.signal);
+  const failures = new Failures(load, closing.signal);
+  const problem = failures.element;
+  const fail = (error) => failures.show(error);
+  const list = new ChatList(closing.signal, { choose: (id) => choose(id).then(() => { if (id === null) composer.box.focus(); }), remove, fail });
+  const head = new ChatHead({ change, rowsOf: (chat) => calls.stored(chat.id), fail }, closing.signal);
+  const composer = new Composer({ send, stop, fail });
+  const drawer = h("details", { class: "drawer" }, h("summary", {}, icon("chat"), "Chats"), list.element);
   const wide = matchMedia("(min-width: 52rem)");
   let session = null;
-  let chats = [];
-  let found = null; // ids of chats with the searched words; null: no search
   let turn = null; // the turn under way: { run, message, unwanted, reading }
   let elsewhere = null; // the run of a turn under way that this page does not stream
   let visit = 0;
   let lost = false; // the latest poll of the open chat failed
 
-  room.append(drawer, h("div", { class: "talk" }, head, log, jump, problem, form));
+  const talk = h("div", { class: "talk" }, head.element, log, jump, problem, composer.element);
+  composer.acceptDrops(talk);
+  room.append(drawer, talk);
   const arrange = () => { drawer.open = wide.matches; };
   wide.addEventListener("change", arrange, { signal: closing.signal });
   arrange();
@@ -53,81 +49,23 @@ export function openChat(room, auto, place) {
   // --- chats
 
   async function load() {
+    if (closing.signal.aborted) return;
+    if (!await list.load()) return;
+    head.show(list.find(session));
+    recovered();
+  }
+
+  /** Change members of a chat; report whether the server did. */
+  async function change(chat, members) {
     try {
-      chats = (await agent("GET", "/sessions", undefined, closing.signal)).sessions ?? [];
-      show();
-      if (problem.querySelector("button")) problem.hidden = true;
-    } catch (error) {
-      fail(error, h("button", { type: "button", onclick: load }, "Retry"));
-    }
-  }
-
-  /** Show all chats, or those with the searched words in the title or in a message. */
-  function show() {
-    const words = looking.value.trim().toLowerCase();
-    const wanted = chats.filter((each) => !words || titleOf(each).toLowerCase().includes(words) || found?.has(each.id));
-    const items = kept.nodes(wanted, (each) => each.id, (live) => chatItem(live, choose, remove));
-    reconcile(list, items.length || !words ? items : [h("li", { class: "sub" }, "Nothing found")]);
-    mark();
-  }
-
-  function mark() {
-    for (const item of list.querySelectorAll(".chat-title")) item.setAttribute("aria-current", `${item.dataset.id === session}`);
-    const chat = chats.find((each) => each.id === session);
-    put(title, chat ? titleOf(chat) : "New chat");
-    rename.hidden = !chat;
-  }
-
-  let pause = 0;
-  looking.addEventListener("input", () => {
-    clearTimeout(pause);
-    found = null;
-    show();
-    const words = looking.value.trim();
-    if (words) pause = setTimeout(() => search(words), PAUSE);
-  });
-
-  async function search(words) {
-    try {
-      const hits = await agent("GET", `/sessions/search?q=${encodeURIComponent(words)}`, undefined, closing.signal);
-      if (looking.value.trim() !== words) return;
-      found = new Set((hits.results ?? []).map((each) => each.session_id));
-      show();
+      await calls.change(chat.id, members);
     } catch (error) {
       fail(error);
+      return false;
     }
+    await load();
+    return true;
   }
-
-  function renaming() {
-    const chat = chats.find((each) => each.id === session);
-    const name = h("input", { "aria-label": "Title", value: titleOf(chat), maxlength: "200" });
-    const over = (focus) => {
-      naming.replaceWith(title);
-      rename.hidden = false;
-      if (focus) rename.focus();
-    };
-    const naming = h("form", { class: "joined" }, name, h("button", { type: "submit" }, "Save"));
-    naming.addEventListener("keydown", (event) => { if (event.key === "Escape") over(true); });
-    naming.addEventListener("leave", () => over(false));
-    naming.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      try {
-        await agent("PATCH", `/sessions/${encodeURIComponent(chat.id)}`, { title: name.value.trim() }, closing.signal);
-      } catch (error) {
-        fail(error);
-        return;
-      }
-      over(true);
-      load();
-    });
-    title.replaceWith(naming);
-    rename.hidden = true;
-    name.select();
-  }
-
-  agent("GET", "/model", undefined, closing.signal).then((answer) => {
-    put(model, answer.model ? `Model: ${answer.model}` : answer.chat ? "Model: built-in agent" : "");
-  }, () => {});
 
   /** Put the open chat into the address, so that a reload, a bookmark or the back button opens the chat again. */
   function point(how) {
@@ -137,23 +75,18 @@ export function openChat(room, auto, place) {
   }
 
   async function choose(id, how = "pushState") {
-    if (turn && (turn.run === null || id === session)) {
-      point("replaceState");
-      return;
-    }
+    if (turn && (turn.run === null || id === session)) return point("replaceState");
     leave();
     const mine = (visit += 1);
-    head.querySelector("form")?.dispatchEvent(new Event("leave"));
     session = id;
     problem.hidden = true;
     waitFor(null);
     point(how);
-    mark();
+    list.mark(id);
+    head.show(list.find(id));
+    composer.open(id);
     if (!wide.matches) drawer.open = false;
-    if (id === null) {
-      thread.replaceChildren(welcome());
-      return;
-    }
+    if (id === null) return thread.replaceChildren(welcome(say));
     thread.replaceChildren(h("p", { class: "waiting", role: "status" }, "Loading…"));
     await look(mine, null);
   }
@@ -163,10 +96,10 @@ export function openChat(room, auto, place) {
     let rows;
     let run = null; // the run of the last turn, if that has no answer
     try {
-      rows = await stored();
+      rows = await calls.stored(session);
       if (isUnanswered(rows)) {
-        run = await runOf(rows.at(-1).run_id);
-        if (!LIVE.includes(run?.status)) rows = await stored(); // the run may have ended in between
+        run = await calls.run(rows.at(-1).run_id);
+        if (!LIVE.includes(run?.status)) rows = await calls.stored(session); // the run may have ended in between
       }
     } catch (error) {
       if (mine !== visit) return;
@@ -176,8 +109,9 @@ export function openChat(room, auto, place) {
         later(mine, seen); // the chat exists: retry
         return;
       }
-      thread.replaceChildren();
       waitFor(null);
+      if (isOutage(error)) return; // `recovered` looks again
+      thread.replaceChildren();
       if (error.status === 404) session = null; // the chat was deleted
       return;
     }
@@ -187,50 +121,17 @@ export function openChat(room, auto, place) {
     const goesOn = isUnanswered(rows) && LIVE.includes(run?.status);
     const state = JSON.stringify([rows, run?.status, run?.approvals]);
     if (state !== seen) {
-      thread.replaceChildren(...messagesOf(rows, goesOn));
-      if (isUnanswered(rows)) thread.append(note(run, goesOn));
-      if (!rows.length) thread.append(welcome());
+      thread.replaceChildren(...messagesOf(rows, goesOn, { edit, again }));
+      if (isUnanswered(rows)) thread.append(...absent(run, goesOn, again, (id, choice) => {
+        composer.box.focus();
+        return calls.answer(run.run_id, id, choice).catch(fail);
+      }));
+      if (!rows.length) thread.append(welcome(say));
       if (seen === null) follow();
     }
     waitFor(goesOn ? run.run_id : null);
     if (goesOn) later(mine, state);
     else if (seen !== null) load();
-  }
-
-  async function stored() {
-    return (await agent("GET", `/sessions/${encodeURIComponent(session)}/messages`, undefined, closing.signal)).messages ?? [];
-  }
-
-  /** Return the state of a run; null if the API server has dropped the run. */
-  async function runOf(id) {
-    try {
-      return id ? await agent("GET", `/runs/${encodeURIComponent(id)}`, undefined, closing.signal) : null;
-    } catch (error) {
-      if (error.status === 404) return null;
-      throw error;
-    }
-  }
-
-  /** Build the note in place of a missing answer. */
-  function note(run, goesOn) {
-    if (run?.status === "waiting_for_approval") return askAgain(run);
-    if (goesOn) return h("p", { class: "note later", role: "status" }, "The answer is not there yet. It appears here by itself.");
-    if (run?.status === "failed") return h("p", { class: "note failed" }, run.error ?? "The turn failed.");
-    return h("p", { class: "note" }, run?.status === "cancelled" ? "Stopped." : "There is no answer to this.");
-  }
-
-  /** Show a run's pending approval requests again, after the page that showed them was closed. */
-  function askAgain(run) {
-    const asks = (run.approvals ?? []).map((question) => questionOf(question, (id, choice) => {
-      box.focus();
-      return answer(run.run_id, id, choice).catch(fail);
-    }));
-    return h("div", { class: "later", role: "status" }, asks);
-  }
-
-  /** Answer the approval request of one call. */
-  function answer(run, id, choice) {
-    return agent("POST", `/runs/${encodeURIComponent(run)}/approval`, { choice, call_id: id });
   }
 
   function later(mine, seen) {
@@ -243,15 +144,16 @@ export function openChat(room, auto, place) {
 
   /** Set the run that Stop ends although this page does not stream its turn. */
   function waitFor(run) {
-    if (run !== elsewhere) stop.disabled = false;
+    if (run === elsewhere) return;
     elsewhere = run;
-    stop.hidden = run === null;
+    composer.show(turn !== null, run !== null || turn !== null);
   }
 
   async function remove(chat) {
     if (!await ask("Delete this chat?", `“${plain(titleOf(chat))}” and all its messages`, "Delete")) return;
     try {
-      await agent("DELETE", `/sessions/${encodeURIComponent(chat.id)}`, undefined, closing.signal);
+      await calls.remove(chat.id);
+      keepDraft(chat.id, "");
       if (session === chat.id) choose(null);
       load();
     } catch (error) {
@@ -261,32 +163,41 @@ export function openChat(room, auto, place) {
 
   // --- a turn
 
-  async function say(words) {
-    if (turn || !(words.trim() || attachments.count)) return;
-    const content = attachments.message(words);
+  function send() {
+    if (!turn && composer.isFilled) say(composer.take());
+  }
+
+  async function say(content) {
+    if (turn) return;
     const overtakes = elsewhere !== null || thread.querySelector(".waiting") !== null; // messages above are missing
     visit += 1;
     waitFor(null);
     problem.hidden = true;
-    box.value = "";
-    grow();
     for (const each of thread.querySelectorAll(".empty, .waiting, .later")) each.remove();
-    const message = new AgentMessage((id, choice) => answer(mine.run, id, choice), true);
-    const mine = (turn = { run: null, message, unwanted: false, reading: new AbortController() });
+    const message = new AgentMessage((id, choice) => calls.answer(mine.run, id, choice), true);
+    const mine = (turn = { run: null, message, unwanted: false, reading: new AbortController(), failed: false });
     const reading = AbortSignal.any([closing.signal, mine.reading.signal]);
     busy(true);
-    thread.append(userMessage(content), message.element);
+    thread.append(userMessage(content, edit), message.element);
     follow();
     try {
-      session ??= (await agent("POST", "/sessions", {}, closing.signal)).id;
+      if (session === null) {
+        session = await calls.create();
+        composer.created(session);
+        list.add({ id: session, preview: textOf(content).slice(0, 80), updated_at: now() });
+        list.mark(session);
+        head.show(list.find(session));
+      }
       point("replaceState");
       const body = await openTurn(session, { message: content, approvals: true }, reading);
       for await (const { event, data } of events(body)) take(mine, event, JSON.parse(data));
     } catch (error) {
       if (closing.signal.aborted || turn !== mine) return;
       message.note("failed", error.message || "The connection was lost.");
+      mine.failed = true;
     }
     message.finish();
+    message.offer(again, mine.failed);
     turn = null;
     busy(false);
     announce("The agent has answered");
@@ -304,88 +215,70 @@ export function openChat(room, auto, place) {
   }
 
   function take(mine, event, data) {
-    const { message } = mine;
-    const id = data.call_id ?? data.tool_call_id;
-    const about = { name: data.tool_name, args: data.args, seconds: data.duration };
     if (event === "run.started") {
       mine.run = data.run_id;
-      rooms.inert = false; // until then the chat may not exist
+      composer.keep();
+      list.element.inert = false; // until then the chat may not exist
       if (mine.unwanted) end(mine.run);
-    } else if (event === "assistant.delta") message.say(data.delta);
-    else if (event === "tool.progress") message.think(data.delta);
-    else if (event === "tool.pending") message.call(id, "waiting", about);
-    else if (event === "approval.request") message.ask(id, data);
-    else if (event === "memory.updated") message.noted(data, () => agent(data.undo.method, "/memory", data.undo.body));
-    else if (event === "tool.started") message.call(id, "running", about);
-    else if (event === "tool.completed") message.call(id, "done", { ...about, result: data.result_preview });
-    else if (event === "tool.failed") message.call(id, "failed", { ...about, result: data.error });
-    else if (event === "assistant.completed" && data.interrupted) message.note("stopped", "Stopped.");
-    else if (event === "run.completed") message.ended(data);
-    else if (event === "error") message.note("failed", data.message ?? "The turn failed.");
+    } else if (event === "error") mine.failed = true;
+    mine.message.take(event, data, (call) => calls.memory(call));
   }
 
   function busy(on) {
-    const mayFocus = document.activeElement === document.body || form.contains(document.activeElement);
-    rooms.inert = on;
-    stop.hidden = !on;
-    stop.disabled = false;
-    send.hidden = on;
-    if (!on && mayFocus) box.focus(); // but keep a focus that the user has moved
+    const mayFocus = document.activeElement === document.body || composer.element.contains(document.activeElement);
+    list.element.inert = on;
+    composer.show(on, on);
+    if (!on && mayFocus) composer.box.focus(); // but keep a focus that the user has moved
   }
 
-  stop.addEventListener("click", () => {
-    stop.disabled = true;
+  function stop() {
+    composer.stopping = true;
     if (turn) turn.unwanted = true; // a turn without a run id is ended when it starts
     const run = turn ? turn.run : elsewhere;
     if (run) end(run);
-  });
+  }
 
-  async function end(run) {
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || !composer.isStoppable || document.querySelector("dialog[open]")) return;
+    stop();
+  }, { signal: closing.signal });
+
+  /** Send another message in the place of one of the user; it and all after it are removed. */
+  async function edit(element, content) {
+    if (turn) return;
+    const place = [...thread.querySelectorAll(".said.user")].reverse().indexOf(element);
     try {
-      await agent("POST", `/runs/${encodeURIComponent(run)}/stop`);
+      const users = session === null ? [] : (await calls.stored(session)).filter((row) => row.role === "user");
+      const row = users.at(-1 - place);
+      const known = row && textOf(row.content) === textOf(contentOf(element));
+      if (known) await calls.truncate(session, row.row_id);
+      else if (place > 0) throw new Error("This chat has changed. Open it again.");
     } catch (error) {
-      stop.disabled = false;
-      fail(error);
+      return fail(error);
     }
+    while (element.nextSibling) element.nextSibling.remove();
+    element.remove();
+    say(content);
   }
 
-  // --- the composer
-
-  function grow() {
-    box.style.height = "auto";
-    box.style.height = `${Math.min(box.scrollHeight, 200)}px`;
+  /** Send the message before an answer again. */
+  function again(answered) {
+    let element = answered;
+    while (element && !element.matches(".said.user")) element = element.previousElementSibling;
+    if (element) edit(element, contentOf(element));
   }
 
-  box.addEventListener("input", grow);
-  box.addEventListener("paste", (event) => {
-    if (!event.clipboardData.files.length) return;
-    event.preventDefault();
-    attachments.add(event.clipboardData.files);
-  });
-  form.addEventListener("dragover", (event) => event.preventDefault());
-  form.addEventListener("drop", (event) => {
-    event.preventDefault();
-    attachments.add(event.dataTransfer.files);
-  });
-  box.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    say(box.value);
-  });
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    say(box.value);
-  });
-
-  function fail(error, ...more) {
-    if (closing.signal.aborted) return;
-    problem.replaceChildren(h("span", {}, error.message), ...more);
-    problem.hidden = false;
+  function end(run) {
+    calls.stop(run).catch((error) => {
+      composer.stopping = false;
+      fail(error);
+    });
   }
 
-  function welcome() {
-    const ideas = h("div", { class: "ideas" }, IDEAS.map((idea) => h("button", { type: "button", class: "chip", onclick: () => say(idea) }, idea)));
-    return empty("chat", "Talk to the agent", "It can use the paired phone. Without a model a small built-in agent answers; these show what it does:", ideas);
+  /** Continue after an outage. */
+  function recovered() {
+    failures.recovered();
+    if (thread.querySelector(".waiting") && session !== null) look(visit, null);
   }
 
   loadMarkdown();
@@ -397,14 +290,6 @@ export function openChat(room, auto, place) {
   };
 }
 
-function chatItem(live, choose, remove) {
-  const chat = live.item;
-  const title = titleOf(chat);
-  return h("li", {},
-    h("button", { type: "button", class: "chat-title", "data-id": chat.id, onclick: () => choose(chat.id) }, h("span", {}, title), h("small", {}, ago(chat.updated_at))),
-    h("button", { type: "button", class: "quiet round small", "aria-label": `Delete ${title}`, onclick: () => remove(chat) }, icon("trash")));
-}
-
 /** Return the chat id of an address; null if there is none. */
 function named(place) {
   try {
@@ -412,8 +297,4 @@ function named(place) {
   } catch {
     return null;
   }
-}
-
-function titleOf(chat) {
-  return chat.title || chat.preview || "New chat";
 }

@@ -23,6 +23,13 @@ export class Attachments {
     });
     this.button = h("button", { type: "button", class: "quiet round", "aria-label": "Attach pictures or text files", title: "Attach", onclick: () => input.click() }, icon("clip"), input);
     input.addEventListener("click", (event) => event.stopPropagation());
+    const shot = h("input", { type: "file", accept: "image/*", capture: "environment", hidden: true, "aria-label": "Picture of the camera" });
+    shot.addEventListener("change", () => {
+      this.add(shot.files);
+      shot.value = "";
+    });
+    shot.addEventListener("click", (event) => event.stopPropagation());
+    this.camera = h("button", { type: "button", class: "quiet round camera", "aria-label": "Take a picture", title: "Camera", onclick: () => shot.click() }, icon("camera"), shot);
   }
 
   get count() {
@@ -52,7 +59,7 @@ export class Attachments {
     if (before + file.size > MOST) return `${file.name} is too large: a message holds ${size(MOST)} of files.`;
     if (PICTURES.includes(file.type)) {
       const url = await dataUrl(file);
-      return { name: file.name, size: file.size, part: { type: "image_url", image_url: { url } } };
+      return { name: file.name, size: file.size, url, part: { type: "image_url", image_url: { url } } };
     }
     if (file.size > LONGEST) return `${file.name} is too large: a text file may have ${size(LONGEST)}.`;
     const words = new TextDecoder("utf-8", { fatal: true });
@@ -67,7 +74,7 @@ export class Attachments {
 
   #show() {
     this.element.hidden = !this.#files.length;
-    this.element.replaceChildren(...this.#files.map((each) => h("li", {}, icon("file"), h("span", { class: "name" }, each.name), h("small", {}, size(each.size)),
+    this.element.replaceChildren(...this.#files.map((each) => h("li", {}, each.url ? drawn(each.url, "Preview") : icon("file"), h("span", { class: "name" }, each.name), h("small", {}, size(each.size)),
       h("button", { type: "button", class: "quiet round small", "aria-label": `Leave out ${each.name}`, onclick: () => {
         this.#files = this.#files.filter((other) => other !== each);
         this.#show();
@@ -76,10 +83,10 @@ export class Attachments {
 }
 
 /** Draw a picture of a message. Links are not followed: this page sends no request to other sites. */
-export function drawn(url) {
+export function drawn(url, label = "Attached picture") {
   const [, kind, packed] = /^data:(image\/[\w.+-]+);base64,(.+)$/s.exec(url) ?? [];
   if (!PICTURES.includes(kind)) return h("span", {}, "[a picture from another site]");
-  const canvas = h("canvas", { role: "img", "aria-label": "Attached picture", class: "shot", width: 1, height: 1 });
+  const canvas = h("canvas", { role: "img", "aria-label": label, class: "shot", width: 1, height: 1 });
   show(canvas, kind, packed).catch(() => canvas.replaceWith("[a picture that cannot be shown]"));
   return canvas;
 }

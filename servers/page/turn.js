@@ -1,19 +1,61 @@
 // Display of one turn of a chat: the user's message, the agent's reasoning, tool calls and text.
 
-import { h, icon, ticking } from "./dom.js";
-import { now } from "./format.js";
+import { copyButton, h, icon } from "./dom.js";
 import { drawn } from "./pictures.js";
 import { Prose } from "./prose.js";
+import { questionOf, ToolCard } from "./tool_card.js";
 
 const FAILED = /^(error|interrupted): /; // prefix of a failed call's result for the model
-const RESULT = 4000; // characters of a result that are shown
-const SIGNS = { waiting: "hourglass", running: "tool", done: "check", failed: "cross" };
-const ASKING = /^phone_(call|send_sms|send_mms|share_media)$/; // for these the phone asks its user
-const WORDS = { waiting: "waits", running: "running", done: "done", failed: "failed" };
 
-/** Build the element of a user's message. */
-export function userMessage(content) {
-  return h("div", { class: "said user" }, h("span", { class: "aside" }, "You: "), h("div", { class: "bubble" }, partsOf(content)));
+const contents = new WeakMap(); // content of a user's message, by its element
+
+/** Build the element of a user's message; `edit(element, content)` sends a changed one in its place. */
+export function userMessage(content, edit) {
+  const bubble = h("div", { class: "bubble" }, partsOf(content));
+  const change = h("button", { type: "button", class: "quiet round small act", "aria-label": "Edit this message", title: "Edit", onclick: () => editing() }, icon("pen"));
+  const element = h("div", { class: "said user" }, h("span", { class: "aside" }, "You: "), edit ? change : null, bubble);
+  const words = () => (Array.isArray(content) ? content.find((part) => typeof part?.text === "string")?.text ?? "" : textOf(content));
+  contents.set(element, content);
+
+  function editing() {
+    const box = h("textarea", { rows: "3", "aria-label": "Changed message" });
+    const form = h("form", { class: "bubble edit" }, box,
+      h("div", { class: "actions" }, h("button", { type: "button", onclick: end }, "Cancel"), h("button", { type: "submit", class: "main" }, "Send")));
+    box.value = words();
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") end(event);
+      else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) form.requestSubmit();
+      else return;
+      event.preventDefault();
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (!box.value.trim()) return;
+      end();
+      edit(element, replaced(content, box.value));
+    });
+    function end() {
+      form.replaceWith(bubble);
+      change.hidden = false;
+      change.focus();
+    }
+    bubble.replaceWith(form);
+    change.hidden = true;
+    box.focus();
+  }
+  return element;
+}
+
+/** Return the content of a user's message that is on the page. */
+export function contentOf(element) {
+  return contents.get(element);
+}
+
+/** Return a content with other words; its files stay. */
+function replaced(content, words) {
+  if (!Array.isArray(content)) return words;
+  const place = content.findIndex((part) => typeof part?.text === "string");
+  return place < 0 ? [{ type: "text", text: words }, ...content] : content.with(place, { ...content[place], text: words });
 }
 
 /** The agent's answer, part by part. `answer(id, choice)` is called when the user answers an approval request. */
@@ -27,6 +69,8 @@ export class AgentMessage {
   #frame = 0;
   #answer;
   #waiting = null; // the sign that the agent works, until its first text
+  #said = ""; // all text of the answer
+  #acts = null;
 
   /** Create a message; `waits` for the answer of a turn that has just begun. */
   constructor(answer, waits = false) {
@@ -35,16 +79,37 @@ export class AgentMessage {
     this.element = h("div", { class: "said agent" }, h("span", { class: "aside" }, "Agent: "), this.#parts);
   }
 
+  /** Show an event of the turn; `undo(call)` sends the request that reverts a note. */
+  take(event, data, undo) {
+    const id = data.call_id ?? data.tool_call_id;
+    const about = { name: data.tool_name, args: data.args, seconds: data.duration };
+    switch (event) {
+      case "assistant.delta": return this.say(data.delta);
+      case "tool.progress": return this.think(data.delta);
+      case "tool.pending": return this.call(id, "waiting", about);
+      case "approval.request": return this.ask(id, data);
+      case "memory.updated": return this.noted(data, () => undo(data.undo));
+      case "tool.started": return this.call(id, "running", about);
+      case "tool.completed": return this.call(id, "done", { ...about, result: data.result_preview });
+      case "tool.failed": return this.call(id, "failed", { ...about, result: data.error });
+      case "assistant.completed": return data.interrupted ? this.note("stopped", "Stopped.") : undefined;
+      case "run.completed": return this.ended(data);
+      case "error": return this.note("failed", data.message ?? "The turn failed.");
+    }
+  }
+
   /** Append a piece of the answer. */
   say(piece) {
     this.#thought = null;
     if (!this.#block) {
       this.#begin();
       this.#text = "";
+      if (this.#said) this.#said += "\n\n";
       this.#block = this.#parts.appendChild(h("div", { class: "prose" }));
       this.#prose = new Prose();
     }
     this.#text += piece;
+    this.#said += piece;
     // Text may arrive faster than frames; one drawing for each frame is enough.
     this.#frame ||= requestAnimationFrame(() => this.#draw(true));
   }
@@ -105,6 +170,16 @@ export class AgentMessage {
     this.#end();
   }
 
+  /** Offer to copy the answer, and to replace it by another one with `again(element)`. */
+  offer(again, failed = false) {
+    const label = failed ? "Try again" : "Regenerate";
+    this.#acts?.remove();
+    this.#acts = h("div", { class: "acts" },
+      this.#said ? copyButton(this.#said, "", { "aria-label": "Copy this answer", title: "Copy" }) : null,
+      h("button", { type: "button", class: failed ? "again" : "quiet again", onclick: () => again(this.element) }, icon("refresh"), label));
+    this.element.append(this.#acts);
+  }
+
   /** End the message: no event follows. */
   finish() {
     this.draw();
@@ -129,76 +204,17 @@ export class AgentMessage {
   }
 }
 
-class ToolCard {
-  #state = "";
-  #sign = h("span", { class: "sign" });
-  #word = h("span", { class: "word" });
-  #words = WORDS;
-  #ask = h("div", { hidden: true });
-  #result = h("pre", { tabindex: "0", hidden: true });
-  #began = now();
-
-  constructor(name, args) {
-    const phone = typeof args?.device === "string" && args.device ? args.device : "the phone";
-    this.#words = ASKING.test(name) ? { ...WORDS, running: `waiting for a yes on ${phone},` } : WORDS;
-    const given = args && typeof args === "object" && Object.keys(args).length ? JSON.stringify(args, null, 2) : "";
-    this.element = h("div", { class: "tool" },
-      h("details", {},
-        h("summary", {}, this.#sign, h("code", {}, name), h("span", { class: "brief" }, brief(args)), this.#word),
-        given ? h("pre", { tabindex: "0" }, given) : null, this.#result),
-      this.#ask);
-  }
-
-  show(state, result, seconds) {
-    this.#state = state;
-    this.element.dataset.state = state;
-    this.#sign.replaceChildren(icon(SIGNS[state]));
-    this.#ask.hidden = state !== "waiting" || !this.#ask.childElementCount;
-    if (state === "running" || state === "waiting") {
-      ticking(this.#word, (each) => {
-        if (this.#state === state) each.textContent = `${this.#words[state]} ${Math.max(0, Math.round(now() - this.#began))} s`;
-      });
-    } else this.#word.textContent = typeof seconds === "number" && seconds >= 0.1 ? `${WORDS[state]} in ${seconds.toFixed(1)} s` : WORDS[state];
-    if (result) this.#say(result);
-  }
-
-  ask(question) {
-    this.#ask.replaceChildren(question);
-    this.#ask.hidden = this.#state !== "waiting";
-  }
-
-  abandon() {
-    if (this.#state === "running" || this.#state === "waiting") this.show("failed", "It was interrupted.");
-  }
-
-  #say(said) {
-    this.#result.textContent = said.length > RESULT ? `${said.slice(0, RESULT)}…` : said;
-    this.#result.hidden = false;
-  }
-}
-
-/** Build an approval request: the whole command, and buttons for an answer that is valid for this call only. */
-export function questionOf(question, answer) {
-  const choose = (choice) => () => {
-    const said = h("span", { role: "status" }, choice === "deny" ? "Denied." : "Allowed.");
-    element.replaceChildren(said);
-    answer(question.call_id, choice).catch((error) => { said.textContent = error.message; });
-  };
-  const element = h("div", { class: "ask" },
-    h("span", {}, question.description || "Allow this call?"), h("code", {}, question.command),
-    h("button", { type: "button", class: "main", onclick: choose("once") }, "Allow once"),
-    h("button", { type: "button", onclick: choose("deny") }, "Deny"));
-  return element;
-}
-
 /** Report whether the last turn has no answer yet. */
 export function isUnanswered(rows) {
   const last = rows.at(-1);
   return last !== undefined && (last.role !== "assistant" || Boolean(last.tool_calls?.length));
 }
 
-/** Build elements from stored rows, oldest first; `goesOn` if the turn of the last row is still under way. */
-export function messagesOf(rows, goesOn) {
+/**
+ * Build elements from stored rows, oldest first; `goesOn` if the turn of the last row is still under way. `edit` and
+ * `again` are those of `userMessage` and `AgentMessage.offer`.
+ */
+export function messagesOf(rows, goesOn, { edit, again } = {}) {
   const elements = [];
   let message = null;
   const agent = () => {
@@ -211,8 +227,9 @@ export function messagesOf(rows, goesOn) {
   for (const each of rows) {
     if (each.role === "user") {
       message?.finish();
+      if (again) message?.offer(again);
       message = null;
-      elements.push(userMessage(each.content));
+      elements.push(userMessage(each.content, edit));
     } else if (each.role === "assistant") {
       if (each.reasoning) agent().think(each.reasoning);
       if (textOf(each.content)) agent().say(textOf(each.content));
@@ -228,13 +245,11 @@ export function messagesOf(rows, goesOn) {
     }
   }
   if (message && goesOn) message.draw();
-  else message?.finish();
+  else {
+    message?.finish();
+    if (again) message?.offer(again);
+  }
   return elements;
-}
-
-function brief(args) {
-  if (!args || typeof args !== "object") return "";
-  return Object.values(args).filter((each) => typeof each !== "object").join(" ").slice(0, 80);
 }
 
 function argumentsOf(call) {
@@ -254,7 +269,8 @@ function partsOf(content) {
   });
 }
 
-function textOf(content) {
+/** Return the text of a content; other parts as their type. */
+export function textOf(content) {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
   return content.map((part) => (typeof part?.text === "string" ? part.text : `[${part?.type ?? "part"}]`)).join("\n");

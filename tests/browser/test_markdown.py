@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PageOpener, Site
 from tests.browser.test_layout import ENDED, Scripted, start
+from tests.browser.test_pictures import faults
 
 EXAMPLES: list[tuple[str, str]] = json.loads(
     gzip.decompress(Path(__file__).with_name("commonmark-0.31.2.json.gz").read_bytes())
@@ -150,7 +151,9 @@ def test_tables_tasks_footnotes_math_and_colours(site: Site, visit: PageOpener) 
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     heavy = {each.rpartition("/")[2] for each in visit.asked}
     assert {"katex.js", "highlight.js", "python.js"} <= heavy
-    page.get_by_role("link", name="Media").click()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert faults(page) == []
 
 
 HOSTILE = r"""<script>alert(1)</script> <img src=x onerror=alert(2)> <svg onload=alert(3)></svg>

@@ -1,0 +1,82 @@
+// Display of a tool call: its arguments and result, folded, and the approval request for it.
+
+import { h, icon, ticking } from "./dom.js";
+import { now } from "./format.js";
+import { mediaCard } from "./media_card.js";
+
+const RESULT = 4000; // characters of a result that are shown
+const SIGNS = { waiting: "hourglass", running: "tool", done: "check", failed: "cross" };
+const ASKING = /^phone_(call|send_sms|send_mms|share_media)$/; // for these the phone asks its user
+const WORDS = { waiting: "waits", running: "running", done: "done", failed: "failed" };
+const SHOWN = /^MEDIA:(svc-relay:\/\/\S+)$/m; // the picture of a result
+
+/** A tool call, folded. */
+export class ToolCard {
+  #state = "";
+  #sign = h("span", { class: "sign" });
+  #word = h("span", { class: "word" });
+  #words = WORDS;
+  #ask = h("div", { hidden: true });
+  #result = h("pre", { tabindex: "0", hidden: true });
+  #began = now();
+  #picture = null;
+
+  constructor(name, args) {
+    const phone = typeof args?.device === "string" && args.device ? args.device : "the phone";
+    this.#words = ASKING.test(name) ? { ...WORDS, running: `waiting for a yes on ${phone},` } : WORDS;
+    const given = args && typeof args === "object" && Object.keys(args).length ? JSON.stringify(args, null, 2) : "";
+    this.element = h("div", { class: "tool" },
+      h("details", {},
+        h("summary", {}, this.#sign, h("code", {}, name), h("span", { class: "brief" }, brief(args)), this.#word),
+        given ? h("pre", { tabindex: "0" }, given) : null, this.#result),
+      this.#ask);
+  }
+
+  show(state, result, seconds) {
+    this.#state = state;
+    this.element.dataset.state = state;
+    this.#sign.replaceChildren(icon(SIGNS[state]));
+    this.#ask.hidden = state !== "waiting" || !this.#ask.childElementCount;
+    if (state === "running" || state === "waiting") {
+      ticking(this.#word, (each) => {
+        if (this.#state === state) each.textContent = `${this.#words[state]} ${Math.max(0, Math.round(now() - this.#began))} s`;
+      });
+    } else this.#word.textContent = typeof seconds === "number" && seconds >= 0.1 ? `${WORDS[state]} in ${seconds.toFixed(1)} s` : WORDS[state];
+    if (result) this.#say(result);
+  }
+
+  ask(question) {
+    this.#ask.replaceChildren(question);
+    this.#ask.hidden = this.#state !== "waiting";
+  }
+
+  abandon() {
+    if (this.#state === "running" || this.#state === "waiting") this.show("failed", "It was interrupted.");
+  }
+
+  #say(said) {
+    const picture = SHOWN.exec(said)?.[1];
+    if (picture && !this.#picture) this.#result.after((this.#picture = mediaCard(picture)));
+    this.#result.textContent = said.length > RESULT ? `${said.slice(0, RESULT)}…` : said;
+    this.#result.hidden = false;
+  }
+}
+
+/** Build an approval request: the whole command, and buttons for an answer that is valid for this call only. */
+export function questionOf(question, answer) {
+  const choose = (choice) => () => {
+    const said = h("span", { role: "status" }, choice === "deny" ? "Denied." : "Allowed.");
+    element.replaceChildren(said);
+    answer(question.call_id, choice).catch((error) => { said.textContent = error.message; });
+  };
+  const element = h("div", { class: "ask" },
+    h("span", {}, question.description || "Allow this call?"), h("code", {}, question.command),
+    h("button", { type: "button", class: "main", onclick: choose("once") }, "Allow once"),
+    h("button", { type: "button", onclick: choose("deny") }, "Deny"));
+  return element;
+}
+
+function brief(args) {
+  if (!args || typeof args !== "object") return "";
+  return Object.values(args).filter((each) => typeof each !== "object").join(" ").slice(0, 80);
+}
