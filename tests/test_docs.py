@@ -35,7 +35,8 @@ PICTURE = {
     "local_door": "programs of this host; this host, or a session with notifications",
     "devices": "this host, or a session",
     "session": "a session; an authenticated client",
-    "granted": "this host, or a session with notifications; a session with files; a session with notifications; "
+    "granted": "this host, or a session with notifications; a session with files; a session with manage; "
+    "a session with notifications; "
     "a session with bridge; a session with bridge, but no page's; a session with voice; "
     "a session with voice, but no page's; a session with chat; a session with terminal; a session with tui",
 }

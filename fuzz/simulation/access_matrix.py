@@ -56,6 +56,12 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
         "401  401  401  401  401  401  403  in   401",
         "POST /media/upload, GET /media/by-path, POST /clipboard/inbox",
     ),
+    "a session with manage": (
+        "401  401  401  401  401  401  403  in   401",
+        """GET /api/profiles/{profile}/config, GET /api/profiles/{profile}/skills, GET /api/profiles/{profile}/soul,
+        PUT /api/profiles/{profile}/soul, GET /api/profiles/{profile}/memory,
+        PUT /api/profiles/{profile}/memory/{filename}, GET /api/profiles/{profile}/avatar, GET /context/injected""",
+    ),
     "a session with bridge": (
         "401  401  401  401  401  401  403  in   401",
         """GET /ping, POST /setup, GET /current_app, POST /return_to_svc, POST /return_to_hermes, GET /screen,

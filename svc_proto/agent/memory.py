@@ -6,7 +6,8 @@ that holds a section sign between entries, so that a person can edit it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
@@ -21,7 +22,7 @@ from svc_proto.facts import Failure
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["MAX_CHARS", "FILES", "AgentMemory", "MemoryChangeResult", "TARGETS", "usage_of"]
+__all__ = ["MAX_CHARS", "FILES", "AgentMemory", "MemoryChangeResult", "TARGETS", "file_content", "usage_of"]
 
 TARGETS = ("memory", "user")
 FILES = {"memory": "memories/MEMORY.md", "user": "memories/USER.md"}
@@ -38,6 +39,7 @@ class MemoryChangeResult:
     status: int
     body: dict[str, object]
     note: MemoryChange | None = None
+    others: tuple[MemoryChange, ...] = ()  # further changes, of a rewritten list
 
     @property
     def text(self) -> str:
@@ -57,7 +59,7 @@ class AgentMemory:
         text = yield from read_state(self._engine, FILES[target])
         if isinstance(text, Failure):
             return text
-        return tuple(entry.strip() for entry in (text or "").replace("\r\n", "\n").split(SEPARATOR) if entry.strip())
+        return _parse(text or "")
 
     def add(self, target: str, content: str) -> Flow[MemoryChangeResult]:
         """Add an entry at the end. An existing one is a success without a change."""
@@ -98,6 +100,10 @@ class AgentMemory:
 
         return self._change(target, edit)
 
+    def rewrite(self, target: str, content: str) -> Flow[MemoryChangeResult]:
+        """Replace all entries by those of a file's content, in its format."""
+        return self._change(target, lambda entries: (tuple(dict.fromkeys(_parse(content))), "List replaced."))
+
     def _change(self, target: str, edit: _Edit) -> Flow[MemoryChangeResult]:
         if target not in TARGETS:
             return _refused("target must be memory or user")
@@ -118,7 +124,7 @@ class AgentMemory:
                     current_entries=list(entries),
                     usage=usage_of(target, entries),
                 )
-            order = WriteConfig(engine.new_op(), FILES[target], SEPARATOR.join(kept) + "\n")
+            order = WriteConfig(engine.new_op(), FILES[target], file_content(kept))
             done = yield from run_operation(engine, order)
             return self._unavailable(done) if isinstance(done, Failure) else _done(target, entries, kept, message)
         finally:
@@ -133,6 +139,16 @@ def usage_of(target: str, entries: tuple[str, ...]) -> str:
     """Return the fill level of a list, as `12% - 264/2,200 chars`."""
     size, cap = _size(entries), MAX_CHARS[target]
     return f"{size * 100 // cap}% - {size:,}/{cap:,} chars"
+
+
+def file_content(entries: Iterable[str]) -> str:
+    """Return the content of the file that holds these entries."""
+    return SEPARATOR.join(entries) + "\n"
+
+
+def _parse(content: str) -> tuple[str, ...]:
+    """Return the entries of a file's content."""
+    return tuple(entry.strip() for entry in content.replace("\r\n", "\n").split(SEPARATOR) if entry.strip())
 
 
 def _plain(content: str) -> str:
@@ -167,12 +183,13 @@ def _done(target: str, before: tuple[str, ...], entries: tuple[str, ...], messag
         "usage": usage_of(target, entries),
         "message": message,
     }
-    added = next((entry for entry in entries if entry not in before), None)
-    removed = next((entry for entry in before if entry not in entries), None)
-    if added is None and removed is None:
-        return MemoryChangeResult(status=200, body=body)
-    note = MemoryChange(target=target, count=len(entries), added=added, removed=removed)
-    return MemoryChangeResult(status=200, body=body, note=note)
+    added = [entry for entry in entries if entry not in before]
+    removed = [entry for entry in before if entry not in entries]
+    notes = [
+        MemoryChange(target=target, count=len(entries), added=new, removed=old)
+        for new, old in zip_longest(added, removed)
+    ]
+    return MemoryChangeResult(status=200, body=body, note=notes[0] if notes else None, others=tuple(notes[1:]))
 
 
 def _refused(error: str, **more: object) -> MemoryChangeResult:

@@ -52,6 +52,11 @@ class Skill:
     related: tuple[str, ...] = ()
 
     @property
+    def path(self) -> str:
+        """Return the path of its SKILL.md."""
+        return f"{self.folder}/SKILL.md"
+
+    @property
     def row(self) -> dict[str, object]:
         """Return the skill as a row of a list."""
         return {"name": self.name, "description": self.description, "category": self.category}
@@ -87,7 +92,7 @@ class SkillLibrary:
             "tags": [*skill.tags],
             "related_skills": [*skill.related],
             "content": skill.content,
-            "path": f"{skill.folder}/SKILL.md".removeprefix(f"{self._root}/"),
+            "path": skill.path.removeprefix(f"{self._root}/"),
             "linked_files": _linked(skill.content),
         }
 

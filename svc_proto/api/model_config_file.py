@@ -1,4 +1,4 @@
-"""Model changes in the configuration file: one at a time, atomic, with comments and order preserved."""
+"""Changes of model and system prompt in the configuration file: one at a time, atomic, with comments and order kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svc_proto.api.agent_settings import file_base_url, is_usable_base_url, orig
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.errors import invalid_request
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import single_line
+from svc_proto.basics.validate import single_line, text
 from svc_proto.commands import Level
 from svc_proto.engine.files import update_yaml
 from svc_proto.engine.flow import Flow
@@ -19,10 +19,12 @@ from svc_proto.schema.json_object import JsonObject
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["ModelConfigFile", "parse_change"]
+__all__ = ["PROMPT", "ModelConfigFile", "parse_change", "parse_prompt"]
 
+PROMPT = "system_prompt"
 FIELDS = ("model", "provider", "base_url")  # wire api 8.1
 MAX_TEXT = 256  # characters of each field
+MAX_PROMPT = 20_000  # characters of the system prompt
 
 
 def parse_change(body: Mapping[str, object]) -> dict[str, str]:
@@ -40,6 +42,14 @@ def parse_change(body: Mapping[str, object]) -> dict[str, str]:
     return change
 
 
+def parse_prompt(value: object, name: str) -> dict[str, str]:
+    """Return the change to a system prompt. Raises `Refused` 400."""
+    found = text(value, name)
+    if len(found) > MAX_PROMPT:
+        raise invalid_request(f"{name} may have {MAX_PROMPT:,} characters")
+    return {PROMPT: found.strip()}
+
+
 class ModelConfigFile:
     """Writer of one server's configuration file."""
 
@@ -49,7 +59,10 @@ class ModelConfigFile:
         self._changing = Lock(engine)
 
     def change_model(self, change: Mapping[str, str]) -> Flow[None]:
-        """Set members of `model`. Raises `Refused` 400 for a change that would disclose a key, else 500."""
+        """Set members of `model`, and `agent.system_prompt`.
+
+        Raises `Refused` 400 for a change that would disclose a key, else 500.
+        """
         yield from self._changing.acquire()
         try:
             yield from self._change(change)
@@ -75,12 +88,15 @@ def _edits(config: ApiConfig, found: object, change: Mapping[str, str]) -> dict[
     if after and origin_of(after) != origin_of(before) and sends_key_to_main_host(config, there):
         # A client of the API must not obtain the model's key by naming a host of its own.
         raise invalid_request("base_url cannot move to another host while a model key is set: edit the file by hand")
-    plain = there.string("model")
-    if list(change) == ["model"] and plain is not None:
-        return {"model": change["model"]}
-    members: dict[str, object] = {} if plain is None else {"default": plain}
-    members.update({"default" if name == "model" else name: value for name, value in change.items()})
-    return {"model": members}
+    plain, model = there.string("model"), {name: value for name, value in change.items() if name != PROMPT}
+    edits: dict[str, object] = {"agent": {PROMPT: change[PROMPT]}} if PROMPT in change else {}
+    if list(model) == ["model"] and plain is not None:
+        edits["model"] = model["model"]
+    elif model:
+        members: dict[str, object] = {} if plain is None else {"default": plain}
+        members.update({"default" if name == "model" else name: value for name, value in model.items()})
+        edits["model"] = members
+    return edits
 
 
 def _failed(problem: str) -> Refused:

@@ -10,6 +10,7 @@ from attrs import evolve
 
 from svc_proto.agent.agent_factory import AgentConfig, build_agent
 from svc_proto.agent.interface import Agent
+from svc_proto.agent.memory import MemoryChangeResult
 from svc_proto.agent.sentences import SentenceParser
 from svc_proto.api.access import (
     MAIN_KEY_PRINCIPAL,
@@ -28,9 +29,9 @@ from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.errors import error_response, shutting_down, store_unavailable
 from svc_proto.api.metrics import api_metrics
-from svc_proto.api.model_config_file import ModelConfigFile
+from svc_proto.api.model_config_file import PROMPT, ModelConfigFile
 from svc_proto.api.model_list import ModelList
-from svc_proto.api.routes import chat, completions, gateway, management, mcp, responses, runs, sessions, status
+from svc_proto.api.routes import chat, completions, gateway, management, mcp, profile, responses, runs, sessions, status
 from svc_proto.api.runs.history import MAX_ROWS, Row, build_history, result_message
 from svc_proto.api.runs.run_manager import RunManager
 from svc_proto.basics.brand import Brand, recognize_headers
@@ -106,7 +107,7 @@ class Api:
         self._sentences = sentences
         self._mcp: McpHttpServer | None = None
         self._gateway: ApiGateway | None = None
-        themes = (status, sessions, management, chat, completions, runs, responses, mcp, gateway)
+        themes = (status, sessions, management, profile, chat, completions, runs, responses, mcp, gateway)
         rows = [row for theme in themes for row in theme.routes(self)]
         rows += self._monitor.routes(ApiAccess.MONITOR, ApiAccess.PUBLIC)
         rows += OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(ApiAccess.LOCAL_OR_KEY)
@@ -261,8 +262,27 @@ class Api:
     def setting_values(self) -> Flow[dict[str, str]]:
         """Return the settings that `PATCH /api/config` changes; a missing one is empty."""
         settings = yield from self.settings()
-        found = {"model": settings.model, "provider": settings.provider, "base_url": settings.base_url}
+        found = {
+            "model": settings.model,
+            "provider": settings.provider,
+            "base_url": settings.base_url,
+            PROMPT: settings.system,
+        }
         return {name: value or "" for name, value in found.items()}
+
+    def change_settings(self, request: Request, change: dict[str, str]) -> Flow[None]:
+        """Change the configuration file for a client, and record it."""
+        before = yield from self.setting_values()
+        yield from self.config_file.change_model(change)
+        self.ledger.settings(self.authority(request).name, before, change)
+        self.record_audit("setting changed", request, settings=", ".join(sorted(change)))
+
+    def memory_changed(self, request: Request, change: MemoryChangeResult) -> None:
+        """Record a client's change of the notes, if there was one."""
+        if change.note is not None:
+            for note in (change.note, *change.others):
+                self.ledger.memory(self.authority(request).name, note)
+            self.record_audit("memory changed", request, list=change.note.target)
 
     def reload_key(self) -> Flow[bool]:
         """Load the key from the files; report whether it has changed. Requests and sessions of the old key end.

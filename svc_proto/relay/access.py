@@ -42,6 +42,7 @@ class RelayAccess(Enum):
     BEARER = "bearer"  # a live session token, on loopback too [Session]
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
     FILES = "files"  # a session token with the right `files`, else 403 [Session]
+    MANAGE = "manage"  # a session token with the right `manage`, else 403 [Session]
     # Loopback, whatever its Authorization, or a session token with the right `notifications`, else 403 [None, Session]
     LOCAL_OR_NOTIFICATIONS = "local or notifications"
     BRIDGE = "bridge"  # a session token whose `bridge` grant is live, else 403 [Session]
@@ -63,7 +64,11 @@ class RelayAccess(Enum):
 BASIC_PATHS = ("/voice/config", "/voice/transcribe", "/voice/synthesize")
 (MCP_AUDIENCE,) = AUDIENCES
 _BRIDGE, _PUBLIC = RelayAccess.BRIDGE, RelayAccess.PUBLIC  # as in `machines.paired_session`
-RIGHTS_NEEDED = {RelayAccess.FILES: FILES, RelayAccess.LOCAL_OR_NOTIFICATIONS: NOTIFICATIONS}
+RIGHTS_NEEDED = {
+    RelayAccess.FILES: FILES,
+    RelayAccess.MANAGE: MANAGE,
+    RelayAccess.LOCAL_OR_NOTIFICATIONS: NOTIFICATIONS,
+}
 # Grants of the policies that `relay.voice.access` applies.
 GRANTS = {
     RelayAccess.VOICE_CONFIG: "voice:config",
@@ -103,7 +108,7 @@ def authorize(
             if request.headers.get(b"authorization") is None and local.is_allowed(request):
                 return None
             return _bearer(request, sessions, now)
-        case RelayAccess.FILES | RelayAccess.LOCAL_OR_NOTIFICATIONS:
+        case RelayAccess.FILES | RelayAccess.MANAGE | RelayAccess.LOCAL_OR_NOTIFICATIONS:
             return _require_right(_bearer(request, sessions, now), RIGHTS_NEEDED[access], now)
         case RelayAccess.AGENT:
             _refuse_pages(request)

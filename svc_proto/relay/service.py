@@ -50,7 +50,7 @@ from svc_proto.relay.local_access import LocalAuthorizer
 from svc_proto.relay.media.media_service import MediaService
 from svc_proto.relay.metrics import relay_metrics
 from svc_proto.relay.oauth.issuer import challenge_headers
-from svc_proto.relay.routes import device_control, inbox, mcp, media, owner_messages, pairing, sessions, status
+from svc_proto.relay.routes import device_control, inbox, mcp, media, owner_messages, pairing, profile, sessions, status
 from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay.terminals.shells import ShellLauncher
 from svc_proto.relay.terminals.terminal_channel import Terminal
@@ -69,6 +69,7 @@ __all__ = ["Relay"]
 
 RECHECK_INTERVAL = 3600.0  # s; the wall clock may be stepped, so expired sessions are looked for at least this often
 _BRIDGE, _MONITOR = RelayAccess.BRIDGE, RelayAccess.MONITOR  # as in `machines.paired_session`
+THEMES = (status, pairing, sessions, media, inbox, owner_messages, device_control, mcp, profile)
 TARGET_SURFACES = ("android", "quest")  # surfaces that become phones right after auth.ok (wire bridge 1.4)
 
 
@@ -111,15 +112,8 @@ class Relay:
         self.started = Moment(0.0, 0.0)
         self.router = Router(
             [
-                *status.routes(self),
+                *(route for theme in THEMES for route in theme.routes(self)),
                 *self._monitor.routes(RelayAccess.MONITOR, RelayAccess.PUBLIC),
-                *pairing.routes(self),
-                *sessions.routes(self),
-                *media.routes(self),
-                *inbox.routes(self),
-                *owner_messages.routes(self),
-                *device_control.routes(self),
-                *mcp.routes(self),
                 *OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(RelayAccess.LOOPBACK_OR_BEARER),
             ],
             config.root_path,

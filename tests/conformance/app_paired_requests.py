@@ -28,6 +28,19 @@ def _stream(answer: Any) -> bool:
     return "event: done" in answer or "data: [DONE]" in answer
 
 
+def _written(answer: Any) -> bool:
+    return answer["ok"] is True and answer["profile"] == "default" and answer["bytes_written"] > 0
+
+
+def _context(answer: Any) -> bool:
+    return answer["enabled"] is True and answer["blocks"][0]["text"] == "Be kind."
+
+
+def _notes(answer: Any) -> bool:
+    files = {each["filename"]: each["content"].strip() for each in answer["entries"]}
+    return files["MEMORY.md"] == "Likes tea" and rows("entries", path=str, size_bytes=int)(answer)
+
+
 MESSAGE = {"message": "/echo hello"}
 COMPLETION = {"model": "agent", "stream": True, "messages": [{"role": "user", "content": "/echo hello"}]}
 CHATS = {name: kind for name, kind in CHAT.items() if name != "is_active"}
@@ -83,11 +96,14 @@ RELAY_REQUESTS: tuple[AppRequest, ...] = (
     AppRequest("POST", "/relay/model-capabilities", None, {}),
     AppRequest("GET", "/relay/update-check", None),
     AppRequest("GET", "/chat/image-activity?profile=default&session_id=x&since=0", None),
-    AppRequest("GET", "/context/injected", None),
-    *(AppRequest("GET", f"/api/profiles/default/{part}", None) for part in ("config", "skills", "soul", "memory")),
-    AppRequest("PUT", "/api/profiles/default/soul", None, {"content": "x"}),
-    AppRequest("PUT", "/api/profiles/default/memory/MEMORY.md", None, {"content": "x"}),
-    AppRequest("GET", "/api/profiles/default/avatar", None),
+    AppRequest("PUT", "/api/profiles/default/soul", _written, {"content": "Be kind."}),
+    AppRequest("PUT", "/api/profiles/default/memory/MEMORY.md", _written, {"content": "Likes tea"}),
+    AppRequest("GET", "/context/injected", _context),
+    AppRequest("GET", "/api/profiles/default/config", has("config", dict)),
+    AppRequest("GET", "/api/profiles/default/skills", rows("skills", name=str, path=str, enabled=bool)),
+    AppRequest("GET", "/api/profiles/default/soul", lambda answer: answer["content"] == "Be kind."),
+    AppRequest("GET", "/api/profiles/default/memory", _notes),
+    AppRequest("GET", "/api/profiles/default/avatar", lambda answer: answer.startswith("\ufffdPNG")),
 )
 RELAY_MESSAGES: tuple[AppMessage, ...] = (
     AppMessage("system", "ping", {}, "pong"),

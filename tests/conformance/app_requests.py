@@ -199,7 +199,8 @@ CALLS: tuple[AppCall, ...] = (
     AppCall("profiles.list", {"include_sessions": False}, rows("profiles", name=str, is_default=bool)),
     AppCall("profiles.describe", {"name": "default"}, lambda answer: answer["name"] == "default"),
     AppCall("profiles.get_asset", {"name": "default", "asset": "avatar"}, has("found", bool)),
-    AppCall("profiles.configure", {"name": "default", "description": "x"}, has("applied", dict)),
+    AppCall("profiles.set_asset", {"name": "default", "asset": "avatar", "data": PNG}, has("ok", bool)),
+    AppCall("profiles.configure", {"name": "default", "soul": "x"}, lambda answer: answer["applied"]["soul"] is True),
     AppCall("terminal.read.respond", {"request_id": "r", "text": ""}, has("status", str)),
     AppCall("pet.disable", {}, lambda answer: answer["enabled"] is False),
     AppCall("pet.info", {}, lambda answer: answer["enabled"] is False),
@@ -212,7 +213,6 @@ CALLS: tuple[AppCall, ...] = (
             "message.react",
             "subagent.steer",
             "profiles.create",
-            "profiles.set_asset",
             "pet.thumb",
             "pet.select",
         )

@@ -137,6 +137,10 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     "DELETE /phone/outbound": [],
     "GET /phone/threads": [],
     "GET /notifications/recent": [wrong("limit", query="?limit=1.5")],
+    "GET /context/injected": [],
+    **{f"GET /api/profiles/{{profile}}/{part}": [] for part in ("config", "skills", "soul", "memory", "avatar")},
+    "PUT /api/profiles/{profile}/soul": [],  # the API server reads the body
+    "PUT /api/profiles/{profile}/memory/{filename}": [],
     # --- voice ---
     "GET /voice/config": [],  # an unknown profile stands for the global one
     "POST /voice/transcribe": [Bad("invalid_multipart", None, body) for body in (b"", b"RIFF", {"file": "x"})],

@@ -205,4 +205,4 @@ def test_a_bug_is_a_500_with_a_reference_and_closes_that_connection_only() -> No
 
 def test_options_asterisk_lists_all_methods() -> None:
     answer = RelayHarness().request("OPTIONS", "*", peer=REMOTE)
-    assert (answer.status, answer.headers.get(b"allow")) == (204, b"DELETE,GET,HEAD,OPTIONS,PATCH,POST")
+    assert (answer.status, answer.headers.get(b"allow")) == (204, b"DELETE,GET,HEAD,OPTIONS,PATCH,POST,PUT")

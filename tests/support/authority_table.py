@@ -32,6 +32,7 @@ RELAY_ACCESS: Mapping[str, str] = {
     "LOOPBACK_OR_BEARER": "yes no own own no no",
     "BEARER": "no no yes yes no no",
     "FILES": "no no no yes no no",
+    "MANAGE": "no no no yes no no",
     "LOCAL_OR_NOTIFICATIONS": "yes no no yes no no",
     "BRIDGE": "no no no yes no no",
     "AGENT": "no no no yes yes yes",
@@ -68,6 +69,11 @@ RELAY_ROUTES: Mapping[str, str] = {
     """,
     "FILES": """
         POST /media/upload, GET /media/by-path, POST /clipboard/inbox
+    """,
+    "MANAGE": """
+        GET /api/profiles/{profile}/config, GET /api/profiles/{profile}/skills, GET /api/profiles/{profile}/soul,
+        PUT /api/profiles/{profile}/soul, GET /api/profiles/{profile}/memory,
+        PUT /api/profiles/{profile}/memory/{filename}, GET /api/profiles/{profile}/avatar, GET /context/injected
     """,
     "BEARER": """
         GET /media/{token}
@@ -150,11 +156,13 @@ API_ROUTES: Mapping[str, str] = {
         POST /v1/chat/completions, HEAD /v1/chat/completions, POST /v1/runs, HEAD /v1/runs,
         GET /v1/runs/{run_id}, GET /v1/runs/{run_id}/events, POST /v1/runs/{run_id}/stop,
         POST /v1/runs/{run_id}/approval, POST /v1/responses, GET /v1/responses/{response_id},
-        DELETE /v1/responses/{response_id}, POST /mcp, GET /mcp, DELETE /mcp
+        DELETE /v1/responses/{response_id}, POST /mcp, GET /mcp, DELETE /mcp, GET /api/profiles/{profile}/config,
+        GET /api/profiles/{profile}/skills, GET /api/profiles/{profile}/soul, GET /api/profiles/{profile}/memory,
+        GET /api/profiles/{profile}/avatar, GET /api/profiles/{profile}/context
     """,
     "MANAGE": """
         PATCH /api/config, POST /api/memory, PATCH /api/memory, DELETE /api/memory, PUT /api/skills/toggle,
-        POST /api/mcp-servers/reload
+        POST /api/mcp-servers/reload, PUT /api/profiles/{profile}/soul, PUT /api/profiles/{profile}/memory/{filename}
     """,
     "MAIN_KEY": """
         POST /api/key/reload, GET /api/changes, POST /api/changes/undo

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc_proto.agent.avatar import parse_avatar, read_avatar, write_avatar
 from svc_proto.api.gateway.sessions import PROFILE
 from svc_proto.api.gateway.settings import CUSTOM, check_model
+from svc_proto.api.model_config_file import parse_prompt
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, NOT_SUPPORTED, RpcCall
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.schema.json_rpc import RpcError
+from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["methods"]
 
+AVATAR = "avatar"
 NO_PETS = {"enabled": False}
 NO_ASSET = {"found": False}
+NO_PICTURE = "the picture must be a PNG, JPEG, GIF or WebP image of at most 512 kB, in base64"
 PARTS = ("description", "soul", "model", "skills", "toolsets", "mcp_servers", "ui_meta")
 
 
@@ -30,6 +34,7 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
         "profiles.describe": theme.describe,
         "profiles.configure": theme.configure,
         "profiles.get_asset": theme.asset,
+        "profiles.set_asset": theme.set_asset,
         "process.list": lambda connection, call: {"processes": []},  # the agent runs nothing in the background
         "process.kill": _refuse_process,
         "pet.info": lambda connection, call: NO_PETS,
@@ -46,6 +51,7 @@ class _ProfileMethods:
         """List the one profile."""
         settings = yield from self._gateway.api.settings()
         skills = yield from self._gateway.api.parts.skills.list()
+        avatar = yield from read_avatar(self._gateway.api.engine)
         row = {
             "name": PROFILE,
             "model": settings.name if settings.endpoint is None else settings.endpoint.model,
@@ -53,7 +59,7 @@ class _ProfileMethods:
             "description": "",
             "skill_count": len(skills),
             "is_default": True,
-            "has_avatar": False,
+            "has_avatar": avatar is not None,
             "ui_meta": {},
         }
         return {"profiles": [row]}
@@ -88,18 +94,34 @@ class _ProfileMethods:
         }
 
     def configure(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Choose the model of the profile; its other parts are those of the configuration file, and do not change."""
+        """Change model and soul; other parts are those of the configuration file, and do not change."""
         _check_name(call)
-        api, model = self._gateway.api, call.params.text("model")
+        api, model, soul = self._gateway.api, call.params.text("model"), call.params.string("soul")
+        change = {} if soul is None else parse_prompt(soul, "soul")
         if model:
             yield from check_model(api, model, of_server=True)
-            yield from api.config_file.change_model({"model": model})
-        return {"name": PROFILE, "applied": {**dict.fromkeys(PARTS, False), "model": bool(model)}}
+            change["model"] = model
+        if change:
+            yield from api.config_file.change_model(change)
+        applied = {**dict.fromkeys(PARTS, False), "model": bool(model), "soul": soul is not None}
+        return {"name": PROFILE, "applied": applied}
 
-    def asset(self, connection: GatewayConnection, call: RpcCall) -> Result:
-        """Report that the profile has no picture."""
+    def asset(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Return the profile's picture."""
         _check_name(call)
-        return NO_ASSET
+        found = (yield from read_avatar(self._gateway.api.engine)) if call.text("asset") == AVATAR else None
+        if found is None:
+            return NO_ASSET
+        return {"found": True, "mime": found.kind, "data": found.url, "size": len(found.data)}
+
+    def set_asset(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
+        """Store the profile's picture."""
+        _check_name(call)
+        avatar = parse_avatar(call.text("data"))
+        if call.text("asset") != AVATAR or avatar is None:
+            raise RpcError(INVALID_PARAMS, NO_PICTURE)
+        yield from write_avatar(self._gateway.api.engine, avatar)
+        return {"ok": True, "size": len(avatar.data)}
 
 
 def _check_name(call: RpcCall) -> None:

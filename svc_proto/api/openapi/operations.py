@@ -11,6 +11,7 @@ from svc_proto.api.openapi import change_types, types
 from svc_proto.api.openapi import run_types as turns
 from svc_proto.openapi.document import COMMON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, OperationTable, SchemaType
+from svc_proto.openapi.profile_operations import CONTEXT, PROFILE, PROFILE_OPERATIONS, PROFILE_PARAMETERS
 from svc_proto.schema.chat_events import EVENTS
 from svc_proto.schema.json_rpc_types import RpcMessageJson
 
@@ -219,6 +220,8 @@ OPERATIONS: OperationTable = {
             body=dict[str, object],
         ),
         "GET /v1/skills": OperationDoc("List the skills in OpenAI's list format", types.SkillRowsJson),
+        **PROFILE_OPERATIONS,
+        f"GET {PROFILE}/context": CONTEXT,
         "GET /v1/toolsets": OperationDoc("List the toolsets of the agent", types.ToolsetsJson),
         "GET /api/available-models": OperationDoc(
             "List the models of a provider", types.AvailableModelsJson, query=types.AvailableQueryJson
@@ -256,6 +259,7 @@ ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
     ApiAccess.OWNER: AccessDoc("Requires `API_SERVER_KEY`.", ("key",)),
 }
 PATH_PARAMETERS = {
+    **PROFILE_PARAMETERS,
     "id": "id of the session or model",
     "name": "name of the skill",
     "run_id": "id of the run, from its answer or from the header `X-Svc-Run-Id`",

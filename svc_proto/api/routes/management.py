@@ -81,10 +81,7 @@ class _ManagementRoutes:
         """Change the file and return the settings in force; the environment has precedence over the file."""
         change = parse_change(request.json_object())
         if change:
-            before = yield from self._api.setting_values()
-            yield from self._api.config_file.change_model(change)
-            self._api.ledger.settings(self._api.authority(request).name, before, change)
-            self._api.record_audit("setting changed", request, settings=", ".join(sorted(change)))
+            yield from self._api.change_settings(request, change)
         settings = yield from self._api.settings()
         body = {"ok": True, "model": settings.model, "provider": settings.provider, "base_url": settings.base_url}
         return json_response(200, body)
@@ -163,9 +160,7 @@ class _ManagementRoutes:
         return self._changed(request, (yield from self._api.parts.memory.remove(target, old_text)))
 
     def _changed(self, request: Request, change: MemoryChangeResult) -> Response:
-        if change.note is not None:
-            self._api.ledger.memory(self._api.authority(request).name, change.note)
-            self._api.record_audit("memory changed", request, list=change.note.target)
+        self._api.memory_changed(request, change)
         return json_response(change.status, change.body)
 
     # --- changes by principal ---

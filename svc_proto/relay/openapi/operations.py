@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
+from attrs import evolve
+
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.openapi.document import COMMON, JSON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, SchemaType
+from svc_proto.openapi.profile_operations import CONTEXT, PROFILE_OPERATIONS, PROFILE_PARAMETERS
 from svc_proto.relay.access import BASIC_PATHS, GRANTS, RelayAccess
 from svc_proto.relay.oauth.issuer import MCP_PATH, METADATA
 from svc_proto.relay.openapi import message_types as messages
@@ -53,6 +56,7 @@ UNKNOWN = "No phone matches the selector."
 SEVERAL = "Several phones match the selector."
 LARGE = "The content is too large."
 NO_ENGINE = {500: "No engine is available.", 503: "The limit of concurrent speech requests is reached."}
+NO_AGENT = {502: "The API server does not answer, or refuses."}
 NO_CONSENT_RESPONSES = {404: "No agent waits with this code."}
 NO_VOICE = {404: "Voice is switched off.", 503: "The limit of voice sessions is reached."}
 
@@ -207,6 +211,13 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         "DELETE /phone/outbound": OperationDoc("Drop queued messages to the owner", types.OwnerOutboundDroppedJson),
         "GET /phone/threads": OperationDoc("List threads of messages to the owner", types.OwnerThreadsJson),
     },
+    "Profile": {
+        **{
+            label: evolve(operation, error_responses={**operation.error_responses, **NO_AGENT})
+            for label, operation in PROFILE_OPERATIONS.items()
+        },
+        "GET /context/injected": evolve(CONTEXT, error_responses=NO_AGENT),
+    },
     "Device Control": {
         f"{method} {path}": OperationDoc(
             COMMANDS[method, path],
@@ -357,6 +368,7 @@ ACCESS_DOCS: dict[Enum, AccessDoc] = {
     RelayAccess.BEARER: AccessDoc(f"{BEARER}.", ("session",)),
     RelayAccess.LOOPBACK_OR_BEARER: LOCAL_OR_BEARER,
     RelayAccess.FILES: AccessDoc(f"{BEARER} with the right `files`.", ("session",)),
+    RelayAccess.MANAGE: AccessDoc(f"{BEARER} with the right `manage`.", ("session",)),
     RelayAccess.LOCAL_OR_NOTIFICATIONS: AccessDoc(
         "For programs on this host, or with the token of a session with the right `notifications`.", ("", "session")
     ),
@@ -376,6 +388,7 @@ PATH_PARAMETERS = {
     "token_prefix": "prefix of a session token, usually the eight characters shown, or the whole token",
     "provider_id": "id of the provider",
     "session_id": "id of the voice session",
+    **PROFILE_PARAMETERS,
 }
 CONTROLLED = {path for _, path in DEVICE_CONTROL}
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.commands import WriteConfig
+from svc_proto.schema.json_rpc import INVALID_PARAMS
 from tests.api.gateway.test_settings import configured
 from tests.api.gateway_client import open_gateway
 from tests.api.harness import CONFIG, HOME
@@ -26,6 +28,22 @@ def test_the_one_profile(text: str, model: str, provider: str, soul: str) -> Non
     assert phone.refusal("profiles.describe", name="work")[0] == 4002
 
 
+def test_the_picture_of_the_profile() -> None:
+    book = TurnHarness()
+    phone = open_gateway(book)
+    wanted = {"name": "default", "asset": "avatar"}
+    for data in ("", "PHN2Zy8+"):
+        assert phone.refusal("profiles.set_asset", **wanted, data=data)[0] == INVALID_PARAMS
+    assert phone.call("profiles.set_asset", **wanted, data="iVBORw0KGgo=") == {"ok": True, "size": 8}
+    url = "data:image/png;base64,iVBORw0KGgo="
+    found = {"found": True, "mime": "image/png", "data": url, "size": 8}
+    assert phone.call("profiles.get_asset", **wanted) == found
+    assert phone.call("profiles.get_asset", name="default", asset="banner") == {"found": False}
+    assert phone.call("profiles.list")["profiles"][0]["has_avatar"] is True
+    book.refuse = (WriteConfig,)
+    assert phone.refusal("profiles.set_asset", **wanted, data="iVBORw0KGgo=")[0] == 5008
+
+
 def test_what_this_service_lacks_is_an_empty_list() -> None:
     phone = open_gateway(TurnHarness())
     assert phone.call("process.list") == {"processes": []}
@@ -36,8 +54,9 @@ def test_what_this_service_lacks_is_an_empty_list() -> None:
 def test_the_model_of_the_profile_is_chosen() -> None:
     book, phone, _ = configured()
     applied = phone.call("profiles.configure", name="default", model="large", soul="Be rude.")["applied"]
-    assert (applied["model"], applied["soul"]) == (True, False)
-    assert phone.call("profiles.describe", name="default")["model"]["default"] == "large"
+    assert (applied["model"], applied["soul"], applied["skills"]) == (True, True, False)
+    described = phone.call("profiles.describe", name="default")
+    assert (described["model"]["default"], described["soul"]) == ("large", "Be rude.")
     assert b"default: large" in book.files[CONFIG]
     assert not any(phone.call("profiles.configure", name="default", description="x")["applied"].values())
     for model in ("unknown", "fast"):

@@ -12,6 +12,7 @@ from svc_proto.machines.owner_messages import MAX_WAIT
 from tests.relay.harness import RelayHarness
 from tests.relay.routes.voice_harness import VoiceRoutesHarness
 from tests.support.http_client import Response
+from tests.support.http_harness import as_json
 from tests.support.openapi_validation import OpenApiValidator, queries
 from tests.support.routes_page import RELAY, assert_shown
 
@@ -20,11 +21,13 @@ DOCUMENTED = OpenApiValidator.of(BOOK.request("GET", "/openapi.json").body)
 PAIRED = BOOK.pair(device_id="pixel-9", device_name="Pixel 9")
 PNG = "iVBORw0KGgoAAAA="
 KNOWN = {"provider_id": "stub", "token_prefix": PAIRED.prefix}
+CONTEXT = {"enabled": True, "blocks": list[object]()}
 OPERATOR = "/relay/", "/bridge/", "/pairing", "/media/inspect", "/media/register", "/metrics", "/sessions"
 
 
 def asked(book: RelayHarness, method: str, path: str, body: object = None) -> Response:
     """Send a request as the operator, or as the device that also answers the command to its phone."""
+    book.http = lambda asked: as_json(CONTEXT) if asked.path.endswith("/context") else (404, b"")
     token = None if path.startswith(OPERATOR) else PAIRED.token
     call = book.call(method, path, body, token=token)
     if call.answer is None and path.startswith("/phone/replies"):

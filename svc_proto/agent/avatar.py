@@ -1,0 +1,57 @@
+"""The agent's picture: a small image that the owner chose, kept in the state folder as a data URL."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import WriteConfig
+from svc_proto.engine.files import read_state
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.facts import Failure
+from svc_proto.machines.inbox import image_type
+from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+
+__all__ = ["Avatar", "parse_avatar", "read_avatar", "write_avatar"]
+
+FILE = "avatar"
+MAX_AVATAR = 512 * 1024  # bytes
+
+
+@frozen
+class Avatar:
+    """A picture with its media type."""
+
+    kind: str
+    data: bytes
+
+    @property
+    def url(self) -> str:
+        """Return the picture as a data URL."""
+        return f"data:{self.kind};base64,{b64encode(self.data).decode()}"
+
+
+def parse_avatar(content: str) -> Avatar | None:
+    """Return the picture of a data URL or of plain base64; None for anything else, or a picture that is too large."""
+    data = JsonObject(data=content.rpartition(",")[2].strip()).binary("data")
+    kind = image_type(data) if len(data) <= MAX_AVATAR else None
+    return None if kind is None else Avatar(f"image/{kind}", data)
+
+
+def read_avatar(engine: Engine) -> Flow[Avatar | None]:
+    """Return the picture, if there is one that can be read."""
+    content = yield from read_state(engine, FILE)
+    return None if content is None or isinstance(content, Failure) else parse_avatar(content)
+
+
+def write_avatar(engine: Engine, avatar: Avatar) -> Flow[None]:
+    """Store the picture. Raises `Refused` 503."""
+    written = yield from run_operation(engine, WriteConfig(engine.new_op(), FILE, avatar.url))
+    if isinstance(written, Failure):
+        raise Refused(503, "store_unavailable", "the picture could not be stored")

@@ -1,0 +1,78 @@
+"""Routes of the profile inspector for paired phones; the API server answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response
+from svc_proto.engine.router import Route
+from svc_proto.relay.access import RelayAccess
+from svc_proto.service_clients.local_api import local_api_key
+from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, error_message_in
+from svc_proto.wire.events import Headers
+from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+
+__all__ = ["routes"]
+
+ONE = "/api/profiles/{profile}"
+PARTS = (
+    ("GET", f"{ONE}/config"),
+    ("GET", f"{ONE}/skills"),
+    ("GET", f"{ONE}/soul"),
+    ("PUT", f"{ONE}/soul"),
+    ("GET", f"{ONE}/memory"),
+    ("PUT", f"{ONE}/memory/{{filename}}"),
+    ("GET", f"{ONE}/avatar"),
+    ("GET", "/context/injected"),
+)
+CONTEXT = "/api/profiles/default/context"
+SHOWN = (b"content-type",)  # header fields that are forwarded
+
+
+def routes(relay: Relay) -> list[Route]:
+    """Return the routes of the profile."""
+    view = _ProfileInspector(relay)
+    return [
+        Route(method=method, pattern=pattern, access=RelayAccess.MANAGE, handler=view.forwarder(method, pattern))
+        for method, pattern in PARTS
+    ]
+
+
+class _ProfileInspector:
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        config = relay.config
+
+        def find_key(shown: str) -> Flow[str]:
+            key, named = config.api_key, config.key_in_environment
+            return local_api_key(relay.engine, config.config_path, config.home, key, named=named)
+
+        self._api = ServiceClient("API server", config.api_url, config.api_key, find_token=find_key)
+
+    def forwarder(self, method: str, pattern: str) -> Callable[[Request], Flow[Response]]:
+        """Return the handler of a route."""
+
+        def forward(request: Request) -> Flow[Response]:
+            path = CONTEXT if ONE not in pattern else pattern
+            for name, value in request.params.items():
+                path = path.replace(f"{{{name}}}", encode_segment(value))
+            try:
+                answer = yield from self._api.request(self._relay.engine, method, path, request.body)
+            except ServiceCallError as error:
+                raise Refused(502, "unreachable", f"the API server is {error.brief}") from None
+            if answer.status >= 400:
+                known = answer.status in (400, 404)
+                text = error_message_in(answer.body) or f"the API server answered {answer.status}"
+                raise Refused(answer.status if known else 502, "refused" if known else "unreachable", text)
+            if method == "PUT":
+                self._relay.audit.record("profile changed", request, path=path)
+            fields = [(name, value) for name, value in answer.headers if name in SHOWN]
+            return Response(answer.status, Headers(fields), answer.body)
+
+        return forward

@@ -1,0 +1,13 @@
+"""The profile inspector's routes are described for both servers that offer them."""
+
+from __future__ import annotations
+
+from svc_proto.api.openapi.operations import API_DOC as API
+from svc_proto.openapi.profile_operations import PROFILE_OPERATIONS
+from svc_proto.relay.openapi.operations import API_DOC as RELAY
+
+
+def test_both_servers_describe_the_routes() -> None:
+    for document in (API, RELAY):
+        labels = {label for rows in document.says.values() for label in rows}
+        assert labels >= set(PROFILE_OPERATIONS)

@@ -1,0 +1,66 @@
+"""The profile inspector of paired phones: requests go to the API server of the host, and its answers come back."""
+
+from __future__ import annotations
+
+import pytest
+
+from svc_proto.facts import Failure, FailureKind
+from svc_proto.relay_config import RelayConfig
+from tests.relay.harness import HOME, REMOTE, RelayHarness
+from tests.support.http_client import Response
+from tests.support.http_harness import Reply, as_json
+
+KEY = "the-api-key"
+SOUL = "/api/profiles/default/soul"
+
+
+def ask(
+    reply: Reply, method: str = "GET", path: str = SOUL, body: dict[str, str] | None = None
+) -> tuple[RelayHarness, Response]:
+    """Return the relay after a request of a paired phone, with this reply of the API server, and its answer."""
+    book = RelayHarness(RelayConfig(home=HOME, config_path=f"{HOME}/config.yaml", api_key=KEY))
+    book.http = lambda asked: reply
+    return book, book.call(method, path, body, token=book.pair().token, peer=REMOTE).result
+
+
+@pytest.mark.parametrize(
+    ("path", "forwarded"),
+    [
+        (SOUL, SOUL),
+        ("/api/profiles/a%2Fb/memory", "/api/profiles/a%2Fb/memory"),
+        ("/context/injected", "/api/profiles/default/context"),
+    ],
+)
+def test_requests_are_forwarded_with_the_key_of_the_host(path: str, forwarded: str) -> None:
+    book, answer = ask(as_json({"ok": True}), path=path)
+    assert (answer.status, answer.json) == (200, {"ok": True})
+    (asked,) = book.asked
+    assert (asked.method, asked.path, asked.headers.get(b"authorization")) == (
+        "GET", forwarded, f"Bearer {KEY}".encode()
+    )  # fmt: skip
+
+
+def test_a_change_is_recorded() -> None:
+    book, answer = ask(as_json({"ok": True}), "PUT", SOUL, {"content": "Be kind."})
+    assert answer.status == 200
+    assert b"Be kind." in book.asked[0].body
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "error"),
+    [
+        (as_json({"error": "it is too long"}, 400), 400, "it is too long"),
+        ((404, b""), 404, "the API server answered 404"),
+        (as_json({"error": "wrong key"}, 401), 502, "wrong key"),
+        (Failure(FailureKind.UNREACHABLE), 502, "the API server is unreachable"),
+    ],
+)
+def test_an_api_server_that_refuses(reply: Reply, status: int, error: str) -> None:
+    _, answer = ask(reply)
+    assert (answer.status, answer.json["error"]) == (status, error)
+
+
+def test_a_session_without_the_right_manage() -> None:
+    book = RelayHarness()
+    token = book.pair(operator={"grants": {"terminal": False}}).token
+    assert book.request("GET", SOUL, token=token, peer=REMOTE).status == 403
