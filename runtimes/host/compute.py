@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from runtimes.failures import HostError
 from runtimes.files.env_file import parse_env_file, set_env_line
+from runtimes.files.pdf_text import read_pdf_text
 from runtimes.host.metrics_text import metrics_text
 from runtimes.host.pump import Pump
 from runtimes.host.thread_pool import ThreadPool
@@ -260,6 +261,7 @@ COMPUTE_FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "real_paths": real_paths,
     "memory.give_back": release_memory,
     "qr.rows": qr_rows,
+    "pdf.text": read_pdf_text,
     "metrics.text": metrics_text,
     "s3.sign": sign_s3_request,
     **SPEECH_FUNCTIONS,

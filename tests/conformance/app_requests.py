@@ -6,10 +6,13 @@ switches the feature off. The table follows the public source of the app, in the
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
+
+from tests.support.pdf_file import one_page_pdf
 
 __all__ = ["CALLS", "REQUESTS", "AppCall", "AppRequest"]
 
@@ -164,6 +167,7 @@ REQUESTS: tuple[AppRequest, ...] = (
 )
 
 PNG = "iVBORw0KGgo="
+PDF = b64encode(one_page_pdf("buy tea")).decode()
 NOTE = "data:text/plain;base64,YnV5IHRlYQ=="
 LIVE = {"session_id": "{live}"}
 CALLS: tuple[AppCall, ...] = (
@@ -177,7 +181,7 @@ CALLS: tuple[AppCall, ...] = (
     AppCall("session.title", LIVE, has("title", str)),
     AppCall("image.attach_bytes", {**LIVE, "content_base64": PNG, "filename": "a.png"}, has("path", str)),
     AppCall("image.detach", {**LIVE, "path": "a.png"}, is_object),
-    AppCall("pdf.attach", {**LIVE, "content_base64": PNG}, None),
+    AppCall("pdf.attach", {**LIVE, "content_base64": PDF}, rows("pages", path=str)),
     AppCall("file.attach", {**LIVE, "data_url": NOTE, "name": "note.txt"}, has("ref_text", str)),
     AppCall("approval.respond", {**LIVE, "choice": "once", "all": False}, lambda answer: answer["resolved"] == 0),
     AppCall("clarify.respond", {"request_id": "r", "answer": "x"}, has("status", str)),

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import partial
 
 import pytest
 
+from runtimes.failures import HostError
 from svc_proto.api.gateway import attachments
+from svc_proto.commands import Compute
+from svc_proto.facts import FailureKind
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.schema.json_rpc import INVALID_PARAMS
+from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from tests.api.gateway_client import GatewayClient, open_gateway
 from tests.api.scripted_agent import TurnHarness
 
 PNG = b64encode(b"\x89PNG\r\n\x1a\n....").decode()
 OTHER = b64encode(b"\x89PNG\r\n\x1a\n::::").decode()
+PDF = b64encode(b"%PDF-1.4\n").decode()
 NOTE = "data:text/plain;base64," + b64encode(b"\xef\xbb\xbfbuy tea").decode()
 
 
@@ -98,3 +103,57 @@ def test_limits(chat: tuple[TurnHarness, GatewayClient, str], monkeypatch: pytes
     assert phone.refusal("file.attach", data_url="data:;base64,QQ==", **own)[0] == 4002
     phone.call("prompt.submit", text="Hi", **own)
     assert "buy\n[4 more characters were left out]" in str(book.hand.turn.prompt)
+
+
+def pdf_chat(answer: object) -> tuple[TurnHarness, GatewayClient, str]:
+    """Return a chat on a host that reads PDF files with this result."""
+    book = TurnHarness()
+    book.host.compute["pdf.text"] = lambda data: answer
+    phone = open_gateway(book)
+    return book, phone, phone.new_session()
+
+
+def test_the_text_of_a_pdf_file() -> None:
+    book, phone, session = pdf_chat({"pages": 3, "read": 2, "text": "buy tea"})
+    own = {"session_id": session}
+    for _ in range(2):  # the second time it is sent again, as after a lost answer
+        kept = phone.call("pdf.attach", content_base64=PDF, **own)
+        assert (kept["pages"], kept["page_count"]) == ([{"path": "document.pdf"}], 3)
+    url = f"data:application/pdf;base64,{PDF}"
+    assert phone.call("file.attach", data_url=url, name="list.pdf", **own)["ref_text"] == "@file:list.pdf"
+    assert phone.call("image.detach", path="document.pdf", **own) == {"detached": True, "count": 1}
+    phone.call("prompt.submit", text="What?", **own)
+    assert "buy tea\n[1 more pages were left out]" in str(book.hand.turn.prompt)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "words"),
+    [
+        ({"error": "the PDF file needs a password"}, 4002, "password"),
+        ({"pages": 3, "read": 3, "text": " \n"}, 4002, "no text"),
+        (HostError(FailureKind.UNSUPPORTED, "no library"), METHOD_NOT_FOUND, "no reader"),
+        (HostError(FailureKind.TIMED_OUT, "late"), 4002, "too much time"),
+    ],
+)
+def test_a_pdf_file_that_cannot_be_read(answer: object, code: int, words: str) -> None:
+    book, phone, session = pdf_chat(answer)
+    if isinstance(answer, HostError):
+        book.host.compute["pdf.text"] = partial(_fail, answer)
+    found, message = phone.refusal("pdf.attach", session_id=session, content_base64=PDF)
+    assert (found, words in message) == (code, True)
+    url = f"data:;base64,{PDF}"  # the app would switch off all files after -32601
+    assert phone.refusal("file.attach", session_id=session, data_url=url)[0] == 4002
+
+
+def test_too_many_pdf_files() -> None:
+    book, phone, session = pdf_chat({"pages": 1, "read": 1, "text": "buy tea"})
+    book.hold = (Compute,)
+    calls = [phone.begin("pdf.attach", session_id=session, content_base64=PDF) for _ in range(3)]
+    book.after(attachments.PDF_PATIENCE)
+    error = phone.answers[calls[-1]]["error"]
+    assert (error["code"], error["message"]) == (4002, "too many PDF files are being read: try again")
+    assert phone.refusal("pdf.attach", session_id=session, content_base64=PNG)[0] == INVALID_PARAMS
+
+
+def _fail(error: HostError, data: bytes) -> object:
+    raise error
