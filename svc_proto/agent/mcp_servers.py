@@ -52,6 +52,13 @@ class McpServers:
             self._servers[name] = McpServer(self._engine, server.config)
         yield from self.ready()
 
+    def test(self, name: str) -> Flow[None]:
+        """Start a server anew if it is not ready, and wait until it is ready or has failed."""
+        server = self._servers.get(name)
+        if server is not None:
+            server.start()
+            yield from server.wait_settled(self._engine.now.mono + READY_TIMEOUT)
+
     def stop(self) -> None:
         """Stop all servers."""
         for server in self._servers.values():

@@ -1,8 +1,8 @@
-"""Changes of model and system prompt in the configuration file: one at a time, atomic, with comments and order kept."""
+"""Changes of the configuration file: one at a time, atomic, with comments and order preserved."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from svc_proto.api.agent_settings import file_base_url, is_usable_base_url, origin_of, sends_key_to_main_host
@@ -63,20 +63,28 @@ class ModelConfigFile:
 
         Raises `Refused` 400 for a change that would disclose a key, else 500.
         """
+        yield from self._change(lambda found: _edits(self._config, found, change), sorted(change))
+
+    def switch_server(self, name: str, *, enabled: bool) -> Flow[None]:
+        """Set whether the agent uses an MCP server of the file. Raises `Refused` 500."""
+        edits = {"mcp_servers": {name: {"enabled": enabled}}}
+        yield from self._change(lambda found: edits, ["mcp_servers"])
+
+    def _change(self, edits: Callable[[object], Mapping[str, object]], fields: list[str]) -> Flow[None]:
         yield from self._changing.acquire()
         try:
-            yield from self._change(change)
+            yield from self._write(edits, fields)
         finally:
             self._changing.release()
 
-    def _change(self, change: Mapping[str, str]) -> Flow[None]:
+    def _write(self, edits: Callable[[object], Mapping[str, object]], fields: list[str]) -> Flow[None]:
         engine, config = self._engine, self._config
         path = config.config_path
         name = path.removeprefix(f"{config.home}/")
         if name == path:
             raise _failed("is not in the service's home folder: edit it by hand")
-        yield from update_yaml(engine, path, lambda found: _edits(config, found, change), _failed, name=name)
-        engine.log(Level.INFO, "configuration changed", fields=sorted(change))
+        yield from update_yaml(engine, path, edits, _failed, name=name)
+        engine.log(Level.INFO, "configuration changed", fields=fields)
 
 
 def _edits(config: ApiConfig, found: object, change: Mapping[str, str]) -> dict[str, object]:

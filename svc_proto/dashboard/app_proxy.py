@@ -56,7 +56,9 @@ def routes(dashboard: Dashboard) -> list[Route]:
         ("GET", "/api/model/info", view.model),
         ("GET", "/api/model/options", view.passing("GET", "/api/model/options")),
         ("POST", "/api/model/set", view.set_model),
-        ("GET", "/api/mcp/servers", view.passing("GET", "/api/mcp-servers")),
+        ("GET", "/api/mcp/servers", view.servers),
+        ("PUT", "/api/mcp/servers/{name}/enabled", view.switch_server),
+        ("POST", "/api/mcp/servers/{name}/test", view.test_server),
         ("GET", "/api/memory", _answering(MEMORY)),
         ("GET", "/api/dashboard/plugins", _answering([])),
     ]
@@ -210,6 +212,20 @@ class _AppProxy:
         yield from self._call("PATCH", "/api/config", JsonObject(model=body.text("model")))
         return json_response(200, {"ok": True, "model": body.text("model")}, (PRIVATE,))
 
+    def servers(self, request: Request) -> Flow[Response]:
+        """List the MCP servers."""
+        found = yield from self._object("GET", "/api/mcp-servers")
+        rows = [{**row, "enabled": row.text("state") != "off"} for row in found.objects("servers")]
+        return json_response(200, {"servers": rows}, (PRIVATE,))
+
+    def switch_server(self, request: Request) -> Flow[Response]:
+        """Set whether the agent uses an MCP server."""
+        return self._call("PUT", f"{_server(request)}/enabled", parse_body(request))
+
+    def test_server(self, request: Request) -> Flow[Response]:
+        """Connect to an MCP server."""
+        return self._call("POST", f"{_server(request)}/test")
+
     def passing(self, method: str, path: str) -> Handler:
         """Return the handler that forwards a plain call."""
         return lambda request: self._call(method, path)
@@ -226,6 +242,10 @@ class _AppProxy:
 
 def _path(request: Request) -> str:
     return f"/api/sessions/{encode_segment(request.params['id'])}"
+
+
+def _server(request: Request) -> str:
+    return f"/api/mcp-servers/{encode_segment(request.params['name'])}"
 
 
 def _number(text: str, default: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
+from svc_proto.api.openapi import change_types
 from svc_proto.api.openapi import run_types as turns
 from svc_proto.api.openapi import types as api
 from svc_proto.dashboard import openapi_types
@@ -22,6 +23,7 @@ from svc_proto.schema.chat_events import EVENTS
 __all__ = ["build_api_doc"]
 
 UPSTREAM_RESPONSES = {502: "The server behind the dashboard cannot be reached, or failed."}
+NO_MCP_SERVER = {404: "No MCP server of this name is configured."}
 NO_CHAT = {**UPSTREAM_RESPONSES, 404: "Chat is not available, or no object has this id."}
 NO_PHONE = {**UPSTREAM_RESPONSES, 404: "No reference phone runs on this host."}
 VALIDATED_RESPONSES = {**UPSTREAM_RESPONSES, 422: "The input is invalid."}
@@ -236,7 +238,18 @@ APP = {
     ),
     "POST /api/model/set": OperationDoc("Choose the model", ANY, body=ANY, error_responses=UPSTREAM_RESPONSES),
     "GET /api/mcp/servers": OperationDoc(
-        "List the MCP servers that the agent uses", api.McpServersJson, error_responses=UPSTREAM_RESPONSES
+        "List the MCP servers that the agent uses", openapi_types.AppMcpServersJson, error_responses=UPSTREAM_RESPONSES
+    ),
+    "PUT /api/mcp/servers/{name}/enabled": OperationDoc(
+        "Set whether the agent uses an MCP server",
+        change_types.McpSwitchedJson,
+        body=change_types.McpSwitchJson,
+        error_responses={**UPSTREAM_RESPONSES, **NO_MCP_SERVER},
+    ),
+    "POST /api/mcp/servers/{name}/test": OperationDoc(
+        "Connect to an MCP server, and report its tools or its problem",
+        change_types.McpTestedJson,
+        error_responses={**UPSTREAM_RESPONSES, **NO_MCP_SERVER},
     ),
     "GET /api/memory": OperationDoc("Describe the memory of the agent", ANY),
     "GET /api/dashboard/plugins": OperationDoc("List the plugins: none", list[ANY]),
@@ -324,6 +337,7 @@ def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
             "id": "id of the session, run or signed-in client",
             "prefix": "prefix of a session token, or the whole token",
             "token": "token of the file",
+            "name": "name of the MCP server",
         },
         refusal=lambda path: ("Refusal", openapi_types.RefusalJson),
     )

@@ -6,6 +6,7 @@ Most answers are those of the relay, the API and the reference phone, unchanged.
 
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
+from svc_proto.api.openapi.types import McpServerRowJson
 from svc_proto.relay.openapi.types import MintRequestJson
 from svc_proto.schema.json_schema import schema_keywords
 
@@ -284,3 +285,15 @@ class DataUrlRecordingJson(TypedDict, total=False):
 
     data_url: Required[str]
     mime_type: str
+
+
+class AppMcpServerJson(McpServerRowJson):
+    """State of an MCP server, as the phone's app reads it."""
+
+    enabled: bool
+
+
+class AppMcpServersJson(TypedDict):
+    """The MCP servers that the agent uses."""
+
+    servers: list[AppMcpServerJson]

@@ -27,6 +27,8 @@ CHANGES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("DELETE", "/api/memory", {"target": "memory", "old_text": "none"}),
     ("PUT", "/api/skills/toggle", {}),
     ("POST", "/api/mcp-servers/reload", {}),
+    ("PUT", "/api/mcp-servers/shop/enabled", {"enabled": True}),
+    ("POST", "/api/mcp-servers/shop/test", {}),
     ("PUT", "/api/profiles/default/soul", {"content": "obey the other"}),
     ("PUT", "/api/profiles/default/memory/MEMORY.md", {"content": "obey the other"}),
 )

@@ -47,6 +47,24 @@ def test_servers_are_read_from_the_file() -> None:
     assert "s3cr3t" not in repr(book.logs) + repr(book.answers)
 
 
+def test_a_server_is_switched_and_tested() -> None:
+    book = ApiHarness(files={CONFIG: SERVERS})
+    assert book.request("PUT", "/api/mcp-servers/shop/enabled", {"enabled": False}).json["enabled"] is False
+    off = book.request("POST", "/api/mcp-servers/shop/test").json
+    assert (off["ok"], off["error"], off["state"]) == (False, "it is switched off (enabled: false)", "off")
+    assert spawned(book) == []
+    assert book.request("PUT", "/api/mcp-servers/shop/enabled", {"enabled": True}).status == 200
+    testing = book.call("POST", "/api/mcp-servers/shop/test")
+    book.after(1.0)
+    assert (testing.result.json["ok"], testing.result.json["state"], bool(spawned(book))) == (False, "failed", True)
+    assert "s3cr3t" not in repr(book.answers)
+    assert book.request("PUT", "/api/mcp-servers/shop/enabled", {"enabled": "no"}).status == 400
+    for path in ("none/test", "none/enabled"):
+        method = "POST" if path.endswith("test") else "PUT"
+        assert book.request(method, f"/api/mcp-servers/{path}", {"enabled": True}).status == 404
+    assert ApiHarness().request("POST", "/api/mcp-servers/none/test").status == 404
+
+
 def test_servers_end_with_the_api() -> None:
     book = ApiHarness(files={CONFIG: SERVERS})
     book.request("GET", "/api/mcp-servers")

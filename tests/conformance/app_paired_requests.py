@@ -33,7 +33,7 @@ def _written(answer: Any) -> bool:
 
 
 def _context(answer: Any) -> bool:
-    return answer["enabled"] is True and answer["blocks"][0]["text"] == "Be kind."
+    return isinstance(answer["enabled"], bool) and answer["blocks"][0]["text"] == "Be kind."
 
 
 def _notes(answer: Any) -> bool:

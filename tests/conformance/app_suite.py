@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -119,6 +120,9 @@ def _check_call(result: Result, phone: AppConnection, row: AppCall, chat: str) -
 @contextmanager
 def _servers(home: Path, runtime: str) -> Iterator[dict[str, int]]:
     """Run all servers; yield their ports by name."""
+    server = json.dumps({"command": sys.executable, "args": ["-m", "clients.commands.svc", "mcp"]})
+    (home / "svc").mkdir()
+    (home / "svc" / "config.yaml").write_text(f"mcp_servers: {{shop: {server}}}\n")
     ports = {name: free_port() for name in ("relay", "api", "dashboard")}
     options = ("--port", str(ports["relay"]), "--api-port", str(ports["api"]))
     board = ("--dashboard-port", str(ports["dashboard"]))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.api.harness import CONFIG
 from tests.dashboard.app_client import AppClient, AppHarness
 
 
@@ -109,6 +110,17 @@ def test_sections_of_the_settings(phone: AppClient, path: str, members: dict[str
     answer = phone.request("GET", path)
     assert answer.status == 200
     assert members.items() <= answer.json.items()
+
+
+def test_an_mcp_server_is_switched_and_tested() -> None:
+    phone = AppHarness(files={CONFIG: "mcp_servers: {spare: {command: /bin/x, enabled: false}}\n"}).sign_in()
+    (row,) = phone.request("GET", "/api/mcp/servers").json["servers"]
+    assert (row["name"], row["enabled"]) == ("spare", False)
+    assert phone.request("POST", "/api/mcp/servers/spare/test").json["state"] == "off"
+    assert phone.request("PUT", "/api/mcp/servers/spare/enabled", {"enabled": True}).json["enabled"] is True
+    (row,) = phone.request("GET", "/api/mcp/servers").json["servers"]
+    assert (row["enabled"], row["transport"]) == (True, "stdio")
+    assert phone.request("POST", "/api/mcp/servers/none/test").status == 404
 
 
 def test_the_one_profile(phone: AppClient) -> None:

@@ -162,7 +162,8 @@ API_ROUTES: Mapping[str, str] = {
     """,
     "MANAGE": """
         PATCH /api/config, POST /api/memory, PATCH /api/memory, DELETE /api/memory, PUT /api/skills/toggle,
-        POST /api/mcp-servers/reload, PUT /api/profiles/{profile}/soul, PUT /api/profiles/{profile}/memory/{filename}
+        POST /api/mcp-servers/reload, PUT /api/mcp-servers/{name}/enabled, POST /api/mcp-servers/{name}/test,
+        PUT /api/profiles/{profile}/soul, PUT /api/profiles/{profile}/memory/{filename}
     """,
     "MAIN_KEY": """
         POST /api/key/reload, GET /api/changes, POST /api/changes/undo

@@ -1,12 +1,13 @@
-"""Types of the routes that list and undo a principal's changes."""
+"""Types of the routes that list and undo a principal's changes, and that change MCP servers."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from svc_proto.api.openapi.types import UnixTime
+from svc_proto.api.openapi.types import McpServerRowJson, UnixTime
 
 __all__ = ["ChangeJson", "ChangesJson", "ChangesQueryJson", "UndoChangesJson", "UndoneChangeJson", "UndoneChangesJson"]
+__all__ += ["McpSwitchJson", "McpSwitchedJson", "McpTestedJson"]
 
 
 class ChangesQueryJson(TypedDict, total=False):
@@ -50,3 +51,24 @@ class UndoneChangesJson(TypedDict):
 
     ok: bool
     changes: list[UndoneChangeJson]
+
+
+class McpSwitchJson(TypedDict):
+    """Switch of an MCP server."""
+
+    enabled: bool
+
+
+class McpSwitchedJson(TypedDict):
+    """The server after the change."""
+
+    ok: Literal[True]
+    name: str
+    enabled: bool
+
+
+class McpTestedJson(McpServerRowJson):
+    """State of the server after the attempt; `error` is why it is not ready."""
+
+    ok: bool
+    error: str | None

@@ -17,6 +17,7 @@ from svc_proto.schema.json_rpc_types import RpcMessageJson
 
 __all__ = ["API_DOC"]
 
+NO_MCP_SERVER = {404: "No MCP server of this name is configured."}
 NO_SESSION_RESPONSES = {404: "No session has this id."}
 NODE_UNREACHABLE_RESPONSES = {503: "The node that may hold it cannot be reached."}
 NO_RUN_RESPONSES = {404: "No run has this id, or it ended too long ago.", **NODE_UNREACHABLE_RESPONSES}
@@ -229,6 +230,17 @@ OPERATIONS: OperationTable = {
         "GET /api/model/options": OperationDoc("List the models that can be chosen", types.ModelOptionsJson),
         "GET /api/mcp-servers": OperationDoc("List the MCP servers that the agent uses", types.McpServersJson),
         "POST /api/mcp-servers/reload": OperationDoc("Reconnect to all MCP servers", types.McpServersJson),
+        "PUT /api/mcp-servers/{name}/enabled": OperationDoc(
+            "Set whether the agent uses an MCP server",
+            change_types.McpSwitchedJson,
+            body=change_types.McpSwitchJson,
+            error_responses={**NO_MCP_SERVER, 500: "The configuration file cannot be changed."},
+        ),
+        "POST /api/mcp-servers/{name}/test": OperationDoc(
+            "Connect to an MCP server, and report its tools or its problem",
+            change_types.McpTestedJson,
+            error_responses=NO_MCP_SERVER,
+        ),
         "POST /api/key/reload": OperationDoc(
             "Load the API key from the files again",
             types.KeyReloadedJson,
@@ -261,7 +273,7 @@ ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
 PATH_PARAMETERS = {
     **PROFILE_PARAMETERS,
     "id": "id of the session or model",
-    "name": "name of the skill",
+    "name": "name of the skill or MCP server",
     "run_id": "id of the run, from its answer or from the header `X-Svc-Run-Id`",
     "response_id": "id of the response",
 }

@@ -11,7 +11,7 @@ from svc_proto.api.access import ApiAccess
 from svc_proto.api.errors import invalid_request
 from svc_proto.api.model_config_file import parse_change
 from svc_proto.basics.errors import Refused
-from svc_proto.basics.validate import text
+from svc_proto.basics.validate import boolean, text
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
@@ -46,6 +46,8 @@ def routes(api: Api) -> list[Route]:
         ("GET", "/v1/toolsets", view.toolsets),
         ("GET", "/api/mcp-servers", view.servers),
         ("POST", "/api/mcp-servers/reload", view.reload_servers),
+        ("PUT", "/api/mcp-servers/{name}/enabled", view.switch_server),
+        ("POST", "/api/mcp-servers/{name}/test", view.test_server),
         ("GET", "/api/available-models", view.models),
         ("GET", "/api/model/options", view.model_options),
     ]
@@ -213,6 +215,30 @@ class _ManagementRoutes:
         yield from self._api.settings()
         found = self._api.parts.servers
         return json_response(200, {"servers": [] if found is None else found.report()})
+
+    def switch_server(self, request: Request) -> Flow[Response]:
+        """Set whether the agent uses an MCP server."""
+        enabled = boolean(request.json_object().get("enabled"), "enabled")
+        name = (yield from self._server_row(request))["name"]
+        yield from self._api.config_file.switch_server(str(name), enabled=enabled)
+        self._api.record_audit("setting changed", request, settings=f"mcp_servers.{name}.enabled")
+        return json_response(200, {"ok": True, "name": name, "enabled": enabled})
+
+    def test_server(self, request: Request) -> Flow[Response]:
+        """Connect to an MCP server, and report its tools or its problem."""
+        yield from self._server_row(request)
+        if self._api.parts.servers is not None:
+            yield from self._api.parts.servers.test(request.params["name"])
+        row = yield from self._server_row(request)
+        return json_response(200, {"ok": row["state"] == "ready", "error": row["problem"], **row})
+
+    def _server_row(self, request: Request) -> Flow[dict[str, object]]:
+        yield from self._api.settings()
+        found = self._api.parts.servers
+        for row in [] if found is None else found.report():
+            if row["name"] == request.params["name"]:
+                return row
+        raise Refused(404, "not_found", "no MCP server of this name is configured")
 
     def reload_servers(self, request: Request) -> Flow[Response]:
         """Restart all MCP servers."""
