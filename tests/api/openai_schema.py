@@ -2,7 +2,7 @@
 
 The source is the API reference (Chat Completions, streaming). Two members are additions, read by clients in use.
 `reasoning_content` of a delta is sent by servers of reasoning models and shown by Open WebUI. A failed turn has the
-`finish_reason` `error` with an `error` beside the choices (wire api 5.3).
+`finish_reason` `error` with an `error` beside the choices (wire api 5.3), and the same `error` alone before it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ FINISHES = ("stop", "length", "tool_calls", "content_filter", "function_call")
 def check_chunk(value: object, *, usage: bool = False) -> None:
     """Check one chunk of a stream; `usage` means that the client requested usage."""
     assert isinstance(value, dict)
+    if value.keys() == {"error"}:
+        assert of(message=text, type=text)(value["error"]), value
+        return
     failed = "error" in value
     choice = of(index=whole, delta=DELTA, finish_reason=maybe(one_of("error") if failed else one_of(*FINISHES)))
     last = value.get("choices") == []

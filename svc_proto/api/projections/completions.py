@@ -76,20 +76,21 @@ class CompletionProjection:
 
     def _finish(self, ended: TurnEnded) -> str:
         reason = finish_reason(ended)
-        more = ""
+        alone = more = ""
         if reason == "error":
             error = {"message": ended.error or "the turn was interrupted", "type": "agent_error"}
-            more = f',"error":{strict_json.dumps(error)}'
+            more = f'"error":{strict_json.dumps(error)}'
+            alone, more = f"data: {{{more}}}\n\n", f",{more}"  # the AI SDK reads no error in a chunk with choices
         calls = ""
-        if ended.calls:
-            fragments = [{"index": place, **function_call(call)} for place, call in enumerate(ended.calls)]
-            unsent = {name: value for name, value in ended.extra.items() if name not in SENT}
-            delta = strict_json.dumps({"tool_calls": fragments, **unsent})
-            calls = f"{self._start}{delta}{self._end}"
+        unsent = {name: value for name, value in ended.extra.items() if name not in SENT}
+        for place, call in enumerate(ended.calls):  # a chunk for each: LlamaIndex reads the first call of a chunk only
+            delta = strict_json.dumps({"tool_calls": [{"index": place, **function_call(call)}], **unsent})
+            calls += f"{self._start}{delta}{self._end}"
+            unsent = {}
         last = f'{self._start}{{}},"finish_reason":{strict_json.dumps(reason)}}}]{more}{self._tail}'
         if self._usage:
             last += f'{self._head}],"usage":{strict_json.dumps(completion_usage(ended.usage))}}}\n\n'
-        return calls + last + DONE
+        return calls + alone + last + DONE
 
 
 def finish_reason(ended: TurnEnded) -> str:

@@ -36,6 +36,8 @@ def chunks(event: TurnStreamEvent, *, usage: bool = False) -> list[dict[str, Any
         assert found.pop().data == "[DONE]"
     assert all(each.event == "message" for each in found)
     values = [json.loads(each.data) for each in found]
+    if values and values[0].keys() == {"error"}:  # before the chunk that has it, too
+        assert values.pop(0)["error"] == values[-1]["error"]
     for value in values:
         assert {name: value.pop(name) for name in HEAD} == HEAD
     return values
@@ -73,8 +75,10 @@ def test_ends_of_a_completion() -> None:
 def test_calls_for_the_client() -> None:
     call = ToolCall(id="call_7", name="add", args={}, arguments='{"a":1')
     fragment = {"index": 0, "id": "call_7", "type": "function", "function": {"name": "add", "arguments": '{"a":1'}}
-    called, finish = chunks(TurnEnded(content="", finish="tool_calls", calls=(call,)))
-    assert called == choice({"tool_calls": [fragment]})
+    ended = TurnEnded(content="", finish="tool_calls", calls=(call, call), extra={"mood": "good", "thinking": "hm"})
+    first, second, finish = chunks(ended)  # a client may read one call of a chunk only
+    assert first == choice({"tool_calls": [fragment], "mood": "good"})
+    assert second == choice({"tool_calls": [{**fragment, "index": 1}]})
     assert finish == choice({}, "tool_calls")
 
 

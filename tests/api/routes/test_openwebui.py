@@ -204,7 +204,7 @@ def test_every_end_of_a_stream(finish: str) -> None:
     book.hand.emit(TextDelta("So"), ModelCallFinished(3, 2))
     book.hand.finish(finish, **more)
     chunks = lines(call, usage=True)
-    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks if chunk["choices"]][-1] == finish
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks if chunk.get("choices")][-1] == finish
     assert chunks[-1]["usage"] == {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
 
 
