@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from svc_proto.api.errors import invalid_request
 from svc_proto.basics.errors import Refused
 from svc_proto.schema.json_object import JsonObject, as_array, as_text, content_text
 
-__all__ = ["as_completion_body", "as_completion_messages", "as_response_error"]
+__all__ = ["as_completion_body", "as_completion_messages", "as_response_error", "item_reference", "response_of_item"]
 
 # Members with a meaning of their own for this route, and those that change no answer.
 OWN = (
@@ -26,6 +27,7 @@ NO_EFFECT = (None, False, 0)
 # Names in chat completions, and here.
 NAMES = {"max_tokens": "max_output_tokens", "response_format": "text.format", "reasoning_effort": "reasoning.effort"}
 MAX_KIND = 40  # characters of an item's type in an error
+ITEM_ID = re.compile(r"[a-z]+_[0-9]+_([0-9a-f]+)")  # of output items; the digits are those of the response
 MESSAGE_MEMBERS = ("role", "content")
 FORMAT_MEMBERS = ("name", "schema", "strict", "description")
 
@@ -71,6 +73,18 @@ def as_completion_messages(entries: Iterable[object]) -> tuple[list[object], lis
     return messages, places
 
 
+def item_reference(entry: object) -> str | None:
+    """Return the id of the output item to which an item of `input` refers, or None."""
+    item = JsonObject.of(entry)
+    return item.text("id") if item.get("type") == "item_reference" else None
+
+
+def response_of_item(item_id: str) -> str:
+    """Return the id of the response that has this output item; empty if no response can have the item."""
+    found = ITEM_ID.fullmatch(item_id)
+    return "" if found is None else f"resp_{found[1]}"
+
+
 # --- helpers ------------------------------------------------------------------------------------------------------
 
 
@@ -84,6 +98,8 @@ def _add_item(messages: list[object], entry: object, place: int, reasoning: str)
         return _add_call(messages, item, reasoning)
     elif kind == "function_call_output":
         messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": item.get("output")})
+    elif kind == "mcp_call":  # of one of our own tools, which the client sends back
+        return reasoning
     elif kind == "reasoning":
         return content_text(item.array("content") or item.array("summary"))
     elif "role" in item:

@@ -171,6 +171,11 @@ THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text
             [{"role": "assistant", "content": "x", "reasoning_content": "hm"}],
             [1],
         ),
+        (
+            [THOUGHT, {"type": "mcp_call", "id": "mcp_0_1", "name": "f"}, {"role": "assistant", "content": "x"}],
+            [{"role": "assistant", "content": "x", "reasoning_content": "hm"}],
+            [2],
+        ),
         ([THOUGHT, {"role": "user", "content": "x"}], [{"role": "user", "content": "x"}], [1]),
         ([{"type": "message", "content": "x"}], [{"type": "message", "content": "x"}], [0]),
         ([7], [7], [0]),
@@ -182,5 +187,5 @@ def test_items_as_messages(items: list[object], messages: list[object], places: 
 
 def test_unknown_item_is_refused() -> None:
     with pytest.raises(Refused) as caught:
-        as_completion_messages(["Hi", {"type": "item_reference", "id": "x"}])
+        as_completion_messages(["Hi", {"type": "computer_call", "id": "x"}])
     assert caught.value.extra["field"] == "input[1].type"

@@ -303,9 +303,9 @@ ResponseHeadersJson = TypedDict(
 
 
 class ResponseItemJson(TypedDict):
-    """A message, reasoning, a tool call or the result of a tool call."""
+    """A message, reasoning, a call that the client is to run, or a call of one of the agent's tools (`mcp_call`)."""
 
-    type: Literal["message", "reasoning", "function_call", "function_call_output"]
+    type: Literal["message", "reasoning", "function_call", "mcp_call"]
     status: str
     id: NotRequired[str]
     role: NotRequired[Literal["assistant"]]
@@ -313,7 +313,9 @@ class ResponseItemJson(TypedDict):
     call_id: NotRequired[str]
     name: NotRequired[str]
     arguments: NotRequired[str]
-    output: NotRequired[list[dict[str, object]]]
+    server_label: NotRequired[str]
+    output: NotRequired[str]
+    error: NotRequired[str]
     summary: NotRequired[list[dict[str, object]]]
 
 

@@ -22,6 +22,8 @@ __all__ = ["ResponseBuilder", "ResponseProjection"]
 Item: TypeAlias = "dict[str, object]"
 Told: TypeAlias = "tuple[str, dict[str, object]]"
 
+LABEL = "svc"  # names our own tools as those of a server
+
 
 class ResponseBuilder:
     """Collects the output of a turn. The text between two tool calls is one message."""
@@ -31,7 +33,7 @@ class ResponseBuilder:
         self.ended: TurnEnded | None = None
         self._head: Item = {"id": id, "object": "response", "created_at": created, "model": model}
         self._output: list[Item] = []
-        self._calls: set[str] = set()  # ids of calls in the output; never iterated
+        self._calls: dict[str, int] = {}  # places of our own tools' calls in the output, by their ids
         self._text: list[str] = []  # of the open message
         self._thoughts: list[str] = []  # of the open reasoning
         self._messages = 0
@@ -61,11 +63,15 @@ class ResponseBuilder:
             case ReasoningDelta(text):
                 return [*(self._close() if self._text else ()), *self._add_reasoning(text)]
             case ToolCallStarted(call):
-                return [*self._close(), *self._called(call)]
+                return [*self._close(), *self._started(call)]
             case ToolCallFinished():
-                return [*self._close(), *self._called(event.call), *self._returned(event)]
+                return [*self._close(), *self._finished(event)]
             case TurnEnded():
-                events = [*self._close(), *(told for call in event.calls for told in self._requested(call))]
+                events = [
+                    *self._close(),
+                    *self._abandoned(),
+                    *(told for call in event.calls for told in self._requested(call)),
+                ]
                 self.ended = event
                 return [*events, (f"response.{self._status}", {"response": self.response})]
             case _:
@@ -83,7 +89,11 @@ class ResponseBuilder:
 
     @property
     def _message_id(self) -> str:
-        return f"msg_{self._messages}_{self.id.removeprefix('resp_')}"
+        return self._item_id("msg", self._messages)
+
+    def _item_id(self, kind: str, number: int) -> str:
+        """Return the id of an item; a client may refer to the item by this id, so the id names the response."""
+        return f"{kind}_{number}_{self.id.removeprefix('resp_')}"
 
     def _message(self, status: str, text: str | None) -> Item:
         content: list[Item] = [] if text is None else [_part(text)]
@@ -139,7 +149,7 @@ class ResponseBuilder:
 
     @property
     def _reasoning_id(self) -> str:
-        return f"rs_{self._reasonings}_{self.id.removeprefix('resp_')}"
+        return self._item_id("rs", self._reasonings)
 
     @property
     def _reasoning_place(self) -> Item:
@@ -162,54 +172,66 @@ class ResponseBuilder:
         self._output.append(message)
         return events
 
-    def _called(self, call: ToolCall) -> list[Told]:
+    def _started(self, call: ToolCall) -> list[Told]:
+        """Add a call of one of our own tools: an `mcp_call`, so that no client runs the tool itself."""
         if call.id in self._calls:
             return []
-        self._calls.add(call.id)
-        return self._whole(_call_item(call, "completed", call.arguments))
+        place = self._calls[call.id] = len(self._output)
+        item: Item = {
+            "type": "mcp_call",
+            "id": self._item_id("mcp", place),
+            "server_label": LABEL,
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments,
+            "status": "in_progress",
+        }
+        self._output.append(item)
+        where: Item = {"item_id": item["id"], "output_index": place}
+        return [
+            self._item("added", place, {**item, "arguments": ""}),
+            ("response.mcp_call.in_progress", where),
+            ("response.mcp_call_arguments.done", {**where, "arguments": call.arguments}),
+        ]
+
+    def _finished(self, event: ToolCallFinished) -> list[Told]:
+        started = self._started(event.call)  # a denied call has no start
+        place, failed = self._calls[event.call.id], event.error is not None
+        status = "failed" if failed else "completed"
+        result: Item = {"error": event.output} if failed else {"output": event.output}
+        item = self._output[place] = {**self._output[place], **result, "status": status}
+        where: Item = {"item_id": item["id"], "output_index": place}
+        return [*started, (f"response.mcp_call.{status}", where), self._item("done", place, item)]
+
+    def _abandoned(self) -> list[Told]:
+        """End calls that the end of the turn has interrupted."""
+        running = [place for place in self._calls.values() if self._output[place]["status"] == "in_progress"]
+        for place in running:
+            self._output[place] = {**self._output[place], "status": "incomplete"}
+        return [self._item("done", place, self._output[place]) for place in running]
 
     def _requested(self, call: ToolCall) -> list[Told]:
         """Add a call that the client is to run, with the events that its libraries read."""
         place = len(self._output)
-        item = _call_item(call, "completed", call.arguments)
+        item: Item = {
+            "type": "function_call",
+            "id": self._item_id("fc", place),
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments,
+            "status": "completed",
+        }
         self._output.append(item)
         where: Item = {"item_id": item["id"], "output_index": place}
         return [
-            self._item("added", place, _call_item(call, "in_progress", "")),
+            self._item("added", place, {**item, "status": "in_progress", "arguments": ""}),
             ("response.function_call_arguments.delta", {**where, "delta": call.arguments}),
             ("response.function_call_arguments.done", {**where, "name": call.name, "arguments": call.arguments}),
             self._item("done", place, item),
         ]
 
-    def _returned(self, event: ToolCallFinished) -> list[Told]:
-        return self._whole(
-            {
-                "type": "function_call_output",
-                "id": f"fco_{event.call.id}",
-                "call_id": event.call.id,
-                "output": [{"type": "input_text", "text": event.output}],
-                "status": "completed" if event.error is None else "incomplete",
-            }
-        )
-
-    def _whole(self, item: Item) -> list[Told]:
-        place = len(self._output)
-        self._output.append(item)
-        return [self._item("added", place, item), self._item("done", place, item)]
-
     def _item(self, what: str, place: int, item: Item) -> Told:
         return f"response.output_item.{what}", {"output_index": place, "item": item}
-
-
-def _call_item(call: ToolCall, status: str, arguments: str) -> Item:
-    return {
-        "type": "function_call",
-        "id": f"fc_{call.id}",
-        "call_id": call.id,
-        "name": call.name,
-        "arguments": arguments,
-        "status": status,
-    }
 
 
 def _part(text: str) -> Item:

@@ -15,7 +15,13 @@ from svc_proto.api.content import MessageList, parse_conversation, parse_history
 from svc_proto.api.errors import invalid_request, not_found
 from svc_proto.api.projections.responses import ResponseBuilder, ResponseProjection
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStreamEvent
-from svc_proto.api.response_request import as_completion_body, as_completion_messages, as_response_error
+from svc_proto.api.response_request import (
+    as_completion_body,
+    as_completion_messages,
+    as_response_error,
+    item_reference,
+    response_of_item,
+)
 from svc_proto.api.runs.client_options import brings_tools, resolve_options
 from svc_proto.api.runs.history import MAX_ROWS
 from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
@@ -43,7 +49,7 @@ __all__ = ["routes"]
 
 FINGERPRINT = ("input", "instructions", "previous_response_id", "conversation", "model", "tools")  # wire api 2.3
 TRUNCATED = 100  # rows that `truncation: "auto"` keeps
-SHOWN_ID = 80  # characters of a call's id in an error
+SHOWN_ID = 80  # characters of an id in an error
 ID_DIGITS = 28  # hexadecimal, wire api 7
 MAX_NAME = 256  # characters of a conversation's name
 
@@ -79,7 +85,7 @@ class _ResponseRoutes:
         yield from api.runs.check_capacity()
         body = yield from read_object(request)
         options = _parse_options(body)
-        messages = _parse_input(body, options)
+        messages = _parse_input(body, options, (yield from self._resolve_references(body)))
         stream = parse_flag(body, "stream")
         keeps = parse_flag({"store": True, **body}, "store")
         chain = yield from self._chain(body)
@@ -164,6 +170,24 @@ class _ResponseRoutes:
             conversation=name,
         )
 
+    def _resolve_references(self, body: JsonObject) -> Flow[list[object]]:
+        """Return the items of `input`, with items of stored responses in place of references. Raises `Refused` 404."""
+        items = [*body.array("input")]
+        stored: dict[str, object] = {}
+        for place, item in enumerate(items):
+            wanted = item_reference(item)
+            if wanted is None:
+                continue
+            response = response_of_item(wanted)
+            if response and wanted not in stored:
+                found = JsonObject.of((yield from self._api.responses.get(response)))
+                stored |= {JsonObject.of(each).text("id"): each for each in found.array("output")}
+            if wanted not in stored:
+                text = f"no stored response has the item {wanted[:SHOWN_ID]!r}: send the item itself"
+                raise invalid_request(text, param=f"input[{place}].id", status=404)
+            items[place] = stored[wanted]
+        return items
+
     def _build_turn_request(
         self, body: JsonObject, messages: MessageList, options: CompletionOptions, chain: _ResponseChain
     ) -> Flow[TurnRequest]:
@@ -209,10 +233,10 @@ def _parse_options(body: JsonObject) -> CompletionOptions:
         raise as_response_error(refused) from None
 
 
-def _parse_input(body: JsonObject, options: CompletionOptions) -> MessageList:
+def _parse_input(body: JsonObject, options: CompletionOptions, items: list[object]) -> MessageList:
     """Parse `input`: a string, or an array of strings, `{role, content}` objects and items of an earlier response."""
     text = body.string("input")
-    rows, places = as_completion_messages(body.array("input") if text is None else [text])
+    rows, places = as_completion_messages(items if text is None else [text])
     messages = parse_conversation(rows, "input", whole=brings_tools(rows, options), places=places)
     return evolve(messages, system=join_system_prompt(messages.system, parse_text(body, ("instructions",))))
 

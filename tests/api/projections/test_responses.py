@@ -94,23 +94,22 @@ def test_tools_between_two_messages() -> None:
         TurnEnded(content="Look.\n\nDone."),
     )
     output = events[-1]["response"]["output"]
-    assert [item["type"] for item in output] == [
-        "message",
-        "function_call",
-        "function_call_output",
-        "function_call",
-        "function_call_output",
-        "message",
-    ]
-    assert [output[0]["content"][0]["text"], output[5]["content"][0]["text"]] == ["Look.", "Done."]
-    assert output[0]["id"] != output[5]["id"]
+    assert [item["type"] for item in output] == ["message", "mcp_call", "mcp_call", "message"]
+    assert [output[0]["content"][0]["text"], output[3]["content"][0]["text"]] == ["Look.", "Done."]
+    assert output[0]["id"] != output[3]["id"]
     assert (output[1]["call_id"], output[1]["name"], output[1]["arguments"]) == ("call_7", "terminal", '{"a":1}')
-    assert (output[2]["call_id"], output[2]["output"]) == ("call_7", [{"type": "input_text", "text": "42"}])
-    assert [output[2]["status"], output[4]["status"]] == ["completed", "incomplete"]
+    assert [(item["status"], item.get("output"), item.get("error")) for item in output[1:3]] == [
+        ("completed", "42", None),
+        ("failed", None, "no"),
+    ]
     added = [event for event in events if event["type"] == "response.output_item.added"]
-    assert [event["output_index"] for event in added] == [0, 1, 2, 3, 4, 5]
+    assert [event["output_index"] for event in added] == [0, 1, 2, 3]
     done = [event["item"] for event in events if event["type"] == "response.output_item.done"]
     assert done == output
+    calls = [event["type"] for event in events if "mcp_call" in event["type"]]
+    assert [kind.removeprefix("response.mcp_call") for kind in calls] == [
+        ".in_progress", "_arguments.done", ".completed", ".in_progress", "_arguments.done", ".failed",
+    ]  # fmt: skip
 
 
 def test_the_other_ends() -> None:
@@ -125,6 +124,13 @@ def test_the_other_ends() -> None:
     ):
         last = told(BEGUN, ended)[-1]
         assert (last["type"], last["response"]["status"]) == ("response.incomplete", "incomplete")
+
+
+def test_interrupted_call() -> None:
+    events = told(BEGUN, ToolCallStarted(CALL), ToolCallStarted(CALL), TurnEnded(content="", interrupted=True))
+    (item,) = events[-1]["response"]["output"]
+    assert (item["type"], item["status"]) == ("mcp_call", "incomplete")
+    assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == [item]
 
 
 def test_reasoning_is_an_item() -> None:

@@ -116,6 +116,19 @@ def test_output_may_be_sent_back_as_input() -> None:
     assert (turn.prompt, [row["content"] for row in turn.history]) == ("So?", ["Hi", "Hello"])
 
 
+def test_items_of_stored_responses_by_their_ids() -> None:
+    book = TurnHarness()
+    output = answered(book)["output"]
+    reference = {"type": "item_reference", "id": output[0]["id"]}
+    user = {"role": "user", "content": "Hi"}
+    answered(book, {"input": [user, reference, reference, {**user, "content": "So?"}]})
+    assert [row["content"] for row in book.hand.turn.history] == ["Hi", "Hello", "Hello"]
+    unstored = answered(book, {"store": False})["output"][0]["id"]
+    for wanted in (unstored, "msg_9" + reference["id"][5:], "msg_1_0", "call", None):
+        refused = post(book, {"input": [user, {"type": "item_reference", "id": wanted}, user]}).result
+        assert (refused.status, refused.json["error"]["param"]) == (404, "input[1].id")
+
+
 def test_repeated_request_is_not_run_again() -> None:
     book = TurnHarness()
     again = [(b"idempotency-key", b"k")]

@@ -120,7 +120,7 @@ def _read_completion(body: Members, events: Events) -> Members:
 
 
 def _read_chunks(body: Members, events: Events) -> Members:
-    *chunks, last = (data for _, data in events)
+    *chunks, last = (data for _, data in events if "choices" in data)  # an error is sent alone, too
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
     return {
         "text": "".join(delta.get("content", "") for delta in deltas),
@@ -133,10 +133,9 @@ def _read_chunks(body: Members, events: Events) -> Members:
 def _read_response(body: Members, events: Events) -> Members:
     items = body["output"]
     texts = [part["text"] for item in items if item["type"] == "message" for part in item["content"]]
-    failed = {item["call_id"]: item["status"] != "completed" for item in items if item["type"].endswith("_output")}
     return {
         "text": GAP.join(texts),
-        "tools": [(item["name"], failed[item["call_id"]]) for item in items if item["type"] == "function_call"],
+        "tools": [(item["name"], item["status"] != "completed") for item in items if item["type"] == "mcp_call"],
         "usage": body["usage"],
         "end": {"completed": "stop", "incomplete": "length", "failed": "error"}[body["status"]],
     }
