@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["MARKS", "Piece", "ThoughtSplitter"]
+__all__ = ["MARKS", "Piece", "ThoughtSplitter", "without_thoughts"]
 
 MAX_TAGS = 100  # tags of one answer that are looked at; further ones are text
 
@@ -96,6 +96,17 @@ class ThoughtSplitter:
         if opens:
             return bool(text.rpartition("\n")[2].strip())
         return self._has_thought or text.endswith(("`", '"', "'"))
+
+
+def without_thoughts(text: str) -> str:
+    """Return a whole answer without the reasoning between tags at its start."""
+    while (opening := _TAG.match(text.lstrip())) is not None and opening[0].lower() in _CLOSING:
+        closing = re.escape(_CLOSING[opening[0].lower()])
+        end = re.compile(closing, re.IGNORECASE).search(text)
+        if end is None:
+            break
+        text = text[end.end() :].lstrip()
+    return text
 
 
 def _kept_size(text: str) -> int:

@@ -13,6 +13,7 @@ from itertools import takewhile
 
 from attrs import frozen
 
+from svc_proto.agent.thought_tags import without_thoughts
 from svc_proto.api.chat.records import Content
 from svc_proto.api.errors import invalid_request
 from svc_proto.basics.errors import Refused
@@ -160,7 +161,9 @@ def _entry(entry: object, place: str) -> tuple[str, Content]:
         raise invalid_request("a message must have a role", param=f"{place}.role")
     if role in ("tool", "function") or content is None:  # dropped, or a message that only calls tools
         return role, ""
-    return role, _content(_parts(content, f"{place}.content"))
+    found = _content(_parts(content, f"{place}.content"))
+    # pydantic-ai sends the reasoning of earlier answers as text between tags.
+    return role, without_thoughts(found) if role == "assistant" and isinstance(found, str) else found
 
 
 def _own_members(entry: object, place: str) -> Mapping[str, object]:

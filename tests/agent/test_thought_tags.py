@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.agent.thought_tags import MARKS, MAX_TAGS, ThoughtSplitter
+from svc_proto.agent.thought_tags import MARKS, MAX_TAGS, ThoughtSplitter, without_thoughts
 
 
 def split(*pieces: str) -> tuple[str, str]:
@@ -63,3 +63,18 @@ def test_every_cut_gives_the_same(case: tuple[str, str, str], cuts: list[int]) -
 def test_number_of_tags_is_limited() -> None:
     text = "x <think>" * (MAX_TAGS + 5)
     assert split(text, text) == ("", text + text)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("<think>hm</think>\n\nYes", "Yes"),
+        (" <THINK>a</Think> [think]b[/think]", ""),
+        ("<think>unfinished", "<think>unfinished"),
+        ("</think> Yes", "</think> Yes"),
+        ("Tags are <think>so</think>", "Tags are <think>so</think>"),
+        (" Yes", " Yes"),
+    ],
+)
+def test_whole_answer_without_reasoning(text: str, left: str) -> None:
+    assert without_thoughts(text) == left

@@ -281,3 +281,16 @@ def test_the_apps_of_a_task() -> None:
     assert parse_apps({"apps": ["org.x", "y" * 255]}) == ("org.x", "y" * 255)
     for wrong in ([], ["a"] * 33, [""], [7], ["y" * 256], "org.x", {"a": 1}):
         assert refusal(parse_apps, {"apps": wrong}) == (400, None, "apps")
+
+
+def test_reasoning_between_tags_is_no_part_of_an_answer() -> None:
+    user = {"role": "user", "content": "Hi"}
+    rows = [
+        user,
+        {"role": "assistant", "content": "<think>\nhm</think>"},
+        {"role": "assistant", "content": "Hello"},
+        user,
+    ]
+    assert [row["content"] for row in parse_conversation(rows, "messages").history] == ["Hi", "Hello"]
+    asked = {"role": "user", "content": "<think>hm</think>"}
+    assert parse_conversation([asked], "messages").prompt == asked["content"]
