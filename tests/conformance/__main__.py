@@ -12,6 +12,7 @@ from attrs import frozen
 from runtimes.cli.runtime_option import check_runtime
 from tests.conformance.app_suite import app
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
+from tests.conformance.chat_clients_suite import chat_clients
 from tests.conformance.chromium_suite import chromium
 from tests.conformance.external_tools import Unavailable
 from tests.conformance.mcp_phone_suite import mcp_inspector, mcp_oauth, mcp_python, mcp_typescript
@@ -53,6 +54,7 @@ SUITES = {
     "mcp-server": Suite(mcp_server),
     "pyodide": Suite(lambda runtime: pyodide(), ONE),
     "app": Suite(app, ONE),
+    "chat-clients": Suite(chat_clients, ONE),
     "schemathesis": Suite(documents, ONE),
     "autobahn": Suite(autobahn, ONE, partial(autobahn, resume=True)),
     "autobahn-h2": Suite(autobahn_over_http2, ONE, partial(autobahn_over_http2, resume=True)),

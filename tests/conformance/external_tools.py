@@ -85,6 +85,34 @@ def npm_package(requirement: str) -> Path:
     return target / "node_modules"
 
 
+def locked_python(name: str) -> Path:
+    """Return the Python of an environment of its own with the packages of `requirements/NAME.lock`."""
+    lock, target = ROOT / "requirements" / f"{name}.lock", FOLDER / name
+    installed = target / "installed.lock"
+    if not installed.is_file() or installed.read_bytes() != lock.read_bytes():
+        shutil.rmtree(target, ignore_errors=True)
+        _fetch(name, [sys.executable, "-m", "venv", str(target)])
+        arguments = ["install", "--quiet", "--no-compile", "--require-hashes", "--only-binary", ":all:"]
+        _fetch(name, [str(target / "bin" / "python"), "-m", "pip", *arguments, "-r", str(lock)])
+        installed.write_bytes(lock.read_bytes())
+    return target / "bin" / "python"
+
+
+def locked_npm(folder: Path) -> Path:
+    """Return the `node_modules` folder with the packages of the `package-lock.json` in this folder."""
+    target = FOLDER / "npm" / folder.name
+    lock, installed = folder / "package-lock.json", target / "installed.lock"
+    if not installed.is_file() or installed.read_bytes() != lock.read_bytes():
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        for file in (lock, folder / "package.json"):
+            shutil.copy(file, target)
+        arguments = ["ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]
+        _fetch(folder.name, [program("npm"), *arguments, "--prefix", str(target)])
+        installed.write_bytes(lock.read_bytes())
+    return target / "node_modules"
+
+
 def run(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None) -> str:
     """Run a program and return its output; raise if it fails or exceeds the time."""
     done = attempt(command, within=within, env=env)

@@ -3,7 +3,7 @@
     model = ScriptedModel([calls(("phone_ping", {})), plain("Done.")])
     model = ScriptedModel([lambda request: plain(last_result(request))])
 
-An answer may depend on its request. After the last answer, the server answers with a plain text. Nothing waits by
+An answer may depend on its request. After the last answer, the server answers with `default`. Nothing waits by
 itself: a pause is part of an answer.
 """
 
@@ -131,17 +131,26 @@ def counted(number: int, size: int = 0) -> str:
     return f"{number} ".rjust(size, ".")
 
 
+THE_END = plain("The script is over.")
+
+
 # --- the server ---------------------------------------------------------------------------------------------------
 
 
 class ScriptedModel(ScriptedService):
     """Scripted model service. `seen` are the requests' bodies, `keys` their `Authorization`, `heads` their fields.
 
-    `pages` are the answers of further routes.
+    `pages` are the answers of further routes, `default` is the answer after the last of `answers`.
     """
 
-    def __init__(self, answers: Iterable[Scripted] = (), pages: Mapping[str, object] = NO_PAGES) -> None:
+    def __init__(
+        self,
+        answers: Iterable[Scripted] = (),
+        pages: Mapping[str, object] = NO_PAGES,
+        default: Scripted = THE_END,
+    ) -> None:
         self.answers = list(answers)
+        self.default = default
         self.seen: list[dict[str, Any]] = []
         self.keys: list[bytes | None] = []
         self.heads: list[Headers] = []
@@ -156,7 +165,7 @@ class ScriptedModel(ScriptedService):
         self.keys.append(request.headers.get(b"authorization"))
         self.heads.append(request.headers)
         channel = self.channels[-1]
-        answer = self.answers.pop(0) if self.answers else plain("The script is over.")
+        answer = self.answers.pop(0) if self.answers else self.default
         if not isinstance(answer, ModelAnswer):
             answer = answer(asked)
         yield from sleep(self.engine, answer.before)

@@ -1,0 +1,93 @@
+"""LangChain's `ChatOpenAI`: one class for both routes."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from tests.conformance.chat_clients.steps import (
+    PICTURE,
+    PROMPTS,
+    Instructions,
+    Steps,
+    collect,
+    get_weather,
+    is_cancelled,
+    run_steps,
+    status_of,
+)
+
+
+def make_steps(instructions: Instructions) -> Steps:
+    """Return the steps for a route."""
+    chat: Any = import_module("langchain_openai").ChatOpenAI
+    tool: Any = import_module("langchain_core.tools").tool(get_weather)
+    messages: Any = import_module("langchain_core.messages")
+    pydantic: Any = import_module("pydantic")
+
+    def client(key: str) -> Any:
+        responses = instructions["route"] == "responses"
+        more = {"max_retries": 0, "timeout": 30.0, "stream_usage": True, "use_responses_api": responses}
+        return chat(model="svc-agent", base_url=instructions["url"], api_key=key, **more)
+
+    ours = client(instructions["key"])
+
+    def tools(*, stream: bool) -> object:
+        bound = ours.bind_tools([tool])
+        rows: list[Any] = [messages.HumanMessage(PROMPTS["tools"])]
+        for _ in range(2):
+            answer: Any = None
+            if stream:
+                for chunk in bound.stream(rows):
+                    answer = chunk if answer is None else answer + chunk
+            else:
+                answer = bound.invoke(rows)
+            rows.append(answer)
+            rows += [tool.invoke(call) for call in answer.tool_calls]
+        return rows[-1].text
+
+    def structured() -> object:
+        place = pydantic.create_model("Place", city=(str, ...), degrees=(int, ...))
+        return ours.with_structured_output(place).invoke(PROMPTS["structured"]).model_dump()
+
+    def image() -> object:
+        picture = {"type": "image", "base64": PICTURE, "mime_type": "image/png"}
+        return ours.invoke([messages.HumanMessage([{"type": "text", "text": PROMPTS["image"]}, picture])]).text
+
+    def usage() -> object:
+        streamed: Any = None
+        for chunk in ours.stream(PROMPTS["plain"]):
+            streamed = chunk if streamed is None else streamed + chunk
+        found = [ours.invoke(PROMPTS["plain"]).usage_metadata, streamed.usage_metadata]
+        return [[counts["input_tokens"], counts["output_tokens"]] for counts in found]
+
+    def second_turn() -> object:
+        rows: list[Any] = [messages.HumanMessage(PROMPTS["first turn"])]
+        rows.append(ours.invoke(rows))
+        return ours.invoke([*rows, messages.HumanMessage(PROMPTS["second turn"])]).text
+
+    def cancel() -> object:
+        stream = ours.stream(PROMPTS["cancel"])
+        next(chunk for chunk in stream if chunk.text)
+        stream.close()
+        return is_cancelled(instructions)
+
+    return {
+        "plain": lambda: ours.invoke(PROMPTS["plain"]).text,
+        "stream": lambda: collect(chunk.text for chunk in ours.stream(PROMPTS["stream"])),
+        "tools": lambda: tools(stream=False),
+        "streamed tools": lambda: tools(stream=True),
+        "structured": structured,
+        "image": image,
+        "usage": usage,
+        "second turn": second_turn,
+        "wrong key": lambda: status_of(lambda: client("wrong").invoke("x")),
+        "refused": lambda: ours.invoke(PROMPTS["refused"]),
+        "refused stream": lambda: [chunk.text for chunk in ours.stream(PROMPTS["refused"])],
+        "own tools": lambda: ours.invoke(PROMPTS["own tools"]).text,
+        "cancel": cancel,
+    }
+
+
+if __name__ == "__main__":
+    run_steps(make_steps)

@@ -1,0 +1,101 @@
+"""LlamaIndex: `OpenAILike` and `OpenAILikeResponses`, with its agent for tools."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gc
+from importlib import import_module
+from typing import Any
+
+from tests.conformance.chat_clients.steps import (
+    PICTURE,
+    PROMPTS,
+    Instructions,
+    Steps,
+    collect,
+    get_weather,
+    is_cancelled,
+    run_steps,
+    status_of,
+)
+
+
+def make_steps(instructions: Instructions) -> Steps:
+    """Return the steps for a route."""
+    like: Any = import_module("llama_index.llms.openai_like")
+    llms: Any = import_module("llama_index.core.llms")
+    workflow: Any = import_module("llama_index.core.agent.workflow")
+    function_tool: Any = import_module("llama_index.core.tools").FunctionTool
+    pydantic: Any = import_module("pydantic")
+    chat = instructions["route"] == "completions"
+    kind = like.OpenAILike if chat else like.OpenAILikeResponses
+    place = pydantic.create_model("Place", city=(str, ...), degrees=(int, ...))
+
+    def client(key: str) -> Any:
+        more: dict[str, object] = {"is_chat_model": True, "is_function_calling_model": True, "context_window": 32_000}
+        if chat:
+            more["additional_kwargs"] = {"stream_options": {"include_usage": True}}
+        return kind(model="svc-agent", api_base=instructions["url"], api_key=key, max_retries=0, **more)
+
+    ours = client(instructions["key"])
+
+    def ask(*rows: Any) -> Any:
+        return ours.chat([llms.ChatMessage(role="user", content=row) if isinstance(row, str) else row for row in rows])
+
+    def streamed(prompt: str) -> Any:
+        return ours.stream_chat([llms.ChatMessage(role="user", content=prompt)])
+
+    async def agent(*, stream: bool) -> object:
+        tool = function_tool.from_defaults(fn=get_weather)
+        runner = workflow.FunctionAgent(
+            tools=[tool], llm=client(instructions["key"]), streaming=stream, allow_parallel_tool_calls=True
+        )
+        return (await runner.run(PROMPTS["tools"])).response.content
+
+    def image() -> object:
+        picture = llms.ImageBlock(image=base64.b64decode(PICTURE), image_mimetype="image/png")
+        row = llms.ChatMessage(role="user", blocks=[llms.TextBlock(text=PROMPTS["image"]), picture])
+        return ask(row).message.content
+
+    def counts(raw: Any) -> list[int]:
+        usage = raw.usage
+        return [usage.prompt_tokens, usage.completion_tokens] if chat else [usage.input_tokens, usage.output_tokens]
+
+    def usage() -> object:
+        *_, last = streamed(PROMPTS["plain"])
+        return [counts(ask(PROMPTS["plain"]).raw), counts(last.raw if chat else last.raw.response)]
+
+    def second_turn() -> object:
+        first = ask(PROMPTS["first turn"])
+        return ask(PROMPTS["first turn"], first.message, PROMPTS["second turn"]).message.content
+
+    def cancel() -> object:
+        stream = ours.stream_chat([llms.ChatMessage(role="user", content=PROMPTS["cancel"])])
+        next(chunk for chunk in stream if chunk.delta)
+        stream.close()
+        del stream
+        gc.collect()  # only then the package closes the connection
+        return is_cancelled(instructions)
+
+    return {
+        "plain": lambda: ask(PROMPTS["plain"]).message.content,
+        "stream": lambda: collect(chunk.delta for chunk in streamed(PROMPTS["stream"])),
+        "tools": lambda: asyncio.run(agent(stream=False)),
+        "streamed tools": lambda: asyncio.run(agent(stream=True)),
+        "structured": lambda: ours.structured_predict(
+            place, import_module("llama_index.core.prompts").PromptTemplate(PROMPTS["structured"])
+        ).model_dump(),
+        "image": image,
+        "usage": usage,
+        "second turn": second_turn,
+        "wrong key": lambda: status_of(lambda: client("wrong").chat([llms.ChatMessage(role="user", content="x")])),
+        "refused": lambda: ask(PROMPTS["refused"]).message.content,
+        "refused stream": lambda: [chunk.delta for chunk in streamed(PROMPTS["refused"])],
+        "own tools": lambda: ask(PROMPTS["own tools"]).message.content,
+        "cancel": cancel,
+    }
+
+
+if __name__ == "__main__":
+    run_steps(make_steps)

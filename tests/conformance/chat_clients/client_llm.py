@@ -1,0 +1,80 @@
+"""The `llm` package: its models of OpenAI, as a line in `extra-openai-models.yaml` makes them."""
+
+from __future__ import annotations
+
+import base64
+import gc
+import json
+from importlib import import_module
+from typing import Any
+
+from tests.conformance.chat_clients.steps import (
+    PICTURE,
+    PLACE,
+    PROMPTS,
+    Instructions,
+    Steps,
+    collect,
+    get_weather,
+    is_cancelled,
+    run_steps,
+    status_of,
+)
+
+
+def make_steps(instructions: Instructions) -> Steps:
+    """Return the steps for a route."""
+    llm: Any = import_module("llm")
+    models: Any = import_module("llm.default_plugins.openai_models")
+    kind = models.Chat if instructions["route"] == "completions" else models.Responses
+    able = {"supports_tools": True, "supports_schema": True, "vision": True}
+    ours: Any = kind("ours", model_name="svc-agent", api_base=instructions["url"], **able)
+    key = instructions["key"]
+
+    def ask(prompt: str, **more: Any) -> Any:
+        return ours.prompt(prompt, key=key, **{"stream": False, **more})
+
+    def tools(*, stream: bool) -> object:
+        return ours.chain(PROMPTS["tools"], tools=[get_weather], key=key, stream=stream)
+
+    def final(chain: Any) -> str:
+        *_, last = chain.responses()
+        return str(last.text())
+
+    def counts(response: Any) -> list[int]:
+        response.text()
+        return [response.input_tokens, response.output_tokens]
+
+    def second_turn() -> object:
+        conversation = ours.conversation()
+        conversation.prompt(PROMPTS["first turn"], key=key, stream=False).text()
+        return conversation.prompt(PROMPTS["second turn"], key=key, stream=False).text()
+
+    def cancel() -> object:
+        stream = iter(ask(PROMPTS["cancel"], stream=True))
+        next(stream)
+        stream.close()
+        del stream
+        gc.collect()  # only then the package closes the connection
+        return is_cancelled(instructions)
+
+    picture = llm.Attachment(content=base64.b64decode(PICTURE), type="image/png")
+    return {
+        "plain": lambda: ask(PROMPTS["plain"]).text(),
+        "stream": lambda: collect(ask(PROMPTS["stream"], stream=True)),
+        "tools": lambda: final(tools(stream=False)),
+        "streamed tools": lambda: final(tools(stream=True)),
+        "structured": lambda: json.loads(ask(PROMPTS["structured"], schema=PLACE).text()),
+        "image": lambda: ask(PROMPTS["image"], attachments=[picture]).text(),
+        "usage": lambda: [counts(ask(PROMPTS["plain"])), counts(ask(PROMPTS["plain"], stream=True))],
+        "second turn": second_turn,
+        "wrong key": lambda: status_of(lambda: ours.prompt("x", key="wrong").text()),
+        "refused": lambda: ask(PROMPTS["refused"]).text(),
+        "refused stream": lambda: list(ask(PROMPTS["refused"], stream=True)),
+        "own tools": lambda: ask(PROMPTS["own tools"]).text(),
+        "cancel": cancel,
+    }
+
+
+if __name__ == "__main__":
+    run_steps(make_steps)

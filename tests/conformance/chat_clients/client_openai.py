@@ -1,0 +1,180 @@
+"""The `openai` package for Python."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from typing import Any
+
+from tests.conformance.chat_clients.steps import (
+    CITY,
+    PICTURE,
+    PLACE,
+    PROMPTS,
+    Instructions,
+    Steps,
+    collect,
+    is_cancelled,
+    run_steps,
+    status_of,
+)
+
+MODEL = "svc-agent"
+FUNCTION = {"name": "get_weather", "description": "Weather of a city", "parameters": CITY, "strict": True}
+
+
+def make_steps(instructions: Instructions) -> Steps:
+    """Return the steps for a route."""
+    openai: Any = import_module("openai")
+
+    def client(key: str) -> Any:
+        return openai.OpenAI(base_url=instructions["url"], api_key=key, max_retries=0, timeout=30.0)
+
+    ours = client(instructions["key"])
+    make = completion_steps if instructions["route"] == "completions" else response_steps
+    return make(instructions, ours, client("wrong"))
+
+
+def completion_steps(instructions: Instructions, client: Any, unauthorized: Any) -> Steps:
+    """Return the steps of `client.chat.completions`."""
+
+    def create(prompt: object, **more: object) -> Any:
+        messages = prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
+        return client.chat.completions.create(model=MODEL, messages=messages, **more)
+
+    def tools() -> object:
+        rows: list[Any] = [{"role": "user", "content": PROMPTS["tools"]}]
+        offered = [{"type": "function", "function": FUNCTION}]
+        message = create(rows, tools=offered).choices[0].message
+        rows.append(message)
+        rows += [{"role": "tool", "tool_call_id": call.id, "content": "sunny"} for call in message.tool_calls]
+        return create(rows, tools=offered).choices[0].message.content
+
+    def streamed_tools() -> object:
+        rows: list[Any] = [{"role": "user", "content": PROMPTS["tools"]}]
+        offered = [{"type": "function", "function": FUNCTION}]
+        with client.chat.completions.stream(model=MODEL, messages=rows, tools=offered) as stream:
+            message = stream.get_final_completion().choices[0].message
+        rows.append(message)
+        rows += [{"role": "tool", "tool_call_id": call.id, "content": "sunny"} for call in message.tool_calls]
+        with client.chat.completions.stream(model=MODEL, messages=rows, tools=offered) as stream:
+            return stream.get_final_completion().choices[0].message.content
+
+    def structured() -> object:
+        schema = {"type": "json_schema", "json_schema": {"name": "place", "schema": PLACE, "strict": True}}
+        return json.loads(create(PROMPTS["structured"], response_format=schema).choices[0].message.content)
+
+    def image() -> object:
+        url = f"data:image/png;base64,{PICTURE}"
+        parts = [{"type": "text", "text": PROMPTS["image"]}, {"type": "image_url", "image_url": {"url": url}}]
+        return create([{"role": "user", "content": parts}]).choices[0].message.content
+
+    def usage() -> object:
+        found = create(PROMPTS["plain"]).usage
+        *_, last = create(PROMPTS["plain"], stream=True, stream_options={"include_usage": True})
+        return [[seen.prompt_tokens, seen.completion_tokens] for seen in (found, last.usage)]
+
+    def second_turn() -> object:
+        rows: list[Any] = [{"role": "user", "content": PROMPTS["first turn"]}]
+        rows.append(create(rows).choices[0].message)
+        rows.append({"role": "user", "content": PROMPTS["second turn"]})
+        return create(rows).choices[0].message.content
+
+    def cancel() -> object:
+        with create(PROMPTS["cancel"], stream=True) as stream:
+            next(iter(stream))
+        return is_cancelled(instructions)
+
+    def stream() -> object:
+        chunks = create(PROMPTS["stream"], stream=True)
+        return collect(chunk.choices[0].delta.content for chunk in chunks if chunk.choices)
+
+    return {
+        "plain": lambda: create(PROMPTS["plain"]).choices[0].message.content,
+        "stream": stream,
+        "tools": tools,
+        "streamed tools": streamed_tools,
+        "structured": structured,
+        "image": image,
+        "usage": usage,
+        "second turn": second_turn,
+        "wrong key": lambda: status_of(unauthorized.models.list),
+        "unknown model": lambda: status_of(lambda: client.models.retrieve("gpt-5")),
+        "refused": lambda: create(PROMPTS["refused"]),
+        "refused stream": lambda: list(create(PROMPTS["refused"], stream=True)),
+        "own tools": lambda: create(PROMPTS["own tools"]).choices[0].message.content,
+        "cancel": cancel,
+    }
+
+
+def response_steps(instructions: Instructions, client: Any, unauthorized: Any) -> Steps:
+    """Return the steps of `client.responses`."""
+
+    def create(prompt: object, **more: object) -> Any:
+        return client.responses.create(model=MODEL, input=prompt, **more)
+
+    def run_calls(first: Any) -> list[object]:
+        found = [item for item in first.output if item.type == "function_call"]
+        return [{"type": "function_call_output", "call_id": call.call_id, "output": "sunny"} for call in found]
+
+    def tools() -> object:
+        offered = [{"type": "function", **FUNCTION}]
+        first = create(PROMPTS["tools"], tools=offered)
+        rows = [{"role": "user", "content": PROMPTS["tools"]}, *first.output, *run_calls(first)]
+        return create(rows, tools=offered).output_text
+
+    def streamed_tools() -> object:
+        offered = [{"type": "function", **FUNCTION}]
+        with client.responses.stream(model=MODEL, input=PROMPTS["tools"], tools=offered) as stream:
+            first = stream.get_final_response()
+        more: Any = {"previous_response_id": first.id, "input": run_calls(first), "tools": offered}
+        with client.responses.stream(model=MODEL, **more) as stream:
+            return stream.get_final_response().output_text
+
+    def structured() -> object:
+        schema = {"type": "json_schema", "name": "place", "schema": PLACE, "strict": True}
+        return json.loads(create(PROMPTS["structured"], text={"format": schema}).output_text)
+
+    def image() -> object:
+        url = f"data:image/png;base64,{PICTURE}"
+        parts = [{"type": "input_text", "text": PROMPTS["image"]}, {"type": "input_image", "image_url": url}]
+        return create([{"role": "user", "content": parts}]).output_text
+
+    def usage() -> object:
+        found = create(PROMPTS["plain"]).usage
+        *_, last = create(PROMPTS["plain"], stream=True)
+        return [[seen.input_tokens, seen.output_tokens] for seen in (found, last.response.usage)]
+
+    def second_turn() -> object:
+        first = create(PROMPTS["first turn"])
+        return create(PROMPTS["second turn"], previous_response_id=first.id).output_text
+
+    def cancel() -> object:
+        with create(PROMPTS["cancel"], stream=True) as stream:
+            next(event for event in stream if event.type == "response.output_text.delta")
+        return is_cancelled(instructions)
+
+    def stream() -> object:
+        events = create(PROMPTS["stream"], stream=True)
+        return collect(event.delta for event in events if event.type == "response.output_text.delta")
+
+    return {
+        "plain": lambda: create(PROMPTS["plain"]).output_text,
+        "stream": stream,
+        "tools": tools,
+        "streamed tools": streamed_tools,
+        "structured": structured,
+        "image": image,
+        "usage": usage,
+        "second turn": second_turn,
+        "wrong key": lambda: status_of(lambda: unauthorized.responses.create(model=MODEL, input="x")),
+        "unknown model": lambda: status_of(lambda: client.responses.retrieve("resp_0")),
+        "refused": lambda: create(PROMPTS["refused"]),
+        "refused stream": lambda: [str(event) for event in create(PROMPTS["refused"], stream=True)],
+        "own tools": lambda: create(PROMPTS["own tools"]).output_text,
+        "cancel": cancel,
+    }
+
+
+if __name__ == "__main__":
+    run_steps(make_steps)

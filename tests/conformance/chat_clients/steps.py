@@ -1,0 +1,117 @@
+"""Runner for the steps of one Python client. It is imported in the client's environment: standard library only.
+
+`python -m tests.conformance.chat_clients.client_NAME INSTRUCTIONS`; the program prints its observations as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stdout
+from typing import Any, TypedDict
+from urllib.request import urlopen
+
+__all__ = [
+    "CITY",
+    "PICTURE",
+    "PLACE",
+    "PROMPTS",
+    "Instructions",
+    "Steps",
+    "collect",
+    "get_weather",
+    "is_cancelled",
+    "run_steps",
+    "status_of",
+]
+
+PROMPTS = {
+    "plain": "Say hello",
+    "stream": "Say hello, and think first",
+    "tools": "Weather in Rome and Oslo?",
+    "structured": "Describe Rome as data",
+    "image": "Count the pictures",
+    "first turn": "My name is Ada",
+    "second turn": "Repeat my first message",
+    "refused": "Fail",
+    "own tools": "Remember that I like tea",
+    "cancel": "Count slowly",
+}
+CANCELLED_WITHIN = 2.0  # s from the end of the client to the end of the model's request
+PICTURE = (  # a PNG of one pixel
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+PLACE = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "degrees": {"type": "integer"}},
+    "required": ["city", "degrees"],
+    "additionalProperties": False,
+}
+Steps = Mapping[str, Callable[[], object]]
+
+
+class Instructions(TypedDict):
+    """Instructions for a client."""
+
+    url: str  # base URL of the API server, which ends in `/v1`
+    key: str
+    route: str  # "completions" or "responses"
+    model: str  # URL that reports how many answers the scripted model is writing
+
+
+def run_steps(make: Callable[[Instructions], Steps]) -> None:
+    """Run the steps that `make` returns for the instructions, and print what each has returned or raised."""
+    instructions: Instructions = json.loads(sys.argv[1])
+    seen: dict[str, object] = {}
+    with redirect_stdout(sys.stderr):  # litellm prints
+        for name, step in make(instructions).items():
+            try:
+                seen[name] = step()
+            except Exception as problem:
+                seen[name] = f"{type(problem).__name__}: {problem}"[:500]
+    print(json.dumps(seen))  # noqa: T201 - the output of this program
+
+
+def collect(pieces: Iterable[str | None]) -> list[object]:
+    """Return the text of a stream, and whether the text came in more than one piece."""
+    found = [piece for piece in pieces if piece]
+    return ["".join(found), len(found) > 1]
+
+
+def status_of(call: Callable[[], Any]) -> object:
+    """Return the status of the error that a call raises."""
+    try:
+        call()
+    except Exception as problem:
+        cause: BaseException | None = problem
+        while cause is not None:
+            status = getattr(cause, "status_code", None)
+            if status is not None:
+                return status
+            cause = cause.__cause__ or cause.__context__
+        return f"{type(problem).__name__}: {problem}"[:500]
+    return "no error"
+
+
+def get_weather(city: str) -> str:
+    """Weather of a city."""
+    return "sunny"
+
+
+def is_cancelled(instructions: Instructions) -> bool:
+    """Report whether the model's request ends soon. Call it after the client has closed its stream."""
+    until = time.monotonic() + CANCELLED_WITHIN
+    while time.monotonic() < until:
+        with urlopen(instructions["model"]) as page:
+            if json.load(page)["open"] == 0:
+                return True
+        time.sleep(0.05)
+    return False
