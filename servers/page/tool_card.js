@@ -8,6 +8,7 @@ const RESULT = 4000; // characters of a result that are shown
 const SIGNS = { waiting: "hourglass", running: "tool", done: "check", failed: "cross" };
 const ASKING = /^phone_(call|send_sms|send_mms|share_media)$/; // for these the phone asks its user
 const WORDS = { waiting: "waits", running: "running", done: "done", failed: "failed" };
+const ANSWERED = { once: "Allowed.", session: "Allowed in this chat.", deny: "Denied." };
 const SHOWN = /^MEDIA:(svc-relay:\/\/\S+)$/m; // the picture of a result
 
 /** A tool call, folded. */
@@ -62,17 +63,20 @@ export class ToolCard {
   }
 }
 
-/** Build an approval request: the whole command, and buttons for an answer that is valid for this call only. */
+/** Build an approval request: the whole command, and buttons for this call alone or for all like it in this chat. */
 export function questionOf(question, answer) {
   const choose = (choice) => () => {
-    const said = h("span", { role: "status" }, choice === "deny" ? "Denied." : "Allowed.");
+    const said = h("span", { role: "status" }, ANSWERED[choice]);
     element.replaceChildren(said);
     answer(question.call_id, choice).catch((error) => { said.textContent = error.message; });
   };
-  const element = h("div", { class: "ask" },
+  const covers = question.choices?.includes("session") ? question.pattern_key : "";
+  const element = h("div", { class: "ask", role: "group", "aria-label": "Question of the agent" },
     h("span", {}, question.description || "Allow this call?"), h("code", {}, question.command),
     h("button", { type: "button", class: "main", onclick: choose("once") }, "Allow once"),
-    h("button", { type: "button", onclick: choose("deny") }, "Deny"));
+    covers ? h("button", { type: "button", onclick: choose("session") }, "Allow in this chat") : null,
+    h("button", { type: "button", onclick: choose("deny") }, "Deny"),
+    covers ? h("span", { class: "sub" }, "In this chat it covers all calls of: ", h("code", {}, covers)) : null);
   return element;
 }
 

@@ -85,6 +85,13 @@ def test_a_tool_call_with_approval(site: Site, visit: PageOpener) -> None:
     say(page, "/approve")
     page.get_by_role("button", name="Deny").click()
     expect(page.locator(".tool").last).to_have_attribute("data-state", "failed")
+    say(page, "/approve")
+    expect(page.get_by_role("group", name="Question of the agent")).to_contain_text("it covers all calls of: demo_ask")
+    page.get_by_role("button", name="Allow in this chat").click()
+    expect(page.locator(".tool").last).to_have_attribute("data-state", "done")
+    say(page, "/approve")
+    expect(page.locator(".tool")).to_have_count(4)
+    expect(page.locator(".tool").last).to_have_attribute("data-state", "done")  # without a question
 
 
 def test_chats_are_kept_and_deleted(site: Site, visit: PageOpener) -> None:
