@@ -126,6 +126,8 @@ PLACES = {
     "{session_id}": "none",
     "{ticket}": "none",
     "{code}": "QQQQQQ",
+    "{profile}": "default",
+    "{filename}": "USER.md",
 }
 
 
