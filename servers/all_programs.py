@@ -55,7 +55,7 @@ from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay_config import RelayConfig
-from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
+from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES
 from svc_proto.service_clients.local_secret import secret_headers
 
 __all__ = ["ServerSelection", "all_programs"]

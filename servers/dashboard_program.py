@@ -35,7 +35,7 @@ from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig, asks_for_users
-from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
+from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES
 from svc_proto.settings import ConfigError
 
 __all__ = [

@@ -28,7 +28,7 @@ from servers.supervision import inherited_socket, readiness_programs
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.basics.variable_names import find_unknown_variables, unknown_variable_text
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
-from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES
+from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:

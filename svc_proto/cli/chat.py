@@ -27,8 +27,8 @@ from svc_proto.facts import Accepted
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema import chat_events
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.service_clients.local_api import find_local_api
 from svc_proto.service_clients.local_secret import operator_headers
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from ipaddress import ip_address, ip_network
 
 from svc_proto.cli.health_facts import HostFacts, ServerFacts
-from svc_proto.service_clients.advertised_address import LOCAL_HOSTS, WILDCARD_ADDRESSES
+from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES
 from svc_proto.service_clients.host_addresses import AddressKind
 
 __all__ = [

@@ -10,7 +10,7 @@ import re
 from svc_proto.basics.entropy import CODE_LENGTH
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.cli.errors import USAGE_ERROR, CliError
-from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
+from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.wire.urls import parse_url
 
 __all__ = [

@@ -14,7 +14,7 @@ from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.machines.pairing_codes import normalize_code
 from svc_proto.machines.pairing_payload import parse_invite
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.advertised_address import bracket_ipv6
+from svc_proto.service_clients.bind_addresses import bracket_ipv6
 from svc_proto.service_clients.candidate_prober import parse_candidate
 from svc_proto.settings import http_address
 

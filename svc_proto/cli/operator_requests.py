@@ -15,7 +15,7 @@ from svc_proto.engine.request_origin import is_loopback_name
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
+from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.service_client import ServiceFault
 from svc_proto.wire.urls import encode_segment

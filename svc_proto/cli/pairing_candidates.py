@@ -13,7 +13,7 @@ from attrs import frozen
 from svc_proto.basics.errors import RemoteProtocolError
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.cli.mesh_vpn import MeshStatus
-from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, bracket_ipv6
+from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.wire.urls import parse_url
 
 __all__ = [

@@ -22,7 +22,8 @@ from svc_proto.cli.pairing_candidates import (
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.relay_config import RelayConfig
-from svc_proto.service_clients.advertised_address import LOCAL_HOSTS, WILDCARD_ADDRESSES, relay_url_at
+from svc_proto.service_clients.advertised_address import relay_url_at
+from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES
 from svc_proto.service_clients.host_addresses import HostAddresses, find_host_addresses
 
 __all__ = ["FoundRoutes", "LeftOut", "RouteRequest", "find_routes"]

@@ -15,29 +15,19 @@ from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing_payload import encode_payload, pairing_url, sign_payload
 from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.service_clients.host_addresses import find_host_addresses
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
 __all__ = [
-    "WILDCARD_ADDRESSES",
-    "LOCAL_HOSTS",
-    "bracket_ipv6",
     "advertised_host",
     "lan_address",
     "relay_address",
     "relay_url_at",
     "sign_invite",
 ]
-
-WILDCARD_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # bind addresses that include loopback
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", *WILDCARD_ADDRESSES)  # useless for a phone
-
-
-def bracket_ipv6(host: str) -> str:
-    """Return a host in the form of URLs."""
-    return f"[{host}]" if ":" in host else host
 
 
 def lan_address(engine: Engine, bind_host: str = "::") -> Flow[str]:

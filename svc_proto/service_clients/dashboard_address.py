@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from svc_proto.basics.brand import BRANDS
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.advertised_address import LOCAL_HOSTS, WILDCARD_ADDRESSES, bracket_ipv6
+from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES, bracket_ipv6
 
 __all__ = ["dashboard_at", "name_dashboard", "with_dashboard_member"]
 

@@ -76,6 +76,11 @@ class HostAddress:
         """4 or 6."""
         return 6 if ":" in self.address else 4
 
+    @property
+    def is_indirect(self) -> bool:
+        """Report whether it belongs to a VPN, a container or a single link."""
+        return self.kind >= AddressKind.VPN
+
 
 @frozen
 class HostAddresses:
@@ -84,13 +89,14 @@ class HostAddresses:
     rows: tuple[HostAddress, ...] = ()
 
     def best(self, bind_host: str = "::") -> str | None:
-        """Return the address for a phone of a server that is bound to all interfaces; None without one.
+        """Return the address for a phone of a server that is bound to all interfaces; None without one."""
+        row = self.best_row(bind_host)
+        return None if row is None else row.address
 
-        A server on `0.0.0.0` has no IPv6 address; one on `::` has both.
-        """
+    def best_row(self, bind_host: str = "::") -> HostAddress | None:
+        """Return the row of `best`. A server on `0.0.0.0` has no IPv6 address; one on `::` has both."""
         versions = (4,) if bind_host in ("0.0.0.0", "") else (4, 6)
-        usable = (row for row in self.rows if row.kind < AddressKind.DOWN and row.version in versions)
-        return next((row.address for row in usable), None)
+        return next((row for row in self.rows if row.kind < AddressKind.DOWN and row.version in versions), None)
 
     def left_out(self, used: Sequence[str]) -> list[tuple[HostAddress, str]]:
         """Return the other addresses with the reason why they are not used, without loopback."""

@@ -16,7 +16,8 @@ from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta, parse_r
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.invite_minting import MintRequest, key_for, mint_invite, parse_mint
 from svc_proto.relay_config import RelayConfig
-from svc_proto.service_clients.advertised_address import WILDCARD_ADDRESSES, lan_address
+from svc_proto.service_clients.advertised_address import lan_address
+from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES
 from svc_proto.service_clients.dashboard_address import dashboard_at, with_dashboard_member
 
 if TYPE_CHECKING:
