@@ -10,6 +10,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from runtimes.host.compute import COMPUTE_FUNCTIONS
 from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import setup_logging
@@ -18,6 +19,7 @@ from runtimes.net.peer_user import can_look_up_users
 from runtimes.service_home.running_relay import with_running_settings
 from runtimes.service_home.server_registry import HomeClaim
 from servers.api_program import read_api_config
+from servers.host_health import HEALTH_FUNCTIONS, host_health
 from servers.launch import (
     CannotStartError,
     bind_server,
@@ -115,7 +117,12 @@ def dashboard_program(
     """
     logger = setup_logging(int(config.log_level), as_json=config.log_json)
     home = Path(config.relay.home).expanduser().absolute()
-    services = Services(state=home, logger=logger, client_tls=trust_certificates(*trusted) if trusted else None)
+    services = Services(
+        state=home,
+        logger=logger,
+        client_tls=trust_certificates(*trusted) if trusted else None,
+        compute={**COMPUTE_FUNCTIONS, **HEALTH_FUNCTIONS},
+    )
     listener = listener or bind_server(config, "dashboard")
     plain = listener.tls is None and listener.address.host not in LOOPBACK
     path = Path(config.relay.config_path).expanduser().absolute()
@@ -124,7 +131,8 @@ def dashboard_program(
     bound = evolve(config, port=listener.address.port, relay=relay, asks_for_users=asks)
     claimed = _claim(home)
     limits = limits_per_server(servers, LIMITS)
-    core = Engine(Dashboard(bound, page_files(), limits=limits), entropy=os.urandom, log_level=bound.log_level)
+    board = Dashboard(bound, page_files(), limits=limits, health=host_health(bound))
+    core = Engine(board, entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:
         if plain:

@@ -90,14 +90,10 @@ def configured_ports() -> tuple[tuple[str, int], ...]:
 
 
 def _lines(results: list[HealthResult], facts: HostFacts, *, shows_all: bool) -> list[str]:
-    from svc_proto.cli.health_checks import Severity
-
-    signs = {Severity.ERROR: "✗", Severity.WARNING: "!", Severity.NOTE: "·"}
     lines = list[str]()
     for result in results:
         if result.text is not None:
-            check = result.check
-            lines += [f"{signs[check.severity]} {check.title}: {result.text}   [{check.code}]", f"    {check.remedy}"]
+            lines += result.lines()
         elif shows_all:
             lines.append(f"✓ {result.check.title}: {result.check.looked_at}   [{result.check.code}]")
     good = sum(result.text is None for result in results)

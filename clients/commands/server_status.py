@@ -21,6 +21,7 @@ from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.cli.cluster_nodes import ServiceNodes
+    from svc_proto.cli.health_checks import HealthResult
 
 __all__ = ["down", "status"]
 
@@ -43,6 +44,7 @@ Exit codes: 0, also when nothing runs; 1 when the servers do not stop; 2 for bad
 """
 STOP_TIMEOUT = 30.0  # s; servers give requests in progress 10
 POLL = 0.05  # s between two checks
+PORTS = {"relay": 8767, "api": 8642, "dashboard": 9119}  # of servers that do not run, for texts
 
 
 @click.command("status", epilog=STATUS, context_settings=SETTINGS)
@@ -54,31 +56,40 @@ def status(*, as_json: bool) -> int:
     relay, api = found.get("relay"), found.get("api")
     devices = _devices(relay, home)
     services = _services(found, home)
-    well = {
+    answers = {
         "relay": devices is not None,
         "api": api is not None and probe_json(api.inside, "/health", home) is not None,
         "dashboard": True,
         "phone": True,
     }
+    problems = _find_problems(found, answers, devices, home) if found else []
     if as_json:
         servers = {
-            role: {"url": one.url, "pid": one.pid, "version": one.version, "since": one.since, "answers": well[role]}
+            role: {"url": one.url, "pid": one.pid, "version": one.version, "since": one.since, "answers": answers[role]}
             for role, one in found.items()
         }
         nodes = {role: {"store": store, **service.members()} for role, (service, store) in services.items()}
         print_json(
-            {"home": str(home), "servers": servers, "model": api and api.model, "devices": devices, "services": nodes}
+            {
+                "home": str(home),
+                "servers": servers,
+                "model": api and api.model,
+                "devices": devices,
+                "services": nodes,
+                "problems": [each.members() for each in problems],
+            }
         )
     elif not found:
         starting = [role for role in ROLES if is_held(home, role)]
         print(f"{' and '.join(starting)} starts or stops" if starting else f"Nothing runs on {home}: svc up")
     else:
-        print_lines(_lines(found, well, devices))
+        print_lines(_lines(found, answers, devices))
         print_lines(_public_route(relay, home))
         for role, (service, _) in services.items():
             print_lines(service.lines(role, time.time()))
         print_lines([f"{'Store':<11}DOES NOT ANSWER the {role}" for role, (_, store) in services.items() if not store])
-    return 0 if well["relay"] else 1
+        print_lines([line for each in problems for line in each.lines()])
+    return 0 if answers["relay"] else 1
 
 
 @click.command("down", epilog=DOWN, context_settings=SETTINGS)
@@ -129,7 +140,44 @@ def _services(found: dict[str, RunningServer], home: Path) -> dict[str, tuple[Se
     return services
 
 
-def _lines(found: dict[str, RunningServer], well: dict[str, bool], devices: list[JsonObject] | None) -> list[str]:
+def _find_problems(
+    found: dict[str, RunningServer], answers: dict[str, bool], devices: list[JsonObject] | None, home: Path
+) -> list[HealthResult]:
+    """Return the problems that the registry of `svc doctor` finds in what this command has observed."""
+    from shutil import disk_usage
+
+    from svc_proto.cli.health_checks import run_health_checks
+    from svc_proto.cli.health_facts import HostFacts, ModelFacts, ServerFacts, parse_device
+    from svc_proto.version import VERSION
+
+    servers = [
+        ServerFacts(
+            role=role,
+            port=one.port if (one := found.get(role)) else port,
+            host=one.host if one else "",
+            runs=one is not None,
+            answers=answers[role],
+            version=one.version if one else "",
+        )
+        for role, port in PORTS.items()
+    ]
+    api = found.get("api")
+    url = "" if api is None else api.model_url
+    problem = "accepts no connection" if url and not _accepts(url) else ""
+    facts = HostFacts(
+        now=time.time(),
+        version=VERSION,
+        home=str(home),
+        servers=tuple(servers),
+        model=ModelFacts(base_url=url, name="" if api is None or not url else api.model, problem=problem),
+        has_outside_route=None,
+        disk_free=disk_usage(home).free,
+        devices=None if devices is None else tuple(map(parse_device, devices)),
+    )
+    return [each for each in run_health_checks(facts) if each.is_problem]
+
+
+def _lines(found: dict[str, RunningServer], answers: dict[str, bool], devices: list[JsonObject] | None) -> list[str]:
     now, lines = time.time(), list[str]()
     for role in ROLES:
         one = found.get(role)
@@ -138,11 +186,11 @@ def _lines(found: dict[str, RunningServer], well: dict[str, bool], devices: list
             if role != "phone":  # its absence is normal
                 lines.append(f"{title:<11}does not run")
             continue
-        state = f"up {short_duration(now - one.since)}" if well[role] else "DOES NOT ANSWER"
+        state = f"up {short_duration(now - one.since)}" if answers[role] else "DOES NOT ANSWER"
         where = "simulated" if role == "phone" else one.url
         lines.append(f"{title:<11}{where}  {state}, pid {one.pid}, {one.version}")
     if "api" in found:
-        lines.append(f"{'Model':<11}{sanitize_line(found['api'].model)}{_model_problem(found['api'])}")
+        lines.append(f"{'Model':<11}{sanitize_line(found['api'].model)}")
     if devices is not None:
         online = sum(each.get("online") is True for each in devices)
         lines.append(f"{'Devices':<11}{len(devices)} paired, {online} online")
@@ -154,18 +202,12 @@ def _lines(found: dict[str, RunningServer], well: dict[str, bool], devices: list
     return lines
 
 
-def _model_problem(api: RunningServer) -> str:
-    """Return that the model's server accepts no connection, with its address; empty if it does."""
+def _accepts(url: str) -> bool:
+    """Report whether the server of a URL accepts a connection."""
     from urllib.parse import urlsplit
 
-    if not api.model_url:
-        return ""
-    parts = urlsplit(api.model_url)
-    return (
-        ""
-        if accepts(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
-        else (f"  DOES NOT ANSWER at {sanitize_line(api.model_url)}: svc doctor")
-    )
+    parts = urlsplit(url)
+    return accepts(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
 
 
 def _presence(device: dict[str, Any], now: float) -> str:

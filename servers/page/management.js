@@ -3,6 +3,7 @@
 import { announce, copyButton, h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, DASH, day, expiry, moment, plain, text, uptime } from "./format.js";
 import { granted, grantsOf, urgency } from "./grants.js";
+import { hostHealth } from "./health.js";
 import { agent, relay, signIns } from "./net.js";
 import { openPairing } from "./pair.js";
 import { AGENT } from "./sentences.js";
@@ -34,6 +35,7 @@ export function openManagement(room, auto) {
   const frame = [...content.childNodes];
   const statistics = cardsOf(cards);
   const signedIn = signInBlock();
+  const host = hostHealth(() => view.refresh());
   let pairing = null;
 
   const view = dataView(room, {
@@ -41,13 +43,15 @@ export function openManagement(room, auto) {
     auto,
     content,
     load: async (signal) => {
-      const [overview, sessions, phones, chat, clients] = await Promise.all([
+      const [overview, sessions, phones, answering, clients] = await Promise.all([
         relay("GET", "/overview", undefined, signal),
         relay("GET", "/sessions", undefined, signal),
         relay("GET", "/phones", undefined, signal),
         agent("GET", "/model", undefined, signal).catch((error) => ({ problem: error.message })),
         signIns("GET", "", signal).catch(() => ({})),
+        host.load(),
       ]);
+      const chat = { ...answering, check: host.modelProblem() };
       const mcp = chat.chat ? await agent("GET", "/mcp-servers", undefined, signal).catch(() => ({})) : {};
       const there = Array.isArray(sessions) ? sessions : sessions.sessions ?? [];
       return { overview, chat, mcp: Array.isArray(mcp.servers) ? mcp.servers : [], phones: phones.devices ?? [], clients: Array.isArray(clients.sessions) ? clients.sessions : [], sessions: [...there].sort((one, other) => (other.online === true) - (one.online === true)) };
@@ -62,7 +66,7 @@ export function openManagement(room, auto) {
       }
       pairing?.seen(sessions);
       reconcile(others.body, mcp.map(serverRow));
-      reconcile(content, [...frame, ...(mcp.length ? [block] : []), signedIn(clients, () => view.refresh())].filter(Boolean));
+      reconcile(content, [frame[0], host.render(), ...frame.slice(1), ...(mcp.length ? [block] : []), signedIn(clients, () => view.refresh())].filter(Boolean));
     },
   });
   reload.addEventListener("click", async () => {
@@ -121,6 +125,7 @@ function phoneSaid(phones) {
 function modelSaid(chat) {
   if (chat.problem) return ["Does not answer", chat.problem, "bad"];
   if (!chat.chat) return ["No chat", "The dashboard runs without an API server"];
+  if (chat.check) return [text(chat.model ?? "Does not answer"), text(chat.check.found), "bad"];
   return chat.model ? [text(chat.model), "Answers in the chat", "good"] : ["Built-in agent", "Answers until a model is connected", "good"];
 }
 

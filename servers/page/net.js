@@ -30,6 +30,9 @@ export const phone = (method, path, body, signal) => call(method, PHONE + path, 
 /** Get the measurements of the servers, now and in the last hour. */
 export const vitals = (signal) => call("GET", "api/vitals", undefined, signal);
 
+/** Return the results of the checks of `svc doctor`. */
+export const health = () => call("GET", "api/health");
+
 /** List the signed-in clients, or end the sign-in of one: `signIns("DELETE", id)`. */
 export const signIns = (method, id, signal) => call(method, `api/auth/sessions${id ? `/${encodeURIComponent(id)}` : ""}`, undefined, signal);
 

@@ -11,6 +11,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.cli import health_finders as find
 from svc_proto.cli import phone_finders as phones
 from svc_proto.cli.health_facts import HostFacts
@@ -24,6 +25,9 @@ class Severity(Enum):
     ERROR = "error"  # something that the operator wants does not work, or is open
     WARNING = "warning"  # it will not work soon, or works badly
     NOTE = "note"  # no problem by itself
+
+
+SIGNS = {Severity.ERROR: "✗", Severity.WARNING: "!", Severity.NOTE: "·"}
 
 
 @frozen(kw_only=True)
@@ -49,6 +53,12 @@ class HealthResult:
     def is_problem(self) -> bool:
         """Report whether this is an error or a warning."""
         return self.text is not None and self.check.severity is not Severity.NOTE
+
+    def lines(self) -> list[str]:
+        """Return a problem or a note for people, with its remedy below."""
+        check = self.check
+        found = f"{SIGNS[check.severity]} {check.title}: {sanitize_line(self.text or '')}   [{check.code}]"
+        return [found, f"    {check.remedy}"]
 
     def members(self) -> dict[str, object]:
         """Return the result for programs."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from svc_proto.service_clients.host_addresses import HostAddresses
+from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:  # short commands load this module without the engine
+    from svc_proto.service_clients.host_addresses import HostAddresses
 
 __all__ = [
     "CertificateFacts",
@@ -16,6 +20,7 @@ __all__ = [
     "PublicFinding",
     "RouteFacts",
     "ServerFacts",
+    "parse_device",
 ]
 
 
@@ -91,6 +96,19 @@ class DeviceFacts:
     status: Mapping[str, object] = field(factory=dict)  # its last `bridge.status`
 
 
+def parse_device(session: JsonObject, phone: JsonObject | None = None) -> DeviceFacts:
+    """Return a device by its session as the relay lists it, and by its status as a phone if there is one."""
+    surface = session.text("client_surface") or session.text("device_form_factor")
+    return DeviceFacts(
+        name=session.text("device_name") or "a device",
+        is_online=session.get("online") is True,
+        is_phone=surface in ("android", "phone") or phone is not None,
+        seen_at=session.number("last_seen"),
+        expires_at=session.number("expires_at"),
+        status={} if phone is None else phone,
+    )
+
+
 @frozen(kw_only=True)
 class HostFacts:
     """All observations of one run."""
@@ -99,10 +117,10 @@ class HostFacts:
     version: str
     home: str
     servers: tuple[ServerFacts, ...] = ()
-    addresses: HostAddresses = field(factory=HostAddresses)
+    addresses: HostAddresses | None = None  # None: unknown
     routes: tuple[RouteFacts, ...] = ()
     left_out: tuple[str, ...] = ()
-    has_outside_route: bool = False  # a public address, or a mesh VPN
+    has_outside_route: bool | None = False  # a public address, or a mesh VPN; None: unknown
     public: tuple[PublicFinding, ...] = ()
     certificates: tuple[CertificateFacts, ...] = ()
     model: ModelFacts = ModelFacts()
@@ -115,7 +133,7 @@ class HostFacts:
     foreign_clock: float | None = None  # epoch seconds at `now`, by another server's `Date`
     clock_source: str = ""
     key: str | None = field(default=None, repr=False)  # of the API; None: unknown, "": none
-    dashboard_password: str = field(default="", repr=False)
+    dashboard_password: str | None = field(default=None, repr=False)  # None: unknown, "": none
     brand: str = "svc"
     devices: tuple[DeviceFacts, ...] | None = None  # None: unknown
     backup_at: float | None = None  # epoch seconds

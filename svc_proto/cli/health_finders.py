@@ -6,11 +6,9 @@ Each returns a text for the operator, or None if there is no problem.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from ipaddress import ip_address, ip_network
 
 from svc_proto.cli.health_facts import HostFacts, ServerFacts
 from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES
-from svc_proto.service_clients.host_addresses import AddressKind
 
 __all__ = [
     "find_down",
@@ -62,7 +60,7 @@ BACKUP_AGE = 30 * DAY
 MIN_CONTEXT = 16_384  # tokens, below which the model is shown few tools
 MIN_KEY = 16  # characters
 MIN_KINDS = 8  # different characters of a key that is not easily guessed
-CONTAINER_NETWORK = ip_network("172.16.0.0/12")  # of Docker and Podman, if nothing else is configured
+CONTAINER_NETWORK = "172.16.0.0/12"  # of Docker and Podman, if nothing else is configured
 OK_STATUSES = (200, 404)  # of a list of models: some servers have none
 
 
@@ -117,34 +115,41 @@ def _is_public(server: ServerFacts | None) -> bool:
 
 def find_no_address(facts: HostFacts) -> str | None:
     """Find a relay for the network on a host without an address."""
-    relay = _server(facts, "relay")
-    if relay is None or not _is_public(relay) or facts.has_outside_route:
+    relay = _public_relay(facts)
+    if relay is None or facts.addresses is None or facts.addresses.best(relay.host) is not None:
         return None
-    return "no interface has an address for a phone" if facts.addresses.best(relay.host) is None else None
+    return "no interface has an address for a phone"
 
 
 def find_poor_address(facts: HostFacts) -> str | None:
     """Find a host whose best address belongs to a VPN, a container or a single link."""
-    relay = _server(facts, "relay")
-    if not _is_public(relay) or facts.has_outside_route or relay is None:
+    relay = _public_relay(facts)
+    best = None if relay is None or facts.addresses is None else facts.addresses.best_row(relay.host)
+    if best is None:
         return None
-    best = facts.addresses.best(relay.host)
-    kind = next((row.kind for row in facts.addresses.rows if row.address == best), AddressKind.LAN)
-    if facts.is_container and best is not None and _is_inside_container(best):
-        return f"this is a container: other hosts do not reach {best}"
-    return f"{best} is the only address, of a {kind.name.lower()} interface" if kind >= AddressKind.VPN else None
+    if facts.is_container and _is_inside_container(best.address):
+        return f"this is a container: other hosts do not reach {best.address}"
+    return f"{best.address} is the only address, of a {best.kind.name.lower()} interface" if best.is_indirect else None
+
+
+def _public_relay(facts: HostFacts) -> ServerFacts | None:
+    """Return the relay if phones reach it by an address of this host alone."""
+    relay = _server(facts, "relay")
+    return relay if _is_public(relay) and not facts.has_outside_route else None
 
 
 def _is_inside_container(address: str) -> bool:
     """Report whether an address is in the range that container engines give to their own networks."""
+    from ipaddress import ip_address, ip_network  # noqa: PLC0415, RUF100 - few hosts are containers
+
     found = ip_address(address)
-    return found.version == 4 and found in CONTAINER_NETWORK
+    return found.version == 4 and found in ip_network(CONTAINER_NETWORK)
 
 
 def find_relay_here_alone(facts: HostFacts) -> str | None:
     """Find a relay that no phone reaches."""
     relay = _server(facts, "relay")
-    if relay is None or not relay.runs or facts.has_outside_route or not _listens_here_alone(relay):
+    if relay is None or not relay.runs or facts.has_outside_route is not False or not _listens_here_alone(relay):
         return None
     return f"the relay listens on {relay.host} alone: no phone reaches it"
 
@@ -152,7 +157,7 @@ def find_relay_here_alone(facts: HostFacts) -> str | None:
 def find_api_here_alone(facts: HostFacts) -> str | None:
     """Find an API that no phone reaches, beside a relay for the network."""
     api = _server(facts, "api")
-    if api is None or not api.runs or facts.has_outside_route or not _is_public(_server(facts, "relay")):
+    if api is None or not api.runs or facts.has_outside_route is not False or not _is_public(_server(facts, "relay")):
         return None
     return f"the API listens on {api.host} alone: phones cannot chat" if _listens_here_alone(api) else None
 
@@ -358,7 +363,7 @@ def find_weak_key(facts: HostFacts) -> str | None:
 def find_weak_password(facts: HostFacts) -> str | None:
     """Find a dashboard on the network with a password that is easily guessed."""
     board, word = _server(facts, "dashboard"), facts.dashboard_password
-    if not _is_public(board) or (len(word) >= MIN_KINDS and len(set(word)) > 3):
+    if word is None or not _is_public(board) or (len(word) >= MIN_KINDS and len(set(word)) > 3):
         return None
     return "the dashboard is open to the network with a password that is easily guessed"
 
@@ -377,6 +382,8 @@ def find_listed(of: Callable[[HostFacts], Sequence[str]]) -> Callable[[HostFacts
 
 
 def _is_ip(text: str) -> bool:
+    from ipaddress import ip_address  # noqa: PLC0415, RUF100 - few hosts have certificates
+
     try:
         ip_address(text)
     except ValueError:

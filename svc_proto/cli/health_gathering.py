@@ -18,6 +18,7 @@ from svc_proto.cli.health_facts import (
     PublicFinding,
     RouteFacts,
     ServerFacts,
+    parse_device,
 )
 from svc_proto.cli.operator_requests import local_relay
 from svc_proto.cli.pairing_candidates import ApiCandidate, CandidateMode, HostCandidate
@@ -46,10 +47,14 @@ HEALTH_PATHS = {"relay": "/health", "api": "/health", "dashboard": "/healthz"}
 
 @frozen(kw_only=True)
 class HealthRequest:
-    """Scope of the observations. `tries_model` sends one request to the model, which may cost money."""
+    """Scope of the observations. `tries_model` sends one request to the model, which may cost money.
+
+    `relay` is the client that lists the devices; None: that of the operator's commands.
+    """
 
     config: RelayConfig
     version: str
+    relay: RelayClient | None = None
     public: HostCandidate | None = None
     tries_model: bool = True
     ports: tuple[tuple[str, int], ...] = ()  # roles with configured ports
@@ -108,7 +113,7 @@ def gather_facts(engine: Engine, request: HealthRequest) -> Flow[HostFacts]:
         key=_key(running, local.key),
         dashboard_password=settings.text("SVC_DASHBOARD_PASSWORD"),
         brand=config.brand.name,
-        devices=(yield from _devices(engine, config)) if up else None,
+        devices=(yield from _devices(engine, request.relay or local_relay(config))) if up else None,
         backup_at=report.number("backup_at"),
         home_since=report.number("home_since"),
         env_problem=report.text("env_problem"),
@@ -216,25 +221,11 @@ def _key(running: Mapping[str, JsonObject], key: str) -> str | None:
     return key or None
 
 
-def _devices(engine: Engine, config: RelayConfig) -> Flow[tuple[DeviceFacts, ...] | None]:
-    relay = local_relay(config)
+def _devices(engine: Engine, relay: RelayClient) -> Flow[tuple[DeviceFacts, ...] | None]:
     try:
         sessions = (yield from relay.json(engine, "GET", "/sessions")).objects("sessions")
         phones = (yield from relay.json(engine, "GET", "/bridge/devices")).objects("devices")
     except ServiceCallError:
         return None
     by_prefix = {phone.text("session_token_prefix"): phone for phone in phones}
-    return tuple(_device(row, by_prefix) for row in sessions)
-
-
-def _device(row: JsonObject, phones: Mapping[str, JsonObject]) -> DeviceFacts:
-    phone = phones.get(row.text("token_prefix"))
-    surface = row.text("client_surface") or row.text("device_form_factor")
-    return DeviceFacts(
-        name=row.text("device_name") or "a device",
-        is_online=row.get("online") is True,
-        is_phone=surface in ("android", "phone") or phone is not None,
-        seen_at=row.number("last_seen"),
-        expires_at=row.number("expires_at"),
-        status={} if phone is None else phone,
-    )
+    return tuple(parse_device(row, by_prefix.get(row.text("token_prefix"))) for row in sessions)

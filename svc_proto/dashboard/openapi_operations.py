@@ -276,6 +276,7 @@ OWN = {
         error_responses=UPSTREAM_RESPONSES,
     ),
     "GET /api/vitals": OperationDoc("Return measurements of the servers", openapi_types.ServerStatsJson),
+    "GET /api/health": OperationDoc("Return the health of this host", openapi_types.HostHealthJson),
     "POST /api/qr": OperationDoc(
         "Draw a QR code",
         openapi_types.QrRowsJson,

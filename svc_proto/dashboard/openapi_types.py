@@ -100,6 +100,25 @@ class ServerStatsJson(TypedDict):
     answers: Annotated[dict[str, bool], "whether each server can be reached"]
 
 
+class HostCheckJson(TypedDict):
+    """Result of one health check."""
+
+    code: str
+    title: str
+    severity: Annotated[str, "error, warning or note"]
+    ok: Annotated[bool, "false if there is a problem"]
+    found: Annotated[str | None, "what was found; null if there is nothing to report"]
+    looked_at: str
+    remedy: str | None
+
+
+class HostHealthJson(TypedDict):
+    """Results of all health checks of this host."""
+
+    checked_at: Annotated[float | None, "epoch seconds; null before the first run has ended"]
+    checks: list[HostCheckJson]
+
+
 class PhoneScreenJson(TypedDict):
     """Screen and state of the reference phone."""
 

@@ -24,6 +24,7 @@ from svc_proto.dashboard import (
 )
 from svc_proto.dashboard.access import FIELDS, DashboardAccess, DashboardAuthorizer
 from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.health_routes import HealthCheckRun, HealthRoutes
 from svc_proto.dashboard.sign_in import COOKIE, SESSION_TTL
 from svc_proto.dashboard.stats_routes import StatsCollector
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
@@ -54,11 +55,18 @@ QR_TIMEOUT = 5.0  # s
 
 
 class Dashboard:
-    """The dashboard service. `files` are those of the page, by name."""
+    """The dashboard service. `files` are those of the page, by name; `health` runs the checks of this host."""
 
     engine: Engine
 
-    def __init__(self, config: DashboardConfig, files: Mapping[str, bytes], *, limits: Limits = LIMITS) -> None:
+    def __init__(
+        self,
+        config: DashboardConfig,
+        files: Mapping[str, bytes],
+        *,
+        limits: Limits = LIMITS,
+        health: HealthCheckRun | None = None,
+    ) -> None:
         self.config = config
         self.limits = limits
         self.gate = DashboardAuthorizer(config)
@@ -67,6 +75,7 @@ class Dashboard:
             config.metrics_token, self.gate.limiter, address=self.gate.address, store=False
         )
         self._watch = StatsCollector(config)
+        self._health = HealthRoutes(health)
         drawing = Route(
             method="POST", pattern="/api/qr", access=DashboardAccess.OWNER, handler=self._draw, body_limit=MAX_QR
         )
@@ -79,6 +88,7 @@ class Dashboard:
             ),
             drawing,
             *self._watch.routes(),
+            *self._health.routes(),
             *(row for each in calls for row in each.routes(self)),
         ]
         self.router = Router(rows, config.root_path)
@@ -89,8 +99,9 @@ class Dashboard:
         """Implement `Service.bind`: store the engine and bind the parts."""
         self.engine = engine
         self._admission = AdmissionControl(engine, self, self.limits)
-        self._monitor.bind(engine, self._admission)
+        self._monitor.bind(engine, self._admission, self._health.metric_families)
         self._watch.bind(engine)
+        self._health.bind(engine)
         self.gate.sign_ins.bind(engine)
 
     def on_started(self) -> None:
@@ -102,6 +113,7 @@ class Dashboard:
         if config.password:
             yield from self.gate.sign_ins.load()
         self._watch.start()
+        self._health.start()
         self.engine.log(
             Level.INFO,
             "ready",
@@ -117,8 +129,9 @@ class Dashboard:
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
-        """Stop sampling; calls under way need no cleanup."""
+        """Stop sampling and checking; calls under way need no cleanup."""
         self._watch.stop()
+        self._health.stop()
 
     # --- HttpApp ---
 

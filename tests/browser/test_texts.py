@@ -7,6 +7,8 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from svc_proto.cli.health_checks import run_health_checks
+from svc_proto.cli.health_facts import HostFacts, ModelFacts
 from svc_proto.cli.operator_requests import KEY_IS_KNOWN
 from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from tests.browser.conftest import PageOpener, Site
@@ -112,6 +114,23 @@ def test_phone_state_first_and_grants_in_a_line(site: Site, visit: PageOpener) -
     page.reload()
     expect(cards.nth(0)).to_contain_text("None is online")
     expect(cards.nth(1)).to_contain_text("Built-in agent")
+
+
+def test_a_dead_model_is_red_and_each_problem_has_its_remedy(site: Site, visit: PageOpener) -> None:
+    model = ModelFacts(base_url="http://127.0.0.1:9/v1", name="llama3.2", problem="connection refused")
+    host = HostFacts(now=0, version="1", home="/h", model=model, disk_free=100 * 1024 * 1024)
+    checks = [each.members() for each in run_health_checks(host)]
+    page = start(site, visit, "#media", Scripted(config={"model": "llama3.2"}))
+    page.route("**/api/health", lambda route: route.fulfill(json={"checked_at": time.time(), "checks": checks}))
+    page.get_by_role("link", name="Management").click()
+    card = page.locator(".card").nth(1)
+    expect(card).to_contain_text("llama3.2http://127.0.0.1:9/v1: connection refused")
+    expect(card.locator(".hint")).to_have_class("hint bad")
+    health = page.get_by_role("table", name="Health")
+    expect(health.locator("tbody tr")).to_have_count(2)
+    expect(health).to_contain_text("start the model's server, or run svc model")
+    expect(health).to_contain_text("100 MiB are free at /h")
+    expect(page.get_by_text("checked just now")).to_be_visible()
 
 
 def test_a_revoked_phone_that_had_the_main_key(site: Site, visit: PageOpener) -> None:

@@ -226,5 +226,6 @@ def test_texts_for_programs() -> None:
         "looked_at": "GET /models",
         "remedy": result.check.remedy,
     }
+    assert result.lines() == [f"✗ Model: {URL}: connection refused   [model_unreachable]", f"    {result.check.remedy}"]
     good = run_health_checks(WELL)[0].members()
     assert (good["ok"], good["found"], good["remedy"]) == (True, None, None)

@@ -38,14 +38,24 @@ def test_status_logs_and_down(lonely: CommandHome) -> None:
             found = lonely.run("svc", "status")
             assert (found.code, found.err) == (0, "")
             lines = found.out.splitlines()
-            assert [line.split()[0] for line in lines] == ["Relay", "API", "Dashboard", "Model", "Devices", "online"]
+            assert [line.split()[0] for line in lines] == [
+                "Relay",
+                "API",
+                "Dashboard",
+                "Model",
+                "Devices",
+                "online",
+                "✗",
+                "start",
+            ]
             assert lines[0].startswith(f"Relay      http://127.0.0.1:{port}  up ")
-            dead = "DOES NOT ANSWER at http://127.0.0.1:9/v1: svc doctor"
-            assert lines[3] == f"Model      jarvis  {dead}"
+            assert lines[3] == "Model      jarvis"
+            assert lines[6] == "✗ Model: http://127.0.0.1:9/v1: accepts no connection   [model_unreachable]"
             assert lines[4] == "Devices    1 paired, 1 online"
             assert re.fullmatch(r"  online   [0-9a-f]{8}  My \[2J phone", lines[5])
         shown = lonely.run("svc", "status", "--json").json
         assert shown["servers"]["api"]["answers"] is True
+        assert [each["code"] for each in shown["problems"]] == ["model_unreachable"]
         assert shown["servers"]["relay"]["pid"] == servers.process.pid
         assert shown["devices"][0]["online"] is False
         top_of(lonely)
@@ -119,8 +129,9 @@ def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture
     assert caught.value.code == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"Relay      http://[::]:{port}  DOES NOT ANSWER, pid {os.getpid()}")
-    assert max(map(len, lines)) <= 60
-    assert lines[1:] == ["API        does not run", "Dashboard  does not run"]
+    assert max(map(len, lines[:3])) <= 60
+    assert lines[1:3] == ["API        does not run", "Dashboard  does not run"]
+    assert [line.partition("[")[2] for line in lines[3::2]] == ["api_down]", "server_silent]", "version_differs]"]
     with pytest.raises(SystemExit) as caught:
         main.main(["status", "--json"])
     assert json.loads(capsys.readouterr().out)["devices"] is None

@@ -18,6 +18,8 @@ from runtimes.host.metrics_text import metrics_text
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.service import Api
 from svc_proto.basics.metrics import EngineMetrics, Histogram, counter, gauge
+from svc_proto.cli.health_checks import run_health_checks
+from svc_proto.cli.health_facts import HostFacts
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.core import Engine, Service
@@ -45,7 +47,9 @@ def exposition(*services: Service) -> str:
 @pytest.fixture(scope="module")
 def names() -> set[str]:
     """Return the names of all samples of all servers."""
-    text = exposition(Relay(RelayConfig()), Api(ApiConfig()), Dashboard(DashboardConfig(), {"index.html": b""}))
+    board = Dashboard(DashboardConfig(), {"index.html": b""})
+    board._health._results = run_health_checks(HostFacts(now=0, version="1", home="/h"))
+    text = exposition(Relay(RelayConfig()), Api(ApiConfig()), board)
     return {line.partition("{")[0].partition(" ")[0] for line in text.splitlines() if not line.startswith("#")}
 
 

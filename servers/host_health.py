@@ -1,0 +1,48 @@
+"""Health checks of this host for the dashboard, by the registry that `svc doctor` uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.health_routes import HealthCheckRun
+from svc_proto.engine.core import Engine
+from svc_proto.engine.flow import Flow
+from svc_proto.service_clients.relay_client import RelayClient
+from svc_proto.version import VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.cli.health_checks import HealthResult
+
+__all__ = ["HEALTH_FUNCTIONS", "host_health"]
+
+
+def host_health(config: DashboardConfig) -> HealthCheckRun:
+    """Return the flow that runs all checks, without a request to the model and without the public address."""
+    ports = [("relay", config.relay.port), ("dashboard", config.port)]
+    if config.api_url is not None:
+        ports.append(("api", urlsplit(config.api_url).port or 8642))
+
+    def check(engine: Engine) -> Flow[list[HealthResult]]:
+        # loaded at the first use: they need the modules of pairing
+        from svc_proto.cli.health_checks import run_health_checks  # noqa: PLC0415, RUF100
+        from svc_proto.cli.health_gathering import HealthRequest, gather_facts  # noqa: PLC0415, RUF100
+
+        relay = RelayClient("relay", config.relay_url, patience=config.patience, local=config.identifies_owner)
+        request = HealthRequest(
+            config=config.relay, version=VERSION, relay=relay, tries_model=False, ports=tuple(ports)
+        )
+        return run_health_checks((yield from gather_facts(engine, request)))
+
+    return check
+
+
+def _report(home: str, ports: Sequence[tuple[str, int]]) -> dict[str, object]:
+    from servers.host_report import collect_host_report  # noqa: PLC0415, RUF100 - with the readers of all settings
+
+    return collect_host_report(home, ports)
+
+
+HEALTH_FUNCTIONS: dict[str, Callable[..., object]] = {"host.report": _report}
