@@ -40,8 +40,8 @@ Code, key and invite are printed on a terminal, or with --json or --show.
 
 Durations: never, 0 (never), seconds, or a number with s, m, h, d, w or y.
 
-Exit codes: 0; 1 when the relay refuses or cannot be reached; 2 for bad options. If the relay is down, the QR leads to
-the API server only, and the exit code is 0.
+Exit codes: 0; 1 when the relay refuses or nothing runs; 2 for bad options. If only the API server runs, the QR leads to
+it, and the exit code is 0. With --no-relay no server is asked.
 """
 CREDENTIALS = (
     "Warning: the QR holds credentials. Each person who sees it can use this host until the code is used or expired."

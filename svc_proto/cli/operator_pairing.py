@@ -1,6 +1,7 @@
 """Pairing by the operator: a code at the relay, the routes to this host, the signed QR payload (spec "Pairing flow").
 
-If the relay does not answer, the QR leads to the API server alone, and a note reports that.
+If the relay cannot be reached, the QR leads to the API server alone, and a note reports that. If that server cannot be
+reached either, there is no QR.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from svc_proto.cli.pairing_candidates import ApiCandidate, CandidateMode, HostCa
 from svc_proto.cli.pairing_routes import NO_ADDRESS, LeftOut, RouteRequest, find_routes
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.http_client import fetch
+from svc_proto.facts import Failure
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
 from svc_proto.machines.pairing_payload import build_payload, relay_block
 from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.advertised_address import sign_invite
+from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.service_clients.dashboard_address import name_dashboard
-from svc_proto.service_clients.local_api import find_local_api
+from svc_proto.service_clients.local_api import LocalApi, find_local_api
 from svc_proto.service_clients.service_client import ServiceCallError
 
 __all__ = ["NewInvite", "PairingRequest", "create_invite"]
@@ -98,6 +102,8 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
         except ServiceCallError as error:
             if error.failure is None:
                 raise
+            if not (yield from _reaches_api(engine, config, server)):
+                raise CliError(f"nothing runs on {config.home}: neither relay nor API server answers: svc up") from None
             why = f"cannot be reached ({failure_reason(error.failure)})"
             notes.append(f"the relay at {relay.url} {why}, so the QR is for the API server only; {relay.remedy}")
         else:
@@ -148,6 +154,13 @@ def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
         notes=tuple(notes),
         warnings=tuple(warnings),
     )
+
+
+def _reaches_api(engine: Engine, config: RelayConfig, server: LocalApi) -> Flow[bool]:
+    """Report whether the API server of this host answers, with any status."""
+    where = bracket_ipv6(WILDCARD_ADDRESSES.get(server.host, server.host))
+    url = config.webapi_inside or f"{'https' if server.tls else 'http'}://{where}:{server.port}"
+    return not isinstance((yield from fetch(engine, "GET", f"{url}/health", within=PROBE_TIMEOUT)), Failure)
 
 
 def _requires_secret_from_now(config: RelayConfig) -> bool:

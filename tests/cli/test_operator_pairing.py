@@ -137,7 +137,9 @@ def test_the_other_brand() -> None:
 
 def test_unreachable_relay() -> None:
     order = evolve(ORDER, mode=CandidateMode.PUBLIC, public_url="https://home.example")
-    invite = world(order, http=REFUSED).run()
+    there = world(order, http=lambda asked: REFUSED if ":8767/" in asked.url else relay(asked))
+    invite = there.run()
+    assert [asked.url for asked in there.asked] == ["http://127.0.0.1:8767/health", "http://127.0.0.1:8642/health"]
     assert (invite.code, invite.expires_at, invite.relay_url) == (None, None, None)
     (note,) = invite.notes
     assert "cannot be reached (connection refused)" in note
@@ -145,6 +147,15 @@ def test_unreachable_relay() -> None:
     assert "relay" not in found
     assert "endpoints" not in found
     assert (found["host"], found["port"], found["tls"]) == ("home.example", 443, True)
+
+
+@pytest.mark.parametrize(
+    ("inside", "tls", "url"), [(None, True, "https://127.0.0.1:8642"), ("http://x:1", False, "http://x:1")]
+)
+def test_nothing_runs(inside: str | None, tls: bool, url: str) -> None:
+    there = world(evolve(ORDER, config=evolve(CONFIG, webapi_inside=inside, api_tls=tls)), http=REFUSED)
+    assert there.fails().reason == "nothing runs on /h: neither relay nor API server answers: svc up"
+    assert there.asked[-1].url == f"{url}/health"
 
 
 def test_invite_without_relay() -> None:
