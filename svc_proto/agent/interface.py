@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 
 from attrs import field, frozen
 
+from svc_proto.basics.brand import Brand
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.authority import OWNER, Authority
 
@@ -77,6 +78,7 @@ class Turn:
     operator: tuple[tuple[bytes, bytes], ...] | None = field(default=None, repr=False)
     tools: tuple[Mapping[str, object], ...] | None = None  # tools that the client runs; None: the agent's own
     authority: Authority = OWNER  # of the principal that started the turn
+    brand: Brand | None = None  # names of its client, for media markers; None: those of the server
 
 
 # --- events -------------------------------------------------------------------------------------------------------

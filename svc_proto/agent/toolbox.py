@@ -41,6 +41,7 @@ from svc_proto.agent.tools import arguments
 from svc_proto.agent.tools.tool import Arguments, MemoryToolResult, Tool, ToolImage, ToolResult, Toolset
 from svc_proto.agent.turn_consent import TurnConsent
 from svc_proto.basics import strict_json
+from svc_proto.basics.brand import spell_markers
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock, gather
@@ -270,6 +271,8 @@ class Toolbox:
         model = attempt.turn.model
         output = fit_output(output + ignored, output_limit(None if model is None else model.context))
         text = _marked(output, tool, attempt.state) if error is None else f"error: {neutralize(output)}"
+        if attempt.turn.brand is not None:
+            text = spell_markers(text, attempt.turn.brand)
         yield from host.store_result(call, text)
         host.emit(
             ToolCallFinished(

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from svc_proto.basics.fast_frozen import fast_frozen
 
-__all__ = ["BRANDS", "HERMES", "SVC", "Brand", "recognize_headers"]
+__all__ = ["BRANDS", "HERMES", "SVC", "Brand", "recognize_headers", "spell_markers"]
 
 
 @fast_frozen(kw_only=True)
@@ -49,6 +49,13 @@ HERMES = Brand(
 )
 BRANDS: dict[str, Brand] = {brand.name: brand for brand in (SVC, HERMES)}
 _PREFIXES = tuple((brand.header_prefix.lower().encode("ascii"), brand) for brand in (HERMES, SVC))
+
+
+def spell_markers(text: str, brand: Brand) -> str:
+    """Return a text whose media markers have the scheme of a brand."""
+    for each in BRANDS.values():
+        text = text.replace(f"MEDIA:{each.scheme}://", f"MEDIA:{brand.scheme}://")
+    return text
 
 
 def recognize_headers(headers: Iterable[tuple[bytes, bytes]]) -> Brand | None:

@@ -20,6 +20,7 @@ from svc_proto.agent.toolbox import (
     preview_of,
 )
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
+from svc_proto.basics.brand import HERMES
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.service_clients.authority import Authority
@@ -28,7 +29,7 @@ from tests.agent.harness import AgentHarness
 TURN = Turn(session_id="s", run_id="r", prompt="x")
 
 
-def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "fine") -> list[str]:
+def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "fine", turn: Turn = TURN) -> list[str]:
     """Run calls of tools that take a second each; tools with True run in order."""
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:
@@ -47,9 +48,16 @@ def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "f
         wanted = tuple(
             RequestedToolCall(ToolCall(id=f"c{place}", name=name, args={})) for place, name in enumerate(calls)
         )
-        return [result.text for result in (yield from box.run_calls(TURN, world.host, wanted))]
+        return [result.text for result in (yield from box.run_calls(turn, world.host, wanted))]
 
     return world.run(plan)
+
+
+def test_media_markers_have_the_scheme_of_the_client() -> None:
+    text = "Taken.\nMEDIA:svc-relay://t0k\nMEDIA:/a/b.png"
+    assert run(AgentHarness(), {"a": False}, "a", text=text) == [text]
+    (spelled,) = run(AgentHarness(), {"a": False}, "a", text=text, turn=evolve(TURN, brand=HERMES))
+    assert spelled == "Taken.\nMEDIA:hermes-relay://t0k\nMEDIA:/a/b.png"
 
 
 def test_side_by_side() -> None:

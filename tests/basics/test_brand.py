@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.basics.brand import BRANDS, HERMES, SVC, Brand, recognize_headers
+from svc_proto.basics.brand import BRANDS, HERMES, SVC, Brand, recognize_headers, spell_markers
 
 
 def test_both_brands_by_name() -> None:
@@ -22,6 +22,13 @@ def test_the_words_of_the_neutral_brand() -> None:
 def test_the_words_of_the_clients_in_use() -> None:
     assert (HERMES.qr_key, HERMES.scheme, HERMES.self_foreground) == ("hermes", "hermes-relay", "/return_to_hermes")
     assert (HERMES.mesh_role, HERMES.event_prefix, HERMES.header_prefix) == ("tailscale", "hermes.", "X-Hermes-")
+
+
+@pytest.mark.parametrize("scheme", ["svc-relay", "hermes-relay"])
+def test_media_markers_are_spelled_for_a_client(scheme: str) -> None:
+    text = f"a MEDIA:{scheme}://t, {scheme}://pair and MEDIA:/x"
+    assert spell_markers(text, HERMES) == f"a MEDIA:hermes-relay://t, {scheme}://pair and MEDIA:/x"
+    assert spell_markers(text, SVC) == f"a MEDIA:svc-relay://t, {scheme}://pair and MEDIA:/x"
 
 
 @pytest.mark.parametrize(

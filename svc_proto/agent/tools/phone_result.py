@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc_proto.basics import strict_json
-from svc_proto.basics.brand import BRANDS, Brand
+from svc_proto.basics.brand import Brand, spell_markers
 from svc_proto.basics.errors import ToolError
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse
@@ -81,6 +81,5 @@ def _failure(answer: PhoneResponse) -> tuple[str, str]:
 
 def _marker(text: str, brand: Brand) -> str:
     """Return a media marker in our spelling, whichever the phone used."""
-    for each in BRANDS.values():
-        text = text.replace(f"MEDIA:{each.scheme}://", f"MEDIA:{brand.scheme}://")
+    text = spell_markers(text, brand)
     return text if text.startswith("MEDIA:") else f"MEDIA:{text}"

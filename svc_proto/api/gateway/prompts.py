@@ -18,6 +18,7 @@ from svc_proto.api.gateway.settings import chosen_model
 from svc_proto.api.runs.run import Run
 from svc_proto.api.runs.streaming import join_system_prompt
 from svc_proto.api.runs.turn_execution import TurnRequest
+from svc_proto.basics.brand import HERMES
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, RpcCall
@@ -118,6 +119,7 @@ def _start(gateway: ApiGateway, session: LiveSession, content: Content, credenti
             options={} if session.effort is None else {"reasoning_effort": session.effort},
             title=chat.title,
             may_ask=True,
+            brand=HERMES,  # today's app is the client of this gateway
         )
         run = yield from api.runs.start(request, credential_id=credential_id)
         if not isinstance(run, Run):

@@ -72,7 +72,9 @@ class RunManager:
         elsewhere; it answers instead.
         """
         if request is not None:
-            turn_request = evolve(turn_request, authority=self._api.authority(request))
+            turn_request = evolve(
+                turn_request, authority=self._api.authority(request), brand=self._api.brand_of(request)
+            )
         ownership, run = self._api.ownership, find_known()
         if run is not None:
             return run

@@ -20,6 +20,7 @@ from svc_proto.api.chat.store_requests import AddMessages, BeginTurn
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted
 from svc_proto.api.runs.history import MAX_ROWS, Row, build_history
 from svc_proto.api.runs.run import Run
+from svc_proto.basics.brand import Brand
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
@@ -56,6 +57,7 @@ class TurnRequest:
     stops_alone: bool = False  # when no client waits for the turn
     operator: tuple[tuple[bytes, bytes], ...] | None = field(default=None, repr=False)  # see `Turn`
     authority: Authority = OWNER  # of the client that starts the turn
+    brand: Brand | None = None  # see `Turn`
     may_ask: bool = False  # the client shows approval requests and answers them
 
 
@@ -97,6 +99,7 @@ def _perform(api: Api, run: Run, turn_request: TurnRequest) -> Flow[TurnEnded]:
         tools=turn_request.tools,
         operator=turn_request.operator,
         authority=turn_request.authority,
+        brand=turn_request.brand,
     )
     outcome = yield from run.run_agent(api.agent.run(turn, run))
     if outcome is None:

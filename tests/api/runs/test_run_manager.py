@@ -24,6 +24,15 @@ def test_a_bug_in_the_order_of_things_ends_the_run(monkeypatch: pytest.MonkeyPat
     assert "sk-secret" not in repr(book.logs)
 
 
+@pytest.mark.parametrize(("fields", "name"), [((), "svc"), (((b"X-Hermes-Session-Id", b"s"),), "hermes")])
+def test_a_turn_has_the_names_of_its_client(fields: tuple[tuple[bytes, bytes], ...], name: str) -> None:
+    book = TurnHarness()
+    book.chat(book.session(), headers=fields)
+    brand = book.hand.turn.brand
+    assert brand is not None
+    assert brand.name == name
+
+
 def test_a_bug_after_the_end_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = Run.finish
 
