@@ -404,12 +404,17 @@ class Phone:
             self._notify("route", {"role": route.role, "url": route.url})
             self._open()
         elif self.state is PhoneState.CONNECTING:
-            self.engine.log(Level.WARNING, "not connected", problem="no route answers")
+            self.engine.log(Level.WARNING, "not connected", problem="no route answers", detail=self._route_problems())
             self._step(PhoneTrigger.FAILED)
             self._back_off(self._next_pause())
         elif route is not None and route.url != self._remote.url and self.state in CONNECTED_STATES:
             self._anew = False  # it has just answered
             self._socket.close(1000, "another route")
+
+    def _route_problems(self) -> str:
+        """Return why each candidate was rejected: a wrong pin is no silent relay."""
+        problems = {} if self._routes is None else self._routes.problems
+        return "; ".join(f"{candidate.url}: {problem}" for candidate, problem in problems.items())
 
     def _open(self) -> None:
         url, shown = self._remote.socket_url, bearer_header(self.token or "")

@@ -70,9 +70,11 @@ def test_phone_backs_off_when_no_candidate_answers() -> None:
     rig, (probe,) = rig_of(LAN, PUBLIC)
     rig.book.fail(probe)
     (following,) = connects(rig.book.drain_commands())
-    rig.book.fail(following)
+    rig.book.fail(following, FailureKind.TLS)
     assert rig.is_in(S.BACKING_OFF)
     rig.book << [Notify("offline", {"retry_in": rig.pause()})]
+    problems = f"{LAN.url}: internal; {PUBLIC.url}: tls"
+    assert rig.book.logs[-1].fields == {"problem": "no route answers", "detail": problems}
     assert 1.0 <= rig.pause() <= 1.25
     assert host(rig.next_connect()) == "lan.example"
 
