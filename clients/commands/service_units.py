@@ -47,6 +47,9 @@ Description=svc-relay: a relay and an agent API for phones
 Documentation=man:systemd.service(5)
 Wants=network-online.target
 After=network-online.target
+# A start that keeps failing (a full disk, a home that cannot be used) ends after about half a minute.
+StartLimitIntervalSec=300
+StartLimitBurst=10
 {sockets}
 [Service]
 Type=notify

@@ -112,6 +112,7 @@ def test_print_does_nothing(linked: ServiceHome) -> None:
     done = linked.run("install", "--print", "--listen", "api=127.0.0.1:80")
     assert done.out.startswith(f"# {linked.unit}\n{MARK}\n")
     assert "ListenStream=127.0.0.1:80\n" in done.out
+    assert "\nStartLimitIntervalSec=300\nStartLimitBurst=10\n" in done.out  # no start is repeated for ever
     assert not linked.folder.exists()
     system = linked.run("install", "--print", "--system", "--user", "root", "--hardened").out
     assert system.startswith("# /etc/systemd/system/svc.service\n")
