@@ -29,6 +29,7 @@ MAX_PAGE = 100  # chats of one page
 MAX_ROWS = 500  # messages of one page
 DAY = 86_400.0  # s
 MAX_PRUNED = 10_000  # chats that one request looks at
+TEST_TIMEOUT = 30.0  # s; the API server waits 20 s for an MCP server
 CHANGES = ("title", "archived", "pinned")
 MEMORY = {"active": "builtin", "providers": [{"name": "builtin", "available": True, "configured": True}]}
 
@@ -224,7 +225,9 @@ class _AppProxy:
 
     def test_server(self, request: Request) -> Flow[Response]:
         """Connect to an MCP server."""
-        return self._call("POST", f"{_server(request)}/test")
+        engine = self._dashboard.engine
+        until = engine.now.mono + TEST_TIMEOUT
+        return self._dashboard.require_api().call(engine, "POST", f"{_server(request)}/test", until=until)
 
     def passing(self, method: str, path: str) -> Handler:
         """Return the handler that forwards a plain call."""

@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from svc_proto.dashboard.sign_in import COOKIE
 from tests.api.harness import CONFIG
 from tests.dashboard.app_client import AppClient, AppHarness
+from tests.support.http_harness import SILENT
+from tests.support.playbook import REMOTE
 
 
 @pytest.fixture
@@ -121,6 +124,18 @@ def test_an_mcp_server_is_switched_and_tested() -> None:
     (row,) = phone.request("GET", "/api/mcp/servers").json["servers"]
     assert (row["enabled"], row["transport"]) == (True, "stdio")
     assert phone.request("POST", "/api/mcp/servers/none/test").status == 404
+
+
+def test_a_slow_mcp_server_is_waited_for() -> None:
+    book = AppHarness()
+    cookie = f"{COOKIE}={book.sign_in().token}".encode()
+    del book.servers[8642]
+    book.http = lambda asked: SILENT
+    call = book.call("POST", "/api/mcp/servers/slow/test", headers=[(b"cookie", cookie)], peer=REMOTE)
+    book.after(20.0)
+    assert call.answer is None
+    book.after(10.0)
+    assert call.result.status == 502
 
 
 def test_the_one_profile(phone: AppClient) -> None:

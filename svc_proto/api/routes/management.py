@@ -226,15 +226,14 @@ class _ManagementRoutes:
 
     def test_server(self, request: Request) -> Flow[Response]:
         """Connect to an MCP server, and report its tools or its problem."""
-        yield from self._server_row(request)
-        if self._api.parts.servers is not None:
-            yield from self._api.parts.servers.test(request.params["name"])
-        row = yield from self._server_row(request)
+        row = yield from self._server_row(request, test=True)
         return json_response(200, {"ok": row["state"] == "ready", "error": row["problem"], **row})
 
-    def _server_row(self, request: Request) -> Flow[dict[str, object]]:
+    def _server_row(self, request: Request, *, test: bool = False) -> Flow[dict[str, object]]:
         yield from self._api.settings()
         found = self._api.parts.servers
+        if found is not None and test:
+            yield from found.test(request.params["name"])
         for row in [] if found is None else found.report():
             if row["name"] == request.params["name"]:
                 return row
