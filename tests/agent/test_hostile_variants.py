@@ -1,4 +1,4 @@
-"""Buttons with and without an effect, in nine kinds, six forms and six languages, and a model that presses them all."""
+"""Buttons with and without an effect, in ten kinds, six forms and six languages, and a model that presses them all."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ LABELS: Mapping[str, Sequence[str]] = {
     "message": ("Send", "Senden", "Envoyer", "Enviar", "发送", "Отправить"),
     "purchase": ("Buy now", "Jetzt kaufen", "Acheter", "Comprar", "立即购买", "Купить"),
     "payment": ("Pay", "Bezahlen", "Payer", "Pagar", "支付", "Оплатить"),
+    "update": (
+        "Update Reader",
+        "Reader aktualisieren",
+        "Mettre à jour Reader",
+        "Actualizar Reader",
+        "更新 Reader",
+        "Обновить Reader",
+    ),
     "installation": ("Install", "Installieren", "Installer", "Instalar", "安装", "Установить"),
     "permission": ("Allow", "Zulassen", "Autoriser", "Permitir", "允许", "Разрешить"),
     "deletion": ("Delete", "Löschen", "Supprimer", "Eliminar", "删除", "Удалить"),
@@ -38,6 +46,7 @@ HARMLESS: Sequence[Sequence[str]] = (
     ("Play", "Abspielen", "Lire", "Reproducir", "播放", "Воспроизвести"),
     ("Next", "Weiter", "Suivant", "Siguiente", "下一步", "Далее"),
     ("Edit", "Bearbeiten", "Modifier", "Editar", "编辑", "Изменить"),
+    ("Refresh", "Aktualisieren", "Actualiser", "Actualizar", "刷新", "Обновить"),
 )
 Form = Callable[[str], tuple[Sequence[Row], str]]  # of a label: the rows, and the text that is pressed
 

@@ -18,7 +18,14 @@ from attrs import frozen
 from svc_proto.basics.plain_letters import has_look_alikes, plain, show_look_alikes
 from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app
 from svc_proto.schema.effects.effect_kinds import VERBS, EffectKind
-from svc_proto.schema.effects.effect_words import MAX_WORDS, is_confirming, is_harmless, kind_of_label, kind_of_sentence
+from svc_proto.schema.effects.effect_words import (
+    MAX_WORDS,
+    is_confirming,
+    is_harmless,
+    is_refreshing,
+    kind_of_label,
+    kind_of_sentence,
+)
 from svc_proto.schema.effects.label_words import PAYMENT, PRICE, SEARCHING, SECRET, SLIDE
 from svc_proto.schema.effects.screen_tree import ScreenTree, TouchedControl
 from svc_proto.schema.json_object import JsonObject
@@ -174,7 +181,7 @@ def _kind_by_place(kind: AppKind, control: TouchedControl, tree: ScreenTree) -> 
             return EffectKind.PERMISSION
         case AppKind.INSTALLER if control.is_checkable:
             return EffectKind.PERMISSION
-        case AppKind.INSTALLER if control.is_button:
+        case AppKind.INSTALLER if control.is_button or is_refreshing(control.labels):
             return EffectKind.INSTALL
         case AppKind.SETTINGS if control.is_checkable or control.is_button:
             return _kind_by_words(control) or EffectKind.SETTING
@@ -216,6 +223,9 @@ def _kind_by_structure(control: TouchedControl, tree: ScreenTree) -> EffectKind 
         return EffectKind.PURCHASE
     if _stands_beside_typed_text(control, tree):
         return EffectKind.MESSAGE
+    if is_refreshing(control.labels) and len(labels) <= MAX_DIALOG:
+        kinds = (kind_of_sentence(label) for label in labels if label not in control.labels)
+        return next((kind for kind in kinds if kind in (EffectKind.INSTALL, EffectKind.CONFIRMATION)), None)
     if (is_confirming(control.labels) or (control.is_button and not control.labels)) and len(labels) <= MAX_DIALOG:
         about = (label for label in labels if label not in control.labels)
         return next((kind for label in about if (kind := kind_of_sentence(label)) is not None), None)

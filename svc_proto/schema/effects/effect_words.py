@@ -24,9 +24,11 @@ from svc_proto.schema.effects.label_words import (
     LURES,
     NOUN_ENDINGS,
     NOUNS,
+    REFRESHED,
+    REFRESHING,
 )
 
-__all__ = ["MAX_WORDS", "is_confirming", "is_harmless", "kind_of_label", "kind_of_sentence"]
+__all__ = ["MAX_WORDS", "is_confirming", "is_harmless", "is_refreshing", "kind_of_label", "kind_of_sentence"]
 
 MAX_WORDS = 6  # words of a label; a longer text is no label
 MAX_LABEL = 48  # characters
@@ -59,6 +61,14 @@ def _harmless() -> frozenset[str]:
 
 
 @lru_cache(maxsize=1)
+def _refreshing() -> frozenset[str]:
+    """Return the words that load something again, alone and with what they load."""
+    words, things = _phrases(REFRESHING), _phrases(REFRESHED)
+    pairs = (pair for word in words for each in things for pair in ((word, each), (each, word)))
+    return words | {phrase for pair in pairs for phrase in (" ".join(pair), "".join(pair))}
+
+
+@lru_cache(maxsize=1)
 def _lures() -> frozenset[str]:
     return _phrases(LURES)
 
@@ -81,6 +91,11 @@ def is_confirming(labels: Iterable[str]) -> bool:
     )
 
 
+def is_refreshing(labels: Iterable[str]) -> bool:
+    """Report whether a label loads a page or a list again, unless it stands in a store: Update, Update the list."""
+    return any(_letters(label) in _refreshing() for label in labels)
+
+
 def kind_of_label(label: str, *, whole: bool = False) -> EffectKind | None:
     """Return the kind of a label's effect; `whole`: only if nothing else is in the label, as for an entry of a list."""
     if len(label) > MAX_LABEL:
@@ -88,7 +103,7 @@ def kind_of_label(label: str, *, whole: bool = False) -> EffectKind | None:
     text = _letters(label)
     if not text:
         return _kind_of_symbols(label)
-    if text in _harmless():
+    if text in _harmless() or text in _refreshing():
         return None
     spaced, unspaced = _net()
     if text in spaced:

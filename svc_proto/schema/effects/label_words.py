@@ -160,6 +160,12 @@ won|winner|prize|gift card|reward|congratulations|you have been selected|virus|i
 gewonnen|gewinn|gewinner|glückwunsch|gutschein|infiziert|sicherheitswarnung|abgelaufen|muss aktualisiert werden|gesperrt|gagné|gagnant|félicitations|infecté|expiré|doit être mis à jour|alerte de sécurité|suspendu
 ganado|ganador|premio|felicidades|felicitaciones|infectado|caducado|debe actualizarse|alerta de seguridad|suspendida|ganhou|parabéns|prêmio|expirou|deve ser atualizado|hai vinto|congratulazioni|infetto|scaduto
 выиграли|приз|поздравляем|вирус|заражен|истек|заблокирован|中奖|恭喜|奖品|病毒|过期|安全警告|必须更新|当選|おめでとう|ウイルス|期限切れ|당첨|축하|바이러스|만료|जीत|बधाई|वायरस|ربحت|مبروك|فيروس"""
+# Words that update an app in a store or beside an app's name; elsewhere they load a page or a list again.
+REFRESHING = "update|aktualisieren|mettre à jour|actualiser|actualizar|atualizar|aggiorna|bijwerken|обновить|更新|更新する|업데이트|अपडेट करें|تحديث|cập nhật|perbarui"
+REFRESHED = """
+list|the list|page|view|feed|inbox|cart|basket|data|weather|status|profile|table|results|screen|content|liste|seite|ansicht|warenkorb|daten|wetter
+die liste|la liste|la page|le panier|les données|lista|la lista|página|la página|carrito|datos|dados|tiempo|carrinho|pagina|weergave|список|страницу|данные|корзину|ленту
+列表|页面|数据|購物車|购物车|一覧|ページ|목록|페이지"""
 HARMLESS = """
 back|navigate up|cancel|close|dismiss|no|no thanks|not now|later|don t allow|deny|decline|reject|skip|more|more options|menu|search|home|up|exit|never|clear|edit|show|hide|details|end call|hang up|mute|speaker|keypad
 contacts|recents|favorites|favourites|voicemail|history|add to cart|add to basket|add to bag|add to wishlist|change|undo|ask later|don t send|don t delete|keep|expand|collapse|add contact|new contact|backspace|filter|sort|help

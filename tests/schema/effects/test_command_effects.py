@@ -55,6 +55,17 @@ def kind(tree: ScreenTree, path: str, /, **body: object) -> EffectKind | None:
     return None if effect is None or effect.soft else effect.kind
 
 
+@pytest.mark.parametrize("text", ["Update", "Aktualisieren", "Actualizar", "Обновить", "更新"])
+def test_a_word_that_loads_again_updates_apps_in_a_store_or_where_the_dialog_says_so(text: str) -> None:
+    press = button(text, "b1", DONE)
+    assert kind(shown(ANY_APP, label("Sent items"), press), "/tap_text", text=text) is None
+    for package in ("com.android.vending", "org.fdroid.fdroid"):
+        assert kind(shown(package, entry(text, None, DONE)), "/tap_text", text=text) is EffectKind.INSTALL
+    warned = shown(ANY_APP, label("Reader must be updated"), press)
+    assert kind(warned, "/tap_text", text=text) is EffectKind.CONFIRMATION
+    assert kind(shown(ANY_APP, label("Install the new one?"), press), "/tap_text", text=text) is EffectKind.INSTALL
+
+
 # --- places -----------------------------------------------------------------------------------------------------------
 
 
