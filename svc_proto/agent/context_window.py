@@ -10,7 +10,7 @@ from attrs import frozen
 from svc_proto.basics import strict_json
 from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
-__all__ = ["FittedMessages", "Row", "estimate_tokens", "fit_messages"]
+__all__ = ["BYTES_PER_TOKEN", "FittedMessages", "Row", "estimate_tokens", "fit_messages"]
 
 BYTES_PER_TOKEN = 3.5  # UTF-8 bytes of one token, rather too few: of English and code 4, of Chinese 3
 IMAGE_TOKENS = 1_000  # tokens of one image, whatever its bytes

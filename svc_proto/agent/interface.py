@@ -122,7 +122,7 @@ class TurnNotice(ReasoningDelta):
 
 @frozen
 class TextRetracted:
-    """The last `length` characters of the answer, all of one model call, were reasoning."""
+    """The last `length` characters of the answer, all of one model call, are no part of it: reasoning, a repetition."""
 
     length: int
 

@@ -31,7 +31,7 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.effects.screen_tree import ScreenTree
 
-__all__ = ["LoopGuard", "RepeatedTextError", "RepetitionWatch", "ScreenTrail", "fingerprint_of", "is_repeating"]
+__all__ = ["LoopGuard", "RepeatedTextError", "RepetitionWatch", "ScreenTrail", "fingerprint_of", "repeated_length"]
 
 EQUAL_NOTICE, EQUAL_END = 3, 5  # equal calls in a row
 PATIENCE = {"phone_media": 4}  # times the limits above: volume and tracks change without a trace on the screen
@@ -56,7 +56,12 @@ DENIALS = (
 
 
 class RepeatedTextError(Exception):
-    """The model's answer repeats itself."""
+    """The model's answer repeats itself: its last `repeated` characters repeat the text before; it has `length`."""
+
+    def __init__(self, repeated: int, length: int) -> None:
+        super().__init__()
+        self.repeated = repeated
+        self.length = length
 
 
 def fingerprint_of(tree: ScreenTree) -> str:
@@ -175,22 +180,29 @@ class LoopGuard:
         return None if acts < ACTS_NOTICE else f"Your last {acts} acts brought up no new screen. Try another way."
 
 
-def is_repeating(text: str) -> bool:
-    """Report whether the end of a text repeats what stands before it, at least twice."""
+def repeated_length(text: str) -> int:
+    """Return how many characters at the end of a text repeat what stands before them, at least twice; 0 if none do."""
     tail = text[-MAX_TEXT:]
     key = tail[-24:]
     place = tail.rfind(key, 0, len(tail) - 1)
     for _ in range(8):  # periods of a text whose key occurs more than once in a period
         if place < 0:
-            return False
+            return 0
         period = len(tail) - len(key) - place
         if period > MAX_PERIOD:
-            return False
+            return 0
         repeated = max(2 * period, MIN_REPEATED)
         if len(tail) >= repeated + period and tail[-repeated:] == tail[-repeated - period : -period]:
-            return bool(key.strip())
+            return _extended(text, period, repeated) if key.strip() else 0
         place = tail.rfind(key, 0, place + len(key) - 1)
-    return False
+    return 0
+
+
+def _extended(text: str, period: int, repeated: int) -> int:
+    """Return the whole length of a repetition of which this many characters are known."""
+    while len(text) > repeated + period and text[-repeated - 1] == text[-repeated - 1 - period]:
+        repeated += 1
+    return repeated
 
 
 class RepetitionWatch:
@@ -199,6 +211,7 @@ class RepetitionWatch:
     def __init__(self, host: AgentHost) -> None:
         self._host = host
         self._text = ""
+        self._answer = self._length = 0  # characters of the answer, and of it with the reasoning
         self._unchecked = 0
 
     @property
@@ -215,15 +228,19 @@ class RepetitionWatch:
         """Implement `AgentHost.emit`. Raises `RepeatedTextError` after the event is emitted."""
         self._host.emit(event)
         if isinstance(event, ModelCallStarted):
-            self._text = ""
+            self._text, self._answer, self._length = "", 0, 0
         if not isinstance(event, TextDelta | ReasoningDelta):
             return
         self._text = (self._text + event.text)[-2 * MAX_TEXT :]
+        self._length += len(event.text)
+        self._answer += len(event.text) if isinstance(event, TextDelta) else 0
         self._unchecked += len(event.text)
         if self._unchecked >= CHECK_EVERY:
             self._unchecked = 0
-            if is_repeating(self._text):
-                raise RepeatedTextError
+            repeated = repeated_length(self._text)
+            if repeated:
+                in_answer = min(repeated, self._answer) if isinstance(event, TextDelta) else 0
+                raise RepeatedTextError(in_answer, self._length)
 
     def wait_drained(self) -> Flow[None]:
         """Implement `AgentHost.wait_drained`."""

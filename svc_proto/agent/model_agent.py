@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import ceil
 from typing import TYPE_CHECKING, cast
 
 from attrs import evolve
 
 from svc_proto.agent.completion_assembler import CompletionAssembler, PartialToolCall
+from svc_proto.agent.context_window import BYTES_PER_TOKEN
 from svc_proto.agent.foreign_text import neutralize_history
 from svc_proto.agent.interface import (
     AgentHost,
@@ -20,6 +22,7 @@ from svc_proto.agent.interface import (
     ModelCallStarted,
     ModelEndpoint,
     TextDelta,
+    TextRetracted,
     ToolCall,
     Turn,
     TurnOutcome,
@@ -91,8 +94,10 @@ class ModelAgent:
         guard = LoopGuard()
         try:
             return (yield from self._run(turn, RepetitionWatch(host), guard))
-        except RepeatedTextError:
-            host.emit(ModelCallFinished())
+        except RepeatedTextError as stopped:
+            # The first period stays: a model copies a repetition that it finds in its history.
+            if stopped.repeated:
+                host.emit(TextRetracted(stopped.repeated))
             return _stopped(host, guard, REPEATED_TEXT)
 
     def _run(self, turn: Turn, host: AgentHost, guard: LoopGuard) -> Flow[TurnOutcome]:
@@ -127,9 +132,7 @@ class ModelAgent:
             host.emit(ModelCallStarted())
             request["messages"] = shorten_screens(rows, screen_budget(profile.context, few=few))
             separator = PARAGRAPH_BREAK if has_text else ""
-            answer = yield from call_model(
-                self._engine, endpoint, request, host, self._limits, before_text=separator, shaper=shaper
-            )
+            answer = yield from self._complete(endpoint, request, host, shaper, before_text=separator)
             if isinstance(answer, ModelCallFailure):
                 return TurnOutcome(finish="error", error=answer.text, code=answer.code)
             host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
@@ -164,7 +167,7 @@ class ModelAgent:
         shaper = RequestShaper(
             self._profile(endpoint), turn_start=max(users, default=0), needed=("tools", *turn.options)
         )
-        answer = yield from call_model(self._engine, endpoint, request, host, self._limits, shaper=shaper)
+        answer = yield from self._complete(endpoint, request, host, shaper)
         if isinstance(answer, ModelCallFailure):
             return TurnOutcome(finish="error", error=answer.text, code=answer.code)
         host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
@@ -175,6 +178,20 @@ class ModelAgent:
             calls = calls[:1]  # also where the option is unknown to the server
         yield from host.store_calls(answer.text, answer.reasoning, calls, answer.extra)
         return TurnOutcome(finish="tool_calls", calls=calls, extra=answer.extra)
+
+    def _complete(
+        self, endpoint: ModelEndpoint, request: Row, host: AgentHost, shaper: RequestShaper, *, before_text: str = ""
+    ) -> Flow[CompletionAssembler | ModelCallFailure]:
+        """Return the model's answer. One that is stopped has no token counts of the server, so they are estimated."""
+        try:
+            return (
+                yield from call_model(
+                    self._engine, endpoint, request, host, self._limits, before_text=before_text, shaper=shaper
+                )
+            )
+        except RepeatedTextError as stopped:
+            host.emit(ModelCallFinished(shaper.estimate, ceil(stopped.length / BYTES_PER_TOKEN)))
+            raise
 
     def _profile(self, endpoint: ModelEndpoint) -> ModelProfile:
         """Return the profile of an endpoint, in which a configured context has precedence if it is smaller."""

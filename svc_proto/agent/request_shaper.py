@@ -64,6 +64,11 @@ class RequestShaper:
         self._told = 0  # messages and results whose loss was reported
         self._notices: list[str] = []
 
+    @property
+    def estimate(self) -> int:
+        """Return the estimated tokens of the last shaped request."""
+        return self._estimate
+
     def shape(self, request: Mapping[str, object]) -> tuple[dict[str, object], str]:
         """Return the request as this server takes it, and a line for readers, or empty."""
         profile = self._profile

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.agent.interface import TextDelta, ToolCall, TurnOutcome
-from svc_proto.agent.loop_guard import LoopGuard, fingerprint_of, is_repeating
+from svc_proto.agent.loop_guard import LoopGuard, fingerprint_of, repeated_length
 from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.screen_node import ScreenNode
 from tests.agent.harness import AgentHarness
@@ -117,7 +117,9 @@ def test_an_act_whose_change_is_not_shown_is_not_reported() -> None:
     ["I am sorry. " * 200, "a" * 700, "\u6211\u5f88\u62b1\u6b49\u3002" * 200, "x".join(map(str, range(300))) * 4],
 )
 def test_repeated_text_is_found(text: str) -> None:
-    assert is_repeating(text)
+    period = text[: len(text) - repeated_length(text)]
+    assert 0 < len(period) < len(text)
+    assert text == (period * len(text))[: len(text)]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_repeated_text_is_found(text: str) -> None:
     ],
 )
 def test_other_text_is_not_taken_for_a_loop(text: str) -> None:
-    assert not is_repeating(text)
+    assert repeated_length(text) == 0
 
 
 def looping(size: int) -> ModelAnswer:
@@ -144,10 +146,20 @@ def test_an_answer_that_repeats_itself_is_stopped(tools: Any) -> None:
     world = AgentHarness(model=[looping(9_000)])
     reason = "The answer was stopped: its text repeated itself."
     assert world.answer("Hi", tools=tools) == TurnOutcome(finish="length", reason=reason)
-    assert len(world.host.text) < 8_000  # some 2,000 tokens
-    assert world.host.text.endswith(f"\n\n[{reason}]")
+    assert world.host.text == f"I am sorry. \n\n[{reason}]"  # the first period
+    ((asked, answered),) = world.host.usage
+    assert asked > 0
+    assert 100 < answered < 2_000
     world.sim.run_for(1.0)
     assert world.model.channels[0].gone
+
+
+def test_thoughts_that_repeat_themselves_are_stopped() -> None:
+    thought = chunk({"reasoning_content": "I am sorry. "})
+    events = (chunk({"content": "So: "}), *(thought for _ in range(900)), DONE)
+    world = AgentHarness(model=[ModelAnswer(events=events)])
+    world.answer("Hi")
+    assert world.host.text == "So: \n\n[The answer was stopped: its text repeated itself.]"
 
 
 def test_a_model_that_makes_the_same_call_for_ever() -> None:
