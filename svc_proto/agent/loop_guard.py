@@ -129,7 +129,8 @@ class LoopGuard:
         if is_act or outcome == DENIED:
             self._acts = [*self._acts[-MAX_RECORDS:], _Act(call, trail.at_act, outcome)]
         trail.at_act = None
-        arguments = strict_json.dumps(dict(sorted(call.args.items())))
+        # The number of a look is another one for an equal screen, in an argument as in a result.
+        arguments = strict_json.dumps({name: call.args[name] for name in sorted(call.args) if name != "look"})
         said = _LOOK.sub("screen", result)
         key = sha256_hex(f"{call.name} {arguments} {said} {trail.current if is_act else ''}")
         self._keys = [*self._keys[-MAX_RECORDS:], key]

@@ -17,6 +17,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Lock
 from svc_proto.schema.effects.command_effects import Effect, digits_of
 from svc_proto.schema.effects.effect_kinds import EffectKind
+from svc_proto.schema.effects.effect_words import is_harmless
 from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
 
@@ -27,6 +28,7 @@ __all__ = ["MAX_DENIALS", "CallConsent", "TurnConsent"]
 
 MAX_DENIALS = 3  # questions of one turn that the owner denied; then further effects are refused without a question
 MAX_COMPLETIONS = 3  # presses that complete one approved effect
+MAX_CONFIRMATION = 6  # texts of a dialog that confirms an approved effect by the same label
 # Kinds that are so wide that a denial covers the same recipient alone.
 _WIDE = (EffectKind.INTENT, EffectKind.DISCLOSURE, EffectKind.ELSEWHERE)
 _REPEATABLE = (EffectKind.SETTING, EffectKind.SECRET, EffectKind.DISCLOSURE, EffectKind.ELSEWHERE)
@@ -95,7 +97,9 @@ class TurnConsent:
         if not self._granted:
             return False
         last = self._granted[-1]
-        is_new = bool(effect.label) and not set(effect.label.split(" / ")) & last.seen
+        is_new = bool(effect.label) and (
+            not set(effect.label.split(" / ")) & last.seen or _is_confirmation(tree, last.seen)
+        )
         kinds = (last.effect.kind, EffectKind.CONFIRMATION)
         if not last.left or not is_new or effect.kind not in kinds or not _is_same_recipient(last.effect, effect):
             return False
@@ -123,6 +127,13 @@ class CallConsent(Protocol):
     def ask(self, question: str) -> Flow[bool | None]:
         """Return the owner's answer to a question of the agent: yes or no; None if this turn shows no questions."""
         ...
+
+
+def _is_confirmation(tree: ScreenTree, seen: frozenset[str]) -> bool:
+    """Report whether a dialog has appeared that confirms or cancels: it may repeat the label of what opened it."""
+    top = [node for node in tree.nodes if node.window == tree.nodes[0].window]
+    labels = [label for node in top for label in node.labels]
+    return len(labels) <= MAX_CONFIRMATION and any(is_harmless([each]) and each not in seen for each in labels)
 
 
 def _covers_denied(denied: Effect, effect: Effect) -> bool:

@@ -200,12 +200,15 @@ class AgentHarness:
         self.relay = Relay(settings)
         self.serve(self.relay, 8767)
 
-    def start_phone(self, backend: EmulatedPhone, safety: SafetySettings = TRUSTING) -> None:
+    def start_phone(self, backend: EmulatedPhone, safety: SafetySettings = TRUSTING, *, verbs: bool = True) -> None:
+        """Connect a phone; without `verbs`, it asks its user about no touch."""
         self.backend = backend
         host = self.sim.host("phone", "10.0.1.1")
         code = "Q7M2ZK"
         self.run(lambda parts, engine: _register(engine, code))
         phone = Phone(PhoneConfig(remote="ws://10.0.0.1:8767", code=code), backend, safety)
+        for verb in () if verbs else phone.gate.verbs.verbs:
+            phone.gate.verbs.remove(verb)
         host.start(lambda entropy: NotificationTap(Engine(phone, entropy=entropy), self.news))
         self.sim.run_for(5.0)
 

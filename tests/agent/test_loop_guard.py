@@ -46,6 +46,13 @@ def test_rounds_end_within_twelve_calls(size: int, noticed: int, ended: int) -> 
     assert guard.reason.startswith("The agent was stopped: ")
 
 
+def test_the_number_of_a_look_makes_no_other_call() -> None:
+    guard = LoopGuard()
+    for number in range(5):
+        guard.record(call(nodeId="4", look=number), f"tapped 4; it is still screen {number}", is_act=True)
+    assert guard.reason is not None
+
+
 def test_the_volume_may_be_changed_more_often() -> None:
     assert play(LoopGuard(), *["phone_media"] * 40) == (12, 20)
 

@@ -16,6 +16,11 @@ GRANTED = Effect(kind=EffectKind.INSTALL, place="store", label="Install", recipi
 SEEN = ScreenTree.parse({"packageName": "store", "nodes": [{"nodeId": "w0:0", "text": "Install"}]})
 
 
+def screen(*labels: str) -> ScreenTree:
+    nodes = [{"nodeId": f"w0:{number}", "text": text} for number, text in enumerate(labels)]
+    return ScreenTree.parse({"packageName": "store", "nodes": nodes})
+
+
 @pytest.mark.parametrize(
     ("effect", "expected"),
     [
@@ -37,6 +42,25 @@ def test_an_approval_covers_what_completes_it(effect: Effect, expected: bool) ->
 
     found = AgentHarness().run(plan)
     assert found == [*[expected] * 3, False]
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (("Delete it?", "Cancel", "Install"), True),
+        (("Delete it?", "Install"), False),
+        (("Close", "Install"), False),  # it was there before
+        (("Cancel", "Install", *"abcdefg"), False),
+    ],
+)
+def test_a_dialog_with_a_way_out_may_repeat_the_label(labels: tuple[str, ...], expected: bool) -> None:
+    def plan(parts: object, engine: Engine) -> Flow[bool]:
+        yield from ()
+        turn = TurnConsent.begin(engine)
+        turn.grant(GRANTED, screen("Install", "Close"))
+        return turn.is_granted(GRANTED, screen(*labels))
+
+    assert AgentHarness().run(plan) is expected
 
 
 def test_an_allowed_app_completes_no_other_effect() -> None:

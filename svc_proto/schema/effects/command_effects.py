@@ -44,6 +44,11 @@ _POWER_KEYS = ("lock_screen", "power_dialog", "power")
 _NUMBER = re.compile(r"\+?[\d][\d\s().\-/]{3,}\d|\d{3,}")
 _DIAL_KEY = re.compile(r"[\d*#+]|[\d*#]\s?[^\d\s]{0,6}(?:\s[^\d\s]{1,4})?|.{0,3}voicemail.{0,3}", re.IGNORECASE)
 _CODE = re.compile(r"[*#][\d*#]+#?")
+# A name with an ending that is no top-level domain.
+_FILE_NAME = re.compile(
+    r"[^/:?#\s]+\.(?:csv|txt|pdf|jpe?g|png|gif|webp|svg|mid|mp3|mp4|wav|ogg|flac|docx?|xlsx?|pptx?|odt|ods|json|xml|log)",
+    re.IGNORECASE,
+)
 _SCHEME = re.compile(
     r"\b(tel|sms|smsto|mms|mmsto|mailto|market|intent|upi|[a-z][a-z0-9+.-]{1,20})(?::|%3a)(?=//|[+\d?])", re.IGNORECASE
 )
@@ -145,6 +150,8 @@ def digits_of(text: str) -> str:
 def host_of(text: str) -> str:
     """Return the host of an address, without the user part that can imitate one; empty for other text."""
     address = text.strip()
+    if _FILE_NAME.fullmatch(address):
+        return ""
     if "://" not in address:
         address = f"//{address}" if re.match(r"[\w.-]+\.[a-z]{2,}(?:[/:?#]|$)", address, re.IGNORECASE) else ""
     try:

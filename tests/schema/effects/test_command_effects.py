@@ -492,6 +492,8 @@ def test_commands_without_an_effect(path: str) -> None:
         ("https://user@collector.invalid:8/x", "", "collector.invalid"),
         ("collector.invalid/?d=1", "", "collector.invalid"),
         ("http://[broken", "", "http://[broken"),
+        ("report.pdf", "", ""),
+        ("2026.CSV", "", ""),
         ("a note", "", ""),
     ],
 )
