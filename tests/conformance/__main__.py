@@ -24,6 +24,7 @@ from tests.conformance.pyodide_suite import pyodide
 from tests.conformance.requests_suite import corpus, in_memory, over_socket
 from tests.conformance.result import Result
 from tests.conformance.sse_suite import eventsource, httpx_sse
+from tests.conformance.task_suite import tasks
 
 LOOPS = ("anyio", "trio", "curio")  # of suites that take seconds
 ONE = ("anyio",)  # of suites that take many minutes, or need no loop
@@ -55,6 +56,7 @@ SUITES = {
     "pyodide": Suite(lambda runtime: pyodide(), ONE),
     "app": Suite(app, ONE),
     "chat-clients": Suite(chat_clients, ONE),
+    "tasks": Suite(lambda runtime: tasks(), ONE),
     "schemathesis": Suite(documents, ONE),
     "autobahn": Suite(autobahn, ONE, partial(autobahn, resume=True)),
     "autobahn-h2": Suite(autobahn_over_http2, ONE, partial(autobahn_over_http2, resume=True)),
