@@ -148,7 +148,7 @@ class _ClusterScenario:
         world.request(node, "POST", "/pairing", done=made)
 
     def _at_once(self, phone: ClusterPhone) -> None:
-        """Check that a phone accepted at one node is accepted at all."""
+        """Drive a phone that one node has accepted by way of every running node."""
         for node in self.running_nodes:
             self._drive(node, phone, phone.device)
 

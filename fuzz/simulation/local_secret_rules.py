@@ -49,7 +49,7 @@ def secret_of(home: SimHost) -> tuple[str, str] | None:
 def check_ends(engine: Engine, relay: Relay) -> None:
     """Check that the relay has no open request or socket of an ended session.
 
-    A client that ends its own session gets a response, however long the store takes.
+    `DELETE` is exempt: a client that ends its own session gets a response, however long the store takes.
     """
     alive = relay.sessions._sessions
     for held, holder in engine.revocables.items():

@@ -27,7 +27,7 @@ NICE = 5
 def main(arguments: Sequence[str]) -> int:
     """Print the text of standard input as JSON. Returns 0."""
     _limit()
-    logging.disable(logging.CRITICAL)
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         answer = read_text(sys.stdin.buffer.read())
     except MemoryError:

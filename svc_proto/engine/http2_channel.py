@@ -265,7 +265,7 @@ class Http2StreamChannel(ServerChannel):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of queued and of buffered events, and the cost of the stream itself unless it is closing."""
+        """Bytes of the head and of kept body, and the cost of the stream itself; 0 when it is closing."""
         kept = 0 if self.exchange is None else self.exchange.buffered_bytes
         return 0 if self.closing else MAX_STREAM_READ + self._window_debt + kept
 

@@ -44,7 +44,7 @@ class LocalAuthorizer:
             yield from self._lock(engine)
 
     def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
-        """Require the secret, now and after restarts, if an invite has a public route: it leads to a proxy."""
+        """Require the secret, now and after restarts, for an invite's public route, if the policy then needs it."""
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
         policy = self._config.local_trust_policy(public_route=True)
         if not public or self._secret or policy is not LocalTrustPolicy.SECRET:

@@ -168,7 +168,7 @@ class EventStreamDecoder:
         return ServerSentEvent(text, kind or "message", self._last_id, self._retry)
 
     def _forget(self) -> None:
-        """Reset the event: an empty line ends it, even without data."""
+        """End an event, even without data: its id becomes the last one, its name and size are reset."""
         self._data_size = 0
         self._event = ""
         self._last_id = self._id

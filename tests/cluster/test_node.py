@@ -51,7 +51,7 @@ class Town:
 
 
 class Scene:
-    """A connected node."""
+    """A node, connected unless `up` is False."""
 
     def __init__(self, *, up: bool = True) -> None:
         self.town = Town()

@@ -124,7 +124,7 @@ class _SettingMethods:
         raise RpcError(NOT_SUPPORTED, f"no setting {key[:40]!r}")
 
     def set(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Change a setting of the session; the model also for the server."""
+        """Change a setting of the session; the model also for the server, if `--global` or without a session."""
         key, value = call.text("key"), call.text("value").strip()
         if key == "model":
             return (yield from self._set_model(connection, call, value))

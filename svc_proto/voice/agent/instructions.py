@@ -84,7 +84,7 @@ def context_of(rows: Sequence[object]) -> tuple[ContextMessage, ...]:
 
 
 def load_persona_context(voice: VoiceServices, profile: str | None) -> Flow[PersonaContext]:
-    """Read the profile's persona and its memory files; unreadable ones are left out."""
+    """Read the persona of the profile's configuration, and memory files of host and profile, where readable."""
     engine, config = voice.engine, voice.config
     found = yield from find_profile(engine, config.config_path, profile)
     persona = _persona(found.data)
