@@ -132,7 +132,7 @@ def _public_route(relay: RunningServer | None, home: Path) -> list[str]:
 
 
 def _services(found: dict[str, RunningServer], home: Path) -> dict[str, tuple[ServiceNodes, bool]]:
-    """Return the nodes of each clustered service by role, and whether its store answers."""
+    """Return, by role, the nodes of each clustered service, and whether `/readyz` reports it ready."""
     services: dict[str, tuple[ServiceNodes, bool]] = {}
     for role in ("relay", "api"):
         if role in found and (service := nodes_at(found[role].inside, home)) is not None:

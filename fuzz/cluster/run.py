@@ -148,7 +148,7 @@ class _ClusterScenario:
         world.request(node, "POST", "/pairing", done=made)
 
     def _at_once(self, phone: ClusterPhone) -> None:
-        """Drive a phone that one node has accepted by way of every running node."""
+        """By way of every running node, drive a phone that one node has accepted."""
         for node in self.running_nodes:
             self._drive(node, phone, phone.device)
 

@@ -230,7 +230,7 @@ class CoreScriptRun:
             self.driver.answer(op)
 
     def answer_all(self, who: int, what: int) -> None:
-        """Execute all operations, and those that follow; nearly all succeed."""
+        """Execute all operations, and those that follow, whatever `who` and `what`."""
         self.driver.answer_all()
 
     def wait(self, who: int, what: int) -> None:

@@ -78,7 +78,7 @@ def relay_of(servers: ProgramProcess) -> int:
 
 
 def invite_of(servers: ProgramProcess) -> dict[str, Any]:
-    """Return the invite that a terminal would show."""
+    """Mint a new invite and return the payload of its QR."""
     servers.line("^To pair a phone: ")
     invite: dict[str, Any] = json.loads(call(relay_of(servers), "POST", "/pairing/mint", {}).body["qr_payload"])
     return invite

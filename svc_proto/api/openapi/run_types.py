@@ -165,6 +165,12 @@ class ChunkJson(TypedDict):
     error: NotRequired[dict[str, AnyJson]]
 
 
+class ChunkErrorJson(TypedDict):
+    """The error of a failed turn, before the last chunk."""
+
+    error: dict[str, AnyJson]
+
+
 class CompletionToolJson(TypedDict):
     """Progress of a tool, for clients that request it."""
 
@@ -175,8 +181,8 @@ class CompletionToolJson(TypedDict):
     label: NotRequired[str]
 
 
-COMPLETION_EVENTS: Mapping[str, type] = {
-    "message": ChunkJson,
+COMPLETION_EVENTS: Mapping[str, object] = {
+    "message": ChunkJson | ChunkErrorJson,
     **{f"{brand.event_prefix}tool.progress": CompletionToolJson for brand in BRANDS.values()},
 }
 
@@ -532,6 +538,19 @@ class ResponseArgumentsJson(ResponseEventJson):
     arguments: str
 
 
+class ResponseAgentCallJson(ResponseEventJson):
+    """State of a call of one of the agent's tools."""
+
+    item_id: str
+    output_index: NonNegativeInt
+
+
+class ResponseAgentArgumentsJson(ResponseAgentCallJson):
+    """The complete arguments of such a call."""
+
+    arguments: str
+
+
 RESPONSE_EVENTS: Mapping[str, type] = {
     **{f"response.{word}": ResponseSnapshotEventJson for word in ("created", "completed", "incomplete", "failed")},
     "response.output_item.added": ResponseItemEventJson,
@@ -546,4 +565,6 @@ RESPONSE_EVENTS: Mapping[str, type] = {
     "response.reasoning_summary_text.done": ResponseSummaryTextJson,
     "response.function_call_arguments.delta": ResponseArgumentsDeltaJson,
     "response.function_call_arguments.done": ResponseArgumentsJson,
+    **{f"response.mcp_call.{word}": ResponseAgentCallJson for word in ("in_progress", "completed", "failed")},
+    "response.mcp_call_arguments.done": ResponseAgentArgumentsJson,
 }

@@ -97,7 +97,7 @@ def test_the_events_of_a_response(end: dict[str, Any]) -> None:
     book.hand.finish(**end, calls=(evolve(CALL, id="c2"),))
     names = told(call, "POST /v1/responses")
     last = {"response.completed", "response.incomplete", "response.failed"}
-    calls = {name for name in RESPONSE_EVENTS if "arguments" in name and "error" in end}  # not of a failed turn
+    calls = {name for name in RESPONSE_EVENTS if "function_call_" in name and "error" in end}  # not of a failed turn
     assert names - last == RESPONSE_EVENTS.keys() - last - calls
     assert len(names & last) == 1
 

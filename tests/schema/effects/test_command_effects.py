@@ -1,4 +1,4 @@
-"""Effects that need consent: by place, by words in many languages, by structure; and acts that need none."""
+"""Effects of phone commands that need consent: by app, by words in many languages, by structure; or need none."""
 
 from __future__ import annotations
 
