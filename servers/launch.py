@@ -9,8 +9,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from attrs import evolve
 
 from runtimes.files.private_files import ensure_private_folder
 from runtimes.host.exit_process import exit_process
@@ -236,16 +239,25 @@ def format_authority(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def _collect_garbage(on_ready: Callable[[], None] | None) -> None:
+    """Enable garbage collection for all but the present objects: permanent ones, such as the stored sessions.
+
+    Each collection over these would block the loop.
+    """
+    if on_ready is not None:
+        on_ready()
+    gc.freeze()
+    gc.enable()
+
+
 def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: HostHandle | None = None) -> NoReturn:
     """Open the programs, run them, and exit with the right code."""
     opened: Sequence[Program] = ()
     log: logging.Handler | None = None
     try:
-        opened = programs()
+        opened = [evolve(program, on_ready=partial(_collect_garbage, program.on_ready)) for program in programs()]
         log = _keep_log(opened)
         _report_unknown_variables(opened)
-        gc.freeze()  # permanent objects are no garbage, and each collection over them would block the loop
-        gc.enable()
         set_malloc_trim_threshold()
         code = run([*opened, *readiness_programs(opened, inner_url, os.environ)], runtime, handle=handle)
     except CannotStartError as error:

@@ -10,6 +10,7 @@ from typing import Any
 from runtimes.failures import HostError
 from runtimes.store.migrations import KEPT_CHANGES
 from runtimes.store.sql_executor import SqlExecutor, replace_unstorable
+from svc_proto.basics import strict_json
 from svc_proto.basics.audit_event import MAX_AGE, MAX_EVENTS, AuditEvent
 from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
@@ -53,7 +54,11 @@ def _load(hand: SqlExecutor, request: LoadSessions) -> tuple[Mapping[str, object
 
 def _record_of(token_hash: str, record: str) -> Mapping[str, object]:
     """Read a row. An unreadable one becomes a record without members: it stays stored and affects no other phone."""
-    return {**JsonObject.parse_or_empty(record), "token_hash": token_hash}
+    try:
+        members = strict_json.loads_trusted(record)
+    except (ValueError, RecursionError):
+        members = None
+    return {**(members if isinstance(members, dict) else {}), "token_hash": token_hash}
 
 
 def _load_revision(hand: SqlExecutor, request: LoadSessionRevision) -> int:

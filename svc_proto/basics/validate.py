@@ -7,8 +7,8 @@ without refusals.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from math import inf, isfinite
 from typing import Any, TypeVar
 
 from svc_proto.basics.errors import Refused
@@ -60,22 +60,24 @@ def optional(members: Mapping[str, object], field: str, read: Callable[[object, 
     return None if value is None else read(value, field)
 
 
-def number(value: object, field: str, low: float = -math.inf, high: float = math.inf) -> float:
+def number(value: object, field: str, low: float = -inf, high: float = inf) -> float:
     """Read a finite JSON number in these bounds, both included."""
+    if type(value) is float and isfinite(value) and low <= value <= high:  # each time of a stored session
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise invalid(field, "a number")
     try:
         result = float(value)
     except OverflowError:
         raise invalid(field, "a number of ordinary size") from None
-    if not math.isfinite(result):
+    if not isfinite(result):
         raise invalid(field, "a finite number")
     if not low <= result <= high:
         raise invalid(field, f"a number from {low:g} to {high:g}")
     return result
 
 
-def integer(value: object, field: str, low: float = -math.inf, high: float = math.inf) -> int:
+def integer(value: object, field: str, low: float = -inf, high: float = inf) -> int:
     """Read a whole number in these bounds, both included; `3.0` counts as 3."""
     if isinstance(value, float) and value.is_integer():  # NaN and infinities are not
         value = int(value)

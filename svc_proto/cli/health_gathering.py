@@ -223,7 +223,7 @@ def _key(running: Mapping[str, JsonObject], key: str) -> str | None:
 
 def _devices(engine: Engine, relay: RelayClient) -> Flow[tuple[DeviceFacts, ...] | None]:
     try:
-        sessions = (yield from relay.json(engine, "GET", "/sessions")).objects("sessions")
+        sessions = yield from relay.sessions(engine)
         phones = (yield from relay.json(engine, "GET", "/bridge/devices")).objects("devices")
     except ServiceCallError:
         return None

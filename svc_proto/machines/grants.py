@@ -98,7 +98,7 @@ def clamp(expiry: float | None, session_expiry: float | None) -> float | None:
     """Return the earlier of two expiries; None is later than any."""
     if expiry is None:
         return session_expiry
-    return expiry if session_expiry is None else min(expiry, session_expiry)
+    return expiry if session_expiry is None else min(session_expiry, expiry)  # of equal ones the session's own object
 
 
 def later_expiry(one: float | None, other: float | None) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache, partial
+from sys import intern
 
 from attrs import define, field
 
@@ -251,7 +252,7 @@ class PairedSession:
         token_hash, token_prefix = _identity(members)
         expires_at = _loaded(members, "expires_at")
         stored = object_(members.get("grants"), "grants")
-        grants = {channel: _loaded(stored, channel) for channel in stored}
+        grants = {intern(channel): _loaded(stored, channel) for channel in stored}
         created_at = number(members.get("created_at"), "created_at")
         last_seen = number(members.get("last_seen", created_at), "last_seen")
         if "given" in members:
@@ -265,7 +266,7 @@ class PairedSession:
         return cls(
             token_hash=token_hash,
             token_prefix=token_prefix,
-            **{name: text(members.get(name, default), name) for name, default in TEXT_DEFAULTS.items()},
+            **{name: _stored_text(members, name) for name in TEXT_DEFAULTS},
             created_at=created_at,
             first_seen=number(members.get("first_seen", created_at), "first_seen"),
             last_seen=last_seen,
@@ -275,7 +276,7 @@ class PairedSession:
             preset=tuple(dict.fromkeys(preset)),
             knows_key=boolean(members.get("knows_key", True), "knows_key"),
             key_hash=text(members.get("key_hash", ""), "key_hash"),
-            names=text(members.get("names", ""), "names"),
+            names=intern(text(members.get("names", ""), "names")),
             tokens=optional(members, "tokens", OAuthTokens.read),
             rights=_stored_rights(members["rights"]) if "rights" in members else build_rights(withheld),
             audience=_audience(members),
@@ -355,6 +356,11 @@ def _identity(members: Mapping[str, object]) -> tuple[str, str]:
     return token_hash, token_prefix
 
 
+def _stored_text(members: Mapping[str, object], name: str) -> str:
+    found = text(members.get(name, TEXT_DEFAULTS[name]), name)
+    return found if name in ("device_name", "device_id") else intern(found)  # most sessions share a few values
+
+
 def _given(value: object) -> PairingTerms:
     members = object_(value, "given")
     grants = object_(members.get("grants"), "given.grants")
@@ -366,7 +372,8 @@ def _given(value: object) -> PairingTerms:
 
 def _stored_rights(value: object) -> tuple[str, ...]:
     found = [text(right, "rights") for right in array(value, "rights")]
-    return tuple(right for right in RIGHTS if right in found)
+    rights = tuple(right for right in RIGHTS if right in found)
+    return RIGHTS if rights == RIGHTS else rights  # nearly all sessions share one value
 
 
 def _audience(members: Mapping[str, object]) -> str:

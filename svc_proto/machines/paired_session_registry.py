@@ -8,7 +8,6 @@ order of calls, no grant outlives its session.
 
 from __future__ import annotations
 
-from collections import Counter
 from math import inf
 from typing import assert_never
 
@@ -31,7 +30,6 @@ from svc_proto.machines.grants import (
 )
 from svc_proto.machines.oauth_tokens import OAuthTokenPair, OAuthTokens
 from svc_proto.machines.paired_session import (
-    NO_DEVICE_ID,
     PREFIX_LENGTH,
     SESSION_TABLE,
     DeviceInfo,
@@ -43,6 +41,7 @@ from svc_proto.machines.paired_session import (
     parse_patch,
     session_record,
 )
+from svc_proto.machines.session_index import SessionIndex
 from svc_proto.relay_config import SessionPolicy
 
 # Users of the registry need the names of the session module, too.
@@ -81,7 +80,7 @@ class PairedSessionRegistry:
         # On the wall clock.
         self._sessions: ExpiringMap[str, PairedSession] = ExpiringMap(max(cap, MAX_CLUSTER_SESSIONS))
         self.hashed = self._sessions.peek  # returns the session whose token has this hash, alive or due
-        self._prefixes: Counter[str] = Counter()
+        self._index = SessionIndex()
         self._keyed: dict[str, PairedSession] = {}  # sessions with a key of their own, by its SHA-256
         self._accessed: dict[str, PairedSession] = {}  # sessions of OAuth clients, by the SHA-256 of the access token
         self._tombstones: dict[str, PairedSession] = {}  # they count towards the cap
@@ -217,7 +216,17 @@ class PairedSessionRegistry:
                 f"the token prefix must have at least {MIN_PREFIX} characters",
                 extra={"field": "token_prefix"},
             )
-        return [session for session in _named(self._sessions.values(), prefix) if self._is_alive(session, now)]
+        if len(prefix) < TOKEN_LENGTHS[0]:
+            found = self._index.find(prefix[:PREFIX_LENGTH])
+        else:
+            session = self._sessions.peek(sha256_hex(prefix))
+            found = [] if session is None else [session]
+        return [session for session in found if self._is_alive(session, now)]
+
+    def page(self, after: str, limit: int, now: Moment) -> tuple[list[PairedSession], str]:
+        """Return the active ones of the next `limit` sessions, and the next cursor, as `SessionIndex.page` does."""
+        found, cursor = self._index.page(after, limit)
+        return [session for session in found if self._is_alive(session, now)], cursor
 
     def active(self, now: Moment) -> list[PairedSession]:
         """Return the active sessions, most recently seen first."""
@@ -229,7 +238,7 @@ class PairedSessionRegistry:
         self._is_alive(session, now)
         session.step(SessionTrigger.REVOKE)
         self._sessions.discard(session.token_hash)
-        self._unfile(session)
+        self._index.remove(session)
         self._keyed.pop(session.key_hash, None)
         self._forget_tokens(session)
 
@@ -310,16 +319,13 @@ class PairedSessionRegistry:
 
     def of_device(self, device_id: str, now: Moment) -> list[PairedSession]:
         """Return the active sessions of a device, oldest first; none for an id without meaning."""
-        if device_id.strip().lower() in NO_DEVICE_ID:
-            return []
-        found = [each for each in self._sessions.values() if each.device_id == device_id and self._is_alive(each, now)]
-        return sorted(found, key=lambda session: session.created_at)
+        return [session for session in self._index.of_device(device_id) if self._is_alive(session, now)]
 
     def expire_due(self, now: Moment) -> list[PairedSession]:
         """Remove and return the expired sessions: first those marked as expired, then the others in order of expiry."""
         gone = [session for _, session in self._sessions.purge(now.wall)]
         for session in gone:
-            self._unfile(session)
+            self._index.remove(session)
             self._keyed.pop(session.key_hash, None)
             self._forget_tokens(session)
             if session.state is SessionState.ACTIVE:
@@ -380,23 +386,21 @@ class PairedSessionRegistry:
         for _ in range(_TOKEN_TRIES):
             token = entropy(32).hex()
             # Users and clients name a session by these eight characters.
-            if token[:PREFIX_LENGTH] not in self._prefixes:
+            if not self._index.find(token[:PREFIX_LENGTH]):
                 return token
         raise LocalProtocolError("the entropy source repeats itself")
 
     def _file(self, session: PairedSession) -> None:
-        if session.token_hash not in self._sessions:
-            self._prefixes[session.token_prefix] += 1
+        replaced = self._sessions.peek(session.token_hash)
+        if replaced is not session:
+            if replaced is not None:
+                self._index.remove(replaced)
+            self._index.add(session)
         self._sessions.put(session.token_hash, session, session.expires_at)
         if session.key_hash:
             self._keyed[session.key_hash] = session
         if session.tokens is not None:
             self._accessed.update((pair.access, session) for pair in session.tokens.pairs)
-
-    def _unfile(self, session: PairedSession) -> None:
-        self._prefixes[session.token_prefix] -= 1
-        if not self._prefixes[session.token_prefix]:
-            del self._prefixes[session.token_prefix]
 
     def _forget_tokens(self, session: PairedSession) -> None:
         if session.tokens is not None:

@@ -534,6 +534,7 @@ class Relay:
 
     def _start(self) -> Flow[None]:
         engine = self.engine
+        yield from self.coordinator.prepare()
         failure = yield from self._records.load()
         if failure is not None:
             engine.exit(1, f"the session store cannot be read: {failure.detail or failure.kind.value}")

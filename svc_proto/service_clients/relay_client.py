@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from attrs import define
 
@@ -57,8 +58,13 @@ class RelayClient(ServiceClient):
         return token
 
     def sessions(self, engine: Engine) -> Flow[list[JsonObject]]:
-        """Return the paired devices, as the relay lists them."""
-        return (yield from self.json(engine, "GET", "/sessions")).objects("sessions")
+        """Return the paired devices, as the relay lists them; of more than 10,000 page by page."""
+        answer = yield from self.json(engine, "GET", "/sessions")
+        found = answer.objects("sessions")
+        while cursor := answer.text("next_cursor"):
+            answer = yield from self.json(engine, "GET", f"/sessions?{urlencode({'cursor': cursor})}")
+            found += answer.objects("sessions")
+        return found
 
     def revoke(self, engine: Engine, prefix: str) -> Flow[JsonObject]:
         """End the one session whose token begins with the prefix."""

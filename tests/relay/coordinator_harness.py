@@ -43,7 +43,8 @@ class PhoneRouteStub:
 class CoordinatorHarness:
     """Relay with a scripted Redis; another node, `b`, is known."""
 
-    def __init__(self, config: RelayConfig | None = None) -> None:
+    def __init__(self, config: RelayConfig | None = None, revision: int | None = None) -> None:
+        """Start the relay. `revision` is the store's, if the relay has read its sessions."""
         settings = config or RelayConfig(home=HOME, cluster=WHERE)
 
         def make(engine: Engine) -> Relay:
@@ -58,11 +59,17 @@ class CoordinatorHarness:
         self.coordinator = coordinator
         self.told = 0
         self.started: list[object] = []
+        if revision is not None:
+            self.run(coordinator.prepare(), [])
+            self.answer_query(LoadSessionRevision(), revision)
         self.run(coordinator.start(), self.started)
         self.book.open()
         self.book.new_commands()
         self.book.answers([b"1800000000", b"0"], 1)
-        self.loads()
+        if revision is None:
+            self.loads()
+        else:
+            self.answer_query(LoadSessionChanges(revision), ())
         assert self.started == [None]
         self.deliver("hello")
         self.loads()

@@ -126,16 +126,21 @@ def test_addresses_in_urls() -> None:
 
 
 def test_startup_objects_are_frozen_for_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
-    frozen: list[int] = []
+    seen: list[object] = []
 
-    def run(*_: object, handle: object) -> int:
-        frozen.append(gc.get_freeze_count())
+    def run(programs: Sequence[Program], *_: object, handle: object) -> int:
+        for program in programs:
+            assert program.on_ready is not None
+            program.on_ready()
+            seen.extend((gc.get_freeze_count() > 1000, gc.isenabled()))
+            gc.unfreeze()
         return 0
 
     monkeypatch.setattr("servers.launch.run", run)
+    core = Short(Exit(0))
     with pytest.raises(SystemExit):
-        launch(list, "asyncio")
-    assert frozen[0] > 1000
+        launch(lambda: [Program(core=core), Program(core=core, on_ready=lambda: seen.append("ready"))], "asyncio")
+    assert seen == [True, True, "ready", True, True]
 
 
 PIECES = """

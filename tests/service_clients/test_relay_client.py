@@ -72,6 +72,13 @@ def test_invalid_answers(name: str, value: object) -> None:
     assert (error.fault, error.lacks) == (ServiceFault.UNAVAILABLE, lacks)
 
 
+def test_all_pages_of_the_sessions_are_read() -> None:
+    answers = iter([{"sessions": [{"a": 1}], "next_cursor": "b.c"}, {"sessions": [{"a": 2}]}])
+    world = OneShotHarness(RELAY.sessions, http=lambda asked: as_json(next(answers)))
+    assert world.run() == [{"a": 1}, {"a": 2}]
+    assert [each.path for each in world.asked] == ["/sessions", "/sessions?cursor=b.c"]
+
+
 PART = Part(name="file", filename="a.txt", content_type="text/plain", data=b"hello")
 
 

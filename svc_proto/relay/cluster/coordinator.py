@@ -69,7 +69,7 @@ from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
 from svc_proto.relay.cluster.codes import ClusterCodes
 from svc_proto.relay.cluster.local_coordinator import LocalCoordinator, PhoneRoute
 from svc_proto.relay.cluster.request_forwarding import RequestForwarder
-from svc_proto.relay.cluster.sessions import ClusterSessions
+from svc_proto.relay.cluster.sessions import UNKNOWN, ClusterSessions, load_revision
 from svc_proto.schema.envelope import parse_envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
@@ -116,17 +116,22 @@ class ClusterCoordinator(LocalCoordinator):
         self._next = 0
         self._since: RecencyHeap[int] = RecencyHeap()  # every phone, by number, on Redis's clock
         self._seeking = 0
+        self._revision = UNKNOWN  # of the store, before its sessions were read
         self._active = ""  # device id of the last broadcast, connected or not
         self._active_since = 0.0
         self._joined_at = -inf  # monotonic s, when a node last sent its state
         # Node and socket that the answer belongs to.
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_FORWARDED)
 
+    def prepare(self) -> Flow[None]:
+        """Read the store's revision, so that only later changes are read after the start."""
+        self._revision = yield from load_revision(self.relay.engine)
+
     def start(self) -> Flow[None]:
         """Join the cluster; continue without the other nodes after a timeout."""
         engine = self.relay.engine
         self.node = Node(engine, self._where, self, url=self.relay.config.node_url, load=self._count_phones)
-        self.sessions = ClusterSessions(self.relay, self.node)
+        self.sessions = ClusterSessions(self.relay, self.node, self._revision)
         for session in self.relay.sessions.tombstones():  # the other nodes may not have received these
             self.sessions.note_end(session.token_hash)
         self.codes = ClusterCodes(self.relay, self.node)

@@ -44,6 +44,10 @@ class LocalCoordinator:
         self.relay = relay
         self.limiter = AuthRateLimiter()
 
+    def prepare(self) -> Flow[None]:
+        """Prepare for the reading of all stored sessions."""
+        yield from ()
+
     def start(self) -> Flow[None]:
         """Join the cluster, if there is one."""
         yield from ()

@@ -1,10 +1,10 @@
 """Paired sessions of a clustered relay, merged from the store and the messages of other nodes.
 
 A session that this node does not have is looked up in the store. After a missed message the changes since the last
-reading are read, a page at a time. All sessions are read at the first time, and when the store does not have all these
-changes; one that is missing then, and in a second lookup by itself, has ended. An ended session stays ended: a record
-that was read before is ignored. So is a record read before a change that this node made or received since, and a
-message that is older by Redis's clock.
+reading are read, a page at a time. All sessions are read when the store does not have all these changes; one that is
+missing then, and in a second lookup by itself, has ended. An ended session stays ended: a record that was read before
+is ignored. So is a record read before a change that this node made or received since, and a message that is older by
+Redis's clock.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from svc_proto.store_requests import SESSIONS_PAGE, LoadSessionChanges, LoadSess
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
+    from svc_proto.engine.core import Engine
     from svc_proto.relay.service import Relay
 
-__all__ = ["CATCH_UP_TIMEOUT", "ClusterSessions"]
+__all__ = ["CATCH_UP_TIMEOUT", "UNKNOWN", "ClusterSessions", "load_revision"]
 
 T = TypeVar("T")
 
@@ -46,7 +47,8 @@ OVER = "the session was revoked"
 class ClusterSessions:
     """Session synchronisation of one node."""
 
-    def __init__(self, relay: Relay, node: Node) -> None:
+    def __init__(self, relay: Relay, node: Node, revision: int) -> None:
+        """Create the synchronisation. `revision` is one up to which the relay has the store's sessions."""
         self._relay = relay
         self._node = node
         self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
@@ -54,7 +56,7 @@ class ClusterSessions:
         self._read = Condition(relay.engine)
         self._task: Task | None = None  # that reads changed sessions
         self._again = False
-        self._revision = UNKNOWN  # of the store, up to which the sessions here are those of the store
+        self._revision = revision  # of the store, up to which the sessions here are those of the store
         self._seeking = 0
 
     @property
@@ -186,8 +188,8 @@ class ClusterSessions:
 
     def _read_sessions(self) -> Flow[bool]:
         """Read all sessions, a page at a time, and end those that are missing; return whether the store answered."""
-        revision = yield from self._query(LoadSessionRevision())
-        if isinstance(revision, Failure):
+        revision = yield from load_revision(self._relay.engine)
+        if revision == UNKNOWN:
             return False
         missing = self._relay.sessions.copy_hashes()
         after = ""
@@ -213,5 +215,14 @@ class ClusterSessions:
         return True
 
     def _query(self, request: StoreRequest[T]) -> Flow[T | Failure]:
-        engine = self._relay.engine
-        return (yield from run_operation(engine, Query(engine.new_op(), request)))
+        return (yield from _query(self._relay.engine, request))
+
+
+def load_revision(engine: Engine) -> Flow[int]:
+    """Return the revision of the last change in the store; `UNKNOWN` without an answer."""
+    revision = yield from _query(engine, LoadSessionRevision())
+    return UNKNOWN if isinstance(revision, Failure) else revision
+
+
+def _query(engine: Engine, request: StoreRequest[T]) -> Flow[T | Failure]:
+    return (yield from run_operation(engine, Query(engine.new_op(), request)))

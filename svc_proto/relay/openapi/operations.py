@@ -143,7 +143,9 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         ),
     },
     "Sessions": {
-        "GET /sessions": OperationDoc("List the paired devices", types.DeviceSessionsJson),
+        "GET /sessions": OperationDoc(
+            "List the paired devices", types.DeviceSessionsJson, query=types.SessionPageQueryJson
+        ),
         "DELETE /sessions/{token_prefix}": OperationDoc(
             "Revoke a session", types.RevokedJson, error_responses=ONE_SESSION
         ),

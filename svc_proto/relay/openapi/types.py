@@ -254,9 +254,17 @@ class DeviceSessionJson(TypedDict):
 
 
 class DeviceSessionsJson(TypedDict):
-    """The sessions of paired devices."""
+    """The sessions of paired devices: all, most recently seen first, or a page of them by token."""
 
     sessions: list[DeviceSessionJson]
+    next_cursor: NotRequired[Annotated[str, "for the next page; absent on the last one"]]
+
+
+class SessionPageQueryJson(TypedDict, total=False):
+    """A page of the sessions. Without parameters all are listed, but of more than 10,000 the first page."""
+
+    limit: Annotated[int, "1 to 200, default 200"]
+    cursor: Annotated[str, "`next_cursor` of the page before"]
 
 
 class RevokedJson(TypedDict):

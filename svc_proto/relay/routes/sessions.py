@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import integer, integer_text
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
@@ -20,7 +21,10 @@ from svc_proto.relay_config import SessionPolicy
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
 
-__all__ = ["routes"]
+__all__ = ["MAX_LISTED", "MAX_PAGE", "routes"]
+
+MAX_PAGE = 200  # sessions of one page, which takes a few milliseconds
+MAX_LISTED = 10_000  # sessions that are listed at once; of more, a request without parameters gets the first page
 
 
 def routes(relay: Relay) -> list[Route]:
@@ -39,15 +43,19 @@ class _SessionRoutes:
         self._relay = relay
 
     def list_all(self, request: Request) -> Flow[Response]:
-        relay, asks = self._relay, request.principal
+        relay, asks, query = self._relay, request.principal, request.query
+        limit = integer(integer_text(query.get("limit", MAX_PAGE)), "limit", 1, MAX_PAGE)
         online = yield from relay.coordinator.online_sessions()
         relay.expire_sessions()
-        records = [
-            session_record(session, session is asks, online=session.token_hash in online)
-            for session in relay.sessions.active(relay.engine.now)
-            if session is asks or self._manages(request)
-        ]
-        return json_response(200, {"sessions": records})
+        now, cursor = relay.engine.now, ""
+        if isinstance(asks, PairedSession) and not self._manages(request):
+            found = [session for session in relay.sessions.find(asks.token_prefix, now) if session is asks]
+        elif "limit" in query or "cursor" in query or len(relay.sessions) > MAX_LISTED:
+            found, cursor = relay.sessions.page(query.get("cursor", ""), limit, now)
+        else:
+            found = relay.sessions.active(now)
+        records = [session_record(session, session is asks, online=session.token_hash in online) for session in found]
+        return json_response(200, {"sessions": records, **({"next_cursor": cursor} if cursor else {})})
 
     def revoke(self, request: Request) -> Flow[Response]:
         relay = self._relay

@@ -104,6 +104,10 @@ def test_only_changes_are_read_after_the_first_time(monkeypatch: pytest.MonkeyPa
     assert not one.book.ordered(Query)
 
 
+def test_only_changes_since_the_start_are_read_when_the_node_joins() -> None:
+    assert CoordinatorHarness(revision=7).started == [None]  # it reads changes after 7 only
+
+
 def test_only_sessions_from_before_a_full_reading_are_compared_with_it() -> None:
     one = CoordinatorHarness()
     stays, goes, new = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 4))

@@ -11,6 +11,7 @@ from svc_proto.commands import Level
 from svc_proto.facts import Closed
 from svc_proto.machines.agent_changes import FILE, AgentChange, write_changes
 from svc_proto.machines.grants import CHANNELS
+from svc_proto.relay.routes import sessions as routes
 from svc_proto.relay_config import RelayConfig, SessionPolicy
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.store_requests import DeleteSession, SaveSession
@@ -105,6 +106,29 @@ def test_expired_session_stays_expired_after_a_clock_step(book: RelayHarness) ->
     assert book.sessions() == []
     assert (book.request("GET", "/health").json["sessions"], book.store) == (0, {})
     assert book.events().count("session expired") == 1
+
+
+def test_sessions_are_listed_in_pages(book: RelayHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    paired = [book.pair() for _ in range(3)]
+    prefixes = sorted(each.prefix for each in paired)
+    first = book.request("GET", "/sessions?limit=2").json
+    assert [each["token_prefix"] for each in first["sessions"]] == prefixes[:2]
+    last = book.request("GET", f"/sessions?limit=2&cursor={first['next_cursor']}", token=paired[0].token).json
+    assert [each["token_prefix"] for each in last["sessions"]] == prefixes[2:]
+    assert last.keys() == {"sessions"}
+    assert [each["token_prefix"] for each in book.request("GET", "/sessions?cursor=").json["sessions"]] == prefixes
+    for wrong in ("0", "201", "2.5", "x", ""):
+        refused = book.request("GET", f"/sessions?limit={wrong}")
+        assert (refused.status, refused.json["field"]) == (400, "limit")
+    monkeypatch.setattr(routes, "MAX_LISTED", 2)
+    assert [each["token_prefix"] for each in book.request("GET", "/sessions").json["sessions"]] == prefixes
+
+
+def test_a_session_without_the_right_to_manage_lists_itself_only(book: RelayHarness) -> None:
+    limited, other = book.pair(operator={"grants": {"chat": False}}), book.pair()
+    for path in ("/sessions", "/sessions?limit=1", f"/sessions?cursor={other.prefix}"):
+        sessions = book.request("GET", path, token=limited.token, peer=REMOTE).json["sessions"]
+        assert [each["token_prefix"] for each in sessions] == [limited.prefix]
 
 
 def test_head(book: RelayHarness) -> None:

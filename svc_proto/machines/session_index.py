@@ -1,0 +1,73 @@
+"""Index of paired sessions by the beginning of their tokens, and by device.
+
+Sessions are in groups by the first characters of their token prefixes. Tokens are random, so 100,000 sessions make
+groups of 25, which take a tenth of the memory of a dictionary of all prefixes.
+"""
+
+from __future__ import annotations
+
+from svc_proto.machines.paired_session import NO_DEVICE_ID, PairedSession
+
+__all__ = ["SessionIndex"]
+
+
+class SessionIndex:
+    """Index of sessions, whose prefixes, hashes and device ids never change."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, list[PairedSession]] = {}
+        self._devices: dict[str, list[PairedSession]] = {}
+
+    def add(self, session: PairedSession) -> None:
+        """Add a session that is not here."""
+        self._groups.setdefault(_group(session.token_prefix), []).append(session)
+        if _is_named(session.device_id):
+            self._devices.setdefault(session.device_id, []).append(session)
+
+    def remove(self, session: PairedSession) -> None:
+        """Remove a session, if it is here."""
+        _drop(self._groups, _group(session.token_prefix), session)
+        if _is_named(session.device_id):
+            _drop(self._devices, session.device_id, session)
+
+    def find(self, prefix: str) -> list[PairedSession]:
+        """Return the sessions whose token prefixes begin with `prefix`, of at least three characters."""
+        return [each for each in self._groups.get(_group(prefix), ()) if each.token_prefix.startswith(prefix)]
+
+    def of_device(self, device_id: str) -> list[PairedSession]:
+        """Return the sessions of a device, oldest first; none for an id without meaning."""
+        return sorted(self._devices.get(device_id, ()), key=lambda session: session.created_at)
+
+    def page(self, after: str, limit: int) -> tuple[list[PairedSession], str]:
+        """Return the next sessions by token, and the cursor for the following page; empty on the last one.
+
+        `after` is the cursor of the page before, empty for the first one. A session that is here during all pages is in
+        exactly one.
+        """
+        found: list[PairedSession] = []
+        for name in sorted(name for name in self._groups if name >= _group(after)):
+            found += sorted((each for each in self._groups[name] if _position(each) > after), key=_position)
+            if len(found) > limit:
+                return found[:limit], _position(found[limit - 1])
+        return found, ""
+
+
+def _group(prefix: str) -> str:
+    return prefix[:3]  # hexadecimal characters; fewer than a prefix that a client may name
+
+
+def _is_named(device_id: str) -> bool:
+    return device_id.strip().lower() not in NO_DEVICE_ID
+
+
+def _position(session: PairedSession) -> str:
+    """Return the place of a session in the order of pages, which does not reveal the hash of its token."""
+    return f"{session.token_prefix}.{session.token_hash[:16]}"  # prefixes may be equal
+
+
+def _drop(groups: dict[str, list[PairedSession]], name: str, session: PairedSession) -> None:
+    left = [each for each in groups.get(name, ()) if each is not session]
+    if left:
+        groups[name] = left
+    else:
+        groups.pop(name, None)
