@@ -18,9 +18,10 @@ sender waits for an answer, or is notified that the node is lost.
 | other words  | both | messages of the service                                                              |
 
 A node is lost when it sends `bye`, or after `LEASE` seconds without a message. It is also lost as soon as Redis reports
-no subscriber of its channel, as for a killed process. All nodes are lost when this node's own connection is. A node
-that has sent `bye` may still send the results of requests that it finishes; these do not make it a member again. An
-identity is never used twice: a process that restarts is another node.
+no subscriber of its channel, as for a killed process. All nodes are lost when this node's own connection is.
+
+A node that has sent `bye` finishes its requests: it may still send messages, and gets the answers to those that it has
+sent. That does not make it a member again. An identity is never used twice: a process that restarts is another node.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from attrs import define, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.cluster.redis_client import RedisClient, RedisHandler, Reply
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, wait
@@ -60,6 +62,7 @@ HEARTBEAT_INTERVAL = 0.5  # s
 LEASE = 3.0  # s without a message, after which a node counts as lost
 ANSWER_TIMEOUT = 1.0  # s for the answer of another node
 MAX_NODES = 256  # that are tracked; messages of a further one are dropped
+DEPARTURE = 60.0  # s for which a node that has sent `bye` gets answers; longer than any waits, and than its grace
 RETRY = ((b"retry-after", b"1"),)  # s
 _ID_BYTES = 8
 _UNCOUNTED = ("hello", "beat")
@@ -142,6 +145,7 @@ class Node(RedisHandler):
         self._all = f"{self._prefix}all"
         self.redis = RedisClient(engine, where, (self._all, self._inbox(self.id)), self)
         self.members: dict[str, RemoteNode] = {}
+        self._departing: ExpiringMap[str, bool] = ExpiringMap(MAX_NODES)  # nodes that have sent `bye`
         self.up_since = inf  # monotonic s, while the other nodes are reachable
         self._broadcast_count = 0  # number of broadcasts so far
         self._clock: float | None = None  # s by which Redis's clock is ahead of the monotonic one
@@ -154,8 +158,7 @@ class Node(RedisHandler):
         self.redis.start()
 
     def stop(self) -> None:
-        """Leave the cluster."""
-        self._timer.cancel()
+        """Announce that this node leaves when its requests are finished."""
         self._publish(self._all, "bye", {})
         self._broadcast_count = _LEAVING
         self.redis.stop()
@@ -193,14 +196,16 @@ class Node(RedisHandler):
 
     def send_to(self, node: str, word: str, body: Mapping[str, object]) -> bool:
         """Send a message to one node, once. An unreachable node gives False, or is reported lost later."""
-        return node in self.members and self._publish(self._inbox(node), word, body, partial(self._reached, node))
+        is_there = node in self.members or self._departing.get(node, self._engine.now.mono) is not None
+        return is_there and self._publish(self._inbox(node), word, body, partial(self._reached, node))
 
     def request(self, node: str, word: str, body: Mapping[str, object]) -> Flow[JsonObject | Failure]:
         """Send a request to one node and return its answer."""
         ticket = self._engine.new_op()
         self._pending_requests[ticket] = node
         try:
-            if not self.send_to(node, "asks", {"word": word, "body": body, "ticket": ticket}):
+            question = {"word": word, "body": body, "ticket": ticket}
+            if node not in self.members or not self.send_to(node, "asks", question):
                 return _GONE
             answer = yield from wait(ticket, self._engine.now.mono + ANSWER_TIMEOUT)
         finally:
@@ -245,6 +250,8 @@ class Node(RedisHandler):
         if word in ("bye", "hello"):
             self._lose(node)  # a node that is back may have lost messages in both directions
         if word == "bye":
+            self._departing.purge(self._engine.now.mono)
+            self._departing.put(node, True, self._engine.now.mono + DEPARTURE)
             return
         if self._broadcast_count == _LEAVING and word in ("hello", "which", "asks"):
             return  # this node leaves: no other may rely on it
@@ -306,8 +313,9 @@ class Node(RedisHandler):
     def _beat(self) -> None:
         now = self._engine.now.mono
         self._timer.set(now + HEARTBEAT_INTERVAL)
-        pulse = self.heartbeat()
-        self._publish(self._all, "beat", {"name": pulse.name, "since": pulse.since, "load": pulse.load})
+        if self._broadcast_count != _LEAVING:
+            pulse = self.heartbeat()
+            self._publish(self._all, "beat", {"name": pulse.name, "since": pulse.since, "load": pulse.load})
         for member in list(self.members.values()):
             if member.until <= now:
                 self._lose(member.id)
@@ -331,6 +339,7 @@ class Node(RedisHandler):
 
     def _reached(self, node: str, answer: Reply) -> None:
         if answer == 0:
+            self._departing.discard(node)
             self._lose(node)
 
     def _lose(self, node: str) -> None:

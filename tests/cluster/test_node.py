@@ -10,7 +10,6 @@ import pytest
 from svc_proto.cluster import node as module
 from svc_proto.cluster.node import HEARTBEAT_INTERVAL, LEASE, Node
 from svc_proto.cluster.redis_client import PAUSE
-from svc_proto.commands import Abort
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
@@ -340,9 +339,17 @@ def test_stop_broadcasts_bye() -> None:
     scene = known()
     scene.book.within(scene.node.stop)
     assert scene.said() == [("all", "bye", {})]
+
+
+def test_stopping_node_notices_lost_nodes_without_heartbeats_of_its_own() -> None:
+    scene = known()
+    scene.book.within(scene.node.stop)
+    scene.said()
     scene.book.answers(1)
-    scene.book.after(10.0)
-    assert not scene.book.ordered(Abort)
+    scene.book.after(HEARTBEAT_INTERVAL)
+    assert scene.said() == [["PUBSUB", "NUMSUB", "svc:3:node:b"], ["TIME"]]
+    scene.book.answers([b"svc:3:node:b", 0], [b"1", b"0"])
+    assert scene.town.news() == [("b", "lost")]
 
 
 def test_stopping_node_broadcasts_but_answers_no_requests() -> None:
@@ -365,6 +372,24 @@ def test_message_of_a_departed_node_does_not_bring_it_back() -> None:
     assert scene.town.news() == [("b", "lost"), ("b", "news", {"x": 1})]
     assert not scene.node.members
     assert not scene.said()
+
+
+def test_departed_node_gets_answers_until_its_channel_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = known()
+    scene.hear("b", "bye")
+    assert scene.town.news() == [("b", "lost")]
+    scene.hear("b", "asks", {"word": "what", "body": {}, "ticket": 4}, told=-1, to_me=True)
+    assert [words[:2] for words in scene.said()] == [("node:b", "says")]
+    scene.book.answers(1)
+    scene.book.within(lambda: scene.node.send_to("b", "answered", {}))
+    assert [words[:2] for words in scene.said()] == [("node:b", "answered")]
+    scene.book.answers(0)
+    assert not scene.node.send_to("b", "answered", {})
+    monkeypatch.setattr(module, "DEPARTURE", 0.0)
+    scene.hear("b", "bye")
+    assert not scene.node.send_to("b", "answered", {})
+    assert not scene.node.members
+    assert scene.town.news() == []
 
 
 def test_cluster_time_is_the_clock_of_redis() -> None:

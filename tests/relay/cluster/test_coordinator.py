@@ -223,6 +223,21 @@ def test_requests_in_progress_complete_before_the_stop() -> None:
     scene.check_invariants()
 
 
+def test_a_stopping_node_answers_commands_that_phones_of_other_nodes_execute() -> None:
+    scene = world(2)
+    phone = scene.pair_phone("P", 1)
+    phone.delay = 1.0
+    call = scene.send_command(0, phone.token)
+    scene.run(lambda: bool(phone.performed))
+    scene.stop(0)
+    asked = scene.sim.now
+    scene.run(lambda: call.is_closed)
+    assert call.status == 200
+    assert scene.sim.now - asked < phone.delay + 0.1
+    scene.run(lambda: not scene.nodes[0].alive, limit=1.0)
+    scene.check_invariants()
+
+
 def test_activity_merges_the_commands_of_all_nodes() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1)
