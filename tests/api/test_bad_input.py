@@ -58,6 +58,9 @@ def book() -> ApiHarness:
     return ApiHarness()
 
 
+NOT_FOUND = ("session_not_found", "run_not_found", "not_found")
+
+
 @pytest.mark.parametrize("route", ROUTES, ids=IDS)
 def test_every_route_but_health_needs_the_key(book: ApiHarness, route: Route) -> None:
     answer = book.request(route.method, path_of(route), {}, key="")
@@ -118,7 +121,7 @@ def test_non_object_bodies_are_refused(book: ApiHarness, route: Route, body: byt
     path = path_of(route)
     answer = book.request(route.method, path, body)
     if answer.status == 404:  # chat routes look up the session first, wire api 2.1
-        assert problem(answer, path)["code"] in ("session_not_found", "run_not_found")
+        assert problem(answer, path)["code"] in NOT_FOUND
     else:
         assert answer.status == 400
         assert problem(answer, path)["code"] is None
@@ -131,7 +134,7 @@ def test_bodies_too_slow_to_parse_are_refused(route: Route) -> None:
     path = path_of(route)
     answer = book.request(route.method, path, b"[" + b"{}," * 100_000 + b"0]")
     assert answer.status in (404, 413)  # chat routes look up the session first, wire api 2.1
-    assert problem(answer, path)["code"] in ("session_not_found", "run_not_found", "body_too_large", None)
+    assert problem(answer, path)["code"] in (*NOT_FOUND, "body_too_large", None)
     assert unchanged(book)
 
 

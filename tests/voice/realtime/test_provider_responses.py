@@ -19,9 +19,9 @@ one is asked for, and begins once
     is asked talking
     start r1 -> ~ours
     start r1 -> ~known
-    is heard talking r1
+    is started talking r1
     finish r1 -> nothing
-    is heard silent r1
+    is started silent r1
     start r1 -> ~known
     start r2 -> ~stray
     start r2 -> ~ignored
@@ -47,7 +47,7 @@ a provider that does not say that it is free
     due -
     start r1 -> ~ours
     finish r1
-    is heard silent r1
+    is started silent r1
 what was given up before it started is waited for
     ask dropped
     give_up
