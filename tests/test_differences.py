@@ -75,4 +75,4 @@ def test_the_row_of_the_dashboard_names_the_calls_beyond_the_requirement() -> No
     more = calls - required - {"GET /push"}
     (row,) = [row for row in DIFFERENCES.splitlines() if row.startswith("| R1.13: ")]
     assert set(re.findall(r"`([A-Z]+ /[^`]*)`", row)) == more
-    assert len(calls) == 10
+    assert len(calls) == 14

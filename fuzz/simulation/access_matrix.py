@@ -34,8 +34,8 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
     "programs of this host": (
         "in   403  403  403  403  403  403  403  403",
         """GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
-        GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register, POST /pairing/approve,
-        POST /pairing/mint, POST /media/register, GET /media/inspect, GET /media/inspect/{token},
+        GET /audit, GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register,
+        POST /pairing/approve, POST /pairing/mint, POST /media/register, GET /media/inspect, GET /media/inspect/{token},
         GET /metrics, GET /mcp/questions/{code}, POST /mcp/questions/{code}, POST /phone/message, GET /phone/replies,
         GET /phone/outbound, DELETE /phone/outbound""",
     ),

@@ -133,6 +133,21 @@ class ApprovalMemory:
             yield from self._write(asked.pattern)
         return choice in ALLOWED
 
+    def standing(self) -> Flow[list[tuple[str, str]] | Failure]:
+        """Return the stored approvals: the chat and the pattern; an approval for good has no chat."""
+        known = yield from self._always()
+        if isinstance(known, Failure):
+            return known
+        of_chats = [(chat, each) for chat, patterns in self._sessions.items() for each in patterns if each not in known]
+        return [*(("", each) for each in known), *of_chats]
+
+    def end(self, session_id: str, pattern: str) -> Flow[str]:
+        """Remove an approval of a chat, or without a chat everywhere; return as `forget` does."""
+        if not session_id:
+            for patterns in self._sessions.values():
+                patterns.pop(pattern, None)
+        return (yield from self.forget(session_id, pattern))
+
     def forget(self, session_id: str, pattern: str) -> Flow[str]:
         """Remove an approval of a chat, and the same for good; return the reason if that failed, else an empty text."""
         self._sessions.get(session_id, {}).pop(pattern, None)

@@ -31,7 +31,20 @@ from svc_proto.api.errors import error_response, shutting_down, store_unavailabl
 from svc_proto.api.metrics import api_metrics
 from svc_proto.api.model_config_file import PROMPT, ModelConfigFile
 from svc_proto.api.model_list import ModelList
-from svc_proto.api.routes import chat, completions, gateway, management, mcp, profile, responses, runs, sessions, status
+from svc_proto.api.routes import (
+    approvals,
+    chat,
+    completions,
+    gateway,
+    management,
+    mcp,
+    model_probe,
+    profile,
+    responses,
+    runs,
+    sessions,
+    status,
+)
 from svc_proto.api.runs.history import MAX_ROWS, Row, build_history, result_message
 from svc_proto.api.runs.run_manager import RunManager
 from svc_proto.basics.brand import Brand, recognize_headers
@@ -107,7 +120,20 @@ class Api:
         self._sentences = sentences
         self._mcp: McpHttpServer | None = None
         self._gateway: ApiGateway | None = None
-        themes = (status, sessions, management, profile, chat, completions, runs, responses, mcp, gateway)
+        themes = (
+            status,
+            sessions,
+            management,
+            approvals,
+            model_probe,
+            profile,
+            chat,
+            completions,
+            runs,
+            responses,
+            mcp,
+            gateway,
+        )
         rows = [row for theme in themes for row in theme.routes(self)]
         rows += self._monitor.routes(ApiAccess.MONITOR, ApiAccess.PUBLIC)
         rows += OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(ApiAccess.LOCAL_OR_KEY)

@@ -20,6 +20,7 @@ EVENT_NAMES = (
     "session changed",  # its lifetime, grants or rights
     "session revoked",
     "approval given",
+    "approval ended",
     "changes undone",
     "setting changed",
     "memory changed",

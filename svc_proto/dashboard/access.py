@@ -45,6 +45,7 @@ TOO_MANY = "too many wrong passwords: try again later"
 MAX_FAILURES_IN_SUM = 60  # wrong passwords of all addresses within a minute; then none is checked
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+    b"manifest-src 'self'; "
     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     b"trusted-types 'none'"
 )

@@ -35,6 +35,7 @@ __all__ = ["PREFIX", "find_api_server", "routes"]
 
 PREFIX = "/api/agent"
 STREAM = Headers(((b"content-type", b"text/event-stream"), PRIVATE, (b"x-accel-buffering", b"no")))
+PROBE_TIMEOUT = 75.0  # s, above the sum of the limits of `model_probe`
 LARGEST_TURN = 10_000_000  # bytes of a message with its pictures, wire api 2.5
 
 
@@ -52,6 +53,10 @@ def routes(dashboard: Dashboard) -> list[Route]:
         ("POST", "/runs/{id}/approval", "/v1/runs/{id}/approval"),
         ("GET", "/mcp-servers", "/api/mcp-servers"),
         ("POST", "/mcp-servers/reload", "/api/mcp-servers/reload"),
+        ("PATCH", "/model", "/api/config"),
+        ("GET", "/approvals", "/api/approvals"),
+        ("DELETE", "/approvals", "/api/approvals"),
+        ("POST", "/changes/undo", "/api/changes/undo"),
         *((method, "/memory", "/api/memory") for method in ("POST", "PATCH", "DELETE")),  # to undo a note
     ]
     turn = Route(
@@ -71,6 +76,8 @@ def routes(dashboard: Dashboard) -> list[Route]:
             handler=calls.truncate,
         ),
         Route(method="GET", pattern=f"{PREFIX}/sessions", access=DashboardAccess.OWNER, handler=calls.chats),
+        Route(method="GET", pattern=f"{PREFIX}/changes", access=DashboardAccess.OWNER, handler=calls.changes),
+        Route(method="POST", pattern=f"{PREFIX}/model/probe", access=DashboardAccess.OWNER, handler=calls.probe),
         Route(method="GET", pattern=f"{PREFIX}/model", access=DashboardAccess.OWNER, handler=calls.model),
         *(
             Route(
@@ -126,6 +133,17 @@ class _AgentProxy:
         """Search chats by the words in `q`."""
         words = encode_segment(request.query.get("q", ""))
         return self._api().call(self._dashboard.engine, "GET", f"/api/sessions/search?q={words}")
+
+    def probe(self, request: Request) -> Flow[Response]:
+        """Probe a model's server, which may have to load the model first."""
+        engine = self._dashboard.engine
+        until = engine.now.mono + PROBE_TIMEOUT
+        return self._api().call(engine, "POST", "/api/model/probe", request.body, until=until)
+
+    def changes(self, request: Request) -> Flow[Response]:
+        """List what the principal in `principal` has changed at the agent."""
+        name = encode_segment(request.query.get("principal", ""))
+        return self._api().call(self._dashboard.engine, "GET", f"/api/changes?principal={name}")
 
     def model(self, request: Request) -> Flow[Response]:
         """Return `{"chat": true, "model": "llama3.2"}`; null: the built-in agent. Other settings are omitted."""

@@ -39,6 +39,18 @@ RELAY = {
     "DELETE /sessions/{prefix}": OperationDoc(
         "Revoke a session", relay.RevokedJson, error_responses=VALIDATED_RESPONSES
     ),
+    "PATCH /sessions/{prefix}": OperationDoc(
+        "Change name, lifetime or grants of a session",
+        relay.SessionChangedJson,
+        body=relay.DeviceSessionChangeJson,
+        error_responses=VALIDATED_RESPONSES,
+    ),
+    "GET /audit": OperationDoc(
+        "List the newest events of the audit log",
+        relay.AuditEventsJson,
+        query=openapi_types.LimitQueryJson,
+        error_responses=VALIDATED_RESPONSES,
+    ),
     "GET /bridge-activity": OperationDoc(
         "List recent commands",
         relay.ActivityJson,
@@ -47,6 +59,20 @@ RELAY = {
     ),
     "GET /phones": OperationDoc(
         "List the phones that can be controlled", relay.PhonesJson, error_responses=UPSTREAM_RESPONSES
+    ),
+    "POST /phones/{device}/{command}": OperationDoc(
+        "Send a command to a phone",
+        dict[str, object],
+        body=dict[str, object],
+        details="Commands: `current_app`, `screenshot`, `tap`, `long_press`, `swipe`, `key` and `type`, with the "
+        "arguments and answers of the relay's route. The commands pass the gates of the phone.",
+        error_responses={**VALIDATED_RESPONSES, 403: "The phone refuses.", 404: "No phone, or no such command."},
+    ),
+    "GET /notifications": OperationDoc(
+        "List recent notifications of phones",
+        relay.NotificationsJson,
+        query=openapi_types.LimitQueryJson,
+        error_responses=VALIDATED_RESPONSES,
     ),
     "GET /media": OperationDoc(
         "List the registered files",
@@ -120,6 +146,36 @@ CHAT = {
         "Answer an approval request of a run",
         turns.ApprovalAnswerJson,
         body=turns.ApprovalBodyJson,
+        error_responses=NO_CHAT,
+    ),
+    "PATCH /model": OperationDoc(
+        "Change the model of the agent", api.ConfigChangedJson, body=api.ConfigChangeJson, error_responses=NO_CHAT
+    ),
+    "POST /model/probe": OperationDoc(
+        "List the models of a server, and test one",
+        change_types.ModelProbedJson,
+        body=change_types.ModelProbeJson,
+        error_responses=NO_CHAT,
+    ),
+    "GET /approvals": OperationDoc(
+        "List the standing approvals", change_types.StandingApprovalsJson, error_responses=NO_CHAT
+    ),
+    "DELETE /approvals": OperationDoc(
+        "End a standing approval",
+        change_types.ApprovalEndedJson,
+        body=change_types.ApprovalEndJson,
+        error_responses=NO_CHAT,
+    ),
+    "GET /changes": OperationDoc(
+        "List what a principal changed at the agent",
+        change_types.ChangesJson,
+        query=change_types.ChangesQueryJson,
+        error_responses=NO_CHAT,
+    ),
+    "POST /changes/undo": OperationDoc(
+        "Undo what a principal changed at the agent",
+        change_types.UndoneChangesJson,
+        body=change_types.UndoChangesJson,
         error_responses=NO_CHAT,
     ),
     "POST /memory": OperationDoc("Add a note", api.MemoryChangedJson, body=api.NoteJson, error_responses=NO_CHAT),
@@ -336,6 +392,8 @@ def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
         },
         path_parameters={
             "id": "id of the session, run or signed-in client",
+            "device": "id or name of a connected phone",
+            "command": "name of the command",
             "prefix": "prefix of a session token, or the whole token",
             "token": "token of the file",
             "name": "name of the MCP server",

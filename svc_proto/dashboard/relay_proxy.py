@@ -11,6 +11,7 @@ from svc_proto.commands import Level
 from svc_proto.dashboard import oauth_consent_page
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.invite_candidates import find_candidates, pop_invite_request
+from svc_proto.dashboard.phone_commands import PhoneCommands
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.dashboard.validation import parse_body, parse_boolean, parse_integer, parse_prefix, pop_text
 from svc_proto.engine.flow import Flow
@@ -39,15 +40,20 @@ def routes(dashboard: Dashboard) -> list[Route]:
         ("GET", "/overview", calls.overview),
         ("GET", "/sessions", calls.sessions),
         ("DELETE", "/sessions/{prefix}", calls.revoke),
+        ("PATCH", "/sessions/{prefix}", calls.change),
+        ("GET", "/audit", calls.audit),
         ("GET", "/bridge-activity", calls.activity),
         ("GET", "/phones", calls.phones),
+        ("GET", "/notifications", calls.notifications),
         ("GET", "/media", calls.media),
         ("GET", "/media/{token}", calls.picture),
         ("POST", "/media", calls.hand_out),
         ("GET", "/push", calls.push),
         ("POST", "/pairing", calls.pair),
     ]
+    commands = PhoneCommands(dashboard)
     return [
+        *(route for prefix in PREFIXES for route in commands.routes(prefix)),
         *oauth_consent_page.routes(dashboard, relay),
         *(
             Route(method=method, pattern=f"{prefix}{path}", access=DashboardAccess.OWNER, handler=handler)
@@ -74,6 +80,15 @@ class _RelayProxy:
         self._dashboard.engine.log(Level.INFO, "session revoked by the dashboard", session=prefix[:8])
         return answer
 
+    def change(self, request: Request) -> Flow[Response]:
+        """Change name, lifetime or grants of a session."""
+        prefix = encode_segment(parse_prefix(request))
+        return self._relay.call(self._dashboard.engine, "PATCH", f"/sessions/{prefix}", request.body)
+
+    def audit(self, request: Request) -> Flow[Response]:
+        limit = parse_integer(request, "limit")
+        return self._get("/audit" if limit is None else f"/audit?limit={limit}")
+
     def activity(self, request: Request) -> Flow[Response]:
         limit = parse_integer(request, "limit")
         return self._get("/bridge/activity" if limit is None else f"/bridge/activity?limit={limit}")
@@ -85,6 +100,10 @@ class _RelayProxy:
 
     def phones(self, request: Request) -> Flow[Response]:
         return self._get("/bridge/devices")
+
+    def notifications(self, request: Request) -> Flow[Response]:
+        limit = parse_integer(request, "limit")
+        return self._get("/notifications/recent" if limit is None else f"/notifications/recent?limit={limit}")
 
     def picture(self, request: Request) -> Flow[Response]:
         token = encode_segment(request.params["token"])

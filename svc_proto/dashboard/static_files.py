@@ -20,6 +20,7 @@ KINDS = {
     "js": b"text/javascript; charset=utf-8",
     "svg": b"image/svg+xml",
     "txt": b"text/plain; charset=utf-8",
+    "webmanifest": b"application/manifest+json",
     "woff2": b"font/woff2",
 }
 

@@ -89,11 +89,13 @@ class PhoneControl(Protocol):
 class RelayPhoneControl:
     """Phone control over the relay at one URL. Concurrent callers share one pairing."""
 
-    def __init__(self, engine: Engine, url: str, token: str, *, who: str = DEVICE_NAME, file: str = FILE) -> None:
+    def __init__(
+        self, engine: Engine, url: str, token: str, *, who: str = DEVICE_NAME, file: str = FILE, local: bool = True
+    ) -> None:
         self._engine = engine
         self._url = url.rstrip("/")
         self._is_here = is_loopback_name(url.encode())
-        self._local_client = RelayClient("the relay", self._url, local=True)
+        self._local_client = RelayClient("the relay", self._url, local=local)  # sends the secret of this host
         self._set = token
         self._session_name = who  # name of sessions that were created here, for the operator
         self._file = file  # file of the token

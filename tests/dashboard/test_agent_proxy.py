@@ -85,6 +85,25 @@ def test_queries_of_the_chat(virtual: SimulatedEnvironment, method: str, path: s
     assert b"".join(peer.heard).startswith(b"%s %s HTTP/1.1" % (method.encode(), target))
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "forwarded"),
+    [
+        ("GET", "/approvals", "GET /api/approvals"),
+        ("DELETE", "/approvals", "DELETE /api/approvals"),
+        ("PATCH", "/model", "PATCH /api/config"),
+        ("POST", "/model/probe", "POST /api/model/probe"),
+        ("GET", "/changes?principal=1c2d%20Desk%26x", "GET /api/changes?principal=1c2d%20Desk%26x"),
+        ("GET", "/changes", "GET /api/changes?principal="),
+        ("POST", "/changes/undo", "POST /api/changes/undo"),
+    ],
+)
+def test_approvals_and_changes(virtual: SimulatedEnvironment, method: str, path: str, forwarded: str) -> None:
+    peer = CannedServer(http(200, b"{}"))
+    body = None if method == "GET" else {"principal": "1c2d Desk"}
+    assert board_before(virtual, peer).request(method, PREFIX + path, body).status == 200
+    assert b"".join(peer.heard).startswith(f"{forwarded} HTTP/1.1".encode())
+
+
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
 def test_undoing_a_note(virtual: SimulatedEnvironment, method: str) -> None:
     peer = CannedServer(http(200, b'{"success": true}'))

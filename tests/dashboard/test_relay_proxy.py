@@ -26,10 +26,14 @@ def heard(peer: CannedServer) -> tuple[str, Any]:
         ("GET", "/sessions", "GET /sessions"),
         ("DELETE", "/sessions/1c2d3e4f", "DELETE /sessions/1c2d3e4f"),
         ("DELETE", "/sessions/a%2Fb%3Fc", "DELETE /sessions/a%2Fb%3Fc"),
+        ("GET", "/audit", "GET /audit"),
+        ("GET", "/audit?limit=5", "GET /audit?limit=5"),
         ("GET", "/bridge-activity", "GET /bridge/activity"),
         ("GET", "/bridge-activity?limit=-5", "GET /bridge/activity?limit=-5"),
         ("GET", "/bridge-activity?limit=%20100", "GET /bridge/activity?limit=100"),
         ("GET", "/phones", "GET /bridge/devices"),
+        ("GET", "/notifications", "GET /notifications/recent"),
+        ("GET", "/notifications?limit=5", "GET /notifications/recent?limit=5"),
         ("GET", "/media", "GET /media/inspect"),
         ("GET", "/media?include_expired=1", "GET /media/inspect?include_expired=true"),
         ("GET", "/media?include_expired=No", "GET /media/inspect?include_expired=false"),
@@ -45,13 +49,20 @@ def test_the_fixed_set_of_calls(
     assert heard(peer) == (forwarded, None)
 
 
+def test_a_change_of_a_session(virtual: SimulatedEnvironment) -> None:
+    peer = CannedServer(http(200, b'{"ok":true}'))
+    board = DashboardServer(virtual, relay_url=virtual.peer(peer))
+    assert board.relay("PATCH", "/sessions/a%2Fb", {"name": "Desk"}).status == 200
+    assert heard(peer) == ("PATCH /sessions/a%2Fb", {"name": "Desk"})
+    assert board.relay("PATCH", f"/sessions/{'a' * 65}", {}).status == 422
+
+
 def test_nothing_else_is_passed_on(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(200, b"{}"))
     board = DashboardServer(virtual, relay_url=virtual.peer(peer))
     for method, path, status in (
         ("GET", "/bridge/activity", 404),
         ("GET", "/sessions/abcd", 405),
-        ("PATCH", "/sessions/abcd", 405),
         ("DELETE", "/sessions/", 405),
         ("POST", "/overview", 405),
         ("GET", "/pairing", 405),

@@ -55,7 +55,7 @@ RELAY_ROUTES: Mapping[str, str] = {
     """,
     "LOOPBACK": """
         GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
-        GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register,
+        GET /audit, GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register,
         POST /pairing/approve, POST /pairing/mint, POST /media/register, GET /media/inspect,
         GET /media/inspect/{token}, GET /mcp/questions/{code}, POST /mcp/questions/{code}, POST /phone/message,
         GET /phone/replies, GET /phone/outbound, DELETE /phone/outbound
@@ -166,7 +166,8 @@ API_ROUTES: Mapping[str, str] = {
         PUT /api/profiles/{profile}/soul, PUT /api/profiles/{profile}/memory/{filename}
     """,
     "MAIN_KEY": """
-        POST /api/key/reload, GET /api/changes, POST /api/changes/undo
+        POST /api/key/reload, GET /api/changes, POST /api/changes/undo, GET /api/approvals, DELETE /api/approvals,
+        POST /api/model/probe
     """,
     "OWNER": """
         GET /api/ws
@@ -204,6 +205,7 @@ OTHERS = (
     ("MCP servers of the agent", "the configuration file alone; a restart of them needs `manage`"),
     ("an approval for one call", "the client that runs the turn, or the main key"),
     ("an approval for a chat or for good", "main key, the dashboard, or a pairing with `manage`; recorded as above"),
+    ("lists and ends of standing approvals", "main key, the dashboard's host"),
     ("lists and undoing of a principal's changes", "main key, the dashboard's host"),
 )
 

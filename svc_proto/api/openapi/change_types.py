@@ -1,12 +1,25 @@
-"""Types of the routes that list and undo a principal's changes, and that change MCP servers."""
+"""Types of the routes of standing approvals, of a principal's changes, and of MCP servers."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from svc_proto.api.openapi.types import McpServerRowJson, UnixTime
 
-__all__ = ["ChangeJson", "ChangesJson", "ChangesQueryJson", "UndoChangesJson", "UndoneChangeJson", "UndoneChangesJson"]
+__all__ = [
+    "ApprovalEndJson",
+    "ApprovalEndedJson",
+    "StandingApprovalJson",
+    "StandingApprovalsJson",
+    "ChangeJson",
+    "ChangesJson",
+    "ChangesQueryJson",
+    "ModelProbeJson",
+    "ModelProbedJson",
+    "UndoChangesJson",
+    "UndoneChangeJson",
+    "UndoneChangesJson",
+]
 __all__ += ["McpSwitchJson", "McpSwitchedJson", "McpTestedJson"]
 
 
@@ -31,6 +44,53 @@ class ChangesJson(TypedDict):
     """Changes, oldest first."""
 
     changes: list[ChangeJson]
+
+
+class StandingApprovalJson(TypedDict):
+    """A standing approval."""
+
+    session_id: Annotated[str | None, "chat for which it holds; null: for good"]
+    pattern: Annotated[str, "tool and arguments that it covers"]
+    principal: Annotated[str | None, "session or owner that gave it; null: unknown"]
+    at: Annotated[float | None, "Unix seconds; null: unknown"]
+
+
+class StandingApprovalsJson(TypedDict):
+    """All standing approvals; those for good are first."""
+
+    approvals: list[StandingApprovalJson]
+
+
+class ApprovalEndJson(TypedDict):
+    """The approval that ends."""
+
+    pattern: str
+    session_id: NotRequired[Annotated[str | None, "absent or null: the approval for good"]]
+
+
+class ApprovalEndedJson(TypedDict):
+    """The approval has ended."""
+
+    ok: Literal[True]
+
+
+class ModelProbeJson(TypedDict, total=False):
+    """The server and the model of a probe."""
+
+    base_url: Annotated[str, "OpenAI-compatible server up to `/v1`; the configured one if absent"]
+    model: Annotated[str, "model that gets one short request; none if absent"]
+
+
+class ModelProbedJson(TypedDict):
+    """Models of the server, and the abilities of the tested one."""
+
+    base_url: str
+    models: list[str]
+    model: NotRequired[str]
+    context: NotRequired[Annotated[int | None, "tokens; null: unknown"]]
+    tools: NotRequired[Annotated[bool | None, "whether it calls tools; null: unknown"]]
+    seconds: NotRequired[Annotated[float, "until the answer"]]
+    problem: Annotated[str | None, "reason why the server or the model does not answer"]
 
 
 class UndoChangesJson(TypedDict):

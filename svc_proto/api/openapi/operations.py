@@ -246,6 +246,25 @@ OPERATIONS: OperationTable = {
             types.KeyReloadedJson,
             error_responses={409: "The files contain no usable key."},
         ),
+        "POST /api/model/probe": OperationDoc(
+            "List the models of a server, and test one",
+            change_types.ModelProbedJson,
+            body=change_types.ModelProbeJson,
+        ),
+        "GET /api/approvals": OperationDoc(
+            "List the standing approvals",
+            change_types.StandingApprovalsJson,
+            error_responses={503: "The store of the agent cannot be read or written."},
+        ),
+        "DELETE /api/approvals": OperationDoc(
+            "End a standing approval",
+            change_types.ApprovalEndedJson,
+            body=change_types.ApprovalEndJson,
+            error_responses={
+                404: "There is no such approval.",
+                503: "The store of the agent cannot be read or written.",
+            },
+        ),
         "GET /api/changes": OperationDoc(
             "List what a principal changed at the agent", change_types.ChangesJson, query=change_types.ChangesQueryJson
         ),

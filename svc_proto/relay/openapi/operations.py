@@ -112,6 +112,12 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
             types.SecurityJson,
             body=types.SecurityChangeJson,
         ),
+        "GET /audit": OperationDoc(
+            "List the newest events of the audit log",
+            types.AuditEventsJson,
+            query=types.AuditQueryJson,
+            error_responses={503: "The store cannot be read."},
+        ),
     },
     "Phones": {
         "GET /bridge/status": OperationDoc(
@@ -152,7 +158,7 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         "PATCH /sessions/{token_prefix}": OperationDoc(
             "Change the lifetime, the grants or the name of a session",
             types.SessionChangedJson,
-            body=types.SessionChangeJson,
+            body=types.DeviceSessionChangeJson,
             error_responses=ONE_SESSION,
         ),
     },

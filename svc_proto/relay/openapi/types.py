@@ -154,6 +154,28 @@ class ActivityJson(TypedDict):
     activity: list[CommandJson]
 
 
+class AuditEventJson(TypedDict):
+    """Event of the audit log."""
+
+    at: UnixTime
+    event: str
+    principal: Annotated[str, "prefix and name of a session, or `operator`"]
+    address: Annotated[str | None, "of the client; null: this host, or unknown"]
+    about: Annotated[dict[str, str], "what was changed, without secrets and private texts"]
+
+
+class AuditEventsJson(TypedDict):
+    """The newest events of the audit log, newest first."""
+
+    events: list[AuditEventJson]
+
+
+class AuditQueryJson(TypedDict, total=False):
+    """Maximum number of events."""
+
+    limit: Annotated[int, schema_keywords(minimum=1), "at most 1000; 100 if absent"]
+
+
 class ActivityQueryJson(TypedDict, total=False):
     """Maximum number of commands."""
 
@@ -279,7 +301,7 @@ class RevokedJson(TypedDict):
     knows_api_key: NotRequired[Annotated[bool, "the invite contained the main key of the API: change that key"]]
 
 
-class SessionChangeJson(TypedDict, total=False):
+class DeviceSessionChangeJson(TypedDict, total=False):
     """A new lifetime, new grants, a new name, or several of them."""
 
     ttl_seconds: DurationSeconds | None

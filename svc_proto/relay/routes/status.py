@@ -13,6 +13,7 @@ from svc_proto.machines.bridge_commands import parse_limit
 from svc_proto.machines.phone_registry import split_selector
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.change_notifier import DEVICES
+from svc_proto.relay.routes import audit
 from svc_proto.relay.websocket.client_connection import ClientConnection
 from svc_proto.version import PROTOCOL_VERSION, VERSION
 
@@ -23,7 +24,7 @@ __all__ = ["routes"]
 
 
 def routes(relay: Relay) -> list[Route]:
-    """Return the routes of the status."""
+    """Return the routes of the status and of the audit log."""
     view, ws = _StatusRoutes(relay), RouteKind.WEBSOCKET
     return [
         Route(method="GET", pattern="/ws", access=RelayAccess.SOCKET, handler=view.socket, kind=ws, body_limit=0),
@@ -36,6 +37,7 @@ def routes(relay: Relay) -> list[Route]:
         Route(method="GET", pattern="/bridge/activity", access=RelayAccess.LOOPBACK, handler=view.bridge_activity),
         Route(method="GET", pattern="/bridge/devices", access=RelayAccess.LOOPBACK, handler=view.bridge_devices),
         Route(method="POST", pattern="/bridge/select-active", access=RelayAccess.LOOPBACK, handler=view.select_active),
+        *audit.routes(relay),
     ]
 
 

@@ -1,0 +1,67 @@
+"""Routes of standing approvals: those for a chat and those for good, with the principal that gave each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.api.access import ApiAccess
+from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import text
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route
+from svc_proto.facts import Failure
+from svc_proto.machines.agent_changes import APPROVAL, AgentChange
+
+if TYPE_CHECKING:
+    from svc_proto.api.service import Api
+
+__all__ = ["routes"]
+
+
+def routes(api: Api) -> list[Route]:
+    """Return the routes of standing approvals."""
+    view = _ApprovalRoutes(api)
+    return [
+        Route(method="GET", pattern="/api/approvals", access=ApiAccess.MAIN_KEY, handler=view.list_all),
+        Route(method="DELETE", pattern="/api/approvals", access=ApiAccess.MAIN_KEY, handler=view.end),
+    ]
+
+
+class _ApprovalRoutes:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def list_all(self, request: Request) -> Flow[Response]:
+        """Return all standing approvals; principal and time are null if the record of changes does not hold them."""
+        found = yield from self._standing()
+        given = yield from self._api.ledger.find("")
+        return json_response(200, {"approvals": [_row(chat, pattern, given) for chat, pattern in found]})
+
+    def end(self, request: Request) -> Flow[Response]:
+        """End one approval: that of the chat `session_id`, or without one that for good."""
+        body = request.json_object()
+        pattern, chat = text(body.get("pattern"), "pattern"), body.string("session_id") or ""
+        if (chat, pattern) not in (yield from self._standing()):
+            raise Refused(404, "not_found", "there is no such approval")
+        problem = yield from self._api.parts.approvals.end(chat, pattern)
+        if problem:
+            raise Refused(503, "store_unavailable", problem)
+        self._api.record_audit("approval ended", request, approval=pattern.partition(" ")[0])
+        return json_response(200, {"ok": True})
+
+    def _standing(self) -> Flow[list[tuple[str, str]]]:
+        found = yield from self._api.parts.approvals.standing()
+        if isinstance(found, Failure):
+            raise Refused(503, "store_unavailable", "the approvals cannot be read")
+        return found
+
+
+def _row(chat: str, pattern: str, given: list[AgentChange]) -> dict[str, object]:
+    by = [each for each in given if each.kind == APPROVAL and each.after == pattern and chat in ("", each.target)]
+    return {
+        "session_id": chat or None,
+        "pattern": pattern,
+        "principal": by[-1].principal if by else None,
+        "at": by[-1].at if by else None,
+    }

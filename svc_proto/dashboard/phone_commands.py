@@ -1,0 +1,81 @@
+"""Commands of the owner to any paired phone: a look at it, and touches by hand.
+
+They go through the relay's Device Control, with a session of the dashboard that the operator can see and revoke. So the
+phone's own gates, its confirmations and the list of commands apply as for the agent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc_proto.basics.errors import Refused, ToolError
+from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.upstream import PRIVATE
+from svc_proto.dashboard.validation import parse_body, unprocessable
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Route
+from svc_proto.service_clients.phone_control import RelayPhoneControl
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.service import Dashboard
+
+__all__ = ["COMMANDS", "SESSION_NAME", "PhoneCommands"]
+
+SESSION_NAME = "Dashboard on this host"
+FILE = "dashboard-relay.json"  # token of the session, in the state folder
+MAX_DEVICE = 200  # characters
+COMMANDS = {
+    # name in the route: method and path of the relay
+    "current_app": ("GET", "/current_app"),
+    "screenshot": ("GET", "/screenshot"),
+    "tap": ("POST", "/tap"),
+    "long_press": ("POST", "/long_press"),
+    "swipe": ("POST", "/drag"),
+    "key": ("POST", "/press_key"),
+    "type": ("POST", "/type"),
+}
+
+
+class PhoneCommands:
+    """The routes of the commands; the session is created by the first one."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+        self._control: RelayPhoneControl | None = None
+
+    def routes(self, prefix: str) -> list[Route]:
+        """Return the route of the commands, `device` names the phone."""
+        pattern = f"{prefix}/phones/{{device}}/{{command}}"
+        return [Route(method="POST", pattern=pattern, access=DashboardAccess.OWNER, handler=self.send)]
+
+    def send(self, request: Request) -> Flow[Response]:
+        """Send a command with the arguments of the body, and return the phone's answer."""
+        found = COMMANDS.get(request.params["command"])
+        if found is None:
+            raise Refused(404, "not_found", "the dashboard has no such command for a phone")
+        device = request.params["device"]
+        if len(device) > MAX_DEVICE:
+            raise unprocessable("string_too_long", f"at most {MAX_DEVICE} characters", "path", "device")
+        arguments = {**parse_body(request), "device": device}
+        try:
+            answer = yield from self._phones().call(*found, arguments)
+        except ToolError as error:
+            raise Refused(502, "unreachable", str(error)) from None
+        if answer.status >= 400:
+            status = answer.status if answer.status < 500 else 502
+            raise Refused(status, "refused", "the phone refuses", extra={"detail": dict(answer.body)})
+        return json_response(answer.status, dict(answer.body), (PRIVATE,))
+
+    def _phones(self) -> RelayPhoneControl:
+        if self._control is None:
+            config = self._dashboard.config
+            self._control = RelayPhoneControl(
+                self._dashboard.engine,
+                config.relay_url,
+                "",
+                who=SESSION_NAME,
+                file=FILE,
+                local=config.identifies_owner,
+            )
+        return self._control
