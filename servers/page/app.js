@@ -2,23 +2,27 @@
 
 import { h, icon } from "./dom.js";
 import { openActivity } from "./activity.js";
+import { openAudit } from "./audit.js";
 import { openChat } from "./chat.js";
+import { t } from "./i18n.js";
 import { openLoad } from "./load.js";
 import { openManagement } from "./management.js";
 import { openMedia } from "./media.js";
-import { openPhone } from "./phone.js";
+import { openPhones } from "./phones.js";
+import { openSettings } from "./settings.js";
+import { paintTheme, themeButton } from "./theme.js";
 
 const TABS = [
-  ["management", "Management", openManagement],
-  ["activity", "Activity", openActivity],
-  ["media", "Media", openMedia],
-  ["load", "Load", openLoad],
-  ["phone", "Phone", openPhone],
-  ["chat", "Chat", openChat],
+  ["management", t("Management"), openManagement, "screen"],
+  ["activity", t("Activity"), openActivity, "pulse"],
+  ["audit", t("Audit"), openAudit, "shield"],
+  ["media", t("Media"), openMedia, "file"],
+  ["load", t("Load"), openLoad, "clock"],
+  ["phone", t("Phone"), openPhones, "phone"],
+  ["chat", t("Chat"), openChat, "chat"],
+  ["settings", t("Settings"), openSettings, "tool"],
 ];
 const AUTO_KEY = "svc-relay-autorefresh";
-const THEME_KEY = "svc-relay-theme";
-const THEMES = [["system", "auto"], ["light", "sun"], ["dark", "moon"]];
 
 const panel = document.getElementById("panel");
 const nav = document.getElementById("tabs");
@@ -39,34 +43,9 @@ function remember(key, value) {
   } catch { /* private window: the setting is lost with the page */ }
 }
 
-// --- theme and auto-refresh
+// --- auto-refresh
 
-let theme = recall(THEME_KEY, "system");
 let auto = recall(AUTO_KEY, "on") !== "off";
-
-function paint() {
-  if (theme === "system") document.documentElement.removeAttribute("data-theme");
-  else document.documentElement.setAttribute("data-theme", theme);
-}
-
-function themeButton() {
-  const button = h("button", { class: "round", type: "button" });
-  const show = () => {
-    const [name, picture] = THEMES.find(([each]) => each === theme) ?? THEMES[0];
-    button.replaceChildren(icon(picture));
-    button.setAttribute("aria-label", `Theme: ${name}`);
-    button.title = `Theme: ${name}`;
-  };
-  button.addEventListener("click", () => {
-    const place = THEMES.findIndex(([each]) => each === theme);
-    theme = THEMES[(place + 1) % THEMES.length][0];
-    remember(THEME_KEY, theme);
-    paint();
-    show();
-  });
-  show();
-  return button;
-}
 
 function autoSwitch() {
   const box = h("input", { type: "checkbox", role: "switch", id: "auto" });
@@ -106,8 +85,8 @@ function route() {
 }
 
 nav.append(
-  h("ul", {}, TABS.map(([key, title]) => {
-    const link = h("a", { href: `#${key}` }, title);
+  h("ul", {}, TABS.map(([key, title, , picture]) => {
+    const link = h("a", { href: `#${key}`, title }, icon(picture), h("span", {}, title));
     links.set(key, link);
     return h("li", {}, link);
   })),
@@ -117,6 +96,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the hash names the open tab
   panel.focus();
 });
-paint();
+paintTheme();
 addEventListener("hashchange", route);
 route();

@@ -1,19 +1,17 @@
 // Management: state of phone, model and relay; paired devices; pairing and revocation.
 
-import { announce, copyButton, h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
-import { ago, DASH, day, expiry, moment, plain, text, uptime } from "./format.js";
-import { granted, grantsOf, urgency } from "./grants.js";
+import { deviceList } from "./devices.js";
+import { announce, h, icon, reconcile } from "./dom.js";
+import { DASH, text, uptime } from "./format.js";
 import { hostHealth } from "./health.js";
 import { agent, relay, signIns } from "./net.js";
 import { openPairing } from "./pair.js";
-import { AGENT } from "./sentences.js";
 import { signInBlock } from "./sign_ins.js";
-import { ask, badge, dataView, empty, row, table } from "./view.js";
+import { badge, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 10; // s
 const SOONER = 2000; // ms between two requests while the pairing dialog is open
 const SERVERS = ["MCP server", "State", "Tools"];
-const COLUMNS = ["Device", "Type", "Last seen", "Expires", "May do", ""];
 
 export function openManagement(room, auto) {
   const cards = h("div", { class: "cards" });
@@ -29,8 +27,7 @@ export function openManagement(room, auto) {
   const reload = h("button", { class: "quiet", type: "button" }, "Restart");
   const others = table("MCP servers", SERVERS);
   const block = h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "MCP servers"), reload), others.element);
-  const devices = table("Paired devices", COLUMNS);
-  const kept = new Keyed("last_seen");
+  const devices = deviceList(() => view.refresh());
   const nothing = empty("phone", "No device is paired", "Pair a phone with a QR code. It takes a minute. No phone at hand? Run svc phone on this host.");
   const frame = [...content.childNodes];
   const statistics = cardsOf(cards);
@@ -54,14 +51,14 @@ export function openManagement(room, auto) {
       const chat = { ...answering, check: host.modelProblem() };
       const mcp = chat.chat ? await agent("GET", "/mcp-servers", undefined, signal).catch(() => ({})) : {};
       const there = Array.isArray(sessions) ? sessions : sessions.sessions ?? [];
-      return { overview, chat, mcp: Array.isArray(mcp.servers) ? mcp.servers : [], phones: phones.devices ?? [], clients: Array.isArray(clients.sessions) ? clients.sessions : [], sessions: [...there].sort((one, other) => (other.online === true) - (one.online === true)) };
+      return { overview, chat, mcp: Array.isArray(mcp.servers) ? mcp.servers : [], phones: phones.devices ?? [], clients: Array.isArray(clients.sessions) ? clients.sessions : [], sessions: there };
     },
     render: ({ overview, sessions, phones, chat, mcp, clients }) => {
       statistics(overview, sessions, phones, chat);
       count.textContent = sessions.length ? ` ${sessions.length}` : "";
       if (!sessions.length) reconcile(list, [nothing]);
       else {
-        reconcile(devices.body, kept.nodes(sessions, (each) => each.token_prefix, (live) => deviceRow(live, view)));
+        devices.show(sessions);
         reconcile(list, [devices.element]);
       }
       pairing?.seen(sessions);
@@ -129,38 +126,6 @@ function modelSaid(chat) {
   return chat.model ? [text(chat.model), "Answers in the chat", "good"] : ["Built-in agent", "Answers until a model is connected", "good"];
 }
 
-// --- devices
-
-function deviceRow(live, view) {
-  const session = live.item;
-  const prefix = text(session.token_prefix);
-  const name = text(session.device_name);
-  const about = [session.device_model, session.device_platform].filter((each) => typeof each === "string" && each && each !== "unknown");
-  const revoke = h("button", { class: name === AGENT ? "quiet" : "danger", type: "button", "aria-label": `Revoke ${name}` }, "Revoke");
-  revoke.addEventListener("click", () => part(revoke, name, prefix, view));
-  return row(COLUMNS, [
-    h("div", {}, h("strong", { class: "name" }, name),
-      session.is_current === true && badge("plain", "This device"),
-      name === AGENT && badge("plain", "Not a device: the agent itself"),
-      h("div", { class: "sub" }, h("code", {}, prefix), about.length ? ` · ${about.join(" · ")}` : "")),
-    h("div", { class: "type" }, kindOf(session), h("div", { class: "sub", title: text(session.transport_hint) }, hint(session.transport_hint))),
-    h("div", {}, session.online === true ? badge("good", "Online")
-      : ticking(h("time"), (each) => put(each, ago(live.item.last_seen), moment(live.item.last_seen) ?? "")),
-      h("div", { class: "sub since" }, "Created ", h("time", { title: moment(session.created_at) }, day(session.created_at)))),
-    ticking(h("span", { class: "badge" }), (each) => {
-      each.className = `badge ${urgency(session.expires_at)}`;
-      put(each, expiry(session.expires_at), moment(session.expires_at) ?? "");
-    }),
-    [h("details", { class: "grants" }, ticking(h("summary"), (each) => put(each, granted(session.grants))),
-      h("ul", {}, grantsOf(session.grants).map(([channel, until]) =>
-        h("li", {}, ticking(h("span", { class: "badge", title: moment(until) }, h("span", {}, channel), h("small")), (each) => {
-          each.className = `badge ${urgency(until) === "bad" ? "gone" : "plain"}`;
-          put(each.lastChild, ` ${expiry(until, true)}`);
-        }))))), { class: "many" }],
-    [h("div", { class: "actions" }, copyButton(prefix, null, { "aria-label": `Copy prefix of ${name}`, title: "Copy prefix" }), revoke), { class: "end" }],
-  ]);
-}
-
 /** Build the row of an MCP server. */
 function serverRow(server) {
   const tools = Array.isArray(server.tools) ? server.tools : [];
@@ -171,40 +136,4 @@ function serverRow(server) {
     h("div", {}, badge({ ready: "good", failed: "bad", "not usable": "bad" }[server.state] ?? "plain", text(server.state)), h("div", { class: "sub" }, server.problem ?? "")),
     h("div", {}, `${tools.length}${left}`, h("div", { class: "sub" }, names)),
   ]);
-}
-
-async function part(button, name, prefix, view) {
-  if (!await ask(`Revoke ${plain(name)} (${plain(prefix)})?`, "Its connection is closed at once, and it has to be paired again.", "Revoke")) return;
-  button.disabled = true;
-  button.textContent = "Revoking…";
-  try {
-    const answer = await relay("DELETE", `/sessions/${encodeURIComponent(prefix)}`);
-    announce(`${name} is revoked`);
-    if (answer?.agent_changes > 0) {
-      ask(`${plain(name)} is revoked`, `What it changed at the agent stays: ${answer.agent_changes} approvals, settings and notes. List and undo them on the host with: svc undo ${plain(prefix)}`);
-    }
-    if (answer?.knows_api_key === true) {
-      ask(`${plain(name)} is revoked`, `Its QR held the API's main key as well, with which it can go on to chat and to have the agent act. Make a new key on the host with: svc key rotate`);
-    }
-  } catch (error) {
-    ask(`${plain(name)} was not revoked`, error.message);
-  }
-  button.disabled = false;
-  button.textContent = "Revoke";
-  view.refresh();
-}
-
-function hint(value) {
-  return { wss: "encrypted", ws: "not encrypted" }[value] ?? text(value);
-}
-
-/** Guess a device's kind from its surface, name, platform and grants (older relays report no surface). */
-function kindOf(session) {
-  const said = `${session.client_surface ?? ""} ${session.device_name ?? ""} ${session.device_platform ?? ""}`.toLowerCase();
-  const grants = grantsOf(session.grants).map(([channel]) => channel);
-  if (/android|quest|phone|pixel|galaxy/.test(said)) return "Android";
-  if (said.includes("dashboard")) return "Dashboard";
-  if (/\btui\b/.test(said)) return "Desktop TUI";
-  if (/desktop|\bcli\b|linux|macos|windows/.test(said)) return "Desktop CLI";
-  return grants.includes("tui") && !grants.includes("bridge") ? "Desktop TUI" : "Client";
 }

@@ -5,6 +5,7 @@ import { heardClock } from "./format.js";
 const RELAY = "api/plugins/svc-relay"; // relative: a proxy may serve the page under a path of its own
 const AGENT = "api/agent";
 const PHONE = "api/phone";
+const SLOW = 40_000; // ms for a command to a phone, whose user may be asked
 const PATIENCE = 15_000; // ms; the server answers every request within five seconds
 
 /** Error of a failed request; the message is for people. */
@@ -23,6 +24,12 @@ export const pictureOf = (token) => `${RELAY}/media/${encodeURIComponent(token)}
 
 /** Send a request to the chat's routes. */
 export const agent = (method, path, body, signal) => call(method, AGENT + path, body, signal);
+
+/** Send a command to a paired phone. */
+export const command = (device, name, body, signal) => call("POST", `${RELAY}/phones/${encodeURIComponent(device)}/${name}`, body, signal, SLOW);
+
+/** Ask a model's server for its models, or test one. */
+export const probe = (body, signal) => call("POST", `${AGENT}/model/probe`, body, signal, 2 * SLOW);
 
 /** Send a request to the reference phone. */
 export const phone = (method, path, body, signal) => call(method, PHONE + path, body, signal);
@@ -50,8 +57,8 @@ export async function openTurn(session, body, signal) {
   return answer.body;
 }
 
-async function call(method, path, body, signal) {
-  const late = AbortSignal.timeout(PATIENCE);
+async function call(method, path, body, signal, patience = PATIENCE) {
+  const late = AbortSignal.timeout(patience);
   const answer = await ask(method, path, body, signal ? AbortSignal.any([signal, late]) : late);
   return answer.status === 204 ? null : answer.json();
 }

@@ -4,13 +4,12 @@
 import { announce, h, Keyed, put, reconcile, ticking } from "./dom.js";
 import { phone } from "./net.js";
 import { Prose } from "./prose.js";
+import { watchTouches } from "./touch.js";
 import { empty } from "./view.js";
 
 const AGAIN = 2000; // ms between two attempts while there is no phone
-const FAR = 24; // px of this page: a longer movement is a swipe
 const MEANT = 1000; // ms in which a click may be meant for the previous question
 const MOST_WORDS = 5000; // characters of a voice turn
-const LONG = 500; // ms: a longer touch is a long press
 const KEYS = [["back", "Back"], ["home", "Home"], ["recents", "Recent apps"]];
 const ASKS = {
   __proto__: null,
@@ -20,7 +19,8 @@ const ASKS = {
   "/share_media": "Share this file?",
 };
 
-export function openPhone(room) {
+/** Show the reference phone in `room`; `onState` gets its name, or null while none answers. */
+export function openPhone(room, onState) {
   const name = h("h3", {});
   const problem = h("div", { class: "problem", role: "alert", hidden: true });
   const master = h("input", { type: "checkbox", role: "switch" });
@@ -63,6 +63,7 @@ export function openPhone(room) {
       } catch (error) {
         if (signal.aborted) return;
         state = null;
+        onState(null);
         reconcile(room, error.status === 404 ? [nothing] : [problem]);
         fail(error);
         await new Promise((done) => { setTimeout(done, AGAIN); });
@@ -79,6 +80,7 @@ export function openPhone(room) {
 
   function show(next) {
     state = next;
+    onState(next.name);
     problem.hidden = true;
     reconcile(room, [side, body, talk]);
     if (problem.parentNode !== side) asks.before(problem);
@@ -156,33 +158,7 @@ export function openPhone(room) {
 
   // --- touch
 
-  let down = null;
-  glass.addEventListener("pointerdown", (event) => {
-    if (!event.isPrimary || event.button !== 0) return;
-    down = { x: event.clientX, y: event.clientY, at: performance.now() };
-    glass.setPointerCapture(event.pointerId);
-  });
-  glass.addEventListener("pointercancel", () => { down = null; });
-  glass.addEventListener("pointerup", (event) => {
-    if (!down) return;
-    const { x, y, at } = down;
-    down = null;
-    const moved = Math.hypot(event.clientX - x, event.clientY - y);
-    const from = point(x, y);
-    const to = point(event.clientX, event.clientY);
-    if (moved > FAR) touch({ kind: "swipe", start_x: from.x, start_y: from.y, end_x: to.x, end_y: to.y });
-    else touch({ kind: performance.now() - at > LONG ? "long_press" : "tap", ...from });
-  });
-
-  /** Convert page coordinates to the phone's. */
-  function point(x, y) {
-    const box = glass.getBoundingClientRect();
-    const within = (value, most) => Math.min(most - 1, Math.max(0, Math.round(value)));
-    return {
-      x: within(((x - box.left) / box.width) * size.width, size.width),
-      y: within(((y - box.top) / box.height) * size.height, size.height),
-    };
-  }
+  watchTouches(glass, () => size, touch);
 
   function touch(finger) {
     return send("/touch", finger);

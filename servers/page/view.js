@@ -72,12 +72,12 @@ export function empty(picture, title, text, ...more) {
   return h("div", { class: "empty" }, icon(picture), h("h3", {}, title), h("p", {}, text), ...more);
 }
 
-/** Show a dialog with a text, or with `action` a confirmation; the promise resolves to whether the user confirmed. */
-export function ask(title, words, action) {
+/** Show a dialog with a text and `more`, or with `action` a confirmation; the promise resolves to whether the user confirmed. */
+export function ask(title, words, action, ...more) {
   const answer = (value, props, text) => h("button", { type: "button", ...props, onclick: () => dialog.close(value) }, text);
   const dialog = h("dialog", { class: "sure", role: "alertdialog", "aria-labelledby": "sure-title", "aria-describedby": "sure-words" },
     h("h2", { id: "sure-title" }, title),
-    h("p", { id: "sure-words", class: "lead" }, words),
+    h("p", { id: "sure-words", class: "lead" }, words), more,
     h("div", { class: "foot" }, answer("", { autofocus: true }, action ? "Cancel" : "Close"), action ? answer("yes", { class: "main" }, action) : null));
   document.body.append(dialog);
   dialog.showModal();

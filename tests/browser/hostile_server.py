@@ -60,6 +60,8 @@ INVITE = {
     "expires_at": LATER,
     "endpoints": [{"role": EVIL, "priority": EVIL, "api": {"host": EVIL, "port": EVIL}}],
 }
+EVENT = {"at": EVIL, "event": EVIL, "principal": EVIL, "address": EVIL, "about": {EVIL: EVIL}}
+APPROVAL = {"pattern": EVIL, "session_id": EVIL, "principal": EVIL, "at": EVIL}
 SERVER = {
     **dict.fromkeys(("name", "transport", "state", "problem"), EVIL),
     "tools": [{"name": EVIL, "asks": EVIL}],
@@ -93,8 +95,11 @@ class HostileServer(ScriptedService):
         answers: list[tuple[str, str, Any]] = [
             ("GET", "/relay/info", INFO),
             ("GET", "/sessions", {"sessions": [SESSION]}),
+            ("GET", "/audit", {"events": [EVENT]}),
+            ("GET", "/api/approvals", {"approvals": [APPROVAL]}),
             ("GET", "/bridge/activity", {"activity": [RECORD]}),
             ("GET", "/bridge/devices", {"devices": [PHONE]}),
+            ("GET", "/notifications/recent", {"notifications": []}),
             ("GET", "/media/inspect", {"media": [ENTRY]}),
             ("POST", "/pairing/mint", INVITE),
             ("GET", "/api/config", {"model": EVIL}),

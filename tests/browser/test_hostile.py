@@ -49,6 +49,15 @@ def test_commands(page: Page) -> None:
     nothing_of_it_is_markup(page)
 
 
+def test_approvals_and_audit_events(page: Page) -> None:
+    page.get_by_role("link", name="Audit").click()
+    for table in ("Standing approvals", "Audit log"):
+        row = page.get_by_role("table", name=table).locator("tbody tr")
+        expect(row).to_contain_text(EVIL)
+        assert row.inner_text().count("<script>") >= 2
+    nothing_of_it_is_markup(page)
+
+
 def test_files(page: Page) -> None:
     page.get_by_role("link", name="Media").click()
     name = page.get_by_role("table", name="Files").locator("tbody .name")

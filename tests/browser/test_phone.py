@@ -7,7 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from playwright.sync_api import expect
 
+from clients.phone.emulator import EmulatedPhone
 from tests.browser.conftest import PageOpener, Site
+from tests.browser.hostile_server import EVIL
+from tests.browser.test_layout import Scripted, start
 from tests.loops.environment import bearer
 from tests.loops.phone_screen import PhoneScreen
 
@@ -76,3 +79,50 @@ def test_the_screen_shows_touches_and_confirmations(site: Site, visit: PageOpene
 
     page.get_by_role("switch", name="Device Control").uncheck()
     world.eventually(lambda: world.http("POST", "/open_app", headers=headers, body=b'{"package": "x.y"}').status == 403)
+
+
+def test_a_paired_phone_is_seen_and_moved_by_hand(site: Site, visit: PageOpener) -> None:
+    visit.tolerated = ("Failed to load resource",)  # there is no reference phone
+    site.world.start_relay()
+    site.open()
+    pixel = EmulatedPhone(name="Pixel 8")
+    site.world.phone(name="Pixel 8", backend=pixel)
+    page = visit(f"{site.url}#phone")
+    cards = page.locator(".cards")
+    expect(cards).to_contain_text("StateOnline")
+    expect(cards).to_contain_text("Device ControlOn")
+    screen = page.get_by_role("region", name="Screen of Pixel 8")
+    expect(page.get_by_text("No reference phone is here")).to_have_count(0)
+    screen.get_by_role("button", name="Take a picture").click()
+    expect(screen.get_by_text("In front: ")).to_be_visible()
+    image = screen.get_by_role("img")
+    size = image.evaluate("(each) => [each.naturalWidth, each.naturalHeight, each.clientWidth, each.clientHeight]")
+    image.click(position={"x": size[2] // 2, "y": size[3] // 2})
+    site.world.eventually(lambda: bool(pixel.gestures))
+    touch = pixel.gestures[-1]
+    assert touch.kind == "tap"
+    for place, full, shown in zip(touch.points[0], size[:2], size[2:], strict=True):
+        assert abs(place - full / 2) <= full / shown + 1
+    expect(screen.get_by_role("button", name="Take a picture")).to_be_enabled()
+    screen.get_by_role("button", name="Home").click()
+    page.clock.fast_forward(5_000)
+    expect(page.get_by_text("Tapped on", exact=False)).to_contain_text("asked by")
+    expect(page.get_by_text("No phone has passed on a notification.")).to_be_visible()
+
+
+def test_a_phone_whose_device_control_is_off(site: Site, visit: PageOpener) -> None:
+    visit.tolerated = ("Failed to load resource",)
+    note = {"package_name": "org.example.mail", "title": EVIL, "text": EVIL, "posted_at": 1, "key": "k"}
+    phones = [
+        {"device": {"device_id": "a", "name": "Off"}, "bridge": {"master_enabled": False}},
+        {"device": {"device_id": "b", "name": EVIL}, "bridge": {"device_control_supported": False}, "active": True},
+    ]
+    script = Scripted(phones={"devices": phones}, notifications={"notifications": [note]})
+    page = start(site, visit, "#phone", script)
+    expect(page.get_by_text("This build of the app has no Device Control.")).to_be_visible()
+    expect(page.locator(".news .name")).to_have_text("\u2068Mail\u2069")
+    assert page.locator("#panel img:not([alt]), #panel script, #panel b").count() == 0
+    page.get_by_role("button", name="Off").click()
+    expect(page.get_by_text("Device Control is off: turn it on at the phone.")).to_be_visible()
+    expect(page.get_by_role("button", name="Take a picture")).to_be_disabled()
+    expect(page.get_by_role("button", name="Home")).to_be_disabled()

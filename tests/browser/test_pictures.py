@@ -35,9 +35,11 @@ WORDS = (("/phone open_app com.example.maps", ".tool"), ("/screenshot", ".media-
 TABS = (
     ("Management", "tbody tr"),
     ("Activity", "tr.command"),
+    ("Audit", "tbody tr"),
     ("Media", "tbody tr"),
     ("Phone", ".glass"),
     ("Chat", ".log"),
+    ("Settings", "form"),
 )
 FILES: list[FilePayload] = [
     {"name": "shot.png", "mimeType": "image/png", "buffer": draw((), screen_on=False)},

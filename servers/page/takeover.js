@@ -1,0 +1,96 @@
+// The screen of a paired phone as a picture, on request, and touches on it. All of it passes the gates of the phone.
+
+import { announce, h, icon, put, ticking } from "./dom.js";
+import { ago, seconds } from "./format.js";
+import { t } from "./i18n.js";
+import { command, pictureOf } from "./net.js";
+import { appName } from "./sentences.js";
+import { watchTouches } from "./touch.js";
+
+const SETTLED = 800; // ms from a touch to the next picture
+const KEYS = [["back", t("Back")], ["home", t("Home")], ["recents", t("Recent apps")]];
+const TOKEN = /:\/\/([\w-]{1,200})/;
+
+/** Build the screen of one phone: `show(phone, record)` takes its report and its latest command for a picture. */
+export function screenOf(id, name) {
+  const closing = new AbortController();
+  let at = null; // time of the picture in epoch seconds
+  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const take = h("button", { type: "button", class: "main", onclick: () => look() }, icon("screen"), t("Take a picture"));
+  const image = h("img", { alt: t("Screen of {name}", { name }), draggable: "false", hidden: true, onerror: () => { image.hidden = true; } });
+  const taken = ticking(h("p", { class: "sub" }), (each) => put(each, at ? t("Taken {when}", { when: ago(at) }) : ""));
+  const app = h("p", { class: "sub" });
+  const words = h("input", { "aria-label": t("Text for the phone"), placeholder: t("Type into the phone"), autocomplete: "off" });
+  const typing = h("form", { class: "joined" }, words, h("button", { type: "submit" }, t("Type")));
+  const keys = h("div", { class: "keys", role: "group", "aria-label": t("Keys of the phone") },
+    KEYS.map(([key, title]) => h("button", { type: "button", onclick: () => act("key", { key }) }, title)));
+  const hands = h("fieldset", { class: "hands", "aria-label": t("Control by hand"), disabled: true }, keys, typing);
+  const hint = h("p", { class: "sub" });
+  const element = h("section", { class: "takeover", "aria-label": t("Screen of {name}", { name }) }, h("div", { class: "heading" }, h("h3", {}, t("Screen")), take), problem, hint,
+    h("div", { class: "sight" }, image), app, taken, hands);
+  let able = false;
+  let busy = false;
+
+  async function send(what, body) {
+    try {
+      const answer = await command(id, what, body, closing.signal);
+      problem.hidden = true;
+      return answer;
+    } catch (error) {
+      if (closing.signal.aborted) return null;
+      put(problem, error.message);
+      problem.hidden = false;
+      return null;
+    }
+  }
+
+  async function look() {
+    if (busy) return;
+    busy = true;
+    take.disabled = true;
+    const answer = await send("screenshot", {});
+    const token = TOKEN.exec(`${answer?.media ?? ""}`)?.[1];
+    if (token) {
+      image.src = pictureOf(token);
+      image.hidden = false;
+      at = Date.now() / 1000;
+      announce(t("The picture is here"));
+      const open = await send("current_app", {});
+      if (open?.package) put(app, t("In front: {app}", { app: appName(open.package) }));
+    }
+    busy = false;
+    take.disabled = !able;
+  }
+
+  async function act(what, body) {
+    if (!able || busy) return false;
+    const answer = await send(what, body);
+    if (answer) setTimeout(() => { if (!closing.signal.aborted) look(); }, SETTLED);
+    return Boolean(answer);
+  }
+
+  watchTouches(image, () => ({ width: image.naturalWidth, height: image.naturalHeight }), ({ kind, ...place }) => act(kind, place));
+  typing.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (await act("type", { text: words.value })) words.value = "";
+  });
+
+  return {
+    element,
+    show({ bridge = {} }, record) {
+      able = bridge.master_enabled === true && bridge.device_control_supported !== false;
+      hands.disabled = !able;
+      take.disabled = !able || busy;
+      put(hint, able ? t("Tap or swipe on the picture to control the phone. The phone may ask its user before.")
+        : bridge.device_control_supported === false ? t("This build of the app has no Device Control.")
+          : t("Device Control is off: turn it on at the phone."));
+      const token = TOKEN.exec(`${record?.result_summary ?? ""}`)?.[1];
+      if (token && at === null) {
+        at = seconds(record.sent_at);
+        image.src = pictureOf(token);
+        image.hidden = false;
+      }
+    },
+    close: () => closing.abort(),
+  };
+}

@@ -1,0 +1,52 @@
+"""Settings in the page: the model is listed, tested and stored; the theme is chosen."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PageOpener, Site
+from tests.browser.hostile_server import EVIL
+from tests.browser.test_layout import Scripted, start
+
+OURS = "http://127.0.0.1:11434/v1"
+
+
+def test_a_model_is_listed_tested_and_stored(site: Site, visit: PageOpener) -> None:
+    script = Scripted(
+        config={"model": None},
+        probed={"base_url": OURS, "models": ["small", EVIL], "problem": None},
+        configured={"ok": True, "model": "small", "base_url": OURS},
+    )
+    page = start(site, visit, "#settings", script)
+    expect(page.get_by_text("No model is connected")).to_be_visible()
+    page.get_by_role("button", name="Test").click()
+    expect(page.get_by_role("alert")).to_have_text("Choose a model first.")
+    page.get_by_label("Address of an OpenAI-compatible server").fill(OURS)
+    page.get_by_role("button", name="List the models").click()
+    expect(page.get_by_text("2 models")).to_be_visible()
+    assert page.locator("#panel img, #panel script, #panel b").count() == 0
+    page.get_by_role("button", name="small").click()
+    script.answers["probed"] |= {"model": "small", "context": 8192, "tools": False, "seconds": 0.25}
+    page.get_by_role("button", name="Test").click()
+    expect(page.get_by_text("It calls no tools, so it cannot use the phone.")).to_be_visible()
+    expect(page.get_by_text("after 0.3 s")).to_be_visible()
+    script.answers["probed"]["problem"] = EVIL
+    page.get_by_role("button", name="Test").click()
+    expect(page.get_by_role("alert")).to_have_text(EVIL)
+    script.answers["config"] = {"model": "small"}
+    with page.expect_request(lambda request: request.method == "PATCH") as sent:
+        page.get_by_role("button", name="Save").click()
+    assert sent.value.post_data_json == {"base_url": OURS, "model": "small"}
+    expect(page.get_by_text("The agent uses")).to_contain_text("small")
+    script.answers["configured"] = {"ok": True, "model": "other"}
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("the environment of the server sets")
+
+
+def test_the_theme_is_chosen(site: Site, visit: PageOpener) -> None:
+    page = start(site, visit, "#settings", Scripted())
+    page.get_by_role("combobox", name="Theme").select_option("Dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.get_by_role("button", name="Theme: Dark")).to_be_visible()
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
