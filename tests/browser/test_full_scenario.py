@@ -23,7 +23,7 @@ def test_pair_drive_look_and_revoke(tmp_path: Path, visit: PageOpener) -> None:
     with running(tmp_path, "servers", *LOCAL) as servers:
         ports = ports_of(servers)
         page = visit(f"http://127.0.0.1:{ports['dashboard']}/")
-        expect(page.get_by_text("No device is paired")).to_be_visible()
+        expect(page.get_by_role("heading", name="No device is paired")).to_be_visible()
 
         page.get_by_role("button", name="Pair new device").click()
         dialog = page.get_by_role("dialog")
@@ -74,7 +74,7 @@ def test_pair_drive_look_and_revoke(tmp_path: Path, visit: PageOpener) -> None:
             question = page.get_by_role("alertdialog", name=NAME)
             expect(question).to_contain_text(token[:8])
             question.get_by_role("button", name="Revoke").click()
-            expect(page.get_by_text("No device is paired")).to_be_visible()
+            expect(page.get_by_role("heading", name="No device is paired")).to_be_visible()
             assert phone.wait() == 1  # its socket was closed, and its token is refused
         assert call(ports["relay"], "GET", "/ping", token=token).status == 401
         assert servers.stop() == 0
