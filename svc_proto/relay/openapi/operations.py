@@ -56,7 +56,7 @@ UNKNOWN = "No phone matches the selector."
 SEVERAL = "Several phones match the selector."
 LARGE = "The content is too large."
 NO_ENGINE = {500: "No engine is available.", 503: "The limit of concurrent speech requests is reached."}
-NO_AGENT = {502: "The API server does not answer, or refuses."}
+NO_API_ANSWER = {502: "The API server does not answer, or refuses."}
 NO_CONSENT_RESPONSES = {404: "No agent waits with this code."}
 NO_VOICE = {404: "Voice is switched off.", 503: "The limit of voice sessions is reached."}
 
@@ -221,10 +221,10 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
     },
     "Profile": {
         **{
-            label: evolve(operation, error_responses={**operation.error_responses, **NO_AGENT})
+            label: evolve(operation, error_responses={**operation.error_responses, **NO_API_ANSWER})
             for label, operation in PROFILE_OPERATIONS.items()
         },
-        "GET /context/injected": evolve(CONTEXT, error_responses=NO_AGENT),
+        "GET /context/injected": evolve(CONTEXT, error_responses=NO_API_ANSWER),
     },
     "Device Control": {
         f"{method} {path}": OperationDoc(
