@@ -31,6 +31,8 @@ KEPT: Mapping[str, str] = {
     "PairedSessionRegistry._accessed": _LIVE,
     "PairedSessionRegistry._prefixes": _LIVE,
     "PairedSessionRegistry._sessions": _LIVE,
+    "SessionIndex._devices": _LIVE,
+    "SessionIndex._groups": _LIVE,
     "PairedSessionRegistry._tombstones": "records that the store does not let go of",
     "PairedSession.grants": _LIVE,
     "SessionRecords._unsaved": "sessions that live, and that the store did not take",

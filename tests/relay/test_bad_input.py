@@ -151,7 +151,7 @@ def check_refused(call: HttpCall) -> None:
     if answer.headers.get(b"content-type") == b"text/html; charset=utf-8":  # for the browser of an OAuth client
         assert answer.status in (200, 400, 404, 503)
         return
-    allowed = ("phone_not_connected", "version_not_supported", "voice_unavailable")
+    allowed = ("phone_not_connected", "version_not_supported", "voice_unavailable", "unreachable")
     assert answer.status < 500 or answer.json["code"] in allowed, answer
     if answer.status >= 400 and answer.body:
         assert answer.json["ok"] is False

@@ -102,6 +102,7 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
         wrong("ttl_seconds", {"ttl_seconds": -1}),
     ],
     # --- reports ---
+    "GET /audit": [wrong("limit", query="?limit=all")],
     "GET /relay/info": [],
     "GET /relay/security": [],
     "PATCH /relay/security": [

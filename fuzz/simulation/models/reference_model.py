@@ -34,6 +34,8 @@ WINDOW = 60.0  # s
 BLOCK_DURATION = 300.0  # s
 COMMAND_TIME = 30.0  # s
 STORE_FAILED = ("session_db_unavailable", "session_not_found", "store_failed", "store_unavailable")
+NOTE = "\n\n["  # before the reason for which an answer was stopped
+REPEATING = ("long:", "murmur:")  # beginnings of questions whose answer repeats one text, which ends the turn
 SLACK = 10.0  # s that an answer may be on its way, retransmissions included
 
 
@@ -283,6 +285,13 @@ class TurnModel:
     def ended_well(self) -> bool:
         """Report whether the stream was read to its end, and the store had accepted all records before."""
         return self.events[-1:] == ["done"] and self.why not in STORE_FAILED
+
+    def has_told(self, content: str) -> bool:
+        """Report whether the deltas are this content; the repetition of a long answer is taken out of the content."""
+        told = "".join(self.said)
+        beginning, _, note = content.rpartition(NOTE)
+        cut = beginning and self.text.startswith(REPEATING) and told.startswith(beginning) and told.endswith(note)
+        return told == content or bool(cut)
 
 
 @define(eq=False)
