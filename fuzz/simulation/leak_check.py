@@ -29,7 +29,6 @@ _FAMILIES = ("OutputSessionManager", "LabSessionManager", "AgentSessionManager")
 
 KEPT: Mapping[str, str] = {
     "PairedSessionRegistry._accessed": _LIVE,
-    "PairedSessionRegistry._prefixes": _LIVE,
     "PairedSessionRegistry._sessions": _LIVE,
     "SessionIndex._devices": _LIVE,
     "SessionIndex._groups": _LIVE,
