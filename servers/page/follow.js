@@ -11,6 +11,7 @@ export function followed(thread) {
   const jump = h("button", { class: "round jump", type: "button", "aria-label": "Jump to the end", title: "Jump to the end", hidden: true }, icon("down"));
   let following = true;
   let top = 0; // scrollTop after the last scroll event
+  let most = Infinity; // the least scrollTop at the end since then: a log that has become shorter is moved there
 
   const left = () => log.scrollHeight - log.scrollTop - log.clientHeight;
   const set = (on) => {
@@ -28,13 +29,16 @@ export function followed(thread) {
   };
 
   // Sizes change with new text, loaded pictures, and the keyboard of a phone.
-  const sized = new ResizeObserver(toEnd);
+  const sized = new ResizeObserver(() => {
+    most = Math.min(most, log.scrollHeight - log.clientHeight);
+    toEnd();
+  });
   sized.observe(log);
   sized.observe(thread);
   log.addEventListener("scroll", () => {
-    const [before, up] = [top, log.scrollTop < top];
-    top = log.scrollTop;
-    if (up && left() > 1) set(false); // at the end the log has only become shorter
+    const [before, up] = [top, log.scrollTop < Math.min(top, most) - 1];
+    [top, most] = [log.scrollTop, Infinity];
+    if (up && left() > 1) set(false);
     else if (top > before && left() < NEAR) set(true);
     else if (!following) set(false);
   });
