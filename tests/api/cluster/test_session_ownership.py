@@ -110,6 +110,15 @@ def test_deleting_a_session_ends_its_turn_on_any_node() -> None:
     assert lease(book, other) == ""
 
 
+def test_messages_are_removed_by_the_node_that_runs_the_turn() -> None:
+    book = ApiClusterHarness()
+    session = book.session()
+    book.chat(session)
+    assert book.at(1).request("DELETE", f"/api/sessions/{session}/messages?from_row=1").status == 204
+    assert book.hand.cancelled
+    assert book.request("GET", f"/api/sessions/{session}/messages").json["messages"] == []
+
+
 def test_refused_turn_releases_the_session() -> None:
     book = ApiClusterHarness(max_concurrent_runs=1)
     session = book.session()
