@@ -129,24 +129,28 @@ class ChildOutput(Source):
         """Return bytes, whether the end follows, and whether no more are available. A terminal gives 4 KiB a read."""
         parts: list[bytes] = []
         size, end, empty = 0, False, False
-        fd = self.sock.fileno()
         # A smaller read would leave a rest in the kernel, which then fetches nothing more.
         while size <= READ_SIZE - CHUNK_SIZE:
-            try:
-                part = os.read(fd, READ_SIZE - size)
-            except BlockingIOError:
-                empty = True
-                break
-            except OSError:  # EIO: no process has the terminal open any more, pty(7)
-                part = b""
+            part = self._read(READ_SIZE - size)
+            if not part and self._terminal and (self._exited or part is not None):
+                part = self._read(READ_SIZE - size)  # waits for the kernel's worker, which may still move output
             if not part:
-                end = True
+                empty, end = part is None, part is not None
                 break
             size += len(part)
             parts.append(escaped(part) if self._escape else part)  # the kernel fills the terminal's buffer meanwhile
             if not self._terminal:
                 break
         return (parts[0] if len(parts) == 1 else b"".join(parts)), end, empty
+
+    def _read(self, size: int) -> bytes | None:
+        """Return up to `size` bytes: none at the end, and None where no more are available now."""
+        try:
+            return os.read(self.sock.fileno(), size)
+        except BlockingIOError:
+            return None
+        except OSError:  # EIO: no process has the terminal open any more, pty(7)
+            return b""
 
     def _check_finished(self) -> None:
         self.over = True

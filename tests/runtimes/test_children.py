@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -146,6 +147,31 @@ def test_output_escaped_for_json(runtime: str, tmp_path: Path, terminal: bool) -
         assert child.closed().exit == 0
     shown = said.replace("\n", "\r\n") if terminal else said
     assert child.data.decode() == json.dumps(shown, ensure_ascii=False)[1:-1]
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EAGAIN])
+def test_the_end_of_a_terminal_is_read_twice(runtime: str, error: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel may report an end, or nothing to read, while its worker still moves the last output."""
+    errors, read = [OSError(error, "too early")], os.read
+
+    def reading(fd: int, n: int) -> bytes:
+        if os.isatty(fd) and exited and errors:
+            raise errors.pop()
+        return read(fd, n)
+
+    exited = False
+    monkeypatch.setattr(os, "read", reading)
+    with running(runtime) as live:
+        child = SpawnedChild(live, shell="read go; echo late", terminal=True)
+        live.order(PauseReading(CH))
+        child.send(b"\n")
+        live.expect(Sent)
+        wait_gone(child.pid)
+        exited = True
+        live.order(ResumeReading(CH))
+        assert child.closed().exit == 0
+        assert child.data == b"\r\nlate\r\n"
+        assert not errors
 
 
 def test_terminal_reads_have_the_full_size(runtime: str, monkeypatch: pytest.MonkeyPatch) -> None:
