@@ -49,8 +49,7 @@ export function openChat(room, auto, place) {
   // --- chats
 
   async function load() {
-    if (closing.signal.aborted) return;
-    if (!await list.load()) return;
+    if (closing.signal.aborted || !await list.load()) return;
     head.show(list.find(session));
     recovered();
   }
@@ -137,8 +136,7 @@ export function openChat(room, auto, place) {
   function later(mine, seen) {
     setTimeout(() => {
       if (mine !== visit || closing.signal.aborted) return;
-      if (document.hidden) later(mine, seen);
-      else look(mine, seen);
+      (document.hidden ? later : look)(mine, seen);
     }, AGAIN);
   }
 
@@ -245,16 +243,18 @@ export function openChat(room, auto, place) {
 
   /** Send another message in the place of one of the user; it and all after it are removed. */
   async function edit(element, content) {
-    if (turn) return;
+    if (turn || thread.inert) return;
+    thread.inert = true; // a second click does nothing
     const place = [...thread.querySelectorAll(".said.user")].reverse().indexOf(element);
     try {
       const users = session === null ? [] : (await calls.stored(session)).filter((row) => row.role === "user");
       const row = users.at(-1 - place);
-      const known = row && textOf(row.content) === textOf(contentOf(element));
-      if (known) await calls.truncate(session, row.row_id);
+      if (row && textOf(row.content) === textOf(contentOf(element))) await calls.truncate(session, row.row_id);
       else if (place > 0) throw new Error("This chat has changed. Open it again.");
     } catch (error) {
       return fail(error);
+    } finally {
+      thread.inert = false;
     }
     while (element.nextSibling) element.nextSibling.remove();
     element.remove();

@@ -22,7 +22,8 @@ def test_messages_are_edited_and_answers_repeated(site: Site, visit: PageOpener)
     for words in ("/echo one", "/echo two", "/echo three"):
         say(page, words)
         expect(prose.last).to_have_text(words.removeprefix("/echo "))
-    page.get_by_role("button", name="Regenerate").click()
+    with page.expect_response("**/chat/stream"):
+        page.get_by_role("button", name="Regenerate").click()
     expect(page.get_by_role("button", name="Regenerate")).to_have_count(1)
     expect(said).to_have_count(3)
     expect(prose.last).to_have_text("three")
@@ -35,7 +36,8 @@ def test_messages_are_edited_and_answers_repeated(site: Site, visit: PageOpener)
     expect(said.first.get_by_role("button", name="Edit this message")).to_be_focused()
     page.reload()  # the stored chat is the same
     expect(prose).to_have_text(["one", "changed"])
-    page.get_by_role("button", name="Regenerate").click()
+    with page.expect_response("**/chat/stream"):  # which follows the removal of the old answer
+        page.get_by_role("button", name="Regenerate").dblclick()
     expect(said).to_have_count(2)
     expect(prose).to_have_text(["one", "changed"])
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
@@ -79,6 +81,7 @@ def test_a_turn_that_fails_and_drafts_that_last(site: Site, visit: PageOpener) -
     expect(box).to_have_value("for later")
     page.reload()
     expect(box).to_have_value("for later")
+    expect(page.locator(".prose").last).to_have_text("two")
 
     api.server.stop()
     say(page, "/echo three")
