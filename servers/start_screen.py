@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from runtimes.cli.terminal_qr import draw_qr, on_resize, ssh_hint
+from runtimes.cli.terminal_qr import on_resize, render_qr, ssh_hint
 from runtimes.cli.word_wrap import wrap_line
 from servers.launch import format_authority
 from svc_proto.machines.compact_invites import compact_payloads, payload_key
@@ -52,20 +52,21 @@ class StartScreen:
             return
         if news.event == "invite":
             self._show_all(news.fields)
-        else:
-            print(PAIR, flush=True)
+            return
+        print(PAIR, flush=True)
         if self.api_only_here:
             print(LOCAL_API_NOTE, flush=True)
 
     def _show_all(self, invite: Mapping[str, object]) -> None:
-        lines = [*self._lines(invite), NEXT]
+        lines = [*self._lines(invite), *([LOCAL_API_NOTE] if self.api_only_here else []), NEXT]
         hint = "" if self.dashboard is None else ssh_hint(self.dashboard)
         if hint:
             lines.append(wrap_line(hint))
         forms = compact_payloads(str(invite["qr_payload"]))
         print()
-        drawn = draw_qr(forms[:1], below=len(lines) + AROUND - 1)
-        if not drawn.problem:
+        qr = render_qr(forms[:1], below=len(lines) + AROUND - 1)
+        if not qr.problem:
+            sys.stdout.write(qr.text)
             print(wrap_line(f"Scan the QR with {self.brand.reader}, or enter the code."))
             print()
             print("\n".join(lines), flush=True)
@@ -79,10 +80,11 @@ class StartScreen:
 
     def _draw_small(self, forms: list[str]) -> None:
         """Draw the QR as the last thing on the screen, in a shorter form if the terminal needs one."""
-        drawn = draw_qr(forms, below=1)
-        if drawn.problem:
+        qr = render_qr(forms, below=0)
+        sys.stdout.write(qr.text)
+        if qr.problem:
             board = "" if self.dashboard is None else f'"Pair new device" at {self.dashboard}, or '
-            print(wrap_line(f"{drawn.problem} Or see it by {board}svc pair --png."))
+            print(wrap_line(f"{qr.problem} Or see it by {board}svc pair --png."))
         sys.stdout.flush()
 
     def _lines(self, invite: Mapping[str, object]) -> list[str]:

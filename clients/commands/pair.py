@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +16,11 @@ from runtimes.cli.runtime_option import runtime_option
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
 if TYPE_CHECKING:
+    from svc_proto.cli.operator_pairing import NewInvite
     from svc_proto.machines.pairing_codes import PairingMeta
     from svc_proto.relay_config import RelayConfig
 
 __all__ = ["main"]
-
-LINES_BELOW = 1  # lines below the QR: the progress, or the cursor
 
 EXAMPLES = """
 \b
@@ -162,30 +163,43 @@ def main(
         print(f"\nPNG   {file}")
     if on_screen or file is not None:
         print_lines([f"It is for {config.brand.reader}.", CREDENTIALS])
-    if on_screen:
-        _show_qr(invite.qr_payload, routes=len(invite.routes), home=home, expires_at=invite.expires_at)
-    if terminal and not no_wait and invite.expires_at is not None:
-        _await(config, since, invite.expires_at, runtime, spends=None if png else file)
+    waits = terminal and not no_wait and invite.expires_at is not None
+    draw = partial(_show_qr, invite, home=home, below=0 if waits else 1) if on_screen else None
+    if waits:
+        _await(config, since, invite.expires_at or 0, runtime, draw=draw, spends=None if png else file)
+    elif draw is not None:
+        draw()
 
 
-def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, spends: str | None) -> None:
-    """Wait until a phone pairs. Ctrl-C ends the wait, not the code; the file `spends` is deleted at the end."""
+def _await(
+    config: RelayConfig,
+    since: float,
+    expires_at: int,
+    runtime: str,
+    *,
+    draw: Callable[[], None] | None,
+    spends: str | None,
+) -> None:
+    """Show the QR and wait until a phone pairs, without a progress line, since the QR may fill the terminal.
+
+    Ctrl-C ends the wait, not the code; the file `spends` is deleted at the end.
+    """
     from clients.commands.host_settings import trust_for
-    from clients.commands.service_runner import run_flow
+    from clients.commands.service_runner import run_service
     from svc_proto.basics.sanitize import sanitize_line
-    from svc_proto.cli.one_shot_service import announce_progress
+    from svc_proto.cli.one_shot_service import OneShotService
     from svc_proto.cli.operator_requests import local_relay
     from svc_proto.cli.wait_for_device import wait_for_device
-    from svc_proto.engine.core import Engine
-    from svc_proto.engine.flow import Flow
 
-    def plan(engine: Engine) -> Flow[str | None]:
-        announce_progress(engine, "waiting for the phone; Ctrl-C leaves, the code goes on working")
-        return (yield from wait_for_device(engine, local_relay(config), since=since, until=expires_at))
-
+    relay = local_relay(config)
+    wait = OneShotService(lambda engine: wait_for_device(engine, relay, since=since, until=expires_at))
+    print("Waiting for the phone. Ctrl-C ends the wait; the code still works.")
     try:
-        name = run_flow(plan, runtime, home=_home(config), client_tls=trust_for(config))
+        if draw is not None:
+            draw()
+        name = run_service(wait, runtime, home=_home(config), client_tls=trust_for(config))
     finally:  # after Ctrl-C, too: no later program would delete the credentials
+        print()
         if spends is not None:
             Path(spends).unlink(missing_ok=True)
     if name is None:
@@ -193,25 +207,27 @@ def _await(config: RelayConfig, since: float, expires_at: int, runtime: str, *, 
     print(f"{sanitize_line(name)} is paired.")
 
 
-def _show_qr(text: str, *, routes: int, home: Path, expires_at: int | None) -> None:
+def _show_qr(invite: NewInvite, *, home: Path, below: int) -> None:
     """Draw the QR as the last thing on the screen, and again whenever the size of the terminal changes."""
-    from runtimes.cli.terminal_qr import draw_qr, on_resize, ssh_hint
+    from runtimes.cli.terminal_qr import on_resize, render_qr, ssh_hint
     from runtimes.service_home.server_registry import find_running_server
     from svc_proto.machines.compact_invites import compact_payloads
 
-    forms, board = compact_payloads(text), find_running_server(home, "dashboard")
+    forms, board = compact_payloads(invite.qr_payload), find_running_server(home, "dashboard")
 
     def draw() -> None:
-        drawn = draw_qr(forms, below=LINES_BELOW)
-        if drawn.problem:
-            print_lines(["", f"{drawn.problem} Scan it from the PNG, or from the dashboard."])
-        elif drawn.form > 1 and routes > 1:
+        qr = render_qr(forms, below=below)
+        if qr.problem:
+            print_lines(["", f"{qr.problem} Scan it from the PNG, or from the dashboard."])
+        elif qr.form > 1 and len(invite.routes) > 1:
             print_lines(["A larger window shows a QR with all routes; this one has the first alone."])
+        sys.stdout.write(qr.text)
         sys.stdout.flush()
 
     hint = "" if board is None else ssh_hint(board.url)
     print_lines([*([f"The dashboard shows the QR, too. {hint}"] if hint else []), ""])
     draw()
+    expires_at = invite.expires_at
     on_resize(lambda: draw() if expires_at is None or time.time() < expires_at else None)
 
 

@@ -13,25 +13,27 @@ from typing import NamedTuple
 
 from runtimes.cli.process_text import can_print
 
-__all__ = ["DrawnQr", "draw_qr", "on_resize", "ssh_hint"]
+__all__ = ["RenderedQr", "on_resize", "render_qr", "ssh_hint"]
 
 BORDERS = (4, 2, 1)  # modules around a code: 4 in ISO/IEC 18004; phones scan codes with 1
 
 
-class DrawnQr(NamedTuple):
-    """Result of an attempt: `problem` is empty if a code was drawn, `form` the place of its text among the texts."""
+class RenderedQr(NamedTuple):
+    """QR for a terminal: its lines, and the place of its text among the texts; or the problem, if none fits."""
 
-    problem: str
+    text: str = ""
     form: int = 0
+    problem: str = ""
 
 
-def draw_qr(texts: Sequence[str], *, below: int) -> DrawnQr:
-    """Draw the first text whose QR fits on standard output with `below` lines left for other text.
+def render_qr(texts: Sequence[str], *, below: int) -> RenderedQr:
+    """Render the first text whose QR fits on standard output with `below` lines left for other text.
 
-    Half blocks show two rows of modules in a line.
+    Half blocks show two rows of modules in a line. Without lines below, the last line does not end.
     """
     if not can_print("\u2580\u2584\u2588"):
-        return DrawnQr(f"The QR needs a terminal of UTF-8, this one is {sys.stdout.encoding}: set LANG=C.UTF-8.")
+        problem = f"The QR needs a terminal of UTF-8, this one is {sys.stdout.encoding}: set LANG=C.UTF-8."
+        return RenderedQr(problem=problem)
     import segno  # noqa: PLC0415, RUF100 - only where a QR is drawn
 
     have = os.get_terminal_size(sys.stdout.fileno())
@@ -42,12 +44,10 @@ def draw_qr(texts: Sequence[str], *, below: int) -> DrawnQr:
             if width <= have.columns and rows + below <= have.lines:
                 drawn = io.StringIO()
                 code.terminal(drawn, compact=True, border=border)
-                sys.stdout.write(drawn.getvalue())
-                sys.stdout.flush()
-                return DrawnQr("", form)
+                return RenderedQr(drawn.getvalue() if below else drawn.getvalue().removesuffix("\n"), form)
     width, rows = _size(codes[-1].symbol_size(border=0)[0], BORDERS[-1])
     needs = f"The QR needs a terminal of {width} x {rows + below}"
-    return DrawnQr(f"{needs}, this one is {have.columns} x {have.lines}: enlarge it.")
+    return RenderedQr(problem=f"{needs}, this one is {have.columns} x {have.lines}: enlarge it.")
 
 
 def on_resize(draw: Callable[[], None]) -> None:

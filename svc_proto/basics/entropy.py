@@ -57,9 +57,9 @@ def new_code(entropy: Entropy) -> str:
     return "".join(picks[:CODE_LENGTH])
 
 
-def new_api_key(entropy: Entropy) -> str:
-    """Return an API key: `sk-` and 24 bytes as base64url, 35 characters."""
-    return f"sk-{base64.urlsafe_b64encode(entropy(24)).decode('ascii')}"
+def new_api_key(entropy: Entropy, size: int = 24) -> str:
+    """Return an API key: `sk-` and `size` bytes as unpadded base64url; 24 bytes make 35 characters."""
+    return f"sk-{base64.urlsafe_b64encode(entropy(size)).rstrip(b'=').decode('ascii')}"
 
 
 def new_media_token(entropy: Entropy) -> str:

@@ -16,6 +16,8 @@ from svc_proto.machines.pairing_codes import PairingCodes
 
 __all__ = ["PairingApiKeys"]
 
+KEY_SIZE = 16  # bytes: as short as the strength permits, so that a QR fits a small terminal
+
 
 @define(kw_only=True)
 class PairingApiKeys:
@@ -30,7 +32,7 @@ class PairingApiKeys:
 
     def new_key(self, entropy: Entropy) -> tuple[str, str]:
         """Create a key, which is stored nowhere, and its hash, which goes into the `PairingMeta` of a code."""
-        key = new_api_key(entropy)
+        key = new_api_key(entropy, KEY_SIZE)
         return key, sha256_hex(key)
 
     def accepts(self, key: str, now: Moment) -> str | None:

@@ -72,3 +72,4 @@ def test_comparing_secrets() -> None:
 
 def test_a_key_of_the_api() -> None:
     assert new_api_key(lambda n: bytes(range(n))) == "sk-AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
+    assert new_api_key(lambda n: bytes(range(n)), 16) == "sk-AAECAwQFBgcICQoLDA0ODw"

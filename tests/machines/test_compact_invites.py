@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from svc_proto.machines.compact_invites import compact_payloads, payload_key
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_payload import parse_invite
 
 LAN = {
@@ -87,6 +88,15 @@ def test_the_shortest_form_fits_the_bytes_of_a_small_code(address: str) -> None:
     """A code of version 6-L holds 134 bytes (ISO/IEC 18004): 41 modules, 23 lines of a terminal with a border."""
     payload = {**FULL, "host": address, "relay": {**RELAY, "url": f"ws://{address}:8767"}, "endpoints": [LAN, PUBLIC]}
     assert len(compact_payloads(json.dumps(payload))[-1]) <= 134
+
+
+def test_a_public_name_of_23_characters_fits_a_terminal_of_24_lines() -> None:
+    """A code of version 7-L holds 154 bytes: 45 modules, 24 lines with a border."""
+    name, key = "my-own-name.duckdns.org", PairingApiKeys().new_key(bytes)[0]
+    payload = {**FULL, "host": name, "port": 443, "tls": True, "key": key, "endpoints": [PUBLIC]}
+    payload["relay"] = {**RELAY, "url": f"wss://{name}"}
+    assert len(name) == 23
+    assert len(compact_payloads(json.dumps(payload))[-1]) <= 154
 
 
 def test_the_key_of_a_payload() -> None:

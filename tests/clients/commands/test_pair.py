@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from svc_proto.machines.pairing_payload import parse_invite, verify_payload
@@ -80,8 +81,8 @@ def test_a_terminal_shows_a_qr_and_a_file(linked: CommandHome) -> None:
     file = Path(terminal.match[1])
     terminal.expect_exact("It is for the Hermes-Relay app for Android, or another app")
     terminal.expect_exact("Warning: the QR holds credentials")
+    terminal.expect_exact("Waiting for the phone. Ctrl-C ends the wait")
     terminal.expect("[\u2580\u2584\u2588]+")
-    terminal.expect_exact("waiting for the phone; Ctrl-C leaves")
     assert file.parent == linked.home
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.read_bytes().startswith(b"\x89PNG")
@@ -91,9 +92,14 @@ def test_a_terminal_shows_a_qr_and_a_file(linked: CommandHome) -> None:
 
 
 def test_a_usual_terminal_has_a_qr_and_a_larger_one_another(linked: CommandHome) -> None:
-    terminal = linked.spawn("svc", "pair", "--brand", "hermes", env={"TMPDIR": str(linked.home)}, size=(24, 80))
-    terminal.expect("\u2588{41,49}\r\n")
-    terminal.expect_exact("waiting for the phone")
+    public = ("--public-url", "https://my-own-name.duckdns.org/", "--mode", "public")
+    env = {"TMPDIR": str(linked.home), "API_SERVER_KEY": "sk-0123456789abcdefghijkl"}
+    terminal = linked.spawn("svc", "pair", *public, env=env, size=(24, 80))
+    terminal.expect_exact("\u2580" * 47)  # the border below
+    drawn = f"{terminal.before}".rpartition("\r\n\r\n")[2].split("\r\n")
+    assert [len(line) for line in drawn] == [47] * 23 + [0]  # 24 lines
+    terminal.expect_exact(pexpect.TIMEOUT, timeout=0.3)
+    assert terminal.before == ""  # nothing scrolls
     terminal.setwinsize(70, 120)
     terminal.expect("\u2588{60,}\r\n")
     terminal.sendintr()
@@ -119,7 +125,7 @@ def test_pair_exits_when_a_phone_has_paired(linked: CommandHome) -> None:
     terminal.expect(r"Code      ([A-Z0-9]{6})\r\n")
     assert isinstance(terminal.match, re.Match)
     code = terminal.match[1]
-    terminal.expect_exact("waiting for the phone")
+    terminal.expect_exact("Waiting for the phone")
     assert len([*linked.home.glob("svc-pair-*.png")]) == 1
     with websocket(linked.port) as phone:
         phone.sign_in(pairing_code=code, device_name="Pixel 8")
