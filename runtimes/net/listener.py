@@ -144,7 +144,7 @@ class Acceptor(Source):
     """Source that accepts connections of one listener and reports them to a core."""
 
     sock: socket.socket
-    __slots__ = ("_closed", "_local", "_openings", "_pump", "_rest", "_users", "_warn_at", "tls")
+    __slots__ = ("_closed", "_local", "_openings", "_pump", "_rest", "_started", "_users", "_warn_at", "tls")
 
     def __init__(self, pump: Pump, listener: Listener, users: PeerUserLookup | None = None) -> None:
         """Create the channel; `users` adds the user to the facts about peers on this host."""
@@ -152,7 +152,7 @@ class Acceptor(Source):
         self._pump = pump
         self._users = users
         self.tls = listener.tls  # for connections accepted from now on
-        self._closed = False
+        self._closed = self._started = False
         # Of all connections; None if the listener takes those of every address.
         self._local = None if listener.address.host in _ANY else listener.address
         self._openings: deque[_Handshake] = deque()
@@ -162,10 +162,16 @@ class Acceptor(Source):
     def start(self) -> None:
         """Start accepting."""
         if not self._closed:
+            self._started = True
             self._pump.loop.watch_read(self)
 
     def close(self) -> None:
-        """Stop accepting and free the port."""
+        """Accept the queued connections, whose requests would be lost, then stop accepting and free the port."""
+        if self._started:
+            self.on_readable()
+        self._close()
+
+    def _close(self) -> None:
         if self._closed:
             return
         self._closed = True
@@ -176,7 +182,7 @@ class Acceptor(Source):
 
     def abandon(self) -> None:
         """Close the listener and the handshakes in progress."""
-        self.close()
+        self._close()
         for opening in list(self._openings):
             opening.channel.abandon()
             opening.timer.cancel()

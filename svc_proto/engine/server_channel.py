@@ -74,6 +74,7 @@ class HttpApp(Protocol):
         ...
 
 
+LAST_REQUEST = 0.5  # s from a stop to the end of the request that a new connection, or half a head, announces
 # aliases, as in `machines.paired_session`
 _IDLE, _WORKING, _SOCKET = (
     ConnectionPhase.IDLE,
@@ -170,9 +171,13 @@ class ServerChannel(HttpChannel):
         super().closed(why)
 
     def stop(self) -> None:
-        """Finish the requests that have begun; close a WebSocket with 1001."""
+        """Finish the requests that have begun or are expected; close a WebSocket with 1001 unless it `stays`."""
         if self.socket is not None:
-            self.socket.close(1001, "the server is shutting down")
+            if not self.socket.stays:
+                self.socket.close(1001, "the server is shutting down")
+        elif self.exchange is None and self.phase is ConnectionPhase.HEAD and not self.eof:
+            # A proxy has just connected, or the head is on its way: closing would lose a request that is not repeated.
+            self._timer.set(self.engine.now.mono + LAST_REQUEST)
         elif self.exchange is None:
             self.close_gracefully()
 
@@ -373,6 +378,8 @@ class ServerChannel(HttpChannel):
         self.closed("")
         self.engine.attach(channel)
         channel.parse(data)
+        if self.engine.stopping:
+            channel.stop()
 
     def _current_phase(self) -> ConnectionPhase:
         if self.exchange is not None:

@@ -91,7 +91,7 @@ _OPEN = WebSocketConnectionState.OPEN  # alias, as in `machines.paired_session`
 class WebSocketConnection:
     """A WebSocket on a stream of a channel."""
 
-    __slots__ = ("_carrier", "_handler", "_keepalive", "_timer", "ch", "on_end", "state", "stream")
+    __slots__ = ("_carrier", "_handler", "_keepalive", "_timer", "ch", "on_end", "state", "stays", "stream")
 
     def __init__(self, carrier: HttpChannel, stream: StreamId, handler: WebSocketHandler) -> None:
         engine, limits = carrier.engine, carrier.limits
@@ -104,6 +104,7 @@ class WebSocketConnection:
         self.stream = stream
         self.ch = carrier.ch  # the channel that carries it
         self.state = _OPEN
+        self.stays = False  # whether the service closes it by itself when the process stops
 
     # --- for the service ---
 

@@ -284,6 +284,18 @@ def test_an_upload_that_ends_after_its_refusal_leaves_no_stream() -> None:
     assert CloseWrite(CH) in book.book.drain_commands()
 
 
+def test_a_connection_that_begins_during_the_stop_is_closed_after_its_requests() -> None:
+    book = open_book()
+    book >> Stopping(5.0) << []
+    client = Http2Connection(Role.CLIENT, entropy=seeded())
+    send_events(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
+    book >> Received(CH, client.data_to_send())
+    commands = book.drain_commands()
+    client.receive_data(wire_bytes(commands))
+    assert [event.status for event in drain(client) if isinstance(event, ResponseHead)] == [200]
+    assert CloseWrite(CH) in commands
+
+
 def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it() -> None:
     book = Http2Playbook()
     book.toy.answer = lambda request: Response(200, body=b"x" * 300_000)  # more than the window

@@ -4,6 +4,7 @@ import pytest
 
 from svc_proto.commands import Abort, CloseWrite, Exit, Level, PauseReading, ResumeReading, Send
 from svc_proto.engine.admission import AdmissionControl
+from svc_proto.engine.server_channel import LAST_REQUEST
 from svc_proto.facts import Closed, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.limits import Limits
 from tests.engine.toy_service import HANDSHAKE, get, open_book, post
@@ -216,6 +217,22 @@ def test_stopping_closes_idle_connections() -> None:
     book >> Stopping(10.0) << [CloseWrite(CH)]
     book >> Stopping(10.0) << []
     book >> Closed(CH) << [Exit(0)]
+
+
+@pytest.mark.parametrize("received", [b"", b"GET /hel"])
+def test_stopping_waits_for_the_request_of_a_new_connection(received: bytes) -> None:
+    request = b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
+    for answered in (True, False):
+        book = open_book()
+        if received:
+            book >> Received(CH, received) << []
+        book >> Stopping(10.0) << []
+        if answered:
+            book >> Received(CH, request.removeprefix(received)) << [book.says(200, b"hello", CLOSE), CloseWrite(CH)]
+        else:
+            book.after(LAST_REQUEST - 0.1) << []
+            assert CloseWrite(CH) in book.after(0.1).drain_commands()
+        book >> Closed(CH) << [Exit(0)]
 
 
 def test_stopping_drains_before_it_closes() -> None:
