@@ -147,6 +147,7 @@ class Node(RedisHandler):
         self.members: dict[str, RemoteNode] = {}
         self._departing: ExpiringMap[str, bool] = ExpiringMap(MAX_NODES)  # nodes that have sent `bye`
         self.up_since = inf  # monotonic s, while the other nodes are reachable
+        self.greeted = 0  # number of nodes that have received the last `hello`
         self._broadcast_count = 0  # number of broadcasts so far
         self._clock: float | None = None  # s by which Redis's clock is ahead of the monotonic one
         self._pending_requests: dict[OperationId, str] = {}  # node that is to answer, by operation
@@ -227,7 +228,7 @@ class Node(RedisHandler):
         """Send `hello`, and have missed state reloaded."""
         self.up_since = self._engine.now.mono
         self.redis.send("TIME", take=self._timed)
-        self._publish(self._all, "hello", {})
+        self._publish(self._all, "hello", {}, self._greeted)
         self._timer.set(self._engine.now.mono + HEARTBEAT_INTERVAL)
         self._handler.on_messages_missed()
 
@@ -322,6 +323,9 @@ class Node(RedisHandler):
         if self.members:
             self.redis.send("PUBSUB", "NUMSUB", *map(self._inbox, self.members), take=self._counted)
         self.redis.send("TIME", take=self._timed)  # clocks drift apart
+
+    def _greeted(self, answer: Reply) -> None:
+        self.greeted = answer - 1 if isinstance(answer, int) else 0  # this node is subscribed, too
 
     def _timed(self, answer: Reply) -> None:
         match answer:

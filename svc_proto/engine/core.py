@@ -245,6 +245,11 @@ class Engine:
         return reference
 
     @property
+    def stops_by(self) -> float:
+        """Monotonic time at which a stopping process ends; infinity while it is not stopping."""
+        return inf if self._grace.when is None else self._grace.when
+
+    @property
     def channel_count(self) -> int:
         """Number of open channels, lingering ones included."""
         return len(self._channels)

@@ -184,6 +184,10 @@ class BridgeCommands:
         """Number of commands that wait for an answer."""
         return len(self._pending)
 
+    def pending_sockets(self) -> set[int]:
+        """Return the sockets of the phones that have not answered all commands."""
+        return {command.socket for command in self._pending.values()}
+
     def begin(
         self,
         request_id: str,

@@ -44,7 +44,6 @@ SERVICE_FILES = (
     "mcp-tokens",
     "profiles",
     "agent-approvals.json",
-    "model-profiles.json",
     "dashboard-sessions.json",
     "responses.json",
     "memories",

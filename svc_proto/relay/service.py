@@ -157,13 +157,18 @@ class Relay:
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
-        """Fail pending commands and stop all parts."""
-        self.coordinator.stop()
+        """Stop all parts, and fail pending commands, unless the clients are moved to other nodes first."""
         self._profile_timer.cancel()
         self._records.stop()
+        leaving = self.coordinator.leave()
         for client in list(self.clients.values()):
+            if leaving is not None:
+                client.socket.stays = True
+                continue
             self.bridge.socket_lost(client.number)
             client.stop_children()
+        if leaving is not None:
+            self.engine.spawn(leaving)
         if self._mcp is not None:
             self._mcp.stop()
         self.media.stop()

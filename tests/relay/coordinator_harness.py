@@ -43,8 +43,11 @@ class PhoneRouteStub:
 class CoordinatorHarness:
     """Relay with a scripted Redis; another node, `b`, is known."""
 
-    def __init__(self, config: RelayConfig | None = None, revision: int | None = None) -> None:
-        """Start the relay. `revision` is the store's, if the relay has read its sessions."""
+    def __init__(self, config: RelayConfig | None = None, revision: int | None = None, greeted: int = 0) -> None:
+        """Start the relay. `revision` is the store's, if the relay has read its sessions.
+
+        `greeted` is the number of nodes that receive its `hello`; with one, the start is not over.
+        """
         settings = config or RelayConfig(home=HOME, cluster=WHERE)
 
         def make(engine: Engine) -> Relay:
@@ -65,12 +68,12 @@ class CoordinatorHarness:
         self.run(coordinator.start(), self.started)
         self.book.open()
         self.book.new_commands()
-        self.book.answers([b"1800000000", b"0"], 1)
+        self.book.answers([b"1800000000", b"0"], 1 + greeted)
         if revision is None:
             self.loads()
         else:
             self.answer_query(LoadSessionChanges(revision), ())
-        assert self.started == [None]
+        assert self.started == ([] if greeted else [None])
         self.deliver("hello")
         self.loads()
         self.book.new_commands()
@@ -79,6 +82,12 @@ class CoordinatorHarness:
     def run(self, flow: Flow[Any], into: list[Any]) -> None:
         """Spawn a flow in the core; the list receives the result or the refusal."""
         self.book.within(lambda: self.book.engine.spawn(flow, on_done=into.append, on_error=into.append))
+
+    def leaving(self) -> Flow[None]:
+        """Return the flow by which the relay leaves the cluster."""
+        leaving = self.coordinator.leave()
+        assert leaving is not None
+        return leaving
 
     def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
         """Answer the query for stored sessions, and return it. All sessions are queried for."""

@@ -33,16 +33,17 @@
 | `answered`  | one | the answer of a phone to a command of the receiver      |
 | `activity`  | one | request: the last commands that were sent from there    |
 | `online`    | one | request: the sessions that have a socket there          |
+| `leaving`   | one | request: to hold back commands for phones of the sender |
 | `consent`   | one | request: to hand over a consent request                 |
 | `has`       | one | request: the address of a file or session, if it is there |
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from attrs import define
 
@@ -57,7 +58,7 @@ from svc_proto.cluster.node import LEASE, Node, cluster_unavailable_error
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import HandlerResult
-from svc_proto.engine.sync import gather
+from svc_proto.engine.sync import Condition, gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
 from svc_proto.machines.paired_session import PairedSession
@@ -68,6 +69,7 @@ from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLi
 from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
 from svc_proto.relay.cluster.codes import ClusterCodes
 from svc_proto.relay.cluster.local_coordinator import LocalCoordinator, PhoneRoute
+from svc_proto.relay.cluster.phone_moves import PhoneMoves
 from svc_proto.relay.cluster.request_forwarding import RequestForwarder
 from svc_proto.relay.cluster.sessions import UNKNOWN, ClusterSessions, load_revision
 from svc_proto.schema.envelope import parse_envelope
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterCoordinator"]
 
+JOIN_TIMEOUT = 1.0  # s for the states of the other nodes; a hung node does not delay the start for longer
 MAX_FORWARDED = 10_000  # commands of other nodes that wait for phones of ours; the oldest is dropped
 MAX_LOOKUPS = 64  # concurrent lookups of consent requests at other nodes; a further one finds nothing
 PROPAGATION_DELAY = 0.25  # s until a consent request that no node had is looked up again
@@ -102,10 +105,11 @@ class _RemotePhoneRoute:
 class ClusterCoordinator(LocalCoordinator):
     """Coordinator of a relay that runs as several nodes."""
 
-    # These three are set by `start`.
+    # These four are set by `start`.
     node: Node
     sessions: ClusterSessions
     codes: ClusterCodes
+    moves: PhoneMoves
 
     def __init__(self, relay: Relay, where: RedisAddress) -> None:
         super().__init__(relay)
@@ -119,6 +123,7 @@ class ClusterCoordinator(LocalCoordinator):
         self._revision = UNKNOWN  # of the store, before its sessions were read
         self._active = ""  # device id of the last broadcast, connected or not
         self._active_since = 0.0
+        self._joined: set[str] = set()  # nodes that have sent their state since the start
         self._joined_at = -inf  # monotonic s, when a node last sent its state
         # Node and socket that the answer belongs to.
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_FORWARDED)
@@ -128,21 +133,40 @@ class ClusterCoordinator(LocalCoordinator):
         self._revision = yield from load_revision(self.relay.engine)
 
     def start(self) -> Flow[None]:
-        """Join the cluster; continue without the other nodes after a timeout."""
+        """Join the cluster; continue without the other nodes after a timeout.
+
+        The first command may be for a phone of another node, so the states of all nodes are awaited.
+        """
         engine = self.relay.engine
+        self._state_received = Condition(engine)
         self.node = Node(engine, self._where, self, url=self.relay.config.node_url, load=self._count_phones)
         self.sessions = ClusterSessions(self.relay, self.node, self._revision)
         for session in self.relay.sessions.tombstones():  # the other nodes may not have received these
             self.sessions.note_end(session.token_hash)
         self.codes = ClusterCodes(self.relay, self.node)
         self._intermediary = RequestForwarder(self.relay, self.node)
+        self.moves = PhoneMoves(self.relay)
         self.node.start()
         yield from self.sessions.caught_up()
+        deadline = engine.now.mono + JOIN_TIMEOUT
+        while len(self._joined) < self.node.greeted and engine.now.mono < deadline:
+            yield from self._state_received.wait(deadline)
 
-    def stop(self) -> None:
-        """Leave the cluster, so that pending requests of other nodes fail at once."""
+    def leave(self) -> Flow[None] | None:
+        """Move the clients to other nodes; then leave, so that pending requests of other nodes fail at once."""
+        return self._leave() if hasattr(self, "node") else None
+
+    def _leave(self) -> Flow[None]:
+        yield from self.moves.leave(
+            lambda sockets: self._request_all("leaving", {"sockets": sockets}), self._unanswered
+        )
         self.sessions.stop()
         self.node.stop()
+
+    def _unanswered(self) -> Iterable[int]:
+        """Return the sockets of our phones that have not answered all commands of other nodes."""
+        self._passing.purge(self.relay.engine.now.mono)
+        return (number for _, (_, number) in self._passing.items())
 
     def broadcast(self, topic: str, body: Mapping[str, object]) -> None:
         """Send a message to every node."""
@@ -201,6 +225,7 @@ class ClusterCoordinator(LocalCoordinator):
         assert phone is not None  # it has just been registered
         self._since.put(socket, self.node.cluster_time)
         self.broadcast("came", self._entry(phone))
+        self.moves.end(phone.device_id)
         if self.relay.phones.find_by_device_id(self._active) in (None, phone):
             self._select(phone.device_id)
         self._prefer()
@@ -229,6 +254,10 @@ class ClusterCoordinator(LocalCoordinator):
     def route_to_phone(self, socket: int) -> PhoneRoute | None:
         """Return the route through the phone's node."""
         return self._elsewhere.get(socket)
+
+    def wait_for_phone(self, selector: str | None) -> Flow[None]:
+        """Wait for the phone of a command if it moves from a stopping node to another one."""
+        return self.moves.wait(selector, self._active)
 
     def explain_missing_phone(self, refused: Refused) -> Refused:
         """Replace the refusal by 503 while the other nodes are unreachable: their phones are unknown then."""
@@ -327,12 +356,15 @@ class ClusterCoordinator(LocalCoordinator):
             "active_since": self._active_since,
             "ended": self.sessions.ended,
             **self.codes.state(),
+            **self.moves.state(),
             **({"uploads": uploads} if (uploads := self.relay.media.uploads.records()) else {}),
         }
 
     def apply_state(self, node: str, state: JsonObject) -> None:
         """Replace the stored state of the node."""
         self._joined_at = self.relay.engine.now.mono
+        self._joined.add(node)
+        self._state_received.notify_all()
         for token_hash in state.texts("ended"):
             self.sessions.end_local(token_hash)
         entries = state.objects("phones")
@@ -343,6 +375,9 @@ class ClusterCoordinator(LocalCoordinator):
         for entry in sorted(entries, key=_since):
             self._phone_connected(node, entry)
         self.codes.apply_state(state.objects("invites"))
+        self.moves.apply_state(
+            state.objects("leaving"), lambda socket: socket in self._elsewhere and self._elsewhere[socket].node == node
+        )
         self.relay.media.apply_state(node, state.objects("uploads"))
         self._selected(JsonObject({"device_id": state.get("active"), "since": state.get("active_since")}))
 
@@ -397,6 +432,9 @@ class ClusterCoordinator(LocalCoordinator):
             case "consent" if (oauth := self.relay.open_oauth) is not None:
                 oauth.release_consent(body.text("by"), body.text("value"), partial(self.node.send_to, node, "consent"))
                 return {}
+            case "leaving":
+                self._hold_commands(node, body)
+                return {}
             case "online":
                 return {"hashes": sorted(self.relay.online())}
             case "has" if self.relay.owns_locally(body.text("what"), body.text("name")):
@@ -448,9 +486,17 @@ class ClusterCoordinator(LocalCoordinator):
             )
             self._forget(replaced)
             self._prefer()
+            self.moves.end(device_id)
         age, now = entry.number("age", 0.0), relay.engine.now
         if age is not None:
             relay.phones.status(number, entry.get("status"), Moment(now.mono - age, now.wall))
+
+    def _hold_commands(self, node: str, body: JsonObject) -> None:
+        for socket in body.array("sockets"):
+            number = self._numbers.get(node, {}).get(cast("int", socket), 0)
+            phone = self.relay.phones.find_by_socket(number)
+            if phone is not None:
+                self.moves.begin(phone)
 
     def _forget(self, socket: int | None) -> None:
         """Drop the numbers of a phone that is gone."""

@@ -8,7 +8,7 @@ which of the two it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from svc_proto.basics.errors import Refused
@@ -40,6 +40,8 @@ class PhoneRoute(Protocol):
 class LocalCoordinator:
     """Coordinator of a single node; base class of the cluster's coordinator."""
 
+    moves: Sized = ()  # phones that move from a stopping node to others
+
     def __init__(self, relay: Relay) -> None:
         self.relay = relay
         self.limiter = AuthRateLimiter()
@@ -52,8 +54,9 @@ class LocalCoordinator:
         """Join the cluster, if there is one."""
         yield from ()
 
-    def stop(self) -> None:
-        """Leave the cluster."""
+    def leave(self) -> Flow[None] | None:
+        """Move the clients to other nodes, then leave the cluster; None without a cluster."""
+        return None
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
         """Send a message to every node."""
@@ -122,6 +125,10 @@ class LocalCoordinator:
     def route_to_phone(self, socket: int) -> PhoneRoute | None:
         """Return the route to a phone of another node; None if it has none."""
         return None
+
+    def wait_for_phone(self, selector: str | None) -> Flow[None]:
+        """Wait for the phone of a command if it moves from a stopping node to another one."""
+        yield from ()
 
     def explain_missing_phone(self, refused: Refused) -> Refused:
         """Return the refusal to raise for a phone that is missing."""

@@ -7,7 +7,9 @@ loss of its socket, or after 30 seconds. No other table has pending commands or 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
@@ -15,14 +17,14 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
-from svc_proto.engine.flow import Deferred
+from svc_proto.engine.flow import Deferred, Flow, wait
 from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, too_large_refusal
 from svc_proto.engine.router import Route
 from svc_proto.machines.bridge_commands import CommandOutcome
 from svc_proto.machines.device_control_arguments import check_arguments
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.phone_registry import ASKS_ITS_USER, ConnectedPhone, split_selector
-from svc_proto.relay.access import RelayAccess
+from svc_proto.relay.access import RelayAccess, require_bridge_grant
 from svc_proto.schema.json_object import json_object
 
 if TYPE_CHECKING:
@@ -100,15 +102,35 @@ class _DeviceControlRoutes:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
-    def forward(self, request: Request) -> Response | Deferred:
+    def forward(self, request: Request) -> Response | Deferred | Flow[Response]:
         session = request.principal
         assert isinstance(session, PairedSession)
         method = "GET" if request.method == "HEAD" else request.method
         arguments, body_text = _arguments(request) if method == "POST" else ({}, "")
-        pending = _PendingCommandResponse()
         query = request.query if request.raw_query else NOTHING
+        if self._relay.coordinator.moves:
+            return self._forward_later(session, method, request.path, query, arguments)
+        pending = _PendingCommandResponse()
         outcome = send_command(self._relay, session, method, request.path, query, arguments, pending.resolve, body_text)
         return pending if outcome is None else pending.to_result(outcome)
+
+    def _forward_later(
+        self,
+        session: PairedSession,
+        method: str,
+        path: str,
+        query: Mapping[str, object],
+        arguments: Mapping[str, object],
+    ) -> Flow[Response]:
+        """Forward a command while phones move from a stopping node to others; its phone may be one of them."""
+        relay, engine = self._relay, self._relay.engine
+        yield from relay.coordinator.wait_for_phone(split_selector(query, arguments)[0])
+        require_bridge_grant(session, engine.now)
+        ticket = engine.new_op()
+        outcome = send_command(relay, session, method, path, query, arguments, partial(engine.resume, ticket))
+        if outcome is None:
+            outcome = cast("CommandOutcome", (yield from wait(ticket, inf)))
+        return _PendingCommandResponse().to_result(outcome)
 
 
 class _PendingCommandResponse(Deferred):

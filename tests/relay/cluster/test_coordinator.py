@@ -69,15 +69,14 @@ def test_revoked_session_ends_on_all_nodes() -> None:
     scene.check_invariants()
 
 
-@pytest.mark.parametrize("end", ["kill", "stop"])
-def test_command_to_a_lost_node_fails_at_once(end: str) -> None:
+def test_command_to_a_lost_node_fails_at_once() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1)
     phone.mute = True
     call = scene.send_command(0, phone.token)
     scene.run(lambda: len(phone.performed) == 1)
     gone = scene.sim.now
-    getattr(scene, end)(1)
+    scene.kill(1)
     scene.run(lambda: call.is_closed)
     assert (call.answer.status, call.answer.json["code"]) == (502, "phone_disconnected")
     assert scene.sim.now - gone < 0.6
@@ -537,9 +536,19 @@ def test_start_does_not_wait_longer_than_the_timeout() -> None:
     assert started == [None]
 
 
+def test_start_waits_for_the_states_of_the_other_nodes() -> None:
+    for answers in (True, False):
+        one = CoordinatorHarness(greeted=1)
+        if answers:
+            one.deliver("state", to_me=True)
+            assert one.started == [None]
+        one.book.after(coordinator.JOIN_TIMEOUT)  # of a node that hangs
+        assert one.started == [None]
+
+
 def test_stop_broadcasts_bye() -> None:
     one = CoordinatorHarness()
-    one.book.within(one.coordinator.stop)
+    one.run(one.leaving(), [])
     assert [word for word, _ in one.new_messages()] == ["bye"]
 
 

@@ -50,7 +50,7 @@ def test_single_node_owns_everything() -> None:
         assert alone.lookup_consent("ticket", "x") is None
         assert alone.forward_request("mcp", "x", request) is None
         assert alone.metrics() == []
-        alone.stop()
+        assert alone.leave() is None
 
     book.within(ask)
     assert answers == [None, PairingMeta(), None, None, None, None, "", [], book.relay.online()]

@@ -176,7 +176,7 @@ def test_failed_reload_is_retried() -> None:
     assert not one.book.ordered(Query)
     one.book.within(one.coordinator.on_messages_missed)
     one.loads(failed=True)
-    one.book.within(one.coordinator.stop)
+    one.run(one.leaving(), [])
     one.book.after(10 * sessions.READ_AGAIN)
     assert not one.book.ordered(Query)
 

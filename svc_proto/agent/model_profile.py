@@ -1,32 +1,15 @@
-"""Profile of one model on one server, and the state file in which an API server keeps the profiles."""
+"""Profiles of model servers, by address and model, learned from refusals, pages and usage counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from attrs import define, evolve, fields
 
-from svc_proto.basics import strict_json
-from svc_proto.schema.json_object import JsonObject
+from svc_proto.agent.interface import ModelEndpoint
 
-__all__ = [
-    "DEFAULT_PROFILE",
-    "DEFAULT_TOOL_LIMIT",
-    "PROFILES_FILE",
-    "ModelProfile",
-    "ProfileKey",
-    "encode_profiles",
-    "parse_profiles",
-]
+__all__ = ["DEFAULT_TOOL_LIMIT", "ModelProfile", "ModelProfiles"]
 
-PROFILES_FILE = "model-profiles.json"  # in the state folder
+MAX_PROFILES = 64  # profiles that are kept; the least recently used is dropped
 DEFAULT_TOOL_LIMIT = 128  # tools of one request: the limit of OpenAI's API
-MAX_SIZE = 10_000_000  # tokens or tools; a larger number in the file counts as absent
-SIZES = ("context", "prompt_limit", "tool_limit", "output_limit")  # members of the file that are numbers
-NAMES = ("output_member", "reasoning_member")
-KEY_MEMBERS = ("base_url", "model", "configured_context")
-NO_FLAGS = ("density", "probed", "learned_at", *SIZES, *NAMES)
-ProfileKey = tuple[str, str, int | None]  # base URL, model and configured context: a changed one is learned anew
 
 
 @define
@@ -51,7 +34,6 @@ class ModelProfile:
     system_role: bool = True
     alternates: bool = False  # users and assistants must alternate
     short_ids: bool = False  # ids of calls have nine letters or digits
-    learned_at: float | None = None  # epoch seconds of the first lesson
 
     def restore(self, saved: ModelProfile) -> None:
         """Set all values to those of another profile."""
@@ -61,14 +43,6 @@ class ModelProfile:
     def copy(self) -> ModelProfile:
         """Return a copy."""
         return evolve(self)
-
-    def members(self) -> dict[str, object]:
-        """Return what was learned, for the state file. Estimates and the reading of pages are made anew."""
-        return {
-            name: value
-            for name in (*SIZES, *NAMES, *FLAGS)
-            if (value := getattr(self, name)) != getattr(DEFAULT_PROFILE, name)
-        }
 
     def describe(self) -> list[str]:
         """Return what differs from OpenAI's API, a line each, for people."""
@@ -91,32 +65,17 @@ class ModelProfile:
         return [line for applies, line in lines if applies]
 
 
-DEFAULT_PROFILE = ModelProfile()
-FLAGS = tuple(each.name for each in fields(ModelProfile) if each.name not in NO_FLAGS)
+class ModelProfiles:
+    """Profiles by address and model."""
 
+    def __init__(self) -> None:
+        self._profiles: dict[tuple[str, str], ModelProfile] = {}  # the last used is last
 
-def encode_profiles(profiles: Mapping[ProfileKey, ModelProfile]) -> str:
-    """Return the text of the state file: `{"profiles": [{"base_url", "model", "configured_context", …}]}`.
-
-    A profile from which nothing was learned is left out.
-    """
-    rows = [
-        {**dict(zip(KEY_MEMBERS, key, strict=True)), "learned_at": profile.learned_at, **members}
-        for key, profile in profiles.items()
-        if (members := profile.members())
-    ]
-    return strict_json.dumps({"profiles": rows}) + "\n"
-
-
-def parse_profiles(text: str) -> dict[ProfileKey, ModelProfile]:
-    """Parse the state file. Members of another type are left out, and so are rows without an address."""
-    found: dict[ProfileKey, ModelProfile] = {}
-    for row in JsonObject.parse_or_empty(text).objects("profiles"):
-        sizes = {name: row.integer(name, 1, MAX_SIZE) for name in SIZES}
-        names = {name: row.first_text(name) for name in NAMES}
-        flags = {name: row.boolean(name) for name in FLAGS}
-        values = {name: value for name, value in {**sizes, **names, **flags}.items() if value not in (None, "")}
-        if row.text("base_url"):
-            profile = ModelProfile(learned_at=row.number("learned_at") or 0.0, **values)  # type: ignore[arg-type]  # by type
-            found[row.text("base_url"), row.text("model"), row.integer("configured_context")] = profile
-    return found
+    def profile_of(self, endpoint: ModelEndpoint) -> ModelProfile:
+        """Return the profile of an endpoint."""
+        key = endpoint.base_url, endpoint.model
+        profile = self._profiles.pop(key, None) or ModelProfile()
+        self._profiles[key] = profile
+        if len(self._profiles) > MAX_PROFILES:
+            del self._profiles[next(iter(self._profiles))]
+        return profile

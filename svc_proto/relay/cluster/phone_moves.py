@@ -1,0 +1,137 @@
+"""Move of phones from a stopping node to the other nodes, without a lost command.
+
+A stopping node closes the sockets of its clients one after the other, spread over `SPREAD`, so that not all reconnect
+at once. It announces each phone first (`leaving`), and the other nodes confirm that. From then on every node holds back
+new commands for the phone, until the phone is connected again or `HOLD` has passed. Commands that were sent before are
+answered: the socket is closed when none is pending. So each command is executed once, or refused before it was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from svc_proto.engine.flow import Flow, sleep
+from svc_proto.engine.sync import Condition
+from svc_proto.machines.phone_registry import ConnectedPhone
+from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.relay.service import Relay
+    from svc_proto.relay.websocket.client_connection import ClientConnection
+
+__all__ = ["HOLD", "PhoneMoves"]
+
+SPREAD = 0.5  # s over which a stopping node closes the sockets of its clients
+TICK = 0.02  # s between two looks at the pending commands
+HOLD = 5.0  # s for which a command waits for a phone that changes its node
+LAST = 0.5  # s before the end of the grace, when the last sockets are closed
+
+
+class PhoneMoves:
+    """Phones that change their node, and the commands that wait for them."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+        self._phones: dict[str, tuple[ConnectedPhone, float]] = {}  # with the end of `HOLD`, by device id
+        self._arrived = Condition(relay.engine)
+
+    def __len__(self) -> int:
+        return len(self._phones)
+
+    def begin(self, phone: ConnectedPhone) -> None:
+        """Hold back commands for a phone from now on."""
+        self._phones[phone.device_id] = phone, self._relay.engine.now.mono + HOLD
+
+    def end(self, device_id: str) -> None:
+        """Send the commands for a phone that is connected again."""
+        if self._phones.pop(device_id, None) is not None:
+            self._arrived.notify_all()
+
+    def state(self) -> dict[str, object]:
+        """Return the phones, for a node that joins."""
+        rows = [{"device_id": name, "aliases": phone.aliases} for name, (phone, _) in self._phones.items()]
+        return {"leaving": rows} if rows else {}
+
+    def apply_state(self, rows: list[JsonObject], is_at_sender: Callable[[int], bool]) -> None:
+        """Add the phones of another node's state that are not connected, or to that node."""
+        for row in rows:
+            name = row.text("device_id")
+            phone = self._relay.phones.find_by_device_id(name)
+            if phone is None:
+                phone = ConnectedPhone(
+                    socket=0,
+                    device_id=name,
+                    name=name,
+                    surface="",
+                    form_factor="",
+                    session_prefix=None,
+                    aliases=tuple(row.texts("aliases")),
+                )
+            elif not is_at_sender(phone.socket):
+                continue
+            self.begin(phone)
+
+    def wait(self, selector: str | None, active: str) -> Flow[None]:
+        """Wait while a command with this selector would be for a phone that moves. `active` is the selected phone."""
+        while self._is_for_moving_phone(selector, active):
+            yield from self._arrived.wait(min(until for _, until in self._phones.values()))
+
+    def _is_for_moving_phone(self, selector: str | None, active: str) -> bool:
+        now, phones = self._relay.engine.now.mono, self._relay.phones
+        self._phones = {name: entry for name, entry in self._phones.items() if entry[1] > now}
+        if selector is None:
+            used = active or phones.active or phones.most_recent
+            return bool(self._phones) and (used in self._phones or not len(phones))
+        return any(phone.matches_selector(selector) for phone, _ in self._phones.values())
+
+    def leave(
+        self, announce: Callable[[list[int]], Flow[object]], remote_commands: Callable[[], Iterable[int]]
+    ) -> Flow[None]:
+        """Move all clients to other nodes.
+
+        `announce` has the other nodes hold commands for these sockets. `remote_commands` returns the sockets that have
+        not answered all commands of other nodes.
+        """
+        relay, engine = self._relay, self._relay.engine
+        waiting = list(relay.clients.values())
+        announced: list[list[ClientConnection]] = []  # not confirmed by all nodes
+        ready: dict[ClientConnection, None] = {}  # clients that get no more commands of other nodes
+        share = -(-len(waiting) // round(SPREAD / TICK))
+        while (waiting or announced or ready) and engine.now.mono < engine.stops_by - LAST:
+            if waiting:
+                batch, waiting = waiting[:share], waiting[share:]
+                announced.append(batch)
+                engine.spawn(self._announce(batch, announce), on_done=partial(_move_batch, batch, announced, ready))
+            pending = {*relay.bridge.pending_sockets(), *remote_commands()}
+            for client in [client for client in ready if client.number not in pending]:
+                del ready[client]
+                _close(client)
+            yield from sleep(engine, TICK)
+        for client in (*waiting, *chain.from_iterable(announced), *ready):
+            _close(client)
+
+    def _announce(self, clients: list[ClientConnection], announce: Callable[[list[int]], Flow[object]]) -> Flow[None]:
+        phones = [phone for c in clients if (phone := self._relay.phones.find_by_socket(c.number)) is not None]
+        for phone in phones:
+            self.begin(phone)
+        if phones:
+            yield from announce([phone.socket for phone in phones])
+
+
+def _move_batch(
+    batch: list[ClientConnection],
+    announced: list[list[ClientConnection]],
+    ready: dict[ClientConnection, None],
+    _: object,
+) -> None:
+    announced.remove(batch)
+    ready.update(dict.fromkeys(batch))
+
+
+def _close(client: ClientConnection) -> None:
+    client.stop_children()
+    client.relay.bridge.socket_lost(client.number)
+    client.socket.close(1001, "the server is shutting down")

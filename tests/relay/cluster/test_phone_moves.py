@@ -1,0 +1,186 @@
+"""Phones move from a stopping node to others; commands for them wait, and each is executed once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+
+import pytest
+
+from fuzz.cluster.actors import ClusterPhone
+from fuzz.cluster.deployment import ClusterDeployment
+from svc_proto.relay.cluster.phone_moves import HOLD, LAST, SPREAD
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+from tests.cluster.harness import WHERE
+from tests.relay.cluster.test_coordinator import world
+from tests.relay.coordinator_harness import CoordinatorHarness
+from tests.support.core_harness import HOME
+from tests.support.sim_http import RequestClient
+
+AWAY = 0.4  # s from a phone's disconnection to its next connection
+
+
+def follow(scene: ClusterDeployment, phone: ClusterPhone) -> None:
+    """Connect a phone that is disconnected to the next node that runs, as a balancer does."""
+
+    def look() -> None:
+        if not phone.closed:
+            scene.sim.after(0.01, look)
+            return
+        scene.sim.after(AWAY, connect)
+
+    def connect() -> None:
+        up = [n for n, node in enumerate(scene.nodes) if node in scene.stable_nodes]
+        follow(scene, scene.new_phone(phone.name, up[0], token=phone.token))
+
+    look()
+
+
+def test_a_rolling_restart_loses_no_command() -> None:
+    scene = world(3)
+    phones = [scene.pair_phone(f"P{n}", n % 3) for n in range(9)]
+    for phone in phones:
+        phone.delay = 0.1
+        follow(scene, phone)
+    calls: list[RequestClient] = []
+
+    def call(number: int) -> None:
+        phone = phones[number % len(phones)]
+        node = scene.nodes.index(scene.stable_nodes[number % len(scene.stable_nodes)])
+        calls.append(scene.send_command(node, phone.token, device=phone.device))
+
+    for n in range(3):
+        for number in range(120):
+            scene.sim.after(number / 60, partial(call, number))
+        stopping = scene.nodes[n]
+        scene.sim.after(0.11, partial(scene.stop, n))
+        scene.run(lambda stopping=stopping: not stopping.alive, limit=0.1 + SPREAD + 0.3)  # type: ignore[misc]
+        scene.restart(n)
+        scene.sim.run_for(2.5)
+    scene.run(lambda: all(call.is_closed for call in calls))
+    assert len(calls) == 360
+    assert Counter(call.status for call in calls) == {200: 360}
+    performed = Counter(each for phone in scene.phones for each in phone.performed)
+    assert set(performed.values()) == {1}
+    assert len(performed) == 360
+    for phone in phones:
+        assert sum(each.name == phone.name for each in scene.phones) in (2, 3, 4)  # it has moved
+    scene.check_invariants()
+
+
+@pytest.mark.parametrize("selected", [True, False])
+def test_a_command_waits_for_its_phone_and_no_other_gets_it(selected: bool) -> None:
+    scene = world(3)
+    phone = scene.pair_phone("P", 1)
+    other = scene.pair_phone("Q", 2)
+    chosen = scene.request_and_wait(0, "POST", "/bridge/select-active", body={"device": phone.device})
+    assert chosen.status == 200
+    scene.stop(1)
+    scene.run(lambda: phone.closed, limit=0.2)
+    call = scene.send_command(0, other.token, device=phone.device if selected else "")
+    elsewhere = scene.send_command(0, other.token, device=other.device)
+    scene.run(lambda: elsewhere.is_closed, limit=0.1)
+    scene.sim.run_for(1.0)
+    assert not call.is_closed
+    back = scene.new_phone("P", 2, token=phone.token)
+    scene.run(lambda: call.is_closed, limit=0.2)
+    assert (call.status, len(back.performed), len(other.performed)) == (200, 1, 1)
+    scene.check_invariants()
+
+
+@pytest.mark.parametrize(
+    ("selected", "refusal"), [(True, (404, "unknown_device")), (False, (503, "phone_not_connected"))]
+)
+def test_a_command_for_a_phone_that_does_not_return_is_refused(selected: bool, refusal: tuple[int, str]) -> None:
+    scene = world(2)
+    phone = scene.pair_phone("P", 1)
+    scene.stop(1)
+    scene.run(lambda: phone.closed)
+    began = scene.sim.now
+    call = scene.send_command(0, phone.token, device=phone.device if selected else "")
+    scene.run(lambda: call.is_closed, limit=HOLD)
+    assert (call.status, call.answer.json["code"]) == refusal
+    assert HOLD - 0.2 < scene.sim.now - began < HOLD
+    scene.check_invariants()
+
+
+def test_a_waiting_command_ends_with_the_grant_or_the_session() -> None:
+    scene = world(2)
+    phone, withheld, revoked = (scene.pair_phone(name, n) for name, n in (("P", 1), ("Q", 0), ("R", 0)))
+    scene.stop(1)
+    scene.run(lambda: phone.closed)
+    calls = [scene.send_command(0, each.token, device=phone.device) for each in (withheld, revoked)]
+    scene.sim.run_for(0.1)
+    scene.revoke_bridge_grant(0, withheld.token)
+    scene.revoke(0, revoked.token)
+    scene.sim.run_for(0.1)
+    back = scene.new_phone("P", 0, token=phone.token)
+    scene.run(lambda: all(call.is_closed for call in calls))
+    assert [call.status for call in calls] == [403, 401]
+    assert not back.performed
+    scene.check_invariants()
+
+
+def test_a_command_in_progress_is_answered_before_the_stop() -> None:
+    scene = world(2)
+    phone, idle = scene.pair_phone("P", 1), scene.pair_phone("Q", 1)
+    desktop = scene.new_phone("D", 1, token="", code=scene.create_pairing_code(0), surface="desktop")
+    scene.run(lambda: desktop.is_authenticated)
+    phone.delay = 3.0
+    call = scene.send_command(0, phone.token, device=phone.device)
+    scene.run(lambda: bool(phone.performed))
+    began = scene.sim.now
+    scene.stop(1)
+    scene.run(lambda: desktop.closed and idle.closed, limit=SPREAD + 0.1)
+    scene.run(lambda: call.is_closed)
+    assert call.status == 200
+    assert not phone.closed
+    assert scene.sim.now - began < phone.delay + 0.1
+    scene.run(lambda: not scene.nodes[1].alive, limit=1.0)
+    scene.check_invariants()
+
+
+def test_the_last_sockets_are_closed_before_the_grace_ends() -> None:
+    scene = world(3)
+    phone = scene.pair_phone("P", 1)
+    phone.mute = True
+    call = scene.send_command(0, phone.token)
+    scene.run(lambda: len(phone.performed) == 1)
+    began = scene.sim.now
+    scene.nodes[1].stop(grace=3.0)
+    scene.run(lambda: call.is_closed)
+    assert (call.answer.status, call.answer.json["code"]) == (502, "phone_disconnected")
+    assert 3.0 - LAST - 0.3 < scene.sim.now - began < 3.0 - LAST
+    back = scene.new_phone("P", 2, token=phone.token)
+    scene.run(lambda: back.is_authenticated)
+    again = scene.send_command(0, phone.token)
+    scene.run(lambda: again.is_closed)
+    assert again.answer.status == 200
+    scene.check_invariants()
+
+
+def test_a_joining_node_holds_commands_for_phones_that_move() -> None:
+    one = CoordinatorHarness()
+    one.came("X", 4)
+    one.came("Y", 5)
+    rows = [{"device_id": name, "aliases": [name, f"the {name}"]} for name in ("X", "Y", "Z")]
+    one.deliver("state", {"phones": [{"socket": 4, "device_id": "X", "since": 1.0}], "leaving": rows}, to_me=True)
+    one.deliver("state", {"leaving": rows[:2]}, node="c", to_me=True)  # X is connected to b
+    ended: list[object] = []
+    for selector in ("X", "Y", "the Z"):
+        one.run(one.coordinator.wait_for_phone(selector), ended)
+    assert ended == []
+    assert one.coordinator.export_state()["leaving"] == [
+        {"device_id": name, "aliases": aliases}
+        for name, aliases in (("X", ("X", "x")), ("Y", ("Y", "the Y")), ("Z", ("Z", "the Z")))
+    ]
+    one.came("Y", 6)
+    assert ended == [None]
+    one.book.after(HOLD)
+    assert ended == [None] * 3
+
+
+def test_stopping_before_the_start_is_over() -> None:
+    relay = Relay(RelayConfig(home=HOME, cluster=WHERE))
+    assert relay.coordinator.leave() is None
