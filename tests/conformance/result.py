@@ -15,6 +15,7 @@ class Result:
     failed: dict[str, str] = field(factory=dict)
     left_out: dict[str, str] = field(factory=dict)
     repeated: list[str] = field(factory=list)  # run a second time, whose outcome counts
+    figures: str = ""  # what was measured
 
     def note(self, case: str, problem: str | None, reason: str | None = None) -> None:
         """Record a case: without a problem, with a problem that has a `reason`, or with a failure."""
@@ -45,6 +46,8 @@ class Result:
             head += f", {len(self.left_out)} left out"
         if self.repeated:
             head += f", run twice: {' '.join(self.repeated)}"
+        if self.figures:
+            head += f"; {self.figures}"
         return [
             head,
             *(f"  FAILED    {case}: {problem}" for case, problem in self.failed.items()),

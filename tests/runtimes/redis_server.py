@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
+import ssl
 import subprocess
 from pathlib import Path
 from typing import Self
@@ -82,10 +83,16 @@ class RedisServer:
 
     def execute(self, *words: str) -> str:
         """Execute a command and return the answer in RESP2."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT) as sock:
+        with self._connect() as sock:
             sock.sendall(f"AUTH {PASSWORD}\r\n{' '.join(words)}\r\nQUIT\r\n".encode())
             data = b"".join(iter(lambda: sock.recv(4096), b""))
         return data.decode().removeprefix("+OK\r\n").removesuffix("+OK\r\n")
+
+    def _connect(self) -> socket.socket:
+        sock = socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT)
+        if self._tls is None:
+            return sock
+        return ssl.create_default_context(cafile=self._tls[0]).wrap_socket(sock, server_hostname="127.0.0.1")
 
 
 class RedisWithSentinels:

@@ -14,7 +14,7 @@ from tests.support.ports import free_port
 
 NGINX = """
 daemon off; master_process off; error_log stderr notice; pid {folder}/nginx.pid;
-events {{}}
+events {{ worker_connections 2048; }}
 http {{
     access_log off;
     client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;

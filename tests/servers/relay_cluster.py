@@ -87,6 +87,8 @@ class NodePhone:
         self.refused = ""  # the reason of a refused sign-in, after which it does not reconnect
         self.done: list[Any] = []  # the bodies of the received commands, in order
         self.online = threading.Event()
+        self.gaps: list[float] = []  # s from each disconnection to the next sign-in
+        self._left: float | None = None
         self._port = port
         self._over = False
         self._ws: WebSocketTestClient | None = None
@@ -108,6 +110,8 @@ class NodePhone:
                 self._ws = ws
                 if not self._over:  # else no thread would close this one
                     self._serve(ws, shown)
+            if self.online.is_set():
+                self._left = time.monotonic()
             self.online.clear()
 
     def _serve(self, ws: WebSocketTestClient, shown: dict[str, str]) -> None:
@@ -119,6 +123,8 @@ class NodePhone:
         self.token = ws.token
         ws.send_envelope("bridge", "bridge.status", {"device": {"name": self.name}})
         self.online.set()
+        if self._left is not None:
+            self.gaps.append(time.monotonic() - self._left)
         while True:
             command = ws.command(FOREVER)
             self.done.append(command["body"])
@@ -128,10 +134,12 @@ class NodePhone:
 class RelayCluster:
     """Three relays, each in a home of its own, with one store and one Redis, behind nginx at `port`."""
 
-    def __init__(self, folder: Path, nodes: int = 3, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, nodes: int = 3, env: Mapping[str, str] | None = None, redis: RedisServer | None = None
+    ) -> None:
         self.folder = folder
         self.env = env or {}
-        self.redis = RedisServer(folder)
+        self.redis = redis or RedisServer(folder)
         self.store = server()
         self.ports = [free_port() for _ in range(nodes)]
         self.port = 0
@@ -173,6 +181,13 @@ class RelayCluster:
         node, self.nodes[n] = self.nodes[n], None
         assert node is not None
         node.process.kill()
+        self._lives[n].close()
+
+    def stop(self, n: int) -> None:
+        """Stop a node with SIGTERM."""
+        node, self.nodes[n] = self.nodes[n], None
+        assert node is not None
+        assert node.stop() == 0
         self._lives[n].close()
 
     def stored(self, token: str) -> bool:

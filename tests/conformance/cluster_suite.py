@@ -1,0 +1,173 @@
+"""Faults of a real cluster at full size: a rolling restart under load, and broken connections to Redis.
+
+Both use three relays with PostgreSQL and Redis behind nginx, and phones that reconnect at once.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import count, product
+from pathlib import Path
+
+from attrs import define, field
+
+from tests.conformance.external_tools import Unavailable
+from tests.conformance.result import Result
+from tests.runtimes.certificates import make_certificate
+from tests.runtimes.redis_server import RedisServer
+from tests.servers.program_process import TIMEOUT, call, sign_in
+from tests.servers.relay_cluster import NodePhone, RelayCluster, needs_nodes, until
+
+PHONES = 300
+RATE = 60  # commands a second
+CALLERS = 12  # threads
+BACK = 2.0  # s within which a phone is connected again
+STOPPED = 1.0  # s for the stop of a node without a pending command, beside the pace of its phones (0.5 s)
+CUTS = 100
+DATABASE = 3
+
+
+@define
+class _Load:
+    """Commands at a constant rate to all phones in turn, through the proxy."""
+
+    cluster: RelayCluster
+    rate: int
+    outcomes: list[tuple[int, NodePhone, tuple[int, str]]] = field(factory=list)
+    _numbers: Iterator[int] = field(factory=lambda: count(1_000))
+    _over: threading.Event = field(factory=threading.Event)
+
+    def run(self, phase: float) -> None:
+        due = time.monotonic() + phase
+        while not self._over.wait(max(0.0, due - time.monotonic())):
+            number = next(self._numbers)
+            phone = self.cluster.phones[number % len(self.cluster.phones)]
+            self.outcomes.append((number, phone, self.cluster.tap(self.cluster.port, phone, number, phone.token)))
+            due += CALLERS / self.rate
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        threads = [threading.Thread(target=self.run, args=(n / self.rate,)) for n in range(CALLERS)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            for thread in threads:
+                thread.join()
+
+    def judge(self, result: Result, *, refusals: bool) -> None:
+        """Record what was lost, doubled or refused; with `refusals`, an error is no fault if nothing was executed."""
+        executed = Counter((phone.name, body["x"]) for phone in self.cluster.phones for body in phone.done)
+        told = {(phone.name, number): answer for number, phone, answer in self.outcomes}
+        result.compare("doubled commands", [key for key, times in executed.items() if times > 1 and key in told], [])
+        lost = [key for key, answer in told.items() if answer[0] == 200 and not executed[key]]
+        result.compare("commands answered and not executed", lost, [])
+        errors = {str(answer): key for key, answer in told.items() if answer[0] != 200}
+        if not refusals:
+            result.compare("commands not answered with 200", errors, {})
+
+
+@contextmanager
+def _cluster(redis: dict[str, object] | None = None) -> Iterator[RelayCluster]:
+    if any(mark.mark.args[1] for mark in needs_nodes[:2]) or needs_nodes[2].mark.args[0]:
+        raise Unavailable("PostgreSQL, Redis or nginx is not installed")
+    with tempfile.TemporaryDirectory(prefix="cluster-") as folder:
+        path, env = Path(folder), {}
+        server = RedisServer(path)
+        if redis is not None:
+            cert, key = make_certificate(path)
+            server, env = RedisServer(path, db=DATABASE, tls=(cert, key)), {"SSL_CERT_FILE": str(cert)}
+        with RelayCluster(path, env=env, redis=server) as cluster:
+            yield cluster
+
+
+def _accepts(port: int, phone: NodePhone) -> bool:
+    return call(port, "GET", "/sessions", token=phone.token).status == 200
+
+
+def rolling_restart(_: str = "") -> Result:
+    """Restart three nodes in turn under 300 phones and 60 commands a second."""
+    result = Result("cluster-restart")
+    with _cluster() as cluster:
+        for n in range(PHONES):
+            cluster.pair(f"p{n:03}", n % 3)
+        for n in range(3):
+            cluster.wait_reached(n, cluster.phones[-1])
+        load = _Load(cluster, RATE)
+        stops = []
+        with load.running():
+            time.sleep(3.0)
+            for n in range(3):
+                began = time.monotonic()
+                cluster.stop(n)
+                stops.append(time.monotonic() - began)
+                cluster.start_node(n)
+                time.sleep(3.0)
+        load.judge(result, refusals=False)
+        gaps = sorted(gap for phone in cluster.phones for gap in phone.gaps)
+        result.compare("phones that have not moved", [phone.name for phone in cluster.phones if not phone.gaps][:5], [])
+        result.compare("phones that were away for too long", [gap for gap in gaps if gap > BACK], [])
+        result.compare("nodes that stopped too late", [stop for stop in stops if stop > 0.5 + STOPPED], [])
+        result.figures = (
+            f"{len(load.outcomes)} commands, {len(gaps)} reconnections, the longest {gaps[-1]:.2f} s, "
+            f"stops {', '.join(f'{stop:.2f}' for stop in stops)} s"
+        )
+    return result
+
+
+def redis_cuts(_: str = "") -> Result:
+    """Cut the connections to a Redis with TLS and another database a hundred times, in the middle of commands."""
+    result = Result("cluster-cuts")
+    with _cluster({}) as cluster:
+        for n in range(30):
+            cluster.pair(f"p{n:03}", n % 3)
+        used: list[tuple[str, int]] = []
+        codes = (f"CUT{n:03}" for n in count())
+        over = threading.Event()
+
+        def use_codes() -> None:
+            while not over.is_set():
+                code = next(codes)
+                if call(cluster.ports[0], "POST", "/pairing/register", {"code": code}).status != 200:
+                    continue
+                answers: list[bool] = []
+
+                def use(port: int, code: str = code, answers: list[bool] = answers) -> None:
+                    answers.append("session_token" in sign_in(port, pairing_code=code, device_id=f"{code} {port}"))
+
+                threads = [threading.Thread(target=use, args=(port,)) for port in cluster.ports]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join(TIMEOUT)
+                used.append((code, answers.count(True)))
+
+        load = _Load(cluster, RATE)
+        pairing = threading.Thread(target=use_codes)
+        with load.running():
+            pairing.start()
+            for n in range(CUTS):
+                time.sleep(0.05 + (n % 10) * 0.04)
+                cluster.redis.cut()
+            over.set()
+            pairing.join(TIMEOUT)
+        load.judge(result, refusals=True)
+        result.compare("codes used twice", [code for code, times in used if times > 1], [])
+        good = sum(times == 1 for _, times in used)
+        result.note("codes are accepted", None if good else "no code was accepted")
+        for phone, port in product(cluster.phones, cluster.ports):
+            until(partial(_accepts, port, phone), phone.name)
+        result.compare("phones that were signed out", [phone.name for phone in cluster.phones if phone.refused], [])
+        for n in range(3):
+            cluster.wait_reached(n, cluster.phones[0])
+        answered = Counter(answer[0] for _, _, answer in load.outcomes)
+        result.figures = f"{CUTS} cuts, {len(used)} codes ({good} accepted), commands by status: {dict(answered)}"
+    return result
