@@ -56,6 +56,7 @@ class Invariant(Enum):
         "decision 153: a code is good once, and a token until there is a newer one; an access token opens `/mcp`"
     )
     LOOKS_ONLY = "decision 153: with `bridge:read` nothing is done that changes anything"
+    ANSWERED = "Peers that deviate: each waiting party gets an answer or an error within 2 s of the cause"
     RECOVERY = "When all faults are over every client can connect and work again, and nothing is left behind"
 
 

@@ -54,6 +54,7 @@ KEPT: Mapping[str, str] = {
     "MediaEntry.sensitive": _MEDIA,
     "BridgeCommands._ring": _SHOWN,
     "EngineMetrics.answers": _COUNTED,
+    "EngineMetrics.json_deviations": _COUNTED,
     "EngineMetrics.waits": _COUNTED,
     "Histogram.counts": _COUNTED,
     "BridgeCommandRecord.params": _SHOWN,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from fuzz.simulation.checks.chat import approvals, turn_in_all_protocols
+from fuzz.simulation.checks.chat import approvals, deviating_peers, deviating_servers, turn_in_all_protocols
 from fuzz.simulation.checks.check_context import Kind
 from fuzz.simulation.checks.operations import persistence
 from fuzz.simulation.checks.sessions import lifecycle
@@ -17,6 +17,8 @@ ALL_CHECKS: tuple[Kind, ...] = (
     *persistence.CHECKS,
     *turn_in_all_protocols.CHECKS,
     *approvals.CHECKS,
+    *deviating_servers.CHECKS,
+    *deviating_peers.CHECKS,
 )
 """Each runs in as many worlds of a round as it is listed here."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+from fuzz.simulation.servers.model_deviations import ModelDeviation
 from fuzz.simulation.servers.model_script import ModelRound, calling, chunk, round_of, usage
 from runtimes.sim.connection import SimEnd
 from runtimes.sim.host import SimHost
@@ -66,6 +67,8 @@ class SimModelServer:
         # Called with each question and its messages.
         self.on_question: list[Callable[[str, list[dict[str, Any]]], None]] = []
         self.newest: dict[str, float] = {}  # time of the last request with this question
+        self.deviations: dict[str, ModelDeviation] = {}  # by name of the model
+        self.deviating: dict[str, list[float]] = {}  # by name of the model, when each reply to it ended
         listen(host, MODEL_PORT, lambda end: _ModelConnection(self, end))
 
     @property
@@ -93,6 +96,9 @@ class _ModelConnection(ServerSideConnection):
             self._send_response(200, b'{"data":[{"id":"sim"}]}')
             return
         asked = json.loads(body)
+        if asked["model"] in upstream.deviations:
+            self._deviate(asked)
+            return
         upstream.asked += 1
         rows = asked["messages"]
         question = next(_text(row["content"]) for row in reversed(rows) if row["role"] == "user")
@@ -116,6 +122,19 @@ class _ModelConnection(ServerSideConnection):
             self._answer(manner, rows, question)
         else:
             self._execute(part)
+
+    def _deviate(self, asked: dict[str, Any]) -> None:
+        upstream, model = self._upstream, asked["model"]
+        times = upstream.deviating.setdefault(model, [])
+        reply = upstream.deviations[model].reply(asked, len(times))
+        times.append(upstream.host.world.now)
+        self.put(ResponseHead(self.stream, reply.status, Headers(reply.fields)))
+        self.put(*(ResponseData(self.stream, piece) for piece in reply.pieces))
+        if reply.cut:
+            upstream.host.world.after(0.1, self.end.abort)
+            times[-1] += 0.1
+        else:
+            self.put(ResponseEnd(self.stream))
 
     def _execute(self, part: ModelRound) -> None:
         words = [chunk(delta) for delta in part.deltas]
