@@ -47,7 +47,7 @@ class ClusterPhone:
         return bool(self.token) and not self.closed and not self.refused and self.left_at is None
 
     def on_message(self, talker: WebSocketClient, envelope: dict[str, Any]) -> None:
-        """Handle a message of the node."""
+        """Handle a message from the node: record the result of the pairing, or execute and answer a command."""
         payload = envelope["payload"]
         match envelope["channel"], envelope["type"]:
             case "system", "auth.ok":
@@ -83,7 +83,7 @@ class ClusterPhone:
 
 @define(eq=False)
 class PendingCommand:
-    """Command that a client has sent; its body carries the number."""
+    """Command that a client has sent; the body of its request contains `number`."""
 
     number: int
     node: int

@@ -26,7 +26,7 @@ def check_convergence(world: ClusterDeployment, rng: Random) -> None:
 
 
 def asker(world: ClusterDeployment, among: list[ClusterPhone]) -> ClusterPhone | None:
-    """Return a phone whose session every node accepts."""
+    """Return the first connected phone whose session was paired at a node with a working store, or None."""
     return next(
         (phone for phone in among if phone.is_authenticated and not world.invariants.held[phone.token].shaky), None
     )

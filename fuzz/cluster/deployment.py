@@ -65,9 +65,9 @@ class NodeStore(SimStore):
         self._world, self._host = world, host
 
     def apply(self, request: StoreRequest[Any]) -> object:
-        """Execute a request, if the store is reachable.
+        """Execute a request, or raise HostError if the node is partitioned from the store.
 
-        Records are read as they were when the answer left the store, which may be some time ago.
+        Sessions are read as they were at a random moment of the request.
         """
         world, now = self._world, self._world.sim.now
         if world.sim.network.parted(self._host, world.store_host):
@@ -352,7 +352,7 @@ class ClusterDeployment:
     def new_phone(
         self, name: str, n: int, *, code: str = "", token: str = "", surface: str = "android", quiet: bool = False
     ) -> ClusterPhone:
-        """Connect a phone to a node; a `quiet` one keeps its last socket open."""
+        """Connect a phone to a node; unless it is `quiet`, it closes its earlier sockets when it is accepted."""
         phone = ClusterPhone(self, name, n, code, quiet=quiet, began=self.sim.now)
         self.phones.append(phone)
         shown = {"pairing_code": code} if code else {"session_token": token}

@@ -82,7 +82,7 @@ class ClusterInvariants:
     # --- observations of clients ---
 
     def note_pairing(self, phone: ClusterPhone) -> None:
-        """Check that a code pairs once."""
+        """Record an accepted phone, and check that its code has paired no other and its session is not revoked."""
         held = self.held.setdefault(phone.token, TokenModel())
         if phone.code:
             held.shaky = self.world.sim.now <= self.world.lost_store[phone.node]
@@ -159,7 +159,7 @@ class ClusterInvariants:
             raise ClusterViolation(f"a node that reaches no other says {code} of {command.device or 'any phone'}")
 
     def note_view(self, node: int, listed: Collection[str], began: float) -> None:
-        """Check that connected phones are listed on all nodes soon, and disconnected phones are not."""
+        """Check the phones that a node lists: none is long gone or lost; without faults each settled one is listed."""
         world = self.world
         lost = [n for n, since in world.apart_since.items() if began - since > LOST]
         elsewhere = {phone.device for phone in world.phones if phone.node not in lost and not phone.closed}
@@ -213,7 +213,7 @@ class ClusterInvariants:
     # --- logs and Redis ---
 
     def check_logs_and_redis(self) -> None:
-        """Check that logs hold no errors or secrets, and that each Redis key expires."""
+        """Check that logs hold no secrets, bugs, or errors except the store's, and that each Redis key expires."""
         world = self.world
         for host in (*world.hosts, *world.redis_services):
             for process in host.processes:

@@ -146,7 +146,7 @@ class CoreDriver(CoreHarness):
             self.feed(ReadClosed(peer.ch))
 
     def drain(self, peer: FuzzPeer, share: float) -> None:
-        """Send a share of the core's unsent bytes."""
+        """Let the peer read a share of the core's unsent bytes, at least one byte."""
         n = min(peer.unread, max(1, round(peer.unread * share)))
         if n and not (peer.gone or peer.aborted):
             peer.unread -= n

@@ -249,7 +249,7 @@ class _ServerPlugin:
         connection.send(answer)
 
     def _run(self, session: pytest.Session, tests: Sequence[int]) -> Iterator[int]:
-        """Run the tests one after another."""
+        """Run the tests one after another; yield the number of each finished test."""
         for number, following in zip_longest(tests, tests[1:]):
             item = session.items[number]
             after = None if following is None else session.items[following]

@@ -222,7 +222,7 @@ class _Finder(ast.NodeVisitor):
     # --- edits ---
 
     def _replace(self, kind: MutationKind, start: int, end: int, old: str, new: str) -> None:
-        """Replace an operator between two operands."""
+        """Add a mutant that replaces the operator between two operands; `old` is a pattern that finds it."""
         found = re.search(old.encode(), self._source[start:end])
         assert found is not None
         self._add(kind, start + found.start(), start + found.end(), new.encode())

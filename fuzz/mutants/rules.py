@@ -69,7 +69,7 @@ class Rule:
 
 
 def read_rules(folder: Path = RULES) -> list[Rule]:
-    """Return all rules."""
+    """Return the seeded bugs of all TOML files in `folder`."""
     files = (tomllib.loads(path.read_text()) for path in sorted(folder.glob("*.toml")))
     return [Rule(module=module, **entry) for file in files for module, entries in file.items() for entry in entries]
 
@@ -88,7 +88,7 @@ def noticed(rule: Rule, compiled: str, *, shown: bool = False) -> str | None:
 
 
 def refresh(rule: Rule, compiled: str, folder: Path = RULES) -> str | None:
-    """Find the first seed that reveals the bug, and write it into the list."""
+    """Find the first seed that reveals the bug, and write it into the list; return None if no seed does."""
     seed = _find_seed(rule, compiled, range(SEEDS), SEEDS * LIMIT)
     if seed is None:
         return None

@@ -243,7 +243,7 @@ class Deployment:
         return (*self.home.processes, self.phone)
 
     def supervise(self) -> None:
-        """Restart each program that has ended, like a service manager."""
+        """Restart each program that has ended, like a service manager; an end that nothing explains is a violation."""
         for name in ("relay", "api"):
             process: SimProcess = getattr(self, name)
             if process.alive:

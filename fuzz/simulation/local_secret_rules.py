@@ -49,7 +49,7 @@ def secret_of(home: SimHost) -> tuple[str, str] | None:
 def check_ends(engine: Engine, relay: Relay) -> None:
     """Check that the relay has no open request or socket of an ended session.
 
-    `DELETE` is exempt: a client that ends its own session gets a response, however long the store takes.
+    Requests with `DELETE` are exempt, since a client that ends its own session waits for the store.
     """
     alive = relay.sessions._sessions
     for held, holder in engine.revocables.items():

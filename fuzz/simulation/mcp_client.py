@@ -296,7 +296,7 @@ class SimMcpClient:
         return self.send(None, "POST", message, done)
 
     def try_foreign_session(self, talk: McpClientSession) -> None:
-        """Send a request with the id of another client's session."""
+        """Send a request with the id of another client's session; a successful response is a violation."""
 
         def done(caller: RequestClient) -> None:
             if caller.status in (200, 202, 204):

@@ -195,7 +195,7 @@ class ActorContext:
     def request(
         self, by: SessionModel | None, method: str, path: str, body: object, done: Told, headers: Pairs | None = None
     ) -> None:
-        """Send a request as a session's agent, or as the operator."""
+        """Send a request with the token of session `by`, or as the operator if `by` is None."""
         if by is None:
             self.request_as_operator(method, path, body, done, headers)
         else:

@@ -248,7 +248,7 @@ class ChatClients:
                 violated(Invariant.CANCELLED, f"the model still answers {text!r}, whose chat was deleted")
 
     def check_invariants(self) -> None:
-        """Check that each turn ends when its model has disconnected and was not called again."""
+        """Check that readers receive data, and that turns end whose model has disconnected and was not called again."""
         broken, now = self.world.upstream.broken, self.world.sim.now
         for reader, when in self._heard.items():
             if (

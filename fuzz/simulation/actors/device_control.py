@@ -99,7 +99,7 @@ class DeviceControlActors:
         return self._commands.get(self._known.get(request_id, ""))
 
     def check_invariants(self) -> None:
-        """Check that no call waits after its session ended, and that no offline phone asks its user."""
+        """Check that no call waits for an ended session or a lost phone, and that the reference phone reports."""
         phone = self.world.phone_service
         if phone.state is not PhoneState.ONLINE and phone.gate.confirmations():
             violated(Invariant.CONFIRMED, f"the user of a phone that is {phone.state.value} is asked")
@@ -109,7 +109,7 @@ class DeviceControlActors:
             self._check_lost(command, caller)
 
     def _look_at_reference(self) -> None:
-        """Check that a connected phone reports at least twice a minute (wire bridge 1.3)."""
+        """Check that a connected phone reports at least every 40 s; the protocol demands 30 s (wire bridge 1.3)."""
         world, now = self.world, self.crowd.now
         if world.phone_service.state is not PhoneState.ONLINE or not world.is_relay_up:
             self._online_since = now

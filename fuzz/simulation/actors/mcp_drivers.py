@@ -100,7 +100,7 @@ class McpDrivers:
             self._act(driver, talks[step.action // WAYS % len(talks)], step)
 
     def _driver(self, who: int) -> _Driver | None:
-        """Return a driver: an OAuth client, if one is authorized; every third driver has a device's token."""
+        """Return the driver of a number: an OAuth client, or a paired device for each third number; None for none."""
         inside = self._apps.inside
         app = inside[who // 3 % len(inside)] if inside and who % 3 else None
         if app is None and not self.crowd.sessions:
@@ -163,7 +163,7 @@ class McpDrivers:
         self.world.sim.after(later, lambda: self._owners.revoke(driver.session, None))
 
     def _queue(self, driver: _Driver, talk: McpClientSession) -> _DriverCall:
-        """Send two acting calls, which are executed in order: the second is queued."""
+        """Send two acting calls; the phone must execute the second after the first. Return the second."""
         self._call(driver, talk, "act", BUSY)
         return self._call(driver, talk, "act", 0.1)
 
@@ -266,7 +266,7 @@ class McpDrivers:
         self.world.sim.after(step.seconds + 2 * LATE, check)
 
     def _is_let_in(self, driver: _Driver, talk: McpClientSession) -> bool:
-        """Report whether the MCP session certainly exists."""
+        """Report whether the MCP session certainly exists, and its caller certainly has access."""
         app, session = driver.app, driver.session
         if talk.ending or talk.server is not self.world.relay or not self.world.is_relay_up:
             return False

@@ -257,7 +257,7 @@ class SessionLifecycles:
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
     def _bury(self, step: RevokeOnFullDisk) -> None:
-        """Revoke a session while nothing can be written: the relay's response must hold."""
+        """Revoke a session while the store refuses changes and mostly the disk is full: the response must hold."""
         world, disk = self.world, self.world.home.disk
         if not self.crowd.sessions:
             return

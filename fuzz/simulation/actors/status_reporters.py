@@ -268,7 +268,7 @@ class StatusReporters:
     # --- numbers ---
 
     def _health(self, known: tuple[SessionModel, ...], caller: RequestClient, sent: float) -> None:
-        """Check that no session is missing."""
+        """Check that the health response counts at least the sessions that must be alive."""
         least = sum(map(self.crowd.must_be_alive, known))
         if caller.answer.json["sessions"] < least:
             violated(Invariant.LIVE_TOKEN, f"{caller.answer.json} is said, and {least} sessions live")

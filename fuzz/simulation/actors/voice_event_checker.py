@@ -54,7 +54,7 @@ class VoiceEventChecker:
         self._sounded = False
 
     def open(self) -> None:
-        """Start a new socket: event numbers continue, except the last id of the socket."""
+        """Begin with a new socket: its last event id starts at 0; all other numbers continue."""
         self._last = 0
 
     @property

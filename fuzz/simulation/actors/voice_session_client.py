@@ -371,7 +371,7 @@ class VoiceSessionClient:
             violated(Invariant.ONE_END, f"{self.name} {problem}")
 
     def check_gone(self, when: float) -> None:
-        """Report a violation: the provider of this session disconnected at `when`, but the session is open."""
+        """Raise a violation, unless the network failed since `when`: the provider is gone, but the session is open."""
         if self.world.shaken < when:
             since = self.crowd.now - when
             violated(Invariant.VOICE_OVER, f"{self.name} is open {since:.0f} s after its provider has gone")

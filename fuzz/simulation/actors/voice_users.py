@@ -280,7 +280,7 @@ class VoiceUsers:
     # --- checks ---
 
     def check_invariants(self) -> None:
-        """Check sockets whose session or grant ended some time ago."""
+        """Check that no socket outlives its session, grant or provider, and that no turn stalls."""
         since = self.crowd.now - END_TIMEOUT
         for line in self.lines:
             if line.attached:

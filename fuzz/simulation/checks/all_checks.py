@@ -24,9 +24,9 @@ ALL_CHECKS: tuple[Kind, ...] = (
 
 
 def select_checks(script: Script) -> list[Kind]:
-    """Return the checks of a script, in the order in which they run.
+    """Return the checks that a script names, or those that its seed selects, in the order in which they run.
 
-    The scripts of a check, and its place among the others, depend on its own name: a new check changes neither.
+    The selection and the place of a check depend on its own name: a new check changes neither.
     """
     if script.checks:
         return [kind for kind in dict.fromkeys(ALL_CHECKS) if kind.__name__ in script.checks]

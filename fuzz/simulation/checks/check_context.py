@@ -123,7 +123,7 @@ class CheckContext:
         self._pass_until(self.now + seconds)
 
     def wait_until(self, so: Callable[[], bool], within: float = LATEST, why: str = "it is not so") -> None:
-        """Run the simulation until the condition holds, checked after each event, for at most `within` seconds."""
+        """Run the simulation until the condition holds, checked after each event; fail after `within` seconds."""
         sim, until = self.world.sim, self.now + within
         while not so():
             if sim.now >= until or not sim.step():

@@ -306,7 +306,7 @@ class ChatModel:
     long: bool = False  # the chat has a long answer
 
     def allowed(self, manner: str) -> str:
-        """Return the permitted behavior: one long answer for each chat, since a chat is sent in one write."""
+        """Return `manner`, or `plain` for a second long answer of this chat, since a chat is sent in one write."""
         if manner != "long":
             return manner
         manner, self.long = ("plain" if self.long else manner), True

@@ -84,7 +84,7 @@ def _end(context: CheckContext, session: PairedDevice, other: PairedDevice) -> N
 
 
 def _check_refused(context: CheckContext, session: PairedDevice) -> None:
-    """Check that the token of an ended session is refused by every route and by the client socket."""
+    """Check that the token of an ended session is refused by all `ROUTES` with 401, and by the client socket."""
     for method, path, body in ROUTES:
         context.expect_status(
             context.request(session.token, method, path, body), 401, about=f"{method} {path} of an ended session"
