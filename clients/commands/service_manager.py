@@ -35,7 +35,7 @@ def install(
     now: bool,
     show: bool,
 ) -> None:
-    """Install the service; with `show`, only print the files. Raises `CliError`, and then nothing has changed."""
+    """Install the service, or with `show` only print its files. Raises `CliError` after putting changed files back."""
     if user is not None and not system:
         raise CliError("--user goes with --system: without it they run as you", code=USAGE_ERROR)
     account = _account(user) if system else None
@@ -142,7 +142,7 @@ def _put_back(files: Mapping[Path, bytes], before: Mapping[Path, bytes]) -> None
 
 
 def _check_units(files: Mapping[Path, bytes]) -> None:
-    """Verify the files with `systemd-analyze`, where installed."""
+    """Verify the files with `systemd-analyze`, where installed. Raises `CliError` with its first complaint."""
     tool = which("systemd-analyze")
     if tool is None:
         return

@@ -178,7 +178,7 @@ class EmulatedDevice(DeviceState):
     # --- touch -----------------------------------------------------------------------------------------------
 
     def touch(self, kind: str, points: tuple[tuple[int, int], ...], duration_ms: int, now: Moment) -> None:
-        """Perform a gesture: the node under the first point reacts."""
+        """Perform a gesture: a press acts on its node, or goes back beside a dialog; a swipe or drag scrolls."""
         self.gestures.append(Gesture(kind, points, duration_ms, int(now.wall * 1000)))
         (x, y), end_y = points[0], points[-1][1]
         if kind in ("swipe", "drag"):
