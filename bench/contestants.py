@@ -125,7 +125,7 @@ class Server:
             return 0.0
 
     def others(self) -> float:
-        """Return the CPU seconds of other processes on the servers' CPU; any time if servers have none of their own.
+        """Return the CPU seconds of other processes on the servers' CPU; without a CPU of their own, the present time.
 
         A server waits for its own threads, too. Its waits for other processes cannot exceed their CPU time.
         """

@@ -47,7 +47,7 @@ def http2_section(
     peers: tuple[Contestant, ...] = HYPERCORNS,
     h2load: str | None = None,
 ) -> list[Table]:
-    """Return a table for each of `SHAPES`; empty without h2load. The ratios refer to the first relay.
+    """Return a table for each of `SHAPES`, or one empty table without h2load. The ratios refer to the first relay.
 
     `h2load` is its path; None searches for it.
     """

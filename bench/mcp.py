@@ -102,7 +102,7 @@ def _calls(server: Server, scale: Scale, progress: Progress, notes: list[str], s
 
 
 def _told(token: str, name: str, arguments: Mapping[str, object], fields: Mapping[str, str]) -> bytes:
-    """Return a request that calls a tool, with the fields of its version."""
+    """Return a request that calls the tool `phone_NAME`, in a session or, without its id in `fields`, without one."""
     params: dict[str, object] = {"name": f"phone_{name}", "arguments": arguments}
     if "Mcp-Session-Id" not in fields:
         meta = {"protocolVersion": MODERN, "clientCapabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}

@@ -30,7 +30,7 @@ ASKED = request("POST", "/pairing")
 
 
 def pairings_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = STORES) -> list[Table]:
-    """Return one table. The ratios refer to the first relay."""
+    """Measure pairings at each relay, which has one kind of store, and return one table. Ratios refer to the first."""
     with ExitStack() as stack:
         by_name = {one.name: stack.enter_context(running(one)) for one in available(relays)}
         runs = {name: TimedRounds() for name in by_name}

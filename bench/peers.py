@@ -32,7 +32,7 @@ def listen() -> socket.socket:
 
 
 def run_on(loop: str, serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run until the process is ended."""
+    """Run `serve` on uvloop or asyncio until the process is ended."""
     if loop == "uvloop":
         import uvloop  # loaded only when selected
 
