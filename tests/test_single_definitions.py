@@ -83,7 +83,7 @@ def inspects_type(node: ast.AST, names: set[str]) -> bool:
 
 
 def private_readers(tree: ast.AST) -> set[str]:
-    """The functions that read members by themselves."""
+    """Return the names of functions that read members by themselves."""
     functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
     found = set()
     for function in functions:

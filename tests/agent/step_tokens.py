@@ -95,7 +95,7 @@ def prompt_tokens(requests: Sequence[Mapping[str, Any]]) -> int:
 
 
 def shared_part(requests: Sequence[Mapping[str, Any]]) -> float:
-    """Return which part of the prompts, the last one left out, the next prompt begins with."""
+    """Return the share of the prompts' tokens with which the next prompt begins, too; the last prompt is left out."""
     whole = shared = 0
     for before, after in pairwise(requests):
         same = True

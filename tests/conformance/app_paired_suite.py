@@ -47,7 +47,7 @@ class _Server:
 
 
 def check_api(result: Result, port: int, key: str) -> None:
-    """Send the rows of the API server."""
+    """Send each request of `API_REQUESTS` to the API server, and record the answers."""
     server = _Server(port, key)
     chat = server.request("POST", "/api/sessions", {}).json["session"]["id"]
     fork = server.request("POST", f"/api/sessions/{chat}/fork", {}).json["session"]["id"]
@@ -57,7 +57,7 @@ def check_api(result: Result, port: int, key: str) -> None:
 
 
 def check_relay(result: Result, port: int, home: Path) -> None:
-    """Pair a phone; send the rows of the relay, over HTTP and on its WebSocket."""
+    """Pair a phone; send the requests and messages of the app to the relay, and record the answers."""
     server = _Server(port)
     code = server.request("POST", "/pairing").json["code"]
     phone = WebSocketTestClient(server.client(), path="/ws")

@@ -128,7 +128,7 @@ class McpPhoneEnvironment:
 
     @property
     def performed(self) -> list[str]:
-        """Return the decisions of the broadcasts."""
+        """Return the decision of the relay's activity log for each broadcast."""
         records = call(self.port, "GET", "/bridge/activity").body["activity"]
         return [record["decision"] for record in records if record["path"] == "/broadcast"]
 
@@ -218,7 +218,7 @@ class CuttableProxy:
 
 @contextmanager
 def in_a_world(runtime: str) -> Iterator[McpPhoneEnvironment]:
-    """Run a relay on that loop with the reference phone."""
+    """Run a relay on that loop with the reference phone; yield the environment."""
     with tempfile.TemporaryDirectory() as home, running_relay(Path(home), runtime=runtime) as (_, port):
         code = call(port, "POST", "/pairing").body["code"]
         ways = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--master", "on", "--allow")

@@ -18,7 +18,10 @@ class Result:
     figures: str = ""  # what was measured
 
     def note(self, case: str, problem: str | None, reason: str | None = None) -> None:
-        """Record a case: without a problem, with a problem that has a `reason`, or with a failure."""
+        """Record a case: passed without a problem, different on purpose with a `reason`, else failed.
+
+        A reason without a problem is a failure, too.
+        """
         if problem is None and reason is None:
             self.passed += 1
         elif problem is None:

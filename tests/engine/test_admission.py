@@ -63,7 +63,7 @@ def test_too_many_from_one_address() -> None:
 
 @pytest.mark.parametrize("reserve", [1, 32])
 def test_connections_are_reserved_for_this_host(reserve: int) -> None:
-    """Leave an eighth at most: one of eight."""
+    """Reserve at most an eighth of the connections for programs of this host: one of eight."""
     book = open_book(Limits(max_connections=8, local_connections=reserve, head_timeout=100.0))
     elsewhere = [Address(f"192.0.2.{number}", 7) for number in range(8)]
     for number in range(4, 4 + 2 * 6, 2):
@@ -239,7 +239,10 @@ def test_authenticated_requests_are_read_at_once() -> None:
     ],
 )
 def test_requests_cost_more_with_many_unauthenticated_connections(others: int, answered: list[int]) -> None:
-    """A late loop fires each timer at its own time, so it must not start ever more requests in one round."""
+    """Fewer requests are handled in one round while many connections are unauthenticated.
+
+    A late loop fires each timer at its own time, so it must not start ever more requests in one round.
+    """
     book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
     for number in range(others):

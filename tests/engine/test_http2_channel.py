@@ -79,7 +79,10 @@ def test_http1_that_begins_like_it() -> None:
 
 @pytest.mark.parametrize("data", [get(b"/hello"), b"INVALID CONNECTION PREFACE\r\n\r\n", b"P"])
 def test_the_alpn_protocol_is_final(data: bytes) -> None:
-    """h2spec's case of RFC 9113 section 3.4 is the second one."""
+    """A connection with ALPN `h2` accepts only HTTP/2, one with `http/1.1` only HTTP/1.1.
+
+    h2spec's case of RFC 9113 section 3.4 is the second one.
+    """
     book = open_book()
     book >> accepted(4, tls=True, alpn="h2") << []
     book >> Received(ChannelId(4), data)
@@ -245,7 +248,10 @@ def test_the_body_of_a_refused_request() -> None:
 
 
 def test_refused_uploads_are_read_further_for_a_while() -> None:
-    """Clients may drop a response before a reset, or send all before they read, despite RFC 9113 section 8.1."""
+    """A refused upload is read and dropped for a while, up to a limit, and leaves no stream.
+
+    Clients may drop a response before a reset, or send all before they read, despite RFC 9113 section 8.1.
+    """
     book = Http2Playbook(Limits(max_linger=400_000))
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"900000")))))
     heard = book.talk()

@@ -90,7 +90,7 @@ class NodeGroup(ServerGroup):
         super().kill()
 
     def accepted(self, end: SimEnd) -> None:
-        """Pass the connection to the next node, or to the one that had the last connection of this address."""
+        """Pass the connection to the next node or, if clients are kept, to the first node of its address."""
         self._next = (self._next + 1) % NODES
         place = self._places.setdefault(end.peer.host, self._next) if self._world.kept else self._next
         listener = self._network.listener(self._host, self.port + STRIDE + place)

@@ -63,7 +63,7 @@ class RealtimeAgentSetup:
         return self.peer.sessions[-1]
 
     def outputs(self) -> list[dict[str, Any]]:
-        """Return the outputs of the function calls that the provider received."""
+        """Return the outputs of function calls that the provider received; a placeholder if there are none."""
         said = [message["item"] for message in self.provider.said if message["type"] == "conversation.item.create"]
         outputs = [json.loads(item["output"]) for item in said if item["type"] == "function_call_output"]
         return outputs or [{"ok": None, "cancelled": None}]

@@ -50,7 +50,7 @@ def sequence(value: Any) -> bool:
 
 
 def usage(value: Any) -> bool:
-    """Report whether the value has exactly three integers (wire api 4.3)."""
+    """Report whether the value has exactly the three token counts, the last one being the sum (wire api 4.3)."""
     names = ("input_tokens", "output_tokens", "total_tokens")
     return (
         isinstance(value, dict)

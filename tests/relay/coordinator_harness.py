@@ -90,7 +90,7 @@ class CoordinatorHarness:
         return leaving
 
     def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
-        """Answer the query for stored sessions, and return it. All sessions are queried for."""
+        """Answer the query for all stored sessions, and return it; a query for changes alone fails first."""
         (order,) = self.book.ordered(Query)
         if isinstance(order.request, LoadSessionChanges) and not failed:
             self.book.feed(Failed(order.op, Failure(FailureKind.NOT_FOUND)))

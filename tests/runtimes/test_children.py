@@ -151,7 +151,10 @@ def test_output_escaped_for_json(runtime: str, tmp_path: Path, terminal: bool) -
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.EAGAIN])
 def test_the_end_of_a_terminal_is_read_twice(runtime: str, error: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel may report an end, or nothing to read, while its worker still moves the last output."""
+    """Output after a first report of the end is received.
+
+    The kernel may report an end, or nothing to read, while its worker still moves the last output.
+    """
     errors, read = [OSError(error, "too early")], os.read
 
     def reading(fd: int, n: int) -> bytes:

@@ -134,7 +134,7 @@ def test_abort_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, ce
 def test_progress_is_reported_before_the_end(
     runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool, file: bool
 ) -> None:
-    """The core measures a peer's progress, which a slow reader has."""
+    """The runtime reports sent bytes before all are sent, so that the core can measure a slow reader's progress."""
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
         sock, ch = peer_of(live, certificate if tls else None)

@@ -69,7 +69,7 @@ class BackgroundLoad(Generic[T]):
             thread.join()
 
     def more(self, n: int) -> None:
-        """Wait until this number of further results count."""
+        """Wait until this number of further results satisfy `counts`."""
         wanted = sum(map(self._counts, self.told)) + n
         until(lambda: sum(map(self._counts, self.told)) >= wanted, "what was asked")
 

@@ -55,7 +55,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProgramProcess, dict[str, int], Path]]:
-    """Relay, API and dashboard with their default settings."""
+    """Start relay, API and dashboard with default settings; yield the program, their ports and the home."""
     home = tmp_path_factory.mktemp("other-users")
     with running(home, "servers", *LOCAL) as started:
         found = [started.line(r"^(relay|api|dashboard): http://127\.0\.0\.1:(\d+) ") for _ in range(3)]

@@ -112,7 +112,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealModel]:
 
 
 def end_of(events: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the end of a turn that was not an error."""
+    """Return the data of `run.completed` of a turn, which must have no error."""
     assert "error" not in [name for name, _ in events], events[-3:]
     return next(data for name, data in events if name == "run.completed")
 

@@ -80,7 +80,7 @@ class WorkerGroup:
         return str(re.search(r"^process_start_time_seconds (\S+)", text, re.MULTILINE)[1])  # type: ignore[index]
 
     def tap(self, source: str, phone: NodePhone) -> int:
-        """Send a command for the phone from this address."""
+        """Send a command for the phone from this address; return the status, or 0 without an answer."""
         body = {"x": 1, "y": 1}
         try:
             answer = self.ask(

@@ -112,7 +112,7 @@ def _held_family(make: Callable[..., MetricFamily]) -> Callable[..., MetricFamil
 
 
 def _maker(by_way_of: str) -> str:
-    """Return the name of the calling module; with `by_way_of`, of the one before it."""
+    """Return the name of the module that called the checked function, without the frames of `by_way_of`."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals["__name__"] == by_way_of:
         frame = frame.f_back

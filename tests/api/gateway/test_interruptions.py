@@ -75,7 +75,7 @@ class _Phone:
 
 
 def never(snapshot: dict[str, Any]) -> bool:
-    """Repeat an attachment in any case: the server recognizes it."""
+    """Report an attachment as not done, so that it is sent again: the server recognizes it."""
     return False
 
 

@@ -17,7 +17,7 @@ SILENT = as_json({"choices": [{"message": {"content": "ready"}}]})
 
 
 def beside(chat: tuple[int, bytes] = CALLED, models: tuple[int, bytes] = LISTED, **config: Any) -> ApiHarness:
-    """Return an API, and the server of its model."""
+    """Return an API harness whose model server gives these answers."""
     book = ApiHarness(ApiConfig(key=KEY, **config))
     answers = {"/v1/models": models, "/v1/chat/completions": chat}
     book.http = lambda asked: answers.get(asked.path, (404, b""))

@@ -24,7 +24,7 @@ def talk(dashboard: int) -> list[dict[str, str]]:
 
 
 def test_a_running_phone_is_found_before_a_code_is_requested(lonely: CommandHome) -> None:
-    """A request for a code would give another error, since there is no relay."""
+    """A running phone is reported before a code is requested, a request that fails without a relay."""
     held = lock_home(lonely.home / "svc", "phone", version="1")
     try:
         assert "runs already" in lonely.run("svc", "phone").problem

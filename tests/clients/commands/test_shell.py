@@ -122,7 +122,7 @@ def test_one_command_under_tmux(tmux: CommandHome) -> None:
 
 @HAS_TMUX
 def test_one_command_under_tmux_with_a_slow_relay(tmux: CommandHome) -> None:
-    """After the command tmux takes the terminal back, and discards its unread output (TCOFLUSH)."""
+    """The output of a command arrives whole, though tmux discards what the stopped relay has not read (TCOFLUSH)."""
     stopped = f"kill -STOP {tmux.more['RELAY']}; (sleep 0.5; kill -CONT {tmux.more['RELAY']}) >/dev/null 2>&1 &"
     done = tmux.run("svc-relay", "shell", "--exec", f"{stopped} echo last words; exit 7")
     assert (done.code, done.out) == (7, "last words\n")

@@ -161,7 +161,7 @@ def test_a_replaced_key_is_read_again() -> None:
 
 
 def test_a_key_that_only_the_files_have_is_found() -> None:
-    """The relay does not have the key then: `~/.svc/.env` is the API's."""
+    """The gateway reads the key from the files that its settings name; the relay does not have it then."""
     book = greeted(key="new", settings=GatewayApiSettings(files=("/h/config.yaml", "/h")))
     book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
     assert "sessions" in book.result("session.list")

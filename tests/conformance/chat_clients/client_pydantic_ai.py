@@ -42,7 +42,10 @@ def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure f
             return collect([piece async for piece in result.stream_text(delta=True, debounce_by=None)])
 
     async def streamed_tools() -> object:
-        """Read events, since `run_stream` takes the first text for the answer, though calls follow."""
+        """Run the prompt for tools as a stream of events; return its final output.
+
+        `run_stream` would take the first text for the answer, though calls follow.
+        """
         answer: Any = None
         async with agent(tools=[get_weather]).run_stream_events(PROMPTS["tools"]) as events:
             async for event in events:

@@ -255,7 +255,7 @@ def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     ids=["clear", "plain"],
 )
 def test_speech_is_transcribed(answer: Answer, text: str, voice: str) -> None:
-    """A synthetic voice has total silence between its words, unlike a real room."""
+    """Speech of a synthetic voice, which is totally silent between its words, is transcribed."""
     assert understood(answer(spoken(text, voice))["text"], text)
 
 

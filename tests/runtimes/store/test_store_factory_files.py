@@ -219,7 +219,7 @@ SESSIONS = [  # many of them active at the same time
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a file with the sessions."""
+    """Write a store file with all `SESSIONS`, and return its path."""
     path = tmp_path_factory.mktemp("crowded") / "s.db"
 
     open_store(path).close()

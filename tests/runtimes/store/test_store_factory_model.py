@@ -260,7 +260,10 @@ class Stores(RuleBasedStateMachine):
 
     @rule(word=st.sampled_from(WORDS))
     def search(self, word: str) -> None:
-        """The words of a query stand alone or not at all, so both kinds of search find the same."""
+        """Search for a word: each store finds the same messages as the model.
+
+        A word stands alone in a text or is not in it at all, since kinds of search differ within words.
+        """
         there = {
             (name, message.id)
             for name, rows in self.model.messages.items()

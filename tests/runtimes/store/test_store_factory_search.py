@@ -197,7 +197,7 @@ def test_messages_from_before_the_index_are_indexed(tmp_path: Path) -> None:
 
 
 def test_the_index_holds_nothing_else(tmp_path: Path) -> None:
-    """SQLite compares its index with the texts itself."""
+    """The index matches the texts of the messages exactly, which SQLite checks itself."""
     path = tmp_path / "s.db"
     store = SqlStore(path)
     create(store, chat())

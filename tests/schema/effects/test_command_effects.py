@@ -50,7 +50,7 @@ def shown(package: str, *rows: Row, foot: tuple[Row, ...] = (), title: str = "Pa
 
 
 def kind(tree: ScreenTree, path: str, /, **body: object) -> EffectKind | None:
-    """Return the kind of a firm effect."""
+    """Return the kind of a command's effect on this screen; None without an effect, or for a soft one."""
     effect = effect_of_command(path, body, tree, client=CLIENT)
     return None if effect is None or effect.soft else effect.kind
 
