@@ -108,7 +108,13 @@ def later_expiry(one: float | None, other: float | None) -> float | None:
 
 def clamp_all(grants: Mapping[str, float | None], session_expiry: float | None) -> dict[str, float | None]:
     """Return each grant clamped to the session's expiry."""
-    return {channel: clamp(expiry, session_expiry) for channel, expiry in grants.items()}
+    if session_expiry is None:
+        return dict(grants)
+    # `clamp`, inlined for the sessions that a start reads.
+    return {
+        channel: session_expiry if expiry is None or expiry >= session_expiry else expiry
+        for channel, expiry in grants.items()
+    }
 
 
 def expiry_after(now: float, span: float) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache, partial
+from math import isfinite
 from sys import intern
 
 from attrs import define, field
@@ -252,7 +253,10 @@ class PairedSession:
         token_hash, token_prefix = _identity(members)
         expires_at = _loaded(members, "expires_at")
         stored = object_(members.get("grants"), "grants")
-        grants = {intern(channel): _loaded(stored, channel) for channel in stored}
+        grants = {
+            intern(channel): expiry if type(expiry) is float and isfinite(expiry) else _loaded(stored, channel)
+            for channel, expiry in stored.items()
+        }
         created_at = number(members.get("created_at"), "created_at")
         last_seen = number(members.get("last_seen", created_at), "last_seen")
         if "given" in members:
@@ -364,10 +368,11 @@ def _stored_text(members: Mapping[str, object], name: str) -> str:
 def _given(value: object) -> PairingTerms:
     members = object_(value, "given")
     grants = object_(members.get("grants"), "given.grants")
-    return PairingTerms.of(
-        number(members.get("ttl_seconds"), "given.ttl_seconds"),
-        tuple((channel, number(span, f"given.grants.{channel}")) for channel, span in grants.items()),
+    spans = tuple(
+        (channel, span if type(span) is float and isfinite(span) else number(span, f"given.grants.{channel}"))
+        for channel, span in grants.items()
     )
+    return PairingTerms.of(number(members.get("ttl_seconds"), "given.ttl_seconds"), spans)
 
 
 def _stored_rights(value: object) -> tuple[str, ...]:
