@@ -81,7 +81,6 @@ class PairedSessionRegistry:
         self._sessions: ExpiringMap[str, PairedSession] = ExpiringMap(max(cap, MAX_CLUSTER_SESSIONS))
         self.hashed = self._sessions.peek  # returns the session whose token has this hash, alive or due
         self._index = SessionIndex()
-        self._keyed: dict[str, PairedSession] = {}  # sessions with a key of their own, by its SHA-256
         self._accessed: dict[str, PairedSession] = {}  # sessions of OAuth clients, by the SHA-256 of the access token
         self._tombstones: dict[str, PairedSession] = {}  # they count towards the cap
 
@@ -201,7 +200,7 @@ class PairedSessionRegistry:
 
     def find_by_api_key(self, key_hash: str) -> PairedSession | None:
         """Return the session whose own key has this hash; None after it was revoked or removed by `expire_due`."""
-        return self._keyed.get(key_hash)
+        return self._index.find_by_key(key_hash)
 
     def find(self, prefix: str, now: Moment) -> list[PairedSession]:
         """Return the active sessions whose token begins with `prefix`; case-sensitive.
@@ -239,7 +238,6 @@ class PairedSessionRegistry:
         session.step(SessionTrigger.REVOKE)
         self._sessions.discard(session.token_hash)
         self._index.remove(session)
-        self._keyed.pop(session.key_hash, None)
         self._forget_tokens(session)
 
     def remember_revoked(self, session: PairedSession) -> None:
@@ -326,7 +324,6 @@ class PairedSessionRegistry:
         gone = [session for _, session in self._sessions.purge(now.wall)]
         for session in gone:
             self._index.remove(session)
-            self._keyed.pop(session.key_hash, None)
             self._forget_tokens(session)
             if session.state is SessionState.ACTIVE:
                 session.step(SessionTrigger.LIFETIME_ELAPSED)
@@ -397,8 +394,6 @@ class PairedSessionRegistry:
                 self._index.remove(replaced)
             self._index.add(session)
         self._sessions.put(session.token_hash, session, session.expires_at)
-        if session.key_hash:
-            self._keyed[session.key_hash] = session
         if session.tokens is not None:
             self._accessed.update((pair.access, session) for pair in session.tokens.pairs)
 

@@ -49,6 +49,23 @@ def test_sessions_that_end_between_pages_are_passed_over() -> None:
     assert index.page(after, 3) == (sessions[3:], "")
 
 
+def test_devices_and_keys_in_one_group_are_told_apart() -> None:
+    index = SessionIndex()
+    registry, now = PairedSessionRegistry(), Moment(0.0, 0.0)
+    sessions = [
+        registry.create(now, Random(n).randbytes, device=DeviceInfo(id=f"{n % 2}-phone"), key_hash=key)[1]
+        for n, key in enumerate(("abc", "abc1", "abc2", "abc"))
+    ]
+    for session in sessions:
+        index.add(session)
+    assert index.of_device("1-phone") == [sessions[1], sessions[3]]
+    assert index.of_device("2-phone") == index.of_device("x") == []
+    assert [index.find_by_key(key) for key in ("abc", "abc1", "abc3", "x")] == [sessions[3], sessions[1], None, None]
+    index.remove(sessions[3])
+    assert index.of_device("1-phone") == [sessions[1]]
+    assert index.find_by_key("abc") is sessions[0]
+
+
 @given(st.sets(st.binary(min_size=4, max_size=4), max_size=30), st.text("0123", min_size=3, max_size=8))
 def test_prefixes_are_found_as_by_a_scan(tokens: set[bytes], prefix: str) -> None:
     index = SessionIndex()
