@@ -24,7 +24,7 @@ __all__ = [
     "SessionChange",
 ]
 
-SESSIONS_PAGE = 200  # records of one answer, so that a core takes a few milliseconds for it
+SESSIONS_PAGE = 100  # records of one answer, so that a core takes a few milliseconds for it
 
 
 @fast_frozen
