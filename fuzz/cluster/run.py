@@ -94,7 +94,6 @@ class _ClusterScenario:
 
     def run(self) -> dict[str, int]:
         world, rng = self.world, self.rng
-        world.start()
         began, fair = world.sim.now, False
         for _ in range(STEPS):
             world.sim.run_for(rng.expovariate(STEPS / SECONDS))
@@ -452,22 +451,29 @@ class _ClusterScenario:
         world.check_invariants()
 
 
-def run_seed(seed: int, nodes: int = 3, *, sentinels: bool = False) -> dict[str, int]:
+def run_seed(seed: int, nodes: int = 3, *, sentinels: bool = False, sessions: int = 0) -> dict[str, int]:
     """Run one seed; return counts of actions and responses. Raise `ClusterViolation` if an invariant fails."""
-    return _ClusterScenario(seed, nodes, sentinels=sentinels).run()
+    scenario = _ClusterScenario(seed, nodes, sentinels=sentinels)
+    scenario.world.start()
+    if sessions:
+        scenario.world.add_sessions(sessions)
+    return scenario.run()
 
 
 @click.command()
 @click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--first", type=int, default=0, show_default=True)
 @click.option("--nodes", type=click.IntRange(min=2), default=3, show_default=True)
+@click.option("--most-nodes", type=click.IntRange(min=2), help="Each storm has from --nodes to this many.")
+@click.option("--sessions", type=click.IntRange(min=0), default=0, help="Stored sessions of other devices.")
 @click.option("--sentinels", is_flag=True, help="Two Redis, of which Sentinels say which is the master.")
-def main(seeds: int, first: int, nodes: int, *, sentinels: bool) -> None:
+def main(seeds: int, first: int, nodes: int, most_nodes: int | None, sessions: int, *, sentinels: bool) -> None:
     """Run clusters with faults, one after another; exit code 1 when an invariant fails."""
     began, total, failed = time.monotonic(), dict[str, int](), 0
     for seed in range(first, first + seeds):
         try:
-            counts = run_seed(seed, nodes, sentinels=sentinels)
+            number = nodes if most_nodes is None else Random(f"nodes {seed}").randint(nodes, most_nodes)
+            counts = run_seed(seed, number, sentinels=sentinels, sessions=sessions)
         except AssertionError as error:
             failed += 1
             print(f"seed {seed}: {type(error).__name__}: {str(error)[:500]}", file=sys.stderr, flush=True)
