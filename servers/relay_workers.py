@@ -6,6 +6,7 @@ address, writes its log, and serves nothing itself.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -75,6 +76,7 @@ def supervisor_program(config: RelayConfig, options: Mapping[str, object], runti
     if inherited_address(os.environ, "relay"):
         raise CannotStartError("several workers cannot share the socket that a supervisor has opened", code=2)
     logger = setup_logging(int(config.log_level), as_json=config.log_json)
+    warn_of_costs(logger, config.workers, os.cpu_count())
     with ExitStack() as undo:
         home = private_home(config.home)
         claim = claim_home(home, "relay")
@@ -120,6 +122,12 @@ def supervisor_program(config: RelayConfig, options: Mapping[str, object], runti
         claim=claim,
         patience=2 * TERM_TIMEOUT + 1.0,
     )
+
+
+def warn_of_costs(logger: logging.Logger, workers: int, processors: int | None) -> None:
+    """Log a warning if there are more workers than processors; None: their number is unknown."""
+    if processors is not None and workers > processors:
+        logger.warning("more workers than processors make commands slower: docs/explanation/cluster-design.md")
 
 
 def worker_programs(config: RelayConfig) -> list[Program]:

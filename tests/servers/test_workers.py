@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import os
 import re
 import signal
@@ -23,6 +24,7 @@ from attrs import evolve, frozen
 from runtimes.net.listener import bind
 from runtimes.service_home.server_registry import find_running_server, is_held
 from runtimes.tls.contexts import client_context
+from servers.relay_workers import warn_of_costs
 from svc_proto.cli.worker_supervisor import PAUSE
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.runtimes.certificates import make_certificate
@@ -251,6 +253,15 @@ def test_a_worker_that_cannot_start_ends_all(tmp_path: Path) -> None:
         assert relay.wait() == 2
         assert relay.seen[-1] == "error: worker 1 has ended with 2"
         assert any("nowhere" in line for line in relay.seen)
+
+
+def test_more_workers_than_processors_cause_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("workers")
+    for workers, processors in ((2, 2), (3, None), (3, 2)):
+        warn_of_costs(logger, workers, processors)
+    assert [record.message.partition(":")[0] for record in caplog.records] == [
+        "more workers than processors make commands slower"
+    ]
 
 
 @pytest.mark.parametrize(
