@@ -184,3 +184,23 @@ def test_a_joining_node_holds_commands_for_phones_that_move() -> None:
 def test_stopping_before_the_start_is_over() -> None:
     relay = Relay(RelayConfig(home=HOME, cluster=WHERE))
     assert relay.coordinator.leave() is None
+
+
+def test_a_command_of_a_node_that_holds_none_is_answered_while_the_socket_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = world(3)
+    phone = scene.pair_phone("P", 1)
+    earlier_version = scene.relays[0].coordinator
+    monkeypatch.setattr(earlier_version, "_hold_commands", lambda node, body: None)
+    phone.delay = 1.0
+    calls = [scene.send_command(2, phone.token, device=phone.device)]
+    scene.run(lambda: bool(phone.performed))
+    scene.stop(1)
+    scene.sim.run_for(0.5)
+    calls.append(scene.send_command(0, phone.token, device=phone.device))
+    scene.run(lambda: all(call.is_closed for call in calls))
+    assert [call.status for call in calls] == [200, 200]
+    assert len(phone.performed) == 2
+    scene.run(lambda: not scene.nodes[1].alive, limit=1.0)
+    scene.check_invariants()
