@@ -184,7 +184,7 @@ class RelayCluster:
         self._lives[n].close()
 
     def stop(self, n: int) -> None:
-        """Stop a node with SIGTERM."""
+        """Stop a node with SIGTERM; it must exit with 0."""
         node, self.nodes[n] = self.nodes[n], None
         assert node is not None
         assert node.stop() == 0

@@ -232,7 +232,7 @@ def test_a_head_is_refused(data: bytes, status: int, text: str) -> None:
 
 
 def test_both_lengths_close_the_connection() -> None:
-    """RFC 9112 section 6.1: "the server MUST close the connection after responding"."""
+    """A request with both lengths is the last one of its connection, which then has to close (RFC 9112 section 6.1)."""
     connection = server()
     attack = (
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + EMBEDDED
@@ -245,7 +245,7 @@ def test_both_lengths_close_the_connection() -> None:
 
 
 def test_one_empty_line_before_a_request_is_ignored() -> None:
-    """RFC 9112 section 2.2."""
+    """An empty line before a request is skipped (RFC 9112 section 2.2)."""
     assert [type(event) for event in as_server(b"\r\n" + TOP + b"\r\n").heard] == [RequestHead, RequestEnd]
 
 
@@ -263,7 +263,7 @@ def test_one_empty_line_before_a_request_is_ignored() -> None:
     ],
 )
 def test_the_authority_of_an_absolute_target_is_the_host(line: bytes, target: str, host: bytes) -> None:
-    """RFC 9112 section 3.2.2: "the origin server MUST ignore the received Host header field"."""
+    """An absolute target replaces the `Host` field, which servers must ignore then (RFC 9112 section 3.2.2)."""
     head = as_server(line + b"\r\nX: 1\r\nHost: a\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.target == target
@@ -285,7 +285,7 @@ def test_a_method_may_contain_a_number_sign() -> None:
 
 
 def test_a_fragment_is_part_of_the_target() -> None:
-    """RFC 9112 section 3.2: a target has no fragment, but some clients send it. The engine answers 400."""
+    """A fragment stays in the target, though RFC 9112 section 3.2 allows none; the engine answers it with 400."""
     head = as_server(b"GET /a?b#c HTTP/1.1\r\nHost: a\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.target == "/a?b#c"
@@ -314,7 +314,7 @@ def test_upgrade_is_ignored_with_http_1_0() -> None:
 
 
 def test_every_response_has_a_reason_phrase() -> None:
-    """RFC 9112 section 4: the phrase may be empty, but some readers require one."""
+    """Each status has a phrase; RFC 9112 section 4 allows an empty one, but some readers require text."""
     for status in range(200, 600):
         connection = server()
         connection.send(ResponseHead(StreamId(0), status))
@@ -455,7 +455,7 @@ def test_a_body_in_chunks(chunks: bytes, whole: bytes, trailers: tuple[tuple[byt
 
 @pytest.mark.parametrize("cut", [b"", b"2", b"2\r\n", b"2\r\nok", b"2\r\nok\r", b"0\r\n", b"0\r\n\r", b"0\r\nT: v\r\n"])
 def test_a_body_that_breaks_off(cut: bytes) -> None:
-    """RFC 9112 section 8: a message in chunks "is incomplete if the zero-sized chunk has not been received"."""
+    """A message in chunks is reset if its connection ends before the end of its last chunk (RFC 9112 section 8)."""
     assert as_server(CHUNKED + cut, eof=True).heard[-1] == StreamReset(ONE, "the connection ended within a message")
     assert as_client(CHUNKED_ANSWER + cut, eof=True).heard[-1] == StreamReset(
         ONE, "the connection ended within a message"
@@ -463,7 +463,7 @@ def test_a_body_that_breaks_off(cut: bytes) -> None:
 
 
 def test_an_early_response_to_a_client_that_does_not_wait_for_100() -> None:
-    """RFC 9110 section 10.1.1: a client that does not wait for 100 gets the answer, and the connection is kept."""
+    """An early answer ends the connection, unless the client does not wait for 100 (RFC 9110 section 10.1.1)."""
     connection = server()
     head = CHUNKED.replace(b"Host", b"Expect: 100-continue\r\nHost")
     converse(connection, [head])
@@ -512,6 +512,6 @@ def test_a_response_is_refused(data: bytes, text: str) -> None:
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", b"200"), ("GET", b"204"), ("GET", b"304")])
 def test_responses_that_never_have_a_body(method: str, status: bytes) -> None:
-    """RFC 9112 section 6.3."""
+    """Responses to HEAD, or with 204 or 304, have no body, even with `Transfer-Encoding` (RFC 9112 section 6.3)."""
     head = b"HTTP/1.1 " + status + b" X\r\nTransfer-Encoding: chunked\r\n\r\n"
     assert [type(event) for event in as_client(head, method).heard] == [ResponseHead, ResponseEnd]

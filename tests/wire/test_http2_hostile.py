@@ -255,7 +255,7 @@ def test_trailers_that_are_malformed(trailers: Fields, why: str) -> None:
     [([b"hell"], False), ([b"hell"], True), ([], False), ([b"hello", b"!"], False), ([b"hello!"], True)],
 )
 def test_a_body_of_another_length_than_announced(pieces: list[bytes], trailers: bool) -> None:
-    """RFC 9113 section 8.1.1: a malformed message, which is an error of its stream."""
+    """A wrong length resets only the stream of the request, as a malformed message (RFC 9113 section 8.1.1)."""
     bare = BareClient()
     bare.h2.send_headers(1, [*POST, (b"content-length", b"5")])
     for piece in pieces:

@@ -336,7 +336,7 @@ def test_compressed_messages(sizes: Cuts) -> None:
 
 
 def test_context_takeover() -> None:
-    """RFC 7692 section 7.2.3.2: the second Hello refers to the first."""
+    """A compressed message can refer to an earlier one, as in the example of RFC 7692 section 7.2.3.2."""
     ws = socket(deflate=AGREED)
     data = frame(0xC1, b"\xf2\x48\xcd\xc9\xc9\x07\x00") + frame(0xC1, b"\xf2\x00\x11\x00\x00")
     assert feed(ws, data, [1]) == [TextMessage(ONE, "Hello")] * 2

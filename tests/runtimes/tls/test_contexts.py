@@ -82,7 +82,7 @@ def test_server_echo(runtime: str, certificate: Files, version: ssl.TLSVersion) 
     ("ciphers", "taken"), [("ECDHE+AESGCM", True), ("ECDHE+CHACHA20", True), ("ECDHE+AES:!AESGCM:!AESCCM", False)]
 )
 def test_ciphers_that_http2_forbids_are_not_taken(ciphers: str, taken: bool, certificate: Files) -> None:
-    """RFC 9113 section 9.2.2 and its appendix A."""
+    """A handshake fails if its client has only ciphers of RFC 9113 appendix A (section 9.2.2)."""
     context = ssl.create_default_context(cafile=str(certificate[0]))
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(ciphers)
