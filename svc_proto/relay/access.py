@@ -83,9 +83,9 @@ GRANTS = {
 def authorize(
     access: RelayAccess, request: Request, sessions: PairedSessionRegistry, local: LocalAuthorizer, now: Moment
 ) -> PairedSession | AnonymousType | None:
-    """Apply a policy and return the caller's session, which becomes the request's credential, if the policy needs one.
+    """Return the session of the token that the policy needs, ANONYMOUS for any client, or None for a local program.
 
-    Raises `Refused` 401 or 403.
+    A session becomes the request's credential. Raise `Refused` 401 or 403. Voice policies are applied elsewhere.
     """
     if access is _BRIDGE:
         return require_bridge_grant(_bearer(request, sessions, now), now)
@@ -158,7 +158,7 @@ def has_right(session: PairedSession, right: str, now: Moment) -> bool:
 
 
 def withheld_from(session: PairedSession, now: Moment) -> tuple[str, ...]:
-    """Return what the session does not hold of the powers of its runs, and of `chat`."""
+    """Return which of `chat`, `bridge` and `manage` the session has neither as a grant nor as a right."""
     return tuple(
         name
         for name in ("chat", "bridge", MANAGE)

@@ -24,7 +24,10 @@ MAX_PROFILES = 100  # profiles of one folder; further ones are not listed
 
 
 def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) -> Flow[list[dict[str, object]]]:
-    """Read the profiles. A missing configuration counts as empty; a profile whose file cannot be read is left out."""
+    """Return the entries of the profiles; without `discover`, only that of the main configuration file.
+
+    A missing file counts as empty. A profile whose file cannot be read is left out.
+    """
     found: list[dict[str, object]] = []
     yield from _add(engine, found, "default", config_path)
     if not discover:
@@ -38,7 +41,7 @@ def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) ->
 
 
 def profile_entry(name: str, config: Mapping[str, object]) -> dict[str, object]:
-    """Return one entry, from the parsed configuration of the profile."""
+    """Return the entry of a profile for `auth.ok`, from the parsed configuration of the profile."""
     config = JsonObject.of(config)
     return {
         "name": name,

@@ -36,7 +36,7 @@ class LocalAuthorizer:
         self.has_public_route = False  # an invite had one, so a proxy may stand before the relay
 
     def prepare(self, engine: Engine) -> Flow[None]:
-        """Require the secret from the start if there is a proxy."""
+        """Read whether an invite had a public route; require the secret from the start if the policy needs it then."""
         config = self._config
         stored = yield from read_state(engine, PUBLIC_ROUTE)  # an unreadable file counts as present
         self.has_public_route = stored not in (None, "")
@@ -44,7 +44,10 @@ class LocalAuthorizer:
             yield from self._lock(engine)
 
     def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
-        """Require the secret, now and after restarts, for an invite's public route, if the policy then needs it."""
+        """Require the secret, now and after restarts, if a public route is given and the policy then needs it.
+
+        Nothing changes if the secret is required already.
+        """
         public = [route for route in endpoints or () if isinstance(route, dict) and route.get("role") == "public"]
         policy = self._config.local_trust_policy(public_route=True)
         if not public or self._secret or policy is not LocalTrustPolicy.SECRET:
@@ -67,7 +70,7 @@ class LocalAuthorizer:
 
     @property
     def policy(self) -> LocalTrustPolicy:
-        """The policy in force."""
+        """The policy in force: programs of this host are recognized by address, user or secret."""
         return self._config.local_trust_policy(public_route=self.has_public_route)
 
     def is_allowed(self, request: Request) -> bool:

@@ -113,7 +113,7 @@ class LocalPhoneControl:
         return self._relay.changes.subscribe(path, changed)
 
     def media(self, token: str) -> Flow[bytes]:
-        """Return a file of the media registry."""
+        """Return the content of a registered file of at most `MAX_PICTURE` bytes; raise `ToolError` otherwise."""
         try:
             return (yield from self._relay.media.read(token, MAX_PICTURE))
         except Refused as refused:

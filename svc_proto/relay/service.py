@@ -153,7 +153,7 @@ class Relay:
         self.engine.spawn(self._start(), on_error=self._start_failed)
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
-        """Serve a connection; refuse it at the limits."""
+        """Return the channel that serves a connection; None if it is refused at the limits."""
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
@@ -178,7 +178,7 @@ class Relay:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """Apply the policy of `svc_proto.relay.access`, or of `svc_proto.relay.voice.access` for voice routes."""
+        """Return a request's principal by its route's policy, or a flow that looks it up; raise `Refused`."""
         if not isinstance(access, RelayAccess):
             raise TypeError("the relay's routes name an Access")
         if access is _BRIDGE:
@@ -201,7 +201,8 @@ class Relay:
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
         """Return `{"ok": false, "error": "<text>", "code": "<word>"}`; for voice routes, the text alone.
 
-        For OAuth routes, `error` and `error_description` follow RFC 6749 section 5.2.
+        Basic voice gets JSON with `success`, except for 401 and 403. For OAuth routes, `error` and `error_description`
+        follow RFC 6749 section 5.2.
         """
         body = {"ok": False, "error": refused.message, "code": refused.code, **refused.extra}
         path = self.router.inner(head.target.partition("?")[0])
@@ -300,7 +301,7 @@ class Relay:
             self._voice.end_bearers(session.credential_ids, reason)
 
     def forget_session(self, session: PairedSession) -> None:
-        """Undo a pairing whose client never received its token."""
+        """Revoke a session that no client uses, such as an undelivered pairing; erase its record in the background."""
         if session.is_active(self.engine.now.wall):
             self.sessions.revoke(session, self.engine.now)
             self.coordinator.session_ended(session)
@@ -357,7 +358,7 @@ class Relay:
         return client
 
     def welcome(self, client: ClientConnection, session: PairedSession) -> None:
-        """Register an authenticated client."""
+        """Register an authenticated client, also as a phone if its surface is one and it has the bridge grant."""
         self.clients[client.number] = client
         self._sockets.setdefault(session.token_hash, {})[client.number] = client
         if session.client_surface in TARGET_SURFACES and client.has_grant("bridge"):
@@ -391,7 +392,7 @@ class Relay:
         return replaced
 
     def phone_reported(self, client: ClientConnection, session: PairedSession, payload: Mapping[str, object]) -> None:
-        """Record the phone's `bridge.status`."""
+        """Record a client's `bridge.status`; register it as a phone first unless its device has a socket."""
         if (
             self.phones.find_by_socket(client.number) is None
             and self.phones.find_by_device_id(session.device_id) is None
@@ -438,7 +439,7 @@ class Relay:
     def phone_for(self, selector: str | None) -> tuple[ConnectedPhone, PhoneRoute]:
         """Return the selected phone and the route to it; a phone whose own bridge grant has expired is unregistered.
 
-        Raise `Refused` as `PhoneRegistry.choose` does.
+        Raise `Refused` 404, 409 or 503 if no phone, or several, can be meant.
         """
         while True:
             try:

@@ -55,7 +55,10 @@ class ClusterCodes:
             raise cluster_unavailable_error("a pairing code")
 
     def consume(self, code: str) -> Flow[PairingMeta | None]:
-        """Consume a code; only one caller gets its metadata. A lost reply leaves the code consumed."""
+        """Consume a code and return its metadata; None if it is invalid, unknown or used. Raise `Refused` 503.
+
+        Only one caller gets the metadata. A lost reply leaves the code consumed.
+        """
         try:
             code = normalize_code(code)
         except Refused:
@@ -70,7 +73,7 @@ class ClusterCodes:
         return meta
 
     def key_issued(self, code: str, key_hash: str, age: float) -> None:
-        """Store that the invite with this code holds the key of this hash; an empty hash removes it."""
+        """Store that the invite with this code got the key of this hash `age` s ago; an empty hash removes the code."""
         try:
             code = normalize_code(code)
         except Refused:
@@ -98,7 +101,7 @@ class ClusterCodes:
             self._compare(row.text("code"), row.text("key_hash"), row.number("age") or 0.0)
 
     def resync(self) -> None:
-        """Compare the own invites with Redis."""
+        """Query Redis for this node's codes with keys, and remove those that Redis does not confirm."""
         now = self._relay.engine.now.mono
         for code, (key_hash, since) in self._invites.items():
             self._compare(code, key_hash, now - since)
@@ -116,7 +119,7 @@ class ClusterCodes:
 
 
 def _described(meta: PairingMeta) -> dict[str, object]:
-    """Return the metadata with the members of a pairing request."""
+    """Return the metadata as an object with the member names of a pairing request."""
     grants = meta.grants
     return {
         "ttl_seconds": meta.ttl_seconds,

@@ -133,9 +133,9 @@ class ClusterCoordinator(LocalCoordinator):
         self._revision = yield from load_revision(self.relay.engine)
 
     def start(self) -> Flow[None]:
-        """Join the cluster; continue without the other nodes after a timeout.
+        """Join the cluster; wait, for limited times, for the changed sessions and the states of all nodes.
 
-        The first command may be for a phone of another node, so the states of all nodes are awaited.
+        The states are needed since the first command may be for a phone of another node.
         """
         engine = self.relay.engine
         self._state_received = Condition(engine)
@@ -175,11 +175,11 @@ class ClusterCoordinator(LocalCoordinator):
     # --- codes ---
 
     def register_code(self, code: str, meta: PairingMeta) -> Flow[None]:
-        """Register the code in Redis."""
+        """Register the code in Redis. Raise `Refused` 400 or 503."""
         return self.codes.register(code, meta)
 
     def consume_code(self, code: str) -> Flow[PairingMeta | None]:
-        """Consume the code in Redis."""
+        """Consume the code in Redis and return its metadata. Raise `Refused` 503."""
         return self.codes.consume(code)
 
     # --- sessions ---
@@ -196,11 +196,11 @@ class ClusterCoordinator(LocalCoordinator):
         self.broadcast("ended", {"token_hash": session.token_hash})
 
     def lookup_session(self, token: str) -> Flow[PairedSession | None] | None:
-        """Look the session up in the store: another node may have issued the token a moment ago."""
+        """Look the session up in the store, where another node may just have put it; None for text that is no token."""
         return self.sessions.lookup(token) if len(token) in TOKEN_LENGTHS and token.isascii() else None
 
     def flush(self) -> Flow[None]:
-        """Wait until Redis has received every message of this connection.
+        """Wait until Redis has received every message of this connection. Raise `Refused` 503 if it does not answer.
 
         Messages lost with an earlier connection are covered by the resynchronisation after `hello`.
         """
@@ -231,13 +231,13 @@ class ClusterCoordinator(LocalCoordinator):
         self._prefer()
 
     def phone_status_changed(self, socket: int) -> None:
-        """Broadcast the status."""
+        """Broadcast the phone's new status."""
         phone = self.relay.phones.find_by_socket(socket)
         assert phone is not None  # its status has just been recorded
         self.broadcast("said", {"socket": socket, "status": phone.status})
 
     def phone_disconnected(self, socket: int) -> None:
-        """Broadcast the end, so that other nodes fail the commands that wait for the phone."""
+        """Broadcast the end of a phone of this node, so that other nodes fail the commands that wait for it."""
         if socket not in self._elsewhere:
             self.broadcast("left", {"socket": socket})
         self._forget(socket)
@@ -252,7 +252,7 @@ class ClusterCoordinator(LocalCoordinator):
         self.broadcast("notified", {"source": source, "posted": payload})
 
     def route_to_phone(self, socket: int) -> PhoneRoute | None:
-        """Return the route through the phone's node."""
+        """Return the route to a phone of another node, through that node; None for any other phone."""
         return self._elsewhere.get(socket)
 
     def wait_for_phone(self, selector: str | None) -> Flow[None]:
@@ -260,13 +260,16 @@ class ClusterCoordinator(LocalCoordinator):
         return self.moves.wait(selector, self._active)
 
     def explain_missing_phone(self, refused: Refused) -> Refused:
-        """Replace the refusal by 503 while the other nodes are unreachable: their phones are unknown then."""
+        """Replace a refusal 404 or 503 by 503 `cluster_unavailable` while the other nodes are unreachable.
+
+        Their phones are unknown then.
+        """
         if self.node.is_up or refused.status not in (404, 503):
             return refused
         return cluster_unavailable_error("which phone is where")
 
     def forward_answer(self, client: ClientConnection, payload: Mapping[str, object]) -> None:
-        """Send the answer to the node that sent the command, if this phone received it."""
+        """Send the answer to the node that sent the command, if the command went to this phone."""
         request_id = JsonObject.of(payload).text("request_id")
         node, number = self._passing.get(request_id, self.relay.engine.now.mono) or ("", 0)
         if number == client.number:
@@ -281,14 +284,18 @@ class ClusterCoordinator(LocalCoordinator):
         return sorted(records, key=_sent_at, reverse=True)[:limit]
 
     def online_sessions(self) -> Flow[frozenset[str]]:
-        """Return the sessions of this node and of those that answer before the timeout."""
+        """Return the token hashes of sessions with a socket here or at a node that answers before the timeout."""
         found = self.relay.online()
         for answer in (yield from self._request_all("online", {})):
             found |= frozenset(answer.texts("hashes"))
         return found
 
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
-        """Forward the request to the node that has the object. A request that was forwarded to us goes no further."""
+        """Forward the request to the node that has the object.
+
+        Return None for an invalid name, and for a request that was forwarded to this node. Raise `Refused` 503 at the
+        limits, and for a file while this node is disconnected.
+        """
         media = what == "media"
         if is_forwarded(request) or not 0 < len(name) <= MAX_NAME or (media and len(name) != MEDIA_TOKEN_LENGTH):
             return None
@@ -297,16 +304,16 @@ class ClusterCoordinator(LocalCoordinator):
         return self._intermediary.answer(what, name, request)
 
     def terminal_owner_url(self, terminal: str) -> Flow[str]:
-        """Query all nodes; use the answers that arrive before the timeout."""
+        """Return the address of a node that has this terminal, of those that answer in time; empty without one."""
         answers = yield from self._request_all("has", {"what": "terminal", "name": terminal})
         return next((url for answer in answers if (url := answer.text("url"))), "")
 
     def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
-        """Have the node that has the consent request send it here before it answers: see `on_message`."""
+        """Have the node with the consent request send it here; None without other nodes, or at `MAX_LOOKUPS`."""
         return self._lookup_consent(by, value) if self.node.members and self._seeking < MAX_LOOKUPS else None
 
     def _lookup_consent(self, by: str, value: str) -> Flow[None]:
-        """Query the other nodes, twice, since the request may be in transit between two nodes."""
+        """Query the other nodes; if none had the request, query them again, since it may have been in transit."""
         self._seeking += 1
         try:
             yield from self._request_all("consent", {"by": by, "value": value})
@@ -317,7 +324,7 @@ class ClusterCoordinator(LocalCoordinator):
             self._seeking -= 1
 
     def _request_all(self, topic: str, body: Mapping[str, object]) -> Flow[list[JsonObject]]:
-        """Send a request to all nodes and return the answers that arrive before the timeout."""
+        """Send a request to all other nodes and return the answers that arrive before the timeout."""
         requests = [self.node.request(node, topic, body) for node in self.node.members]
         answers = yield from gather(self.relay.engine, requests)
         return [answer for answer in answers if not isinstance(answer, Failure)]
@@ -347,7 +354,7 @@ class ClusterCoordinator(LocalCoordinator):
     # --- `NodeHandler`: node events ---
 
     def export_state(self) -> dict[str, object]:
-        """Return our phones, the ended sessions, the codes with keys and the uploads."""
+        """Return our phones, the selected and moving ones, the ended sessions, the codes with keys and the uploads."""
         phones = self.relay.phones
         mine = [phone for phone in phones.connected() if phone.socket not in self._elsewhere]
         return {
@@ -361,7 +368,7 @@ class ClusterCoordinator(LocalCoordinator):
         }
 
     def apply_state(self, node: str, state: JsonObject) -> None:
-        """Replace the stored state of the node."""
+        """Apply the state of another node: its phones, ended sessions, codes, uploads and selected phone."""
         self._joined_at = self.relay.engine.now.mono
         self._joined.add(node)
         self._state_received.notify_all()
@@ -382,7 +389,7 @@ class ClusterCoordinator(LocalCoordinator):
         self._selected(JsonObject({"device_id": state.get("active"), "since": state.get("active_since")}))
 
     def on_message(self, node: str, topic: str, body: JsonObject) -> None:
-        """Handle a message of the table above."""
+        """Apply a message of another node. An unknown topic and a message about an unknown phone are ignored."""
         now = self.relay.engine.now
         match topic:
             case "failed" | "succeeded" | "cleared":
@@ -425,7 +432,7 @@ class ClusterCoordinator(LocalCoordinator):
                 self.relay.oauth.adopt_consent(body)
 
     def on_request(self, node: str, topic: str, body: JsonObject) -> dict[str, object]:
-        """Answer a request of the table above."""
+        """Return the answer to a request of another node; empty for an unknown topic or object."""
         match topic:
             case "activity":
                 return {"records": self.relay.bridge.records(body.integer("limit", 1) or 1)}
@@ -528,7 +535,7 @@ class ClusterCoordinator(LocalCoordinator):
             self.relay.changes.notify(DEVICES)
 
     def _command(self, node: str, body: JsonObject) -> None:
-        """Send a command of another node to a phone of ours; report a phone that is gone."""
+        """Send a command of another node to a phone of this node; report a phone that cannot get it as disconnected."""
         number, text = body.integer("socket"), body.text("text")
         client = None if number is None else self.relay.clients.get(number)
         envelope = parse_envelope(text)

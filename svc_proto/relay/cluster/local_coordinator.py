@@ -47,11 +47,11 @@ class LocalCoordinator:
         self.limiter = AuthRateLimiter()
 
     def prepare(self) -> Flow[None]:
-        """Prepare for the reading of all stored sessions."""
+        """Prepare for the reading of all stored sessions; a single node has nothing to do."""
         yield from ()
 
     def start(self) -> Flow[None]:
-        """Join the cluster, if there is one."""
+        """Join the cluster; a single node has none."""
         yield from ()
 
     def leave(self) -> Flow[None] | None:
@@ -59,12 +59,12 @@ class LocalCoordinator:
         return None
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
-        """Send a message to every node."""
+        """Send a message to every other node; a single node has none."""
 
     # --- codes: the nodes must agree on the consumer ---
 
     def register_code(self, code: str, meta: PairingMeta) -> Flow[None]:
-        """Register a code, once. Raise `Refused` 400 for an invalid code, 503 without agreement."""
+        """Register a code. Raise `Refused` 400 for an invalid one; in a cluster, 503 without Redis."""
         yield from ()
         self.relay.codes.register(code, self.relay.engine.now, meta)
 
@@ -79,25 +79,31 @@ class LocalCoordinator:
     # --- sessions: events for the other nodes ---
 
     def session_saved(self, session: PairedSession) -> None:
-        """Publish that the session's present state is stored."""
+        """Publish to other nodes that the session's present state is stored; a single node does nothing."""
 
     def session_ended(self, session: PairedSession) -> None:
-        """Publish that the session was revoked."""
+        """Publish to other nodes that the session was revoked; a single node does nothing."""
 
     def lookup_session(self, token: str) -> Flow[PairedSession | None] | None:
-        """Look up a session that this node does not have; None without another place to look."""
+        """Look up a session that this node does not have; None without another place to look, as here."""
         return None
 
     def flush(self) -> Flow[None]:
-        """Wait until all nodes have, or will get, the messages so far. Raise `Refused` 503 if that is not certain."""
+        """Wait until all nodes have, or will get, the messages so far; a single node does not wait.
+
+        Raise `Refused` 503 if that is not certain.
+        """
         yield from ()
 
     def flush_best_effort(self) -> Flow[None]:
-        """Wait as `flush` does, without a guarantee: a node that missed messages reloads everything later."""
+        """Wait as `flush` does, but never raise; a single node does not wait.
+
+        A node that missed messages reloads everything later.
+        """
         yield from ()
 
     def sync_sessions(self) -> Flow[None]:
-        """Load outstanding session changes before a session is reported as missing."""
+        """Load session changes of other nodes before a session is reported as missing; a single node has none."""
         yield from ()
 
     def online_sessions(self) -> Flow[frozenset[str]]:
@@ -108,59 +114,59 @@ class LocalCoordinator:
     # --- phones: their nodes and messages ---
 
     def phone_connected(self, socket: int, replaced: int | None) -> None:
-        """Publish that client `socket` is a connected phone, in place of client `replaced`."""
+        """Publish to other nodes that client `socket` is a phone, in place of client `replaced`; nothing here."""
 
     def phone_status_changed(self, socket: int) -> None:
-        """Publish the phone's new status."""
+        """Publish the phone's new status to other nodes; a single node does nothing."""
 
     def phone_disconnected(self, socket: int) -> None:
-        """Publish that the phone has disconnected."""
+        """Publish to other nodes that the phone has disconnected; a single node does nothing."""
 
     def phone_selected(self) -> None:
-        """Publish which phone commands go to by default."""
+        """Publish to other nodes which phone commands go to by default; a single node does nothing."""
 
     def notification_received(self, source: str, payload: Mapping[str, object]) -> None:
-        """Publish a notification from a phone."""
+        """Publish a notification from a phone to other nodes; a single node does nothing."""
 
     def route_to_phone(self, socket: int) -> PhoneRoute | None:
         """Return the route to a phone of another node; None if it has none."""
         return None
 
     def wait_for_phone(self, selector: str | None) -> Flow[None]:
-        """Wait for the phone of a command if it moves from a stopping node to another one."""
+        """Wait for the phone of a command if it moves to another node; a single node does not wait."""
         yield from ()
 
     def explain_missing_phone(self, refused: Refused) -> Refused:
-        """Return the refusal to raise for a phone that is missing."""
+        """Return the refusal to raise for a missing phone: here the given one."""
         return refused
 
     def forward_answer(self, client: ClientConnection, payload: Mapping[str, object]) -> None:
-        """Forward a phone's answer to a command that this node has not sent."""
+        """Forward a phone's answer to the node that sent the command; a single node drops it."""
 
     def metrics(self) -> list[MetricFamily]:
-        """Return the metrics of the other nodes."""
+        """Return the metrics of the connection to other nodes; empty for a single node."""
         return []
 
     def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
-        """Return the last commands, newest first."""
+        """Return the last `limit` commands, newest first."""
         yield from ()
         return self.relay.bridge.records(limit)
 
     # --- objects of one node ---
 
     def terminal_owner_url(self, terminal: str) -> Flow[str]:
-        """Return the address of the node that may still have this terminal; empty without one."""
+        """Return the address of another node that has this terminal; empty without one, as here."""
         yield from ()
         return ""
 
     def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
-        """Bring a consent request here that another node may have; None without other nodes."""
+        """Bring a consent request here that another node may have; None without other nodes, as here."""
         return None
 
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
-        """Forward a request for an object of another node, see `request_forwarding`; None without one.
+        """Forward a request for an object to the node that has it; None without one, as here.
 
-        Raise `Refused` 503.
+        Raise `Refused` 503: see `request_forwarding`.
         """
         return None
 

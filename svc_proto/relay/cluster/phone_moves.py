@@ -46,17 +46,17 @@ class PhoneMoves:
         self._phones[phone.device_id] = phone, self._relay.engine.now.mono + HOLD
 
     def end(self, device_id: str) -> None:
-        """Send the commands for a phone that is connected again."""
+        """Stop holding back commands for a phone, which is connected again."""
         if self._phones.pop(device_id, None) is not None:
             self._arrived.notify_all()
 
     def state(self) -> dict[str, object]:
-        """Return the phones, for a node that joins."""
+        """Return the moving phones, for a node that joins; empty without any."""
         rows = [{"device_id": name, "aliases": phone.aliases} for name, (phone, _) in self._phones.items()]
         return {"leaving": rows} if rows else {}
 
     def apply_state(self, rows: list[JsonObject], is_at_sender: Callable[[int], bool]) -> None:
-        """Add the phones of another node's state that are not connected, or to that node."""
+        """Add the moving phones of another node's state, except those that are connected to a third node."""
         for row in rows:
             name = row.text("device_id")
             phone = self._relay.phones.find_by_device_id(name)

@@ -127,7 +127,10 @@ class _UpstreamSocket:
             self.downstream.close(*self.close_frame)
 
     def send_to_client(self, message: str | bytes) -> None:
-        """Send a message to the client. A client that does not read pauses the socket to the other node."""
+        """Send a message to the client, or queue it until the client's socket is open.
+
+        A client that does not read pauses the socket to the other node.
+        """
         if self.downstream is None:
             self.early.append(message)
             return

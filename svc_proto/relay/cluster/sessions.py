@@ -65,7 +65,7 @@ class ClusterSessions:
         return [token_hash for token_hash, _ in self._ended.items()]
 
     def stop(self) -> None:
-        """Stop reading."""
+        """Cancel the reading of changed sessions."""
         if self._task is not None:
             self._task.cancel()
 
@@ -94,7 +94,10 @@ class ClusterSessions:
         return self._relay.sessions.hashed(token_hash)
 
     def apply_record(self, record: Mapping[str, object], at: float) -> None:
-        """Apply a record that another node stored at `at` (Redis's clock), unless its session has ended."""
+        """Apply a record that another node stored at `at` (Redis's clock).
+
+        It is ignored if the session has ended or this node has a later state of it.
+        """
         token_hash = as_text(record.get("token_hash"))
         if token_hash is None or self._is_ahead(token_hash, at):
             return

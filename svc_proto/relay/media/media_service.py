@@ -66,7 +66,10 @@ class MediaService:
         self.sandbox = Sandbox(roots=roots, protected=protected, homes=(config.home,))
 
     def prepare(self) -> Flow[None]:
-        """Resolve the sandbox, and delete the uploads of an earlier run: their tokens are void."""
+        """Resolve the real paths of the sandbox, and delete old uploads.
+
+        In a private spool these are all uploads of earlier runs; in a shared folder, those that have expired.
+        """
         engine, named = self._engine, self.sandbox
         uploads, shared = self.uploads, self.uploads.folder
         places = (normal_path(self._config.user_home), *named.homes, *named.roots, *named.protected)

@@ -37,7 +37,7 @@ NOT_FOUND = 404
 
 
 class ObjectStore:
-    """Client of one bucket."""
+    """Client of one S3 bucket."""
 
     def __init__(self, engine: Engine, bucket: S3Bucket) -> None:
         self._engine = engine

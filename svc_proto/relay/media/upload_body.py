@@ -56,7 +56,7 @@ class IncomingFile(ABC):
         """Return the refusal 413 of a file that is too large."""
 
     def create(self, suffix: str, *, within: float = DISK_TIMEOUT) -> Flow[None]:
-        """Create the file with this suffix."""
+        """Create the file with this suffix in the spool folder. Raise `Refused` 500."""
         self.begun = True
         blob = yield from run_operation(
             self.engine, CreateBlob(self.engine.new_op(), suffix, MIN_FREE_BYTES), within=within

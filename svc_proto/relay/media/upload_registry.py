@@ -79,7 +79,10 @@ class UploadRegistry:
             self._broadcast("kept", self._record(entry, upload))
 
     def remove(self, entry: MediaEntry, *, heard: bool = False) -> None:
-        """Remove an upload and delete its data; `heard`: another node has removed it and deletes the data."""
+        """Remove an upload, and delete its data unless another node does.
+
+        `heard`: another node has removed the upload.
+        """
         upload = self._owned.pop(entry.token, None)
         if upload is None:
             return
@@ -116,7 +119,7 @@ class UploadRegistry:
         self._used[owner] = self._used.get(owner, 0) + size
 
     def release_quota(self, owner: str, size: int) -> None:
-        """Release reserved quota."""
+        """Release `size` bytes of a session's reserved quota."""
         left = self._used.pop(owner, 0) - size
         if left:
             self._used[owner] = left
@@ -124,7 +127,10 @@ class UploadRegistry:
     # --- synchronisation between nodes ---
 
     def answer(self, asked: JsonObject) -> dict[str, object]:
-        """Return the record of the upload, with which the other node can serve it without forwarding."""
+        """Return the record of the upload that a query of another node names; empty without one.
+
+        The other node can then serve the upload without forwarding.
+        """
         record = self.record(asked.text("name")) if asked.text("what") == "media" else {}
         return {"upload": record} if record else {}
 

@@ -62,7 +62,7 @@ def error_page(status: int, why: str) -> Response:
 
 
 def redirect_to(url: str) -> Response:
-    """Redirect the browser with a GET."""
+    """Return a 303 redirect to the URL, which the browser requests with GET."""
     return Response(303, Headers(((b"location", url.encode("ascii")), *PRIVATE)))
 
 

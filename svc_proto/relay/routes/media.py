@@ -157,7 +157,7 @@ class _MediaUploadFile(IncomingFile):
         self._content_type: str
 
     def begin_part(self, part: PartBegin) -> Flow[None] | None:
-        """Begin with the first part named `file`."""
+        """Return the flow that begins the file if the part is named `file`; None otherwise."""
         if part.name != "file":
             return None
         name = display_name(part.filename)
@@ -176,7 +176,7 @@ class _MediaUploadFile(IncomingFile):
         return _too_large(limit)
 
     def write(self, data: bytes) -> Flow[None]:
-        """Append data; raise `Refused` 507 above the session's quota."""
+        """Append data; raise `Refused` 413 above the size limit, 507 above the session's quota."""
         if data and self.size + len(data) <= self._media.max_size:
             self._media.reserve_quota(self._owner, len(data))
             self._reserved += len(data)
@@ -185,7 +185,7 @@ class _MediaUploadFile(IncomingFile):
         yield from super().write(data)
 
     def register(self) -> Flow[MediaEntry]:
-        """Finish the file and register it under its real path."""
+        """Finish the file, move it to the object store if there is one, and return its registered entry."""
         engine = self.engine
         path = self._path = yield from self.finish()
         opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))

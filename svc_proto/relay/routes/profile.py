@@ -56,7 +56,7 @@ class _ProfileInspector:
         self._api = ServiceClient("API server", config.api_url, config.api_key, find_token=find_key)
 
     def forwarder(self, method: str, pattern: str) -> Callable[[Request], Flow[Response]]:
-        """Return the handler of a route."""
+        """Return the handler of a route. It forwards requests to the API server; 502 if that does not answer."""
 
         def forward(request: Request) -> Flow[Response]:
             path = CONTEXT if ONE not in pattern else pattern

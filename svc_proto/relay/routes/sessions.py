@@ -136,7 +136,7 @@ class _SessionRoutes:
             )
 
     def _found(self, prefix: str) -> Flow[list[PairedSession]]:
-        """Return the active sessions with this prefix, here or in the store."""
+        """Return the active sessions with this prefix; if none is here, after reading the changes of other nodes."""
         relay = self._relay
         found = relay.sessions.find(prefix, relay.engine.now)
         if not found:

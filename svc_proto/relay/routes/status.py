@@ -24,7 +24,7 @@ __all__ = ["routes"]
 
 
 def routes(relay: Relay) -> list[Route]:
-    """Return the routes of the status and of the audit log."""
+    """Return the routes of the WebSocket, the relay's status and security settings, the phones, and the audit log."""
     view, ws = _StatusRoutes(relay), RouteKind.WEBSOCKET
     return [
         Route(method="GET", pattern="/ws", access=RelayAccess.SOCKET, handler=view.socket, kind=ws, body_limit=0),

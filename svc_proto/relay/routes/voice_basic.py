@@ -63,7 +63,10 @@ class _BasicVoiceRoutes:
         return json_response(200, answer)
 
     def with_concurrency_limit(self, work: Callable[[Request], Flow[Response]], request: Request) -> Flow[Response]:
-        """Limit concurrency: each request holds a recording on the disk, or an audio file in memory."""
+        """Run `work` and return its response; raise `Refused` 503 if `MAX_BUSY` requests are in progress.
+
+        Each request holds a recording on the disk, or an audio file in memory.
+        """
         if self._busy >= MAX_BUSY:
             raise Refused(503, "busy", "too many others are speaking: try again in a while", headers=RETRY)
         self._busy += 1

@@ -59,9 +59,9 @@ class ShellLauncher:
         self.inherit = (*INHERITED, *config.terminal_env)  # environment of the shells, and of tmux, which passes it on
 
     def prepare(self) -> Flow[None]:
-        """Find tmux and write its configuration; without a writable folder tmux runs without one.
+        """Find tmux, if it is enabled, and write its configuration; without a writable folder tmux runs without one.
 
-        Report a configured shell that is not usable: terminals then get the next one.
+        Log a configured shell that is not usable: terminals then get the next one.
         """
         engine, shell = self._engine, self._config.terminal_shell
         if shell is not None:
@@ -137,12 +137,12 @@ class ShellLauncher:
         return (yield from shield(self._engine, killing, within=KILL_TIMEOUT)) is True
 
     def capture(self, name: str) -> Flow[str]:
-        """Return the last screen of a tmux session as plain text; empty if blank or unavailable."""
+        """Return the screen of a tmux session and up to `REPLAY_LINES` lines above it as text; empty if unavailable."""
         target = f"={self.session_name(name)}:"
         return replay_text((yield from self._output("capture-pane", "-p", "-S", f"-{REPLAY_LINES}", "-t", target)))
 
     def list_sessions(self) -> Flow[str]:
-        """Return one line for each session, in `LIST_FORMAT`."""
+        """Return one line for each tmux session, in `LIST_FORMAT`; empty without any."""
         return (yield from self._output("list-sessions", "-F", LIST_FORMAT)).decode("utf-8", "replace")
 
     def _options(self) -> tuple[str, ...]:

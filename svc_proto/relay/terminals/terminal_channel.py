@@ -43,7 +43,7 @@ OUTPUT = b'{"channel":"terminal","type":"terminal.output","id":"%s","payload":{"
 
 
 class TerminalChannelHandler:
-    """Terminals that one socket has attached."""
+    """Handler of the terminal channel of one socket, with the terminals that the socket has attached."""
 
     def __init__(self, client: ClientConnection, shells: ShellLauncher) -> None:
         self.client = client
@@ -55,7 +55,7 @@ class TerminalChannelHandler:
         self._task: Task | None = None
 
     def handle(self, envelope: Envelope) -> None:
-        """Queue one message of the terminal channel and process the queue."""
+        """Queue one message of the terminal channel, and process the queue; refuse it if too much waits."""
         size = len(envelope.payload.text("data"))
         if self._waiting and (len(self._waiting) >= MAX_QUEUED or self._waiting_size + size > MAX_UNREAD):
             self.error("too much waits for an attach", envelope.id, _name(envelope))
@@ -294,7 +294,7 @@ class Terminal:
         self._flush()
 
     def finish(self, trigger: TerminalTrigger, *, notify: bool = True) -> None:
-        """Close the terminal from this side: detach a tmux client, or terminate the child if its session is killed."""
+        """Close the terminal from this side: detach from tmux; without tmux, or to kill, terminate the child."""
         if self._owner.shells.tmux is not None and TerminalTrigger.KILL not in (trigger, self.parting):
             self.child.detach()
         else:

@@ -1,8 +1,8 @@
 """The TUI channel of one client: lines of JSON-RPC to and from a gateway, one child per socket (wire terminal 2).
 
-A desktop client attaches on every connection and closes its socket after any `tui_channel.error`. So a missing grant or
-a gateway that cannot be started is a `system/error`, and later requests are answered with a JSON-RPC error. The socket
-remains usable for terminals. `tui_channel.error` only reports the loss of a gateway that had started.
+A desktop client attaches on every connection and closes its socket after any `tui.error`. So a missing grant or a
+gateway that cannot be started is a `system/error`, and later requests are answered with a JSON-RPC error. The socket
+remains usable for terminals. `tui.error` only reports the loss of a gateway that had started.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NO_GRANT = "tui grant expired or missing"
 
 
 class TuiChannelHandler:
-    """Gateway of one socket, if there is one."""
+    """Handler of the TUI channel of one socket, with its gateway process, if there is one."""
 
     def __init__(self, client: ClientConnection) -> None:
         self.client = client
@@ -89,7 +89,7 @@ class TuiChannelHandler:
             gateway.child.terminate(SignalName.TERMINATE, patience=TERM_TIMEOUT)
 
     def grant_expired(self, identity: str = "") -> None:
-        """Stop the gateway: the grant has expired or was revoked. `tui_channel.error` would end a desktop's socket."""
+        """Stop the gateway: the grant has expired or was revoked. A `tui.error` would end a desktop's socket."""
         self.close()
         self.client.send_error(NO_GRANT, "grant_required", identity)
 
@@ -240,7 +240,7 @@ class _Gateway:
             tui.lost(self._end)
 
     def on_exit(self, status: int | None) -> None:
-        """Record that the gateway has exited."""
+        """Record that the gateway has exited; report that after its last line."""
         self._end = f"the agent gateway exited with {'an unknown code' if status is None else status}"
         self.drain()
 

@@ -157,7 +157,7 @@ class VoiceAuthorizer:
         return inf if keys.replaced == replaced else 0.0
 
     def _key_until(self, holder: str) -> float | None:
-        """Return the end of a pairing key: with its session's chat grant, or before that with its code."""
+        """Return the end of a pairing key: of its session's chat grant; None before pairing while its code is valid."""
         relay = self._relay
         session = relay.sessions.find_by_api_key(holder)
         if session is not None:

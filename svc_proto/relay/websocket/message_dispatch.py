@@ -84,7 +84,7 @@ def _chat(client: ClientConnection, envelope: Envelope) -> None:
 
 
 def _notifications(client: ClientConnection, envelope: Envelope) -> None:
-    """Store a notification of a session with that right. It is never answered (wire core 7.2)."""
+    """Store a notification, which is not answered (wire core 7.2); send an error if the session lacks the right."""
     relay, session, payload = client.relay, client.session, envelope.payload
     if session is None or not session.may(NOTIFICATIONS, relay.engine.now.wall):
         client.send_error(f"this session does not have the right {NOTIFICATIONS}", "grant_required", envelope.id)
