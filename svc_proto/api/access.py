@@ -134,7 +134,7 @@ class KeyGuessLimiter:
 
 
 def find_branded_header(headers: Headers, name: str) -> str | None:
-    """Return a header with the product's name in either spelling: `find_branded_header(headers, SESSION_ID)`."""
+    """Return the value of a header that a brand's prefix precedes, in any brand's spelling; None if absent."""
     for field_name in _SPELLINGS[name]:
         value = headers.get(field_name)
         if value is not None:
@@ -187,7 +187,7 @@ class Cors:
         return origin in self._allowed or origin.startswith(self._schemes)
 
     def fields(self, headers: Headers, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Return the header fields of every answer, a stream's included."""
+        """Return the security and CORS header fields of an answer, a stream's included."""
         common = TLS_SECURITY_HEADERS if secure else SECURITY_HEADERS
         if not self.origins:
             return common

@@ -169,7 +169,7 @@ def build_agent_settings(config: ApiConfig, found: Mapping[str, object]) -> Agen
 
 
 def find_misspelled(found: Mapping[str, object]) -> dict[str, str]:
-    """Return members of the file that resemble an absent member that this system reads: the latter by the former.
+    """Return the probably misspelled members of the file, each with the known member that it resembles.
 
     Other programs keep settings in the same file, so a name without a resemblance is no mistake.
     """

@@ -73,7 +73,10 @@ class ChangeLedger:
         return changes_by(changes, name) if name else list(changes)
 
     def undo(self, name: str) -> Flow[list[UndoneChange]]:
-        """Undo the changes of the named principal, newest first, and remove them from the ledger."""
+        """Undo the changes of the named principal, newest first, and remove those undone from the ledger.
+
+        Return all of them, with the reasons why some were not undone. Raise `Refused` 503.
+        """
         yield from self._writing.acquire()
         try:
             changes = yield from self._read()

@@ -167,7 +167,7 @@ def _entry(entry: object, place: str) -> tuple[str, Content]:
 
 
 def _own_members(entry: object, place: str) -> Mapping[str, object]:
-    """Return calls and further members of an answer: the model's server may want what it has put on it."""
+    """Return the tool calls and unknown members of an assistant message, which the model's server may need again."""
     extra = {name: value for name, value in JsonObject.of(entry).items() if name not in ANSWER_MEMBERS}
     return {**{name: value for name, value in extra.items() if value is not None}, **_calls(entry, place)}
 

@@ -171,7 +171,7 @@ class _AgentTools:
 
 
 class _ProgressReporter:
-    """Reports the text of a turn, one piece every half second."""
+    """Reporter of a turn's text: at most one piece every half second."""
 
     def __init__(self, engine: Engine, on_text: ProgressCallback) -> None:
         self._engine = engine

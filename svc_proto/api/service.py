@@ -181,7 +181,7 @@ class Api:
         engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
-        """Serve a connection, or reject it at the connection limit."""
+        """Return the channel that serves a connection; None if it is refused at the limits."""
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
@@ -195,7 +195,7 @@ class Api:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> AnonymousType | str | None:
-        """Authorize a request by its origin and access policy; count wrong keys."""
+        """Return the principal of a request by its origin and access policy; count wrong keys. Raise `Refused`."""
         if not isinstance(access, ApiAccess):
             raise TypeError("the API's routes name an Access")
         if not self.cors.allows(request.headers):
@@ -236,7 +236,10 @@ class Api:
             engine.log(Level.WARNING, "wrong API key", address=address, blocked=blocked)
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Build an error response; a web page without permission gets an empty 403 (wire api 2.4)."""
+        """Build an error response; a web page without permission gets an empty 403 (wire api 2.4).
+
+        A HEAD request whose route exists gets 200 instead of 404 (wire api 1).
+        """
         if not self.cors.allows(head.headers):
             return Response(403)
         if head.method == "HEAD" and refused.status == 404 and refused.code != NO_ROUTE:
@@ -414,7 +417,10 @@ def _manual() -> ApiDoc:
 
 
 def _about_options(methods: Iterable[str]) -> RouteMatch:
-    """Return the route of an OPTIONS request to a path with these methods; none for a path that does not exist."""
+    """Return the route that answers OPTIONS for a path with these methods.
+
+    Without methods the path does not exist: a preflight request is answered, any other gets 404.
+    """
     allowed = ", ".join((*methods, "OPTIONS"))
 
     def answer(request: Request) -> Response:

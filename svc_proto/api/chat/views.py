@@ -98,7 +98,7 @@ def message_view(message: Message) -> dict[str, object]:
 
 
 def content_view(content: Content) -> object:
-    """Return text, or a list of content parts."""
+    """Return the content of a message for JSON: text, or a list of content parts."""
     return content if isinstance(content, str) else [dict(part) for part in content]
 
 

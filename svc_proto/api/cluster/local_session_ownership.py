@@ -29,16 +29,16 @@ class LocalSessionOwnership:
         self.limiter = AuthRateLimiter()  # counts wrong keys by address
 
     def start(self) -> Flow[None]:
-        """Connect to the other nodes, if there are any."""
+        """Connect to the other nodes; a single node has none."""
         yield from ()
 
     def stop(self) -> None:
-        """Disconnect from the other nodes."""
+        """Disconnect from the other nodes; a single node has none."""
 
     def acquire(
         self, session_id: str, request: Request | None = None, key: str = ""
     ) -> Flow[Response | StreamedResponse | None]:
-        """Acquire the turns of a session until `release`; or return the owner's answer to the request.
+        """Acquire the turns of a session until `release`, or return the owner's answer to the request; here None.
 
         Without a request, wait until the session is free. With a `key`, the request may repeat an earlier one, and the
         node that has the earlier run answers. Raises `Refused` 503 if the owner cannot be determined.
@@ -47,29 +47,35 @@ class LocalSessionOwnership:
         return None
 
     def release(self, session_id: str) -> None:
-        """Release a session after `acquire`."""
+        """Release a session after `acquire`; a single node does nothing."""
 
     # --- slots: the number of concurrent turns ---
 
     def check_capacity(self) -> Flow[None]:
-        """Check, before a body is read, that a turn that may not wait gets a slot. Raises `Refused` 429 or 503."""
+        """Raise `Refused` 429 if a turn that may not wait gets no slot; in a cluster, 503 if that is unknown."""
         yield from ()
         self.api.runs.registry.check_capacity()
 
     def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
-        """Reserve a slot, where slots are shared, for the turn that enters next. Raises `Refused` 429 or 503."""
+        """Reserve a slot among the nodes for the turn that enters next; a single node does nothing.
+
+        Raises `Refused` 429 or 503.
+        """
         yield from ()
 
     def on_slot_freed(self) -> None:
-        """Release the slot of a turn that ended, unless another turn of this node has taken the slot."""
+        """Release a turn's shared slot, unless another turn of this node has taken it; a single node does nothing."""
 
     def on_ready_started(self) -> None:
-        """Acquire slots for the turns that still wait, after all turns that could start have started."""
+        """Acquire shared slots for the turns that still wait; a single node does nothing."""
 
     # --- location of runs and responses ---
 
     def fence(self, session_id: str) -> int | None:
-        """Return the fencing token for writes into a session: the store refuses writes of an earlier owner."""
+        """Return the fencing token for writes into a session; the store refuses an earlier owner's.
+
+        A single node has none.
+        """
         return None
 
     def lookup_run(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
@@ -81,5 +87,5 @@ class LocalSessionOwnership:
         return ResponseStore(self.api.engine)
 
     def metrics(self) -> list[MetricFamily]:
-        """Return the metrics of the cluster."""
+        """Return the metrics of the cluster; empty for a single node."""
         return []

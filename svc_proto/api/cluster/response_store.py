@@ -52,7 +52,7 @@ class ClusterResponseStore(ResponseStore):
         return None if found is None else found[0]
 
     def put(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
-        """Store a response; keep a copy in memory until the store has confirmed."""
+        """Store a response, and its conversation if named; keep a copy in memory until the store has confirmed."""
         text = strict_json.dumps(response)
         named = [("response", str(response["id"]), text)]
         if conversation is not None:

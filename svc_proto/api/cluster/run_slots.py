@@ -67,7 +67,10 @@ class ClusterRunSlots:
             raise self._full()
 
     def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
-        """Reserve a slot for the turn that enters right after this call. Raises `Refused` 429 or 503."""
+        """Reserve a slot, or with `may_wait` a place in the queue, for the turn that enters right after this call.
+
+        Raises `Refused` 429 or 503.
+        """
         turns = self._turns
         while self._cap and not (may_wait and turns.busy(session_id)):
             if len(self._semaphore) > turns.slots:

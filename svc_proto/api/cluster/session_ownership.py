@@ -108,7 +108,10 @@ class ClusterSessionOwnership(LocalSessionOwnership):
     def acquire(
         self, session_id: str, request: Request | None = None, key: str = ""
     ) -> Flow[Response | StreamedResponse | None]:
-        """Acquire the lease of a session, or forward the request; see `LocalSessionOwnership.acquire`."""
+        """Acquire the lease of a session, or return the answer of the node that has it.
+
+        See `LocalSessionOwnership.acquire`.
+        """
         self._enter()
         try:
             response = None
@@ -215,13 +218,16 @@ class ClusterSessionOwnership(LocalSessionOwnership):
     # --- runs, responses, metrics ---
 
     def lookup_run(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
-        """Query all nodes for the run, unless another node has forwarded the request."""
+        """Return a lookup of the run at all nodes; None for an id of another form and for a forwarded request."""
         if is_forwarded(request) or RUN_ID.fullmatch(run_id) is None:
             return None
         return self._find_run_elsewhere(request, run_id)
 
     def _find_run_elsewhere(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None]:
-        """Raise `Refused` 503 if no node has the run and a node did not answer."""
+        """Return the answer of the node that has the run; None without one.
+
+        Raise `Refused` 503 if no node has the run and a node did not answer, or if this node is disconnected.
+        """
         self._enter()
         try:
             yield from self._wait_settled()
@@ -282,7 +288,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         """Ignore the state of another node."""
 
     def on_message(self, node: str, word: str, body: JsonObject) -> None:
-        """Apply the authentication failures that other nodes have counted."""
+        """Apply the authentication failures and successes that other nodes have counted."""
         self.limiter.apply_remote(word, body.text("address"), self.api.engine.now)
 
     def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:

@@ -51,7 +51,7 @@ NO_PDF_TEXT = "the PDF file has no text, as of scanned pages: attach its pages a
 
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
-    """Return the methods by name."""
+    """Return the gateway's methods for attachments by name."""
     theme = _AttachmentMethods(gateway)
     return {
         "image.attach_bytes": theme.attach_image,
@@ -87,7 +87,7 @@ class _AttachmentMethods:
         return {"attached": True, "path": path, "count": len(session.attachments), "size": len(data)}
 
     def detach(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Remove an attachment."""
+        """Remove the attachment that has the given path."""
         session = yield from self._gateway.find(connection, call)
         path = call.text("path")
         left = [attached for attached in session.attachments if attached.name != path]
@@ -96,7 +96,7 @@ class _AttachmentMethods:
         return {"detached": detached, "count": len(left)}
 
     def attach_file(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Attach a text or PDF file; `ref_text` is what the client puts before the prompt."""
+        """Attach a text or PDF file to the next prompt; the client puts the answer's `ref_text` before that prompt."""
         session = yield from self._gateway.find(connection, call)
         head, _, content = call.text("data_url").partition(",")
         if not head.startswith("data:") or not head.endswith(";base64"):

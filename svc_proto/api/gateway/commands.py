@@ -44,7 +44,7 @@ MAX_SHOWN = 100  # names in one answer
 
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
-    """Return the methods by name."""
+    """Return the gateway's methods for slash commands by name."""
     theme = _CommandMethods(gateway)
     return {
         "commands.catalog": theme.catalog,

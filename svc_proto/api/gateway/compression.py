@@ -41,7 +41,7 @@ NO_MODEL = "The built-in agent reads no earlier messages, so there is nothing to
 
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
-    """Return the methods by name."""
+    """Return the gateway's method that compresses a session, by name."""
 
     def compress_session(connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         session = yield from gateway.find(connection, call)
@@ -51,7 +51,10 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
 
 
 def compress(gateway: ApiGateway, session: LiveSession, topic: str = "") -> Flow[dict[str, object]]:
-    """Replace the messages of a session by a summary; prompts that arrive meanwhile wait. Raises `RpcError`."""
+    """Replace the messages of a session by a summary of a model; prompts that arrive meanwhile wait.
+
+    A session of at most two messages, or of the built-in agent, is unchanged. Raises `RpcError`.
+    """
     if session.is_busy or session.queue:
         raise RpcError(QUEUE_FULL, BUSY)
     session.pending += 1

@@ -76,7 +76,7 @@ class GatewayConnection:
         self._socket.close(POLICY_VIOLATION, refused.message)
 
     def call_ended(self) -> None:
-        """Count the end of a call."""
+        """Decrement the number of calls under way."""
         self._calls -= 1
 
     # --- helpers ---

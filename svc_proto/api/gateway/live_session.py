@@ -74,7 +74,7 @@ class LiveSession:
 
     @property
     def turn(self) -> LiveTurn | None:
-        """The present turn."""
+        """The present turn; None without one."""
         return next(iter(self.turns.values()), None)
 
     def state(self) -> dict[str, object]:
@@ -101,13 +101,13 @@ class LiveSession:
         self.connections[connection] = None
 
     def show_question(self, connection: GatewayConnection) -> None:
-        """Send the pending question to a client that has just attached."""
+        """Send the pending approval request, if any, to a client that has just attached."""
         turn = self.turn
         if turn is not None:
             turn.show_question(lambda kind, payload: connection.send_event(kind, self.id, dict(payload or {})))
 
     def send(self, kind: str, payload: Mapping[str, object] | None) -> None:
-        """Send an event to all clients of the session."""
+        """Send an event to all clients of the session; pieces of text are collected until `flush` or another event."""
         if kind in MERGED and payload is not None:
             if kind != self._merged:
                 self._flush_texts()
@@ -119,13 +119,13 @@ class LiveSession:
         self._send_now(kind, payload)
 
     def flush(self) -> None:
-        """Send the texts of one `handle` call together."""
+        """Send the collected pieces of text as one event."""
         self._flush_texts()
 
     # --- turns ---
 
     def observe(self, run: Run) -> None:
-        """Convert the events of a run of this session."""
+        """Send the events of a run to the clients of the session, and keepalives in between, until the run ends."""
 
         def ended() -> None:
             del self.turns[run.record.id]

@@ -1,4 +1,4 @@
-"""Methods for the one profile, and for features that this service lacks but whose absence clients read as a list."""
+"""Methods for the one profile, and empty answers for features that this service lacks (processes, pets)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PARTS = ("description", "soul", "model", "skills", "toolsets", "mcp_servers", "u
 
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
-    """Return the methods by name."""
+    """Return the gateway's methods for profiles, processes and pets by name."""
     theme = _ProfileMethods(gateway)
     return {
         "profiles.list": theme.list,
@@ -107,7 +107,7 @@ class _ProfileMethods:
         return {"name": PROFILE, "applied": applied}
 
     def asset(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Return the profile's picture."""
+        """Return the profile's picture as a data URL; `found` is false without one."""
         _check_name(call)
         found = (yield from read_avatar(self._gateway.api.engine)) if call.text("asset") == AVATAR else None
         if found is None:

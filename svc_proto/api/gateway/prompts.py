@@ -39,7 +39,7 @@ MAX_ROWS = 100_000  # messages of a session among which the one to begin again f
 
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
-    """Return the methods by name."""
+    """Return the gateway's methods for prompts by name."""
     theme = _PromptMethods(gateway)
     return {
         "prompt.submit": theme.submit,
@@ -166,7 +166,7 @@ class _PromptMethods:
         return {"status": "interrupted"}
 
     def redirect(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Keep a text as the next prompt: a turn in progress takes no further input."""
+        """Keep a text as the next prompt, since a turn in progress takes no further input; reject it without a turn."""
         session = yield from self._gateway.find(connection, call)
         text = _prompt_text(call)
         if not session.is_busy or not text.strip() or len(session.queue) >= MAX_QUEUED:

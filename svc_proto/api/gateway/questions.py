@@ -18,7 +18,7 @@ NEVER_ASKED = ("clarify.respond", "sudo.respond", "secret.respond", "terminal.re
 
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
-    """Return the methods by name."""
+    """Return the gateway's methods for answers to questions by name."""
 
     def approve(connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         session = yield from gateway.find(connection, call)

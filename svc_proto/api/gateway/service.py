@@ -52,7 +52,7 @@ class ApiGateway:
         return GatewayConnection(self, request.credential_id)
 
     def connect(self, connection: GatewayConnection) -> None:
-        """Register an open connection."""
+        """Register an open connection; a revocation of its credential closes it."""
         if connection.credential_id:
             self.api.engine.revocables[connection] = connection.credential_id
 
@@ -81,7 +81,7 @@ class ApiGateway:
         return session
 
     def find(self, connection: GatewayConnection, call: RpcCall) -> Flow[LiveSession]:
-        """Return the session that a call names, opened if it is stored. Raises `RpcError`."""
+        """Return the session that a call names, opened if it is stored, and attach the client. Raises `RpcError`."""
         identity = call.session_id
         session = self.sessions.get(identity)
         if session is None:
@@ -137,6 +137,6 @@ class ApiGateway:
 
 
 def rpc_error(refused: Refused) -> RpcError:
-    """Convert a refusal of the API."""
+    """Return the JSON-RPC error for a refusal of the API."""
     code = DRAINING if refused.code == "gateway_draining" else CODES.get(refused.status, INVALID_PARAMS)
     return RpcError(code, refused.message)

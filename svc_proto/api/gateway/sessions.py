@@ -31,7 +31,7 @@ SHOWN_OF_RESULT = 200  # characters of a tool's result
 
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
-    """Return the methods by name."""
+    """Return the gateway's methods for sessions by name."""
     theme = _SessionMethods(gateway)
     return {
         "session.create": theme.create,

@@ -40,7 +40,7 @@ UNLIMITED = 1_000  # names in one list
 
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
-    """Return the methods by name."""
+    """Return the gateway's methods for settings and models by name."""
     theme = _SettingMethods(gateway)
     return {
         "config.get": theme.get,
@@ -58,7 +58,10 @@ def check_effort(value: str) -> str:
 
 
 def chosen_model(gateway: ApiGateway, settings: AgentSettings, chat: ChatSession) -> Flow[ModelEndpoint | None]:
-    """Return the endpoint of a session: the model that was chosen for it, if the server still offers it."""
+    """Return the endpoint of a session with the model chosen for it, or else the server's; None: the built-in agent.
+
+    A chosen model counts only while the server offers it.
+    """
     endpoint, name = settings.endpoint, chat.model or ""
     if name in settings.aliases:
         return settings.aliases[name]
@@ -124,7 +127,7 @@ class _SettingMethods:
         raise RpcError(NOT_SUPPORTED, f"no setting {key[:40]!r}")
 
     def set(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Change a setting of the session; the model also for the server, if `--global` or without a session."""
+        """Change a setting of the session. With `--global` or without a session, a model is set for the server."""
         key, value = call.text("key"), call.text("value").strip()
         if key == "model":
             return (yield from self._set_model(connection, call, value))
@@ -151,7 +154,7 @@ class _SettingMethods:
         return (yield from model_options(self._gateway.api, chosen))
 
     def complete(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Complete a command: the personalities."""
+        """Return the completions of `/personality`; none for any other command."""
         settings = yield from self._gateway.api.settings()
         text = call.text("text")
         names = [NO_PERSONALITY, *settings.personalities] if text.startswith(PREFIX) else []

@@ -77,7 +77,7 @@ class LiveTurn:
         return "".join(self._segment)
 
     def add_event(self, event: TurnStreamEvent) -> None:
-        """Convert one event of the run."""
+        """Send the gateway events that one event of the run results in."""
         if isinstance(event, TextDelta):
             if event.text != PARAGRAPH_BREAK or self._segment:
                 self._segment.append(event.text)

@@ -1,4 +1,4 @@
-"""Chat-completions chunks: role, text, finish reason, usage on request, `[DONE]`; nothing else.
+"""Chat-completions chunks of a turn: role, text, reasoning, tool calls, finish reason, usage on request, `[DONE]`.
 
 An OpenAI client parses every data line as a chunk, so an event of another name breaks it. Tool progress (wire api 5.3)
 is sent only to clients that request it by a header.

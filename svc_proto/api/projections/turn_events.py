@@ -30,7 +30,7 @@ class TurnStarted:
 
 @frozen(kw_only=True)
 class TurnEnded:
-    """The answer, or the part that there is, is stored. No event follows."""
+    """End of a turn: its answer, or the part that there is, is stored, unless storing failed. No event follows."""
 
     content: str  # every delta, joined
     usage: Usage = field(factory=Usage)
@@ -54,7 +54,7 @@ class TurnEnded:
 
     @property
     def partial(self) -> bool:
-        """Report whether the turn was cut short."""
+        """Report whether the agent did not complete its answer."""
         return not self.completed
 
 
@@ -79,7 +79,7 @@ class TimestampCache:
         self._text = ""
 
     def at(self, now: Moment) -> str:
-        """Return epoch seconds as text."""
+        """Return the moment's epoch seconds as text with three decimals."""
         if now is not self._now:
             self._now = now
             self._text = f"{now.wall:.3f}"
@@ -87,6 +87,6 @@ class TimestampCache:
 
 
 def encode_frame(members: object, *, event: str | None = None) -> str:
-    """Encode one event as `svc_proto.wire.sse.encode_event` does; JSON has no line ends, so `data` is one line."""
+    """Return one server-sent event with `members` as JSON, which has no line ends, so `data` is one line."""
     data = strict_json.dumps(members)
     return f"data: {data}\n\n" if event is None else f"event: {event}\ndata: {data}\n\n"

@@ -89,7 +89,7 @@ class _ManagementRoutes:
         return json_response(200, body)
 
     def reload_key(self, request: Request) -> Flow[Response]:
-        """Reload the key from the files, at a request with the present key."""
+        """Load the API key from the files again; report whether it has changed."""
         changed = yield from self._api.reload_key()
         if changed:
             self._api.record_audit("key rotated", request)

@@ -204,7 +204,7 @@ def _talk(body: JsonObject) -> MessageList:
 
 
 def _wants_events(request: Request) -> bool:
-    """Report whether `text/event-stream` is accepted and JSON is not preferred (wire api 6.1)."""
+    """Report whether `Accept` lists `text/event-stream`, and no JSON before it (wire api 6.1)."""
     for accepted in (request.headers.get(b"accept") or b"").lower().split(b","):
         kind = accepted.partition(b";")[0].strip()
         if kind in (b"text/event-stream", b"application/json"):

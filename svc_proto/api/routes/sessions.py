@@ -73,7 +73,10 @@ class _ChatSessionRoutes:
     # --- lists ---
 
     def list_all(self, request: Request) -> Flow[Response]:
-        """List all sessions (SPEC.md: no request parameters); a page of them if the client requests one."""
+        """List all sessions (SPEC.md: no request parameters); a page of them if the client requests one.
+
+        Archived sessions and children are listed only on request.
+        """
         api, query = self._api, request.query
         limit = min(_lenient(query.get("limit"), DEFAULT_PAGE) or DEFAULT_PAGE, MAX_PAGE)
         if "limit" not in query and "offset" not in query:

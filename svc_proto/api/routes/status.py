@@ -95,7 +95,7 @@ class _ApiStatusRoutes:
         return json_response(200, self._identity(request, "ok"))
 
     def details(self, request: Request) -> Flow[Response]:
-        """Return states and counts only."""
+        """Return the health of the server's parts: states and counts only."""
         api = self._api
         settings = yield from api.settings()
         state_db: dict[str, object] = {"status": "ok"}
@@ -194,7 +194,7 @@ class _ApiStatusRoutes:
         return json_response(200, body)
 
     def _shown_name(self, name: str, brand: Brand) -> str:
-        """Return the name of the agent; the usual one is that of the client's brand."""
+        """Return the configured name of the agent; in place of the default name, that of the client's brand."""
         return product_id(brand) if name == product_id(self._api.config.brand) else name
 
     def _identity(self, request: Request, status: str) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Stored responses and the sessions that they continue (wire api 7).
 
-The 100 responses used last and the names of conversations are kept in a state file, so that they survive a restart.
-An unreadable file is not overwritten: lookups fail with 503, and new responses are kept in memory.
+The 100 responses used last and the names of conversations are kept in a state file, so that they survive a restart. A
+file that cannot be read is not overwritten: lookups fail with 503, and new responses are kept in memory. A file with
+invalid content counts as empty.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ class Run:
         return "".join(self._text)
 
     def wait_ended(self) -> Flow[TurnEnded]:
-        """Wait for the end of the run."""
+        """Wait for the end of the run and return its last event."""
         self._waiter_count += 1
         try:
             while self.ended is None:
@@ -264,7 +264,7 @@ class Run:
 
     @property
     def stopping(self) -> bool:
-        """Report whether the run was stopped."""
+        """Report whether the run is being stopped."""
         return self.record.state is RunState.STOPPING
 
     def publish_started(self, event: TurnStarted) -> None:

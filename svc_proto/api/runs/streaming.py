@@ -75,9 +75,10 @@ def join_system_prompt(*parts: str | None) -> str:
 
 
 def incomplete_error(ended: TurnEnded) -> Refused | None:
-    """Return the error of a turn that ended without text, for an answer that is no stream (502 `agent_incomplete`).
+    """Return the error of a turn for an answer that is no stream; None if there is text, or the turn completed.
 
-    None if there is text, or the turn completed (wire api 2.1).
+    Errors of `STATUSES` have their own status, with or without text. The others are 502 `agent_incomplete` (wire api
+    2.1).
     """
     if ended.code in STATUSES:
         return Refused(STATUSES[ended.code], ended.code, ended.error or ended.code)
