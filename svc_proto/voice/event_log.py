@@ -117,7 +117,7 @@ class EventLog(GrowingFile):
     _left = MAX_LOG
 
     def record(self, event: Mapping[str, object]) -> None:
-        """Write an event as a line."""
+        """Write an event as a line, with the time as `unix_ms`."""
         self._line(in_order({**event, "unix_ms": int(self._engine.now.wall * 1000)}))
 
     def add(self, text: str) -> None:

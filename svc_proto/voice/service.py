@@ -38,7 +38,7 @@ class VoiceServices:
         return (yield from self.stored.read(family, profile))
 
     def refresh_keys(self) -> Flow[None]:
-        """Read `.env` of the service home."""
+        """Read the keys of vendors from `.env` of the service home again."""
         yield from self.keys.refresh(self.engine, self.config.service_home)
 
     def api_credential(self, principal: Principal) -> Flow[str | None]:

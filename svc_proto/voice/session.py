@@ -91,35 +91,41 @@ class VoiceMode:
         return False
 
     def on_lost(self) -> None:
-        """Handle a socket that was lost before the session was ready or without resume; the session is FRESH again."""
+        """React to a socket lost before the session was ready or without resume; by default, do nothing."""
 
     def resumes_after(self, code: int) -> bool:
         """Report whether a session whose socket closed with `code` waits for a reconnect."""
         return False
 
     def on_detached(self) -> None:
-        """Handle the loss of the client, which may reconnect within the resume window."""
+        """React to the loss of the client, which may reconnect in the resume window; by default, do nothing."""
 
     def wait_writable(self) -> Flow[None]:
         """Wait until the client has read enough, or has reconnected and read enough."""
         return self.session.wait_writable()
 
     def on_resumed(self) -> None:
-        """Handle a reconnect, after the event replay."""
+        """React to a reconnect, after the event replay; by default, do nothing."""
 
     def on_revoked(self) -> None:
-        """Stop work elsewhere, because the session's token was revoked; `on_closed` follows."""
+        """Stop work elsewhere, because the session's token was revoked; by default, do nothing.
+
+        `on_closed` follows.
+        """
 
     def on_closed(self) -> None:
-        """Handle the end of the session: cancel every flow, drop every channel."""
+        """React to the end of the session: cancel every flow, drop every channel; by default, do nothing."""
 
     # --- of a `Rendering` ---
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
-        """Handle a piece of rendered audio."""
+        """Handle a piece of rendered audio; by default, drop it."""
 
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
-        """Handle the end of rendering, or its error; `fields` are `metrics` and `metadata` of the response's end."""
+        """Handle the end of rendering, or its error; by default, do nothing.
+
+        `fields` are `metrics` and `metadata` of the response's end.
+        """
 
 
 class VoiceSession:
@@ -311,7 +317,7 @@ class VoiceSession:
         self.mode.on_attached()
 
     def on_text(self, socket: VoiceConnection, text: str) -> None:
-        """Handle a text message."""
+        """Handle a text message of the owner; a candidate's may only be a resume token."""
         if socket is self.socket:
             try:
                 message = _parse(text)
@@ -335,7 +341,7 @@ class VoiceSession:
             self._speakers.notify_all()
 
     def on_socket_closed(self, socket: VoiceConnection, code: int) -> None:
-        """Handle the end of a socket."""
+        """Handle the end of a socket: remove a candidate; after the owner, release, detach or end the session."""
         self.candidates.pop(socket.number, None)
         if socket is not self.socket:
             return

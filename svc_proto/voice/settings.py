@@ -81,7 +81,7 @@ def _of(default: T, rule: Rule, **about: object) -> T:
 
 @frozen(kw_only=True)
 class SettingsScope:
-    """Origin of settings."""
+    """Origin of settings: the relay, a profile, or the global configuration."""
 
     config_scope: str = "relay"  # or `global`, `profile`
     profile: str | None = None  # as it was requested
@@ -171,7 +171,7 @@ def usable_values(rules: Rules, found: Mapping[str, object]) -> dict[str, object
 
 
 def parse_text_choice(body: Mapping[str, object], name: str, otherwise: str = "") -> str:
-    """Parse a member that is a single line of limited length, trimmed; raise `Refused` 400."""
+    """Parse a single line of limited length, trimmed; `otherwise` if it is absent. Raise `Refused` 400."""
     value = body.get(name)
     return otherwise if value is None else single_line(value, name, LENGTHS[name])
 

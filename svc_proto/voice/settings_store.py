@@ -59,7 +59,7 @@ class SettingsSection(Generic[SettingsT]):
     settings: type[SettingsT]  # the resulting class
 
     def from_environment(self, variables: Mapping[str, str]) -> dict[str, object]:
-        """Return the settings in the environment."""
+        """Return the section's valid settings from environment variables."""
         said = {name: variables.get(self.prefix + VARIABLES.get(name, name.upper())) for name in self.rules}
         return usable_values(self.rules, said)
 
@@ -112,7 +112,10 @@ def _blocks(section: Mapping[str, object]) -> dict[str, JsonObject]:
 
 
 def merge_settings(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
-    """Return `above` over `below`; another provider in `above` drops the model, voice and rate of `below`."""
+    """Return `below` with the settings of `above` over it.
+
+    Another provider in `above` drops the model, voice and rate of `below`.
+    """
     other = "provider" in below and above.get("provider", below["provider"]) != below["provider"]
     kept = {name: value for name, value in below.items() if not (other and name in _OF_A_PROVIDER)}
     return {**kept, **above}
@@ -198,7 +201,7 @@ class SettingsStore:
         return resolve_settings(family, base, over, scope, local=not named and (yield from self._speaks()))
 
     def path_of(self, family: SettingsSection[Any]) -> str:
-        """Return the path of the relay's own file."""
+        """Return the path of the relay's own file with a section."""
         return self._config.output_path if family.settings is OutputSettings else self._config.realtime_path
 
     def change(self, family: SettingsSection[Any], name: str | None, change: Mapping[str, object]) -> Flow[str]:

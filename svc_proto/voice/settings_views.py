@@ -70,7 +70,7 @@ class VoiceModeView:
         ]
 
     def object(self, info: ProviderInfo, offer: ProviderCatalog | None = None) -> dict[str, object]:
-        """Return the option object."""
+        """Return the option object of a provider in this mode."""
         return provider_object(info, offer, native=info.native if self is AGENT_VIEW else None)
 
 

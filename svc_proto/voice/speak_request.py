@@ -50,7 +50,7 @@ MASKED = ("token", "secret", "key", "password", "authorization")
 
 
 def parse_text(message: Mapping[str, object]) -> str | None:
-    """Return `text`, or `prompt`, cut to `MAX_TEXT` characters; None without one. Raise `Refused` for no text."""
+    """Return `text`, or `prompt`, cut to `MAX_TEXT` characters; None without one. Raise `Refused` for another type."""
     for name in ("text", "prompt"):
         if found := (optional(message, name, text) or "").strip():
             return found[:MAX_TEXT]

@@ -120,7 +120,7 @@ class OutputMode(SpeechMode):
         return {**self.fields}
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """Handle `response.create`, the only message of this mode."""
+        """Render the response to `response.create`, the only message of this mode, once in a session."""
         if kind != "response.create":
             return False
         if self.responses:
@@ -164,7 +164,7 @@ class LabMode(SpeechMode):
     _heard = 0  # bytes of microphone audio
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """Handle `input_audio.append` and `response.create`."""
+        """Count the audio of `input_audio.append`; render a response to `response.create`."""
         match kind:
             case "input_audio.append":  # counted, but not used
                 rate = integer(message.get("sample_rate", 24_000), "sample_rate")

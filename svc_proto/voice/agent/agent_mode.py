@@ -111,7 +111,7 @@ class AgentMode(VoiceMode, ABC):
             self.extend_session()
 
     def extend_session(self) -> None:
-        """Extend a detached session while work is in progress."""
+        """Extend a detached session while work is in progress; without background runs, do nothing."""
 
     def wake(self) -> None:
         """Handle the passing of the conversation's deadline."""
@@ -119,7 +119,7 @@ class AgentMode(VoiceMode, ABC):
         self.carry_out()
 
     def ask_provider(self, order: ProviderAction) -> None:
-        """Perform an action that only a provider that listens supports."""
+        """Perform an action that only a provider that listens supports; in other modes, do nothing."""
 
     def _carry_out_action(self, order: ConversationAction) -> None:  # noqa: C901 - one row for each order
         match order:

@@ -100,7 +100,7 @@ class ApiRuns:
             end(self, call_id)
 
     def ask_about(self, order: FetchApproval) -> None:
-        """Find out whether a tool call waits for an approval."""
+        """Query whether a tool call waits for an approval; if so, report it to the conversation."""
         self._engine.spawn(self._fetch_approval(order))
 
     def approve(self, order: AnswerApproval) -> None:
@@ -164,7 +164,7 @@ class ApiRuns:
         run.detach()
 
     def _forget(self, call_id: str, run: ApiRun) -> bool:
-        """Remove a run that is over; return whether the conversation still wants its end."""
+        """Remove a run that is over; return False if it was stopped or detached before."""
         wanted = self._runs.get(call_id) is run
         if wanted:
             del self._runs[call_id]

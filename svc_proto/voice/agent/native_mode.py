@@ -135,7 +135,6 @@ class NativeMode(AgentMode):
     def ask_provider(self, order: actions.ProviderAction) -> None:
         """Send an action to the provider; do nothing once its socket is closed, which is reported separately."""
         if self._link is not None:
-            # The output also describes the session (wi
             if isinstance(order, actions.AnswerCall):  # with a description of the session (wire terminal-voice 6.6)
                 order = evolve(order, output={**order.output, "interface": self.interface})
             self._link.send(order)

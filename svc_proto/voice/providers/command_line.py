@@ -71,7 +71,7 @@ class CommandTemplate:
         return cls(name, _split(row.first_text("command")), values, kind)
 
     def filled(self, **paths: str) -> tuple[str, ...]:
-        """Return the words with the placeholders replaced; raise `ProviderError` if there are none."""
+        """Return the words with the placeholders replaced; raise `ProviderError` for an invalid command."""
         if not self.words:
             raise ProviderError(f"the command of the provider {self.name} cannot be read")
         values = {**self.values, **paths}
@@ -90,7 +90,7 @@ class CommandLineProvider:
         self._line = line
 
     def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
-        """Render a text into a file."""
+        """Return the file that the command makes of a text; raise `ProviderError` if it makes none."""
         line, text = self._line, request.text.encode()
         if line.format not in TYPES:
             raise ProviderError(f"the provider {line.name} has a format other than {', '.join(TYPES)}")
@@ -103,7 +103,7 @@ class CommandLineProvider:
         return SpeechFile(data, TYPES[line.format])
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Transcribe a recording."""
+        """Return the command's transcript of a recording; raise `ProviderError` if the command fails."""
         line = self._line
         if line.words and not line.needs("input_path"):
             raise ProviderError(f"the command of the provider {line.name} has no {{input_path}}")

@@ -28,7 +28,7 @@ _SECONDS = re.compile(r"[0-9]{1,6}")  # of a Retry-After
 
 
 def response_error(access: ProviderCredentials, answer: HttpResult | Failure) -> ProviderError:
-    """Return the error for a vendor's error response, or for none."""
+    """Return the error for a vendor's error response, or for a missing response."""
     name = access.endpoint
     if isinstance(answer, Failure):
         why = _SILENT.get(answer.kind) or f"cannot be reached: {answer.detail or answer.kind.value}"

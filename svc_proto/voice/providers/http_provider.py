@@ -80,7 +80,7 @@ class HttpSpeechProvider:
         )
 
     def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
-        """Request the vendor's MP3."""
+        """Return the vendor's speech for a text as an MP3 file; raise `ProviderError` if there is none."""
         access, answer = self._access, (yield from self._request_speech(self._filled(request), None))
         if isinstance(answer, Failure) or answer.status != 200:
             raise response_error(access, answer)

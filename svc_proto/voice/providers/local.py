@@ -106,7 +106,7 @@ class LocalProvider:
     # --- speech -------------------------------------------------------------------------------------------------
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Render a text at the pace of the sink."""
+        """Render a text by espeak-ng at the pace of the sink; raise `ProviderError`."""
         voice = request.voice or request.language or VOICE
         rate = yield from self._speak(request, voice, sink.chunk, request.sample_rate)
         return RenderResult(

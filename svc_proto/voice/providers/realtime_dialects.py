@@ -280,7 +280,7 @@ class OpenAiDialect(RealtimeDialect):
 
 
 class XaiDialect(RealtimeDialect):
-    """Dialect of xAI: another set-up, a message that is read out as it stands, and the session's rate."""
+    """Dialect of xAI: PCM at the session's rate, and a message by which a text is read out without the model."""
 
     def _session(self) -> Message:
         options = self._options

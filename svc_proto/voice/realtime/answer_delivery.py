@@ -91,7 +91,10 @@ class AnswerDelivery:
         return "result_pending" if waits or playback is PlaybackState.WAITING else "idle"
 
     def deliver(self, answer: SpokenAnswer, now: float, *, background: bool = False) -> list[ConversationAction]:
-        """Start the delivery of an answer after the playback of earlier speech."""
+        """Start the delivery of an answer after the playback of earlier speech.
+
+        An answer from the `background` that is displayed only is sent as text at once.
+        """
         out = self.filler.stop()
         self.playback.start(answer)
         self.floor.step(TurnTakingTrigger.TELL, now + DRAIN_TIMEOUT)
@@ -140,7 +143,10 @@ class AnswerDelivery:
         return [*out, *self._fall_back(now)] if self.playback.state is PlaybackState.REJECTED else out
 
     def complete(self, response_id: str, now: float) -> list[ConversationAction]:
-        """Handle the end of the provider's response."""
+        """Handle the end of the provider's response: end the delivery, or have the relay render the answer.
+
+        The relay renders it if the provider's speech deviates from the answer.
+        """
         out = self.playback.complete(response_id)
         if self.playback.state is PlaybackState.REJECTED:
             return [*out, *self._fall_back(now)]

@@ -158,7 +158,7 @@ class AnswerPlayback:
         return [Emit("voice.output_audio.done", {"response_id": response_id, "delivery": SUMMARY})]
 
     def complete(self, response_id: str) -> list[ConversationAction]:
-        """Handle the end of the provider's response, which judges it; the answer itself also ends the turn."""
+        """Handle the end of the provider's response: judge its speech, and end the delivery if it is the answer."""
         emitted: list[ConversationAction] = []
         if self.state is PlaybackState.JUDGING:
             silent = not self._text.strip()

@@ -125,7 +125,7 @@ class NativeConversation(ConversationBase):
             self._emit("voice.response.done", response_id=None)
 
     def add_user_text(self, text: str) -> None:
-        """Handle a text turn of the user."""
+        """Interrupt the current speech, send a text of the user, and request a response."""
         if self.floor.state is _S.HEARING:
             self._emit("voice.response.done", response_id=None, cancelled=True)
         self._interrupt()
@@ -168,7 +168,7 @@ class NativeConversation(ConversationBase):
     # --- the provider ---
 
     def on_provider_event(self, event: ProviderEvent) -> None:  # noqa: C901 - one row for each event
-        """Handle an event of the provider."""
+        """Add the actions that an event of the provider results in."""
         match event:
             case provider_interface.AudioDelta() | provider_interface.SpokenTextDelta():
                 self._on_speech(event)
@@ -221,7 +221,10 @@ class NativeConversation(ConversationBase):
         self._consult(call.call_id)
 
     def provider_lost(self, message: str) -> None:
-        """Handle the end of the provider's socket."""
+        """Handle the end of the provider's socket: send pending answers as text and close the client's socket.
+
+        A turn in progress ends with an error.
+        """
         self._show_results()
         if self.floor.state is _S.IDLE:
             self.out.append(CloseClient(1000, "the voice provider has closed the session"))
@@ -242,7 +245,7 @@ class NativeConversation(ConversationBase):
     # --- the API server ---
 
     def run_event(self, call_id: str, event: VoiceRunEvent) -> None:
-        """Handle an event of a run."""
+        """Apply an event of a run, and add the resulting events for the client."""
         self.out += self.runs.event(call_id, event, self.now())
 
     def run_ended(self, call_id: str) -> None:

@@ -117,7 +117,7 @@ class RenderedConversation(ConversationBase):
             self._done()
 
     def add_user_text(self, text: str) -> None:
-        """Handle a text turn of the user."""
+        """Start a run with a text of the user. Raise `Refused` 400 during another turn."""
         self._check_idle()
         self._on_answer(text)
         self._run(text)
@@ -185,7 +185,7 @@ class RenderedConversation(ConversationBase):
                 pass
 
     def run_ended(self, call_id: str) -> None:
-        """Handle the end of a run's stream: have the answer rendered."""
+        """Handle the end of a run's stream: have the answer rendered, or end the turn of an interrupted run."""
         run = self.runs.live(call_id)
         assert run is not None  # a detached run sends no events
         if run.story.interrupted:
@@ -196,7 +196,7 @@ class RenderedConversation(ConversationBase):
             self.out += [*run.story.complete(), Render("", run.finish(self.runs.speakable).spoken)]
 
     def run_failed(self, call_id: str, message: str, *, error_code: str | None = None) -> None:
-        """Handle a run that has failed or was lost."""
+        """Report a run that has failed or was lost, and end the turn."""
         self._fail(message, **({} if error_code is None else {"error_code": error_code}))
 
     # --- helpers ---

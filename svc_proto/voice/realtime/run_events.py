@@ -111,7 +111,7 @@ class RunEventMapper:
 
     @property
     def answer(self) -> str:
-        """The answer so far."""
+        """The answer so far: the text of the deltas, else the completed text, else the thoughts."""
         answer, thoughts = ("".join(pieces).strip() for pieces in self._reported_texts.values())
         return answer or self._content.strip() or thoughts
 

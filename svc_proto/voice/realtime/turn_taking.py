@@ -123,7 +123,7 @@ class TurnTaking:
         self.due = None if self.due is None else self.due + seconds
 
     def respond(self, now: float) -> list[ConversationAction]:
-        """Request one response from the provider."""
+        """Begin to wait for one response of the provider; return the actions that request it."""
         self.drain = None
         self.spoke = False
         self.step(TurnTakingTrigger.ASK, now + RESPONSE_TIMEOUT)

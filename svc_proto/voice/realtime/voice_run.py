@@ -179,7 +179,7 @@ class VoiceRun:
     # --- while it runs ---
 
     def on_due(self, now: float, floor: str) -> list[ConversationAction]:
-        """Handle the passing of `due`."""
+        """Handle the passing of `due`: announce the run, begin it, or send its heartbeat."""
         if self.drain is not None:
             return [self.drain.timed_out, self.pause(now)]
         return [self.send_progress(now, floor) if self.live else self.begin(now)]
@@ -235,7 +235,7 @@ class VoiceRun:
         return self.answer
 
     def stop(self) -> list[ConversationAction]:
-        """Stop the run on request."""
+        """Return the order to stop the run if it is live, and the event of its cancellation."""
         stop: list[ConversationAction] = [StopRun(self.call_id)] if self.live else []
         return [*stop, self.story.cancelled()]
 

@@ -80,7 +80,7 @@ class VoiceRuns:
 
     @property
     def turn(self) -> VoiceRun | None:
-        """The run of the current turn."""
+        """The run of the current turn; None without one."""
         for run in self._runs:
             if run.state in OF_THE_TURN:
                 return run
@@ -88,7 +88,7 @@ class VoiceRuns:
 
     @property
     def detached(self) -> VoiceRun | None:
-        """The first run in the background."""
+        """The first run in the background; None without one."""
         return next(iter(self._runs_in(VoiceRunState.DETACHED)), None)
 
     @property
@@ -103,7 +103,7 @@ class VoiceRuns:
 
     @property
     def status_run(self) -> VoiceRun | None:
-        """The run that a status call refers to."""
+        """The run that a status call refers to: the turn's, a background run, or the last that is done."""
         waiting = self._runs_in(VoiceRunState.WAITING)
         return self.first or (waiting[-1] if waiting else None)
 
@@ -224,7 +224,6 @@ class VoiceRuns:
             return max(self._away_since + longest, plain)
         return max(plain, self._ended_at + GRACE)
 
-    # --- the functions of the provider ---
     # --- functions that the provider calls ---
     def is_new(self, call_id: str) -> bool:
         """Register a call id; return False for a repeated one."""
