@@ -36,12 +36,12 @@ def lan_address(engine: Engine, bind_host: str = "::") -> Flow[str]:
 
 
 def advertised_host(host: str, lan: str) -> str:
-    """Return the host of an API server for a phone."""
+    """Return the host of an API server for a phone: `lan` in place of a loopback or wildcard address."""
     return lan if host.strip().lower() in LOCAL_HOSTS else host.strip()
 
 
 def relay_address(config: RelayConfig, lan: str) -> str:
-    """Return the URL of the relay for an invite."""
+    """Return the URL of the relay for an invite, with `lan` in place of a wildcard address."""
     return relay_url_at(config, lan if config.host in WILDCARD_ADDRESSES else config.host)
 
 

@@ -44,7 +44,7 @@ OWNER = Authority(OWNER_NAME, lambda power: True)
 
 
 def authority_headers(name: str, withheld: Iterable[str]) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the header fields of a request that is made for this principal."""
+    """Return the header fields that name a principal and the powers withheld from it."""
     words = ", ".join(withheld)
     shown = name.encode("ascii", "replace")[:MAX_NAME].decode("ascii")
     kept = "".join(each if each.isprintable() else "?" for each in shown).strip().encode("ascii")

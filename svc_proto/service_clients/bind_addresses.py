@@ -9,5 +9,5 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", *WILDCARD_ADDRESSES)  # useless 
 
 
 def bracket_ipv6(host: str) -> str:
-    """Return a host in the form of URLs."""
+    """Return a host in the form of URLs: an IPv6 address in brackets, any other host unchanged."""
     return f"[{host}]" if ":" in host else host

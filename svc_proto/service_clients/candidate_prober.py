@@ -125,7 +125,7 @@ def parse_candidate(value: object) -> Candidate | None:
 
 
 def is_usable(url: str) -> bool:
-    """Report whether this is the address of a relay."""
+    """Report whether a URL can be the address of a relay: a valid one with the scheme ws or wss."""
     try:
         return parse_url(url).scheme in ("ws", "wss")
     except RemoteProtocolError:

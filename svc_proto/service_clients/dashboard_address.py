@@ -28,7 +28,7 @@ def dashboard_at(dashboard: tuple[str, int], host: str) -> str | None:
 
 
 def with_dashboard_member(endpoint: object, dashboard: tuple[str, int]) -> object:
-    """Return a route with the dashboard's URL, if the route leads to an address where the dashboard listens."""
+    """Return a route with the dashboard's URL, if it names none and the dashboard listens at its address."""
     route = JsonObject.of(endpoint)
     host = route.get_object("api").text("host")
     url = dashboard_at(dashboard, host) if host and route.text("role").lower() in ROLES else None

@@ -73,7 +73,7 @@ class HostAddress:
 
     @property
     def version(self) -> int:
-        """4 or 6."""
+        """The IP version of the address: 4 or 6."""
         return 6 if ":" in self.address else 4
 
     @property

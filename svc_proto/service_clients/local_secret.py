@@ -67,7 +67,7 @@ def operator_headers(engine: Engine, url: str, *, secret: bool = True) -> Flow[t
 
 
 def forwarded_secret_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the header field of a caller, to forward it."""
+    """Return the header field with the local secret of a caller, to forward it; none without one."""
     shown = headers.get(HEADER)
     return () if shown is None else ((HEADER, shown),)
 

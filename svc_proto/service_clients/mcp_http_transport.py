@@ -75,7 +75,7 @@ class _HttpTransportHandler(Protocol):
 
 @frozen
 class _FailedRequest:
-    """Failure of a request."""
+    """Reason of a request without an answer, and whether its session may be, or is, lost."""
 
     why: str
     suspicious: bool = True  # the session may be lost

@@ -28,7 +28,7 @@ class ReadQuota:
         self._timer = engine.timers.timer(lambda: self._hold(False))
 
     def count(self, messages: int, size: int) -> None:
-        """Count received messages and bytes."""
+        """Count received messages and bytes; pause reading above the quota until the second has passed."""
         now = self._engine.now.mono
         if now >= self._ends:
             self._ends, self._messages, self._bytes = now + SECOND, 0, 0

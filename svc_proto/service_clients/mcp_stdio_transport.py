@@ -156,7 +156,7 @@ class McpStdioTransport:
 
 
 class _StderrTail:
-    """End of the error output."""
+    """End of a server's error output, at most `MAX_COMPLAINT` bytes."""
 
     def __init__(self, carrier: McpStdioTransport) -> None:
         self._carrier = carrier

@@ -97,7 +97,7 @@ def find_abilities(engine: Engine, base_url: str, name: str, key: str, listing: 
 
 
 def try_model(engine: Engine, base_url: str, name: str, key: str) -> Flow[ModelTrial]:
-    """Send one short request with a tool."""
+    """Send a model one short request with a tool; return whether and how it answered."""
     body = {
         "model": name,
         "messages": [{"role": "user", "content": "Call the tool report_ready now."}],

@@ -75,9 +75,9 @@ class PhoneControl(Protocol):
         ...
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
-        """Return the arguments of a call that only a phone may get that asks its user by itself (wire bridge 1.3, 5.5).
+        """Return the arguments, marked as for a phone that asks its user by itself (wire bridge 1.3, 5.5).
 
-        Return None if the call's phone does not.
+        Return None if the phone that the call goes to does not, or is not known to.
         """
         ...
 
@@ -135,7 +135,10 @@ class RelayPhoneControl:
         return () if found is not None and found > 1 else SELECTOR
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
-        """Decide by the `safety` of the phone's status: a phone that reported none may have no gates."""
+        """Implement `PhoneControl.gate_bound_arguments`; None for a relay on another host.
+
+        The `safety` of the phone's status decides: a phone that reported none may have no gates.
+        """
         if not self._is_here:
             return None
         status = yield from self.phone_status(arguments)
@@ -167,7 +170,7 @@ class RelayPhoneControl:
         return found.body
 
     def activity(self) -> Flow[list[JsonObject]]:
-        """Return the commands as the relay's operator sees them, so from a local relay only. Raises `ToolError`."""
+        """Return this client's commands from the operator view of a local relay. Raises `ToolError`."""
         if not self._is_here:
             raise ToolError("a relay on another host does not tell what was done")
         found = yield from _reached(self._local_client.request(self._engine, "GET", "/bridge/activity", fields=()))

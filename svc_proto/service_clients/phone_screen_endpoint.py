@@ -44,7 +44,7 @@ def publish_phone_screen(engine: Engine, url: str) -> Flow[tuple[PhoneScreenEndp
 
 
 def withdraw_phone_screen(engine: Engine) -> Flow[None]:
-    """Remove the address."""
+    """Remove the stored address and secret of this host's reference phone."""
     yield from run_operation(engine, WriteConfig(engine.new_op(), PHONE_SCREEN_FILE, ""))
 
 

@@ -36,7 +36,7 @@ class RelayClient(ServiceClient):
     def new_code(
         self, engine: Engine, *, within: float, grants: Mapping[str, object] | None = None, audience: str = ""
     ) -> Flow[str]:
-        """Create a pairing code on the relay's own host, with these grants and this audience, if any."""
+        """Create a pairing code on the relay's own host, with these grants and this audience, if any; return it."""
         if grants is not None or audience:
             code = new_code(engine.entropy)
             terms = {"code": code, "grants": grants, "audience": audience}

@@ -154,7 +154,7 @@ class RelayConnection:
         """Ignore a binary message: a relay sends none."""
 
     def on_writable(self) -> None:
-        """Report that the unsent bytes have left."""
+        """Call `on_drained`: the unsent bytes are below the limit again."""
         self.on_drained()
 
     def on_closed(self, code: int, reason: str) -> None:

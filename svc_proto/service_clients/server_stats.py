@@ -90,7 +90,7 @@ class StatsHistory:
         return [each.numbers() for each in self._kept]
 
     def of(self, name: str) -> list[float | None]:
-        """Return one figure of all stored ones."""
+        """Return the values of one figure in all stored readings, the oldest first."""
         return [getattr(each, name) for each in self._kept]
 
 

@@ -130,7 +130,11 @@ class ServiceClient:
         within: float | None = None,
         connect_within: float | None = None,
     ) -> Flow[T | HttpResult]:
-        """Send one request and wait at most `within` seconds. Raises `ServiceCallError` without a response."""
+        """Send one request and wait at most `within` seconds. Raises `ServiceCallError` without a response.
+
+        After a 401 with `find_token`, or a 403 with a stale local secret, the request is sent once more with the new
+        one.
+        """
         until = engine.now.mono + (self.patience if within is None else within)
         secret = (yield from secret_headers(engine)) if self.local else ()
         data = body if isinstance(body, bytes) else strict_json.dumps_bytes(body)
