@@ -1,1 +1,1 @@
-"""MCP server side: the phone as tools for MCP clients."""
+"""MCP servers: the protocol, its sessions and transport over HTTP, and the phone as tools for MCP clients."""

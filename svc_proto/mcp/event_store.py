@@ -47,7 +47,7 @@ class EventStore:
         return sum(map(len, self._events))
 
     def append(self, outgoing: OutgoingMessage) -> None:
-        """Append a message and notify the reader."""
+        """Append a message and notify the reader; the oldest above `MAX_EVENTS` is dropped."""
         if outgoing.text:
             self._events.append(outgoing.text)
         if len(self._events) > MAX_EVENTS:

@@ -33,7 +33,7 @@ OWN = 0  # number of the stream of messages outside of requests
 
 
 class HttpSession:
-    """A session with the handshake."""
+    """An MCP session over HTTP, begun by a handshake, with the event streams that readers may resume."""
 
     __slots__ = ("_count", "_on_told", "caller", "conversation", "identity", "logs", "notices", "used")
 
@@ -68,7 +68,7 @@ class HttpSession:
         return self.conversation.version >= FIRST_RESUMABLE_VERSION
 
     def on_stream_ended(self, log: EventStore) -> None:
-        """Report the end of a stream."""
+        """Report the end of a stream to the registry, which keeps the stream for readers to resume."""
         self._on_told(self, log)
 
     def close(self) -> None:

@@ -322,7 +322,7 @@ class _PendingToolCall(Deferred):
         self._line = line
 
     def to_result(self, outcome: object) -> Result:
-        """Convert the outcome to the result."""
+        """Release the lock, and convert the outcome to the tool's result or error."""
         if self._line is not None:
             self._release_lock()
         try:

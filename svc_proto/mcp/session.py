@@ -128,7 +128,7 @@ class McpSession:
         return self._agreed.version
 
     def receive(self, data: bytes) -> None:
-        """Parse and handle one message."""
+        """Parse one message and handle it; answer an invalid one with an error."""
         try:
             message = parse_mcp_message(data)
         except RpcError as error:
@@ -137,7 +137,7 @@ class McpSession:
         self.handle_message(message)
 
     def handle_message(self, message: Message) -> None:
-        """Handle one message."""
+        """Handle a request, a notification, or an answer to a question of ours."""
         if isinstance(message, RpcRequest):
             self.handle_request(message, self._send)
         elif isinstance(message, RpcNotification):
@@ -183,7 +183,7 @@ class McpSession:
     # --- requests -------------------------------------------------------------------------------------------------
 
     def request_finished(self, identity: RequestId, send: SendCallback, outgoing: OutgoingMessage) -> None:
-        """Send the answer to a request."""
+        """Remove a request and send its answer; call `on_idle` after the last one."""
         self._calls.pop(identity, None)
         send(outgoing)
         if not self._calls:

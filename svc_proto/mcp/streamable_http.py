@@ -189,7 +189,7 @@ class _PendingReply(Deferred):
         self._gone = False
 
     def receive(self, outgoing: OutgoingMessage) -> None:
-        """Handle a message about the request."""
+        """Pass a message about the request on: the answer alone as a response, else as an event of a stream."""
         log = self._log
         if outgoing.final:
             self.call = None
