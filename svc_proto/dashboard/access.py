@@ -143,7 +143,7 @@ class DashboardAuthorizer:
 
 
 def _is_link(request: Request) -> bool:
-    """Report whether the request follows a link."""
+    """Report whether a browser follows a link: `Sec-Fetch-Mode: navigate` without an `Origin`."""
     headers = request.headers
     mode, origin = headers.get(b"sec-fetch-mode"), headers.get(b"origin")
     return mode == b"navigate" and origin is None

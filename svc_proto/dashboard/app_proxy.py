@@ -170,7 +170,7 @@ class _AppProxy:
     # --- settings ---
 
     def config(self, request: Request) -> Flow[Response]:
-        """Return the configuration as a tree."""
+        """Return the members of the configuration file that clients may read."""
         found = yield from self._object("GET", "/api/config")
         return json_response(200, found.get_object("config"), (PRIVATE,))
 

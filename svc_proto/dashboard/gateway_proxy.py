@@ -134,7 +134,7 @@ class UpstreamSocket:
         self.socket = socket
 
     def on_text(self, text: str) -> None:
-        """Forward a message to the client."""
+        """Forward a message to the client, or store it until the client's WebSocket is open."""
         client = self._relay.client
         if client is None:
             self._relay.early.append(text)

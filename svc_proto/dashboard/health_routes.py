@@ -43,7 +43,7 @@ class HealthRoutes:
         self._task: Task | None = None
 
     def bind(self, engine: Engine) -> None:
-        """Store the engine."""
+        """Store the engine and create the timer."""
         self._engine = engine
         self._timer = engine.timers.timer(self._on_timer)
         self._ended = Condition(engine)

@@ -39,7 +39,10 @@ class InviteRequest:
 
 
 def pop_invite_request(body: JsonObject) -> InviteRequest | None:
-    """Remove `mode`, `public_url` and `prefer` from a body; None if it names no mode. Raises `Refused` 400 or 422."""
+    """Return the request for candidates in a body, removing its texts; None without a `mode`.
+
+    Raises `Refused` 400 or 422.
+    """
     word, public_url, first = pop_text(body, "mode"), pop_text(body, "public_url"), pop_text(body, "prefer")
     if word is None:
         return None

@@ -125,7 +125,7 @@ class Dashboard:
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
-        """Serve a connection, or reject it at the connection limit."""
+        """Return the channel that serves a connection; None if it is refused at the connection limit."""
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
@@ -136,7 +136,10 @@ class Dashboard:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> AnonymousType | None:
-        """Check the access policy of a route; log wrong passwords."""
+        """Check the access policy of a route, and set the request's credential. Raises `Refused`.
+
+        The result is `ANONYMOUS` for a public route or a sign-in, else None. A wrong password is logged.
+        """
         if not isinstance(access, DashboardAccess):
             raise TypeError("the dashboard's routes name an Access")
         if access is DashboardAccess.PUBLIC:

@@ -135,7 +135,7 @@ class SignInRegistry:
         return found
 
     def get(self, token_hash: str) -> SignInSession | None:
-        """Return a session by the hash of its token."""
+        """Return a session by the hash of its token; None if unknown."""
         return self._sessions.get(token_hash)
 
     def revoke(self, identity: str) -> Flow[bool]:

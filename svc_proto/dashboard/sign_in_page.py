@@ -52,7 +52,7 @@ class _SignInPage:
         self._dashboard = dashboard
 
     def show(self, request: Request) -> Response:
-        """Show the form; for a signed-in browser, the way on."""
+        """Return the form; a signed-in browser, or one that needs no password, is redirected to its page."""
         gate = self._dashboard.gate
         after = self._next(request.query.get("next", ""))
         if not self._dashboard.config.password or gate.sign_ins.find(cookie_token(request.headers)) is not None:

@@ -39,7 +39,6 @@ class StatsCollector:
         token, patience = config.metrics_token, config.patience
         # The relay gets this host's secret under the same condition as on behalf of the owner: a dashboard without a
         # password sends no secret.
-        # without a password has no secret to show.
         self._peers = {
             "relay": ServiceClient("relay", config.relay_url, token, patience, local=config.identifies_owner)
         }
