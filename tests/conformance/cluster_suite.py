@@ -64,7 +64,7 @@ class _Load:
                 thread.join()
 
     def judge(self, result: Result, *, refusals: bool) -> None:
-        """Record what was lost, doubled or refused; with `refusals`, an error is no fault if nothing was executed."""
+        """Record commands that were lost or doubled and, without `refusals`, those that got an error."""
         executed = Counter((phone.name, body["x"]) for phone in self.cluster.phones for body in phone.done)
         told = {(phone.name, number): answer for number, phone, answer in self.outcomes}
         result.compare("doubled commands", [key for key, times in executed.items() if times > 1 and key in told], [])

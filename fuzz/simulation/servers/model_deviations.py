@@ -94,7 +94,7 @@ def _is_long_id(request: Members) -> bool:
 
 
 def _after_a_call(wrong: Callable[[Members], bool], refusal: DeviatingReply, before: bytes = b"") -> ModelDeviation:
-    """Return a server that calls a tool, and refuses what goes back with the result."""
+    """Return a server that sends `before` and calls a tool, and refuses a `wrong` request with the result."""
     told = {"index": 0, "id": "call_0", "function": {"name": "skills_list", "arguments": "{}"}}
     call = chunk({"tool_calls": [{**told, "extra_content": SIGNATURE}]})
     pieces = (*filter(None, (before,)), call, chunk({}, "tool_calls"), DONE)
@@ -146,7 +146,7 @@ def _of_table() -> dict[str, ModelDeviation]:
 
 
 def _raw(text: str) -> bytes:
-    """Return a chunk whose content is JSON text."""
+    """Return a chunk with this JSON text as its content."""
     return b'data: {"choices":[{"index":0,"delta":{"content":%s}}]}\n\n' % text.encode()
 
 
