@@ -102,7 +102,10 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
 
 
 class _AgentSelector:
-    """Agent that selects the model's agent if a model is set, else the built-in one; two commands bypass both."""
+    """Agent that selects the model's agent if a model is set, else the built-in one.
+
+    `/svc-relay-pair` and `/mcp` bypass both.
+    """
 
     def __init__(self, model: ModelAgent, builtin: BuiltinAgent, pairing: PairCommand, parts: AgentParts) -> None:
         self._parts = parts

@@ -53,7 +53,7 @@ TOO_LONG = f"This call needs approval, but it is too long to be shown: at most {
 
 
 def pattern_of(tool: Tool, given: Arguments) -> str:
-    """Return the pattern that "session" and "always" allow."""
+    """Return the pattern that an approval stores: the tool's name with its edition, else with all arguments."""
     if tool.edition:
         return f"{tool.name} #{tool.edition}"
     if not given:
@@ -70,7 +70,7 @@ def pattern_of_effect(effect: Effect) -> str:
 def build_approval_request(
     tool: Tool, call: ToolCall, given: Arguments, why: str, effect: Effect | None = None
 ) -> ApprovalRequested:
-    """Build an approval request, with what the call is about set apart.
+    """Build an approval request for a call: `why`, and behind it the recipient and the app of its effect.
 
     Raises `ToolError` for a call that cannot be shown in full.
     """
@@ -142,7 +142,10 @@ class ApprovalMemory:
         return [*(("", each) for each in known), *of_chats]
 
     def end(self, session_id: str, pattern: str) -> Flow[str]:
-        """Remove an approval of a chat, or without a chat everywhere; return as `forget` does."""
+        """Remove an approval of a chat, or of all chats without a `session_id`, and the one for good.
+
+        Returns the reason if that failed, else an empty text.
+        """
         if not session_id:
             for patterns in self._sessions.values():
                 patterns.pop(pattern, None)

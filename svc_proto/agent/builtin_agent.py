@@ -119,7 +119,7 @@ class BuiltinAgent:
                 return sentence, Plan()
 
     def _call_tool(self, turn: Turn, host: AgentHost, name: str, arguments: Mapping[str, object]) -> Flow[str]:
-        """Make one call of a sentence, counted as one model call."""
+        """Run one tool call of a sentence, counted as one model call, and return the text of its result."""
         call = self._call(name, arguments)
         host.emit(ModelCallFinished(0, 1))
         yield from host.store_calls("", "", (call,))
@@ -159,7 +159,7 @@ def _bullets(intro: str, lines: Iterable[str]) -> str:
 
 
 def _displayed_result(call: ToolCall, result: str) -> str:
-    """Return a result for people: the markers that clients act on, else the text without advice for a model."""
+    """Return a call's result for readers: its `MEDIA:` lines alone, else its text, of an error the first line."""
     return _displayed_output(call.name, result)
 
 

@@ -75,7 +75,7 @@ def read_leniently(data: str) -> object:
 
 
 class CompletionAssembler:
-    """Collects the data of each event through `feed`. `read` parses an event's JSON."""
+    """Assembler of one answer: `feed` takes the data of each event, and `read` parses it as JSON."""
 
     def __init__(self, read: Callable[[str], object] = read_leniently) -> None:
         self._read = read
@@ -130,7 +130,10 @@ class CompletionAssembler:
         return {**named, **self._extra.members}
 
     def feed(self, data: str, event: str = "message") -> Iterable[Delta]:
-        """Parse one event's data. Consume the result before the next call; both may raise `ModelResponseError`."""
+        """Parse one event's data and return its deltas.
+
+        Consume them before the next call; both may raise `ModelResponseError`.
+        """
         text = self._template.words(data)
         size = self._text_size + len(text)
         if text and size < MAX_TEXT and self._is_answer(text):

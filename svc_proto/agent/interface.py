@@ -248,7 +248,7 @@ class AgentHost(Protocol):
     ) -> Flow[None]:
         """Store the assistant row of one model answer with tool calls, before any of them runs.
 
-        `extra`: see `TurnOutcome`.
+        `extra`: unknown members of the model's message, which go back to its server.
         """
         ...
 

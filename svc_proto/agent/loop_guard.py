@@ -56,7 +56,10 @@ DENIALS = (
 
 
 class RepeatedTextError(Exception):
-    """The model's answer repeats itself: its last `repeated` characters repeat the text before; it has `length`."""
+    """The model's text repeats itself.
+
+    `repeated`: characters of the repetition that belong to the answer; `length`: all characters of the model call.
+    """
 
     def __init__(self, repeated: int, length: int) -> None:
         super().__init__()
@@ -200,7 +203,7 @@ def repeated_length(text: str) -> int:
 
 
 def _extended(text: str, period: int, repeated: int) -> int:
-    """Return the whole length of a repetition of which this many characters are known."""
+    """Return the whole length of a repetition whose last `repeated` characters are known."""
     while len(text) > repeated + period and text[-repeated - 1] == text[-repeated - 1 - period]:
         repeated += 1
     return repeated

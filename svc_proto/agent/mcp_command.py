@@ -21,7 +21,7 @@ HOW = "`/mcp` lists the MCP servers, `/mcp reload` starts them anew."
 
 
 def matches(turn: Turn) -> bool:
-    """Report whether a turn is this command; without a model it needs no slash."""
+    """Report whether a turn is the `/mcp` command; without a model the command needs no slash."""
     prompt = turn.prompt
     if turn.model is None and content_text(prompt).lower().split() in (["mcp"], ["mcp", RELOAD]):
         return True

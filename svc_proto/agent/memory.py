@@ -101,7 +101,7 @@ class AgentMemory:
         return self._change(target, edit)
 
     def rewrite(self, target: str, content: str) -> Flow[MemoryChangeResult]:
-        """Replace all entries by those of a file's content, in its format."""
+        """Replace all entries of a list by those of `content`, which has the format of the list's file."""
         return self._change(target, lambda entries: (tuple(dict.fromkeys(_parse(content))), "List replaced."))
 
     def _change(self, target: str, edit: _Edit) -> Flow[MemoryChangeResult]:
@@ -161,7 +161,7 @@ def _size(entries: tuple[str, ...]) -> int:
 
 
 def _find(entries: tuple[str, ...], old_text: str) -> str | MemoryChangeResult:
-    """Return the one distinct entry that contains a text."""
+    """Return the one distinct entry that contains a text, or equals it; else the result that refuses the change."""
     wanted = old_text.strip()
     if not wanted:
         return _refused("old_text must not be empty")

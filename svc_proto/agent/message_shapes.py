@@ -52,7 +52,7 @@ def strip_extras(rows: Iterable[Row]) -> list[Row]:
 
 
 def with_reasoning(rows: Iterable[Row], member: str) -> list[Row]:
-    """Return the messages with a reasoning, perhaps empty, in each of the assistant."""
+    """Return the messages with `member` in each one of the assistant; it is an empty text where it was missing."""
     return [{member: "", **row} if row["role"] == "assistant" else row for row in rows]
 
 

@@ -130,7 +130,7 @@ def _notify(host: AgentHost, notice: str) -> None:
 
 
 def _with_option(failure: ModelCallFailure, request: Mapping[str, object]) -> ModelCallFailure:
-    """Return the failure with its code if the server refuses an option of the client."""
+    """Return the failure, with the code `unsupported_option` if the server refuses an option of the client."""
     refusal = failure.refusal
     if refusal is None or refusal.member not in request or Problem.OPTION not in refusal.problems:
         return failure

@@ -1,7 +1,7 @@
 """Shaping of a request for one model's server, by its profile, and learning from the server's refusals.
 
     request, notice = shaper.shape(request)     # before each attempt
-    shaper.learn(refusal, request)              # after a refusal: True if another attempt differs
+    shaper.learn(refusal, request)              # after a refusal: None if another attempt would not differ
 
 A lesson is kept if the call succeeds in the end. The messages of the request are never changed in place.
 """

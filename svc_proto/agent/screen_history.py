@@ -22,7 +22,10 @@ Row = Mapping[str, object]
 
 
 def screen_budget(context: int | None, *, few: bool) -> int:
-    """Return how many tokens of screens a request may hold, beside the newest."""
+    """Return how many tokens the screens of a request may have together; the newest one stays at any size.
+
+    `few`: assume a small context if its size is unknown.
+    """
     if context is None:
         return SMALL_CONTEXT // SHARE if few else LARGE_BUDGET
     return min(LARGE_BUDGET, context // SHARE)

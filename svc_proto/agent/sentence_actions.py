@@ -239,7 +239,7 @@ class SentenceActions:
         return (yield from self._act(sentence, call, "phone_send_intent", given))
 
     def _set(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        """Open the page of a setting, press its switch unless it has the wanted state, and look at it again."""
+        """Open the page of a setting; press its switch if another state is wanted, and report the state."""
         setting = PhoneSetting(sentence.slots["setting"])
         given = {"action": f"android.settings.{PAGES[setting]}"}
         problem = yield from self._try(sentence, call, "phone_send_intent", given)

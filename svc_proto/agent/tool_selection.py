@@ -145,7 +145,10 @@ def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
 
 
 def unwrap_call(arguments: Arguments, find: Callable[[str], Tool | None]) -> tuple[str, Arguments] | None:
-    """Return the tool and the arguments that a call of `more_tools` names; None for a request for a description."""
+    """Return the tool and the arguments that a call of `more_tools` names.
+
+    None: it names no tool, or no valid arguments.
+    """
     name, given = str(arguments.get("tool", "")), arguments.get("arguments")
     tool = find(name)
     if tool is None or name == MORE_TOOLS:

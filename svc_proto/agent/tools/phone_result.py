@@ -39,7 +39,10 @@ ERROR_HINTS = {
 
 
 def result_of(name: str, answer: PhoneResponse, brand: Brand) -> str:
-    """Return the text of a result. Raises as `body_of` does."""
+    """Return the text of a result, of a screenshot with the marker that shows it.
+
+    Raises `ToolError` from status 400 on.
+    """
     body = body_of(answer)
     if name == "screenshot" and (marker := JsonObject.of(body).string("media")) is not None:
         return (
@@ -49,7 +52,7 @@ def result_of(name: str, answer: PhoneResponse, brand: Brand) -> str:
 
 
 def text_of(answer: PhoneResponse) -> str:
-    """Return a result as JSON text. Raises as `body_of` does."""
+    """Return a result as JSON text. Raises `ToolError` from status 400 on."""
     if answer.text and answer.status < 400:
         return answer.text
     return strict_json.dumps(body_of(answer))

@@ -72,14 +72,14 @@ class ScreenRow:
 
     @property
     def name_key(self) -> tuple[object, ...]:
-        """Return the same by the first text alone, since the others of a list entry change."""
+        """Return what identifies the row by its first text alone, since the other texts of a list entry change."""
         node = self.node
         return node.class_name, node.view_name, node.editable, self.texts[:1]
 
 
 @frozen(eq=False)
 class PhoneScreen:
-    """PhoneScreen of a phone. `nodes` are in the phone's order: windows topmost first, parents before children."""
+    """Screen of a phone. `nodes` are in the phone's order: windows topmost first, parents before children."""
 
     package: str
     bounds: Bounds
@@ -124,7 +124,7 @@ class PhoneScreen:
         return next(others, self.package)
 
     def is_keyboard(self, window: str) -> bool:
-        """Report whether a window is an on-screen keyboard."""
+        """Report whether a window is an on-screen keyboard; the only window of a screen never is."""
         return bool(_KEYBOARD.search(self.windows.get(window, ""))) and len(self.windows) > 1
 
     def row_of(self, number: str) -> ScreenRow | None:
@@ -208,7 +208,7 @@ def _nearest(row: ScreenRow, others: Sequence[ScreenRow]) -> tuple[int, tuple[st
 
 
 def _rows_of(screen: PhoneScreen) -> Iterator[ScreenRow]:
-    """Assign texts and states to the rows around them."""
+    """Yield the rows of a screen. Texts and states that cannot be acted on belong to the smallest row around them."""
     highest = max(1, (screen.bounds[3] - screen.bounds[1]) // LARGEST_ROW)
     containers: list[ScreenRow] = []
     window, over, current = "", list[Bounds](), list[Bounds]()

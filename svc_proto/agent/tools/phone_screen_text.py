@@ -32,7 +32,7 @@ ENTER_KEYS = ("enter", "go", "done", "search", "send", "next", "return")
 
 
 def screen_head(number: int, screen: PhoneScreen, *, settled: bool = True) -> str:
-    """Return the first line."""
+    """Return the first line of a screen: its number, app and size, and whether it is locked or has not settled."""
     left, top, right, bottom = screen.bounds
     size = f"{right - left}x{bottom - top}" + (f" at {left},{top}" if left or top else "")
     pieces = [f"screen {number}", screen.app or "unknown app", size]

@@ -74,7 +74,7 @@ def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
 
 
 def tools_of(link: PhoneControl, brand: Brand) -> tuple[Tool, ...]:
-    """Return the phone's tools."""
+    """Return the phone's tools, whose acts do not request the owner's consent."""
     actions = PhoneActions(link)
     return tuple(_tool(row, actions, link, brand) for row in PHONE_TOOLS)
 

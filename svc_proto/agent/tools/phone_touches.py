@@ -272,9 +272,9 @@ class TouchActions:
     def finish(
         self, device: str, told: str, before: PhoneScreen | None, *, opens: bool = False, field: ScreenRow | None = None
     ) -> Flow[str]:
-        """Wait until the screen has settled, and report.
+        """Wait until the screen has settled, and return the report of an act.
 
-        `opens`: the act opens something, which phones report as done behind their lock. Raises `ToolError` then.
+        `opens`: the act opens an app. Behind a lock phones report that as done; then this raises `ToolError`.
         """
         try:
             after, settled = yield from self.looks.settle(device, before)
