@@ -64,7 +64,7 @@ class ChatResult:
 
 
 def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
-    """Return the API server: as named, else by this host's configuration (wire core 2.7)."""
+    """Return a client of the API server at `url`, else of the one in this host's configuration (wire core 2.7)."""
     found = yield from find_local_api(engine, config)
     host = bracket_ipv6(WILDCARD_ADDRESSES.get(found.host, found.host))
     here = f"{'https' if found.tls else 'http'}://{host}:{found.port}"

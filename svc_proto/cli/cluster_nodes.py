@@ -18,7 +18,7 @@ WORDS = {"phones": ("phone", "phones"), "runs": ("turn", "turns")}
 
 @frozen(kw_only=True)
 class ServiceNode:
-    """A node."""
+    """Node of a service: its address, its start in epoch seconds, and the count of its phones or turns."""
 
     url: str  # or its id, if it has reported no address
     since: float  # epoch s
@@ -44,7 +44,7 @@ class ServiceNodes:
         return told
 
     def members(self) -> dict[str, object]:
-        """For programs."""
+        """Return the nodes as JSON members, for programs."""
         rows = [{"url": node.url, "since": node.since, self.load: node.load} for node in self.nodes]
         return {"redis": self.redis, "nodes": rows}
 

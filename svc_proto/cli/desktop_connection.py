@@ -44,7 +44,7 @@ class DesktopIdentity:
 def connect_desktop(
     engine: Engine, remote: str, credentials: Mapping[str, object], identity: DesktopIdentity
 ) -> Flow[tuple[relay_connection.RelayConnection, relay_connection.AuthOk]]:
-    """Connect and sign in.
+    """Connect to a relay and sign in, by code or token; return the connection and the relay's welcome.
 
     Raises `CredentialRefusedError`, `RelayUnreachableError` or another `CliError`, with a line for a person.
     """

@@ -105,7 +105,7 @@ def load_sessions(engine: Engine) -> Flow[dict[str, StoredSession]]:
 
 
 def change_sessions(engine: Engine, change: SessionStoreChange) -> Flow[Failure | None]:
-    """Change the session file under its lock."""
+    """Change the session file under its lock; return the failure, if any."""
     done = yield from run_operation(
         engine, Compute(engine.new_op(), "sessions.change", (change,)), within=STORE_TIMEOUT
     )

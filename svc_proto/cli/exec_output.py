@@ -72,7 +72,7 @@ class ExecOutput:
         return "" if self._begun else self._pending.rstrip().rpartition("\n")[2]
 
     def feed(self, text: str) -> str:
-        """Return the next piece of output."""
+        """Return the command's part of the next piece of the terminal's output: what stands between the two marks."""
         if self.status is not None:
             return ""
         self._pending += text

@@ -68,7 +68,10 @@ OK_STATUSES = (200, 404)  # of a list of models: some servers have none
 
 
 def find_down(role: str) -> Callable[[HostFacts], str | None]:
-    """Return the finder of a server that does not run, although the settings start it."""
+    """Return the finder of a server that the settings start and that does not run.
+
+    Servers other than the relay count only while another one runs.
+    """
 
     def find(facts: HostFacts) -> str | None:
         server = _server(facts, role)

@@ -49,7 +49,7 @@ def agent_lines(asked: JsonObject) -> list[str]:
 
 
 def mask(key: str) -> str:
-    """Return a key in a distinguishable but masked form: first 4, last 3, length."""
+    """Return a key masked: its first 4 and last 3 characters, and its length; of up to 8 characters only asterisks."""
     if len(key) <= FULLY_MASKED:
         return "*" * len(key)
     return f"{key[:4]}…{key[-3:]} ({len(key)} characters)"

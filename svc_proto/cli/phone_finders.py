@@ -64,7 +64,7 @@ def find_store_build(facts: HostFacts) -> str | None:
 
 
 def find_no_accessibility(facts: HostFacts) -> str | None:
-    """Find phones whose accessibility service is off."""
+    """Find online phones with Device Control on whose accessibility service is off."""
     return _named(
         "the accessibility service is off",
         facts,

@@ -39,7 +39,7 @@ REDACTED = "(redacted)"
 
 @frozen(kw_only=True)
 class StoredSession:
-    """A record. Times in epoch seconds; `grants` None if unknown, a value None for never."""
+    """Record of the session at a relay. Times in epoch seconds; `grants` None if unknown, a value None for never."""
 
     url: str
     token: str = field(repr=False)

@@ -77,7 +77,7 @@ class VoiceChatState(Enum):
 
 
 class VoiceChatTrigger(Enum):
-    """Triggers of its state changes."""
+    """Triggers of the state changes of turn-taking."""
 
     RECORD = "record"
     ASK = "ask"

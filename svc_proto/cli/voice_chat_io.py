@@ -151,7 +151,7 @@ class RecorderProcess:
         self._on_chunk(data)
 
     def on_exit(self, status: int | None) -> None:
-        """Report that the recorder has ended by itself."""
+        """Report that the recorder has ended."""
         self._notify(RecorderEnded())
 
 
