@@ -125,7 +125,7 @@ class Router:
         return path if self._find(path) is not None else "/" + path[len(prefix) :].lstrip("/")
 
     def split(self, target: str) -> tuple[str, str]:
-        """Return the raw path for the lookup, and the raw query. Raises as `split_target` does.
+        """Return the raw path for the lookup, and the raw query. Raises `RemoteProtocolError` for an invalid target.
 
         Several slashes at the start count as one: a proxy that replaces `/relay` by `/` makes `//health`.
         """

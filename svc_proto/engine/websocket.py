@@ -74,7 +74,7 @@ class WebSocketConnectionState(IntEnum):
 
 
 class WebSocketConnectionTrigger(IntEnum):
-    """Triggers of its state changes."""
+    """Triggers of the state changes of a WebSocket."""
 
     CLOSE = auto()
     END = auto()
