@@ -57,7 +57,7 @@ class NotificationBuffer:
         return True
 
     def recent(self, limit: int) -> list[Mapping[str, object]]:
-        """Return the newest notifications first."""
+        """Return up to `limit` notifications, the newest first."""
         return list(reversed(self._stored.values()))[:limit]
 
     @staticmethod

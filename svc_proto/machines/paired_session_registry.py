@@ -223,7 +223,7 @@ class PairedSessionRegistry:
         return [session for session in found if self._is_alive(session, now)]
 
     def page(self, after: str, limit: int, now: Moment) -> tuple[list[PairedSession], str]:
-        """Return the active ones of the next `limit` sessions, and the next cursor, as `SessionIndex.page` does."""
+        """Return the active ones of the next `limit` sessions, and the cursor for the page after; empty on the last."""
         found, cursor = self._index.page(after, limit)
         return [session for session in found if self._is_alive(session, now)], cursor
 
@@ -249,7 +249,7 @@ class PairedSessionRegistry:
         self._tombstones.pop(session.token_hash, None)
 
     def tombstones(self, prefix: str = "") -> list[PairedSession]:
-        """Return the ended sessions whose records are still to be erased, by prefix as in `find`."""
+        """Return the ended sessions whose records are still to be erased and whose token begins with `prefix`."""
         return _named(list(self._tombstones.values()), prefix)
 
     def patch(
@@ -346,7 +346,7 @@ class PairedSessionRegistry:
     def apply_record(self, record: object, now: Moment) -> PairedSession | None:
         """Apply a record that another node has stored: add the session, or update the one that is here.
 
-        Return None if it has expired, here or there. Raise `Refused` as `restore` does.
+        Return None if it has expired, here or there. Raise `Refused` for an invalid record or at the cap.
         """
         received = PairedSession.from_record(record)
         session = self._sessions.peek(received.token_hash)

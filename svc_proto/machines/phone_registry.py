@@ -127,7 +127,7 @@ class PhoneRegistry:
 
     @property
     def active(self) -> str | None:
-        """Device id of the default phone; None: see `choose`."""
+        """Device id of the default phone; None without one, so that `choose` selects another."""
         return self._active
 
     @property
@@ -190,7 +190,7 @@ class PhoneRegistry:
         }
 
     def status_report(self, selector: str | None, now: Moment) -> dict[str, object]:
-        """Return the body of `GET /bridge/status` (wire bridge 4.1); raise `Refused` as `choose` does.
+        """Return the body of `GET /bridge/status` (wire bridge 4.1). Raise `Refused` if there is no such phone.
 
         When every phone has disconnected, it has the last cached status, with `phone_connected` false.
         """

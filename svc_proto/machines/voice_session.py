@@ -120,7 +120,10 @@ class Cursor(NamedTuple):
 
     @classmethod
     def from_resume(cls, message: Mapping[str, object], acked: Cursor) -> Cursor:
-        """Parse the fields of `session.resume`; missing ones are taken from `acked`. Raise `Refused` 400 as above."""
+        """Parse the fields of `session.resume`; missing ones are taken from `acked`.
+
+        Raise `Refused` 400 for a value that is not a whole number.
+        """
         given = [_cursor(message, f"last_{name}") for name in ACKNOWLEDGED]
         return cls(*(known if value is None else value for value, known in zip(given, acked, strict=True)))
 
