@@ -185,7 +185,10 @@ class Http1Connection:
             self._inbox += data
 
     def try_whole_body(self, data: bytes) -> bytes | None:
-        """Implement the method of `FastPathClientConnection`."""
+        """Return the piece of a chunked body that `data` is, if it is exactly one chunk and no input is pending.
+
+        The bytes are not consumed: a caller that does not use the piece passes them to `receive_data`.
+        """
         chunks = self._chunks
         return None if chunks is None or self._eof or self._reading is not ReadState.BODY else chunks.whole(data)
 

@@ -55,7 +55,7 @@ class ChunkState(IntEnum):
 
 
 class ChunkTrigger(IntEnum):
-    """Triggers of its state changes."""
+    """Triggers of the state changes of reading a chunked body."""
 
     CHUNK = auto()
     LAST = auto()

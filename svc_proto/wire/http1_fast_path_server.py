@@ -234,7 +234,7 @@ class FastPathServerConnection(ServerConnection):
         return self._obey().detach_websocket()
 
     def release(self) -> None:
-        """Implement `Connection.release`; the fast path itself has no cycles to break."""
+        """Implement `Connection.release`: drop what the reference implementation has received, if there is one."""
         if self._reference is not None:
             self._reference.release()
 

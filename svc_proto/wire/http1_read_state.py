@@ -32,7 +32,7 @@ class ReadState(IntEnum):
 
 
 class ReadTrigger(IntEnum):
-    """Triggers of its state changes."""
+    """Triggers of the state changes of reading from the peer."""
 
     FRAMED = auto()
     BARE = auto()

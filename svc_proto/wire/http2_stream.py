@@ -63,7 +63,7 @@ class Http2Stream:
         self.sent_end = True
 
     def cut(self, most: int) -> bytes:
-        """Return up to `most` queued bytes."""
+        """Remove and return up to `most` queued bytes."""
         pieces: list[bytes] = []
         left = most
         while left and self._queue:

@@ -43,7 +43,7 @@ class KeepaliveState(Enum):
 
 
 class KeepaliveTrigger(Enum):
-    """Triggers of its state changes."""
+    """Triggers of the state changes of the peer's liveness."""
 
     RECEIVED = "received"
     DUE = "due"

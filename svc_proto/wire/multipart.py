@@ -96,7 +96,7 @@ class MultipartState(Enum):
 
 
 class MultipartTrigger(Enum):
-    """Triggers of its state changes."""
+    """Triggers of the state changes of the decoder."""
 
     PART = "part"
     BEGIN = "begin"

@@ -73,7 +73,7 @@ class WebSocketState(IntEnum):
 
 
 class WebSocketTrigger(IntEnum):
-    """Triggers of its state changes."""
+    """Triggers of the state changes of the closing handshake."""
 
     CLOSE = auto()
     PEER = auto()
@@ -284,7 +284,10 @@ class WebSocket(Connection):
     # --- writing ---
 
     def send_message(self, content: str | bytes, binary: bool = False) -> None:
-        """Queue a message; bytes are UTF-8 text, unless `binary`. Raises as `send` does."""
+        """Queue a message; bytes are UTF-8 text, unless `binary`.
+
+        Raises `LocalProtocolError` if the WebSocket is not open, and for a lone surrogate in a text.
+        """
         if self._state is not _OPEN:
             raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
         try:
