@@ -269,12 +269,12 @@ class SafetyGate:
 
     @property
     def foreground_notification(self) -> bool:
-        """The "non-dismissible foreground notification with a disable action while the master toggle is on"."""
+        """Report whether the foreground notification is shown: while the master toggle is on."""
         return self._master.is_armed
 
     @property
     def banner(self) -> bool:
-        """The "in-app banner when master and unattended access are both on"."""
+        """Report whether the in-app banner is shown: while master toggle and unattended access are both on."""
         return self._master.is_armed and self._unattended.enabled
 
     def chip(self, *, in_background: bool) -> bool:

@@ -122,7 +122,7 @@ class MasterToggle:
         return self._active_at + self._idle_minutes * 60.0 if self.is_armed else None
 
     def auto_disable_at_ms(self, now: Moment) -> int | None:
-        """Return the same as epoch milliseconds, for `bridge.status`."""
+        """Return when the idle timer expires, in epoch ms for `bridge.status`; None while the toggle is off."""
         due = self.next_deadline()
         return None if due is None else int(now.at(due).wall * 1000)
 
