@@ -238,7 +238,7 @@ class Environment(ABC):
 
     @abstractmethod
     def contents(self, path: str) -> bytes:
-        """Return a file of the relay's host, empty when there is none yet. On a real one it must be private."""
+        """Return the bytes of a file on the relay's host, or none without it; a file on disk must have mode 600."""
 
     @abstractmethod
     def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> ByteConnection:

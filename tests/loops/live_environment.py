@@ -222,7 +222,7 @@ class ChildRelay(RelayHandle):
         _, self.port = self.announced()
 
     def announced(self) -> tuple[bytes, int]:
-        """Return the next announcement and its port."""
+        """Wait until the program announces a service on standard error; return the service and its port."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
             found = ANNOUNCEMENT.match(line)

@@ -168,7 +168,7 @@ class ActorContext:
         return max(ended, stepped + RECHECK) if begun < stepped and ended - stepped < RECHECK else ended
 
     def seconds_past_end(self, session: SessionModel, slack: float, since: float = -inf) -> float:
-        """Return for how many seconds a session has been over; 0 until `slack` s after its end, or after `since`."""
+        """Return for how many seconds a session is over; 0 until `slack` s after the later of its end and `since`."""
         over = self.latest_end(session)
         return 0.0 if over is None or self.now <= max(over, since) + slack else self.now - over
 

@@ -275,7 +275,7 @@ def test_phone_lost_after_the_confirmation_was_left_to_it(world: AgentHarness, m
 
 @pytest.mark.parametrize("tool", ["phone_send_intent", "phone_broadcast"])
 def test_unconfirmed_routes_need_approval(world: AgentHarness, tool: str) -> None:
-    """Request approval here: raw intents have no confirmation on the phone (wire bridge 5.2)."""
+    """The agent requests approval of raw intents, which the phone does not confirm (wire bridge 5.2)."""
     world.host.choices = ["once"]
     assert "absent" not in call(world, tool, action="android.intent.action.VIEW")
     assert len(world.host.asked) == 1

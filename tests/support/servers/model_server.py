@@ -127,7 +127,7 @@ def counting(start: int, deltas: int, *, size: int = 0, together: int = 10) -> M
 
 
 def counted(number: int, size: int = 0) -> str:
-    """Return one of the numbered pieces."""
+    """Return a piece of text with this number, padded to `size` characters."""
     return f"{number} ".rjust(size, ".")
 
 
