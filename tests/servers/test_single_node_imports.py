@@ -17,7 +17,7 @@ TELLS = {"PYTHONPROFILEIMPORTTIME": "1"}  # each imported module is reported, by
 NODES = (
     r"svc_proto\.cluster(\..+)?",
     r"svc_proto\.wire\.resp",
-    r"svc_proto\.relay\.cluster\.(codes|coordinator|request_forwarding|sessions)|svc_proto\.relay\.media\.object_store",
+    r"svc_proto\.relay\.cluster\.(codes|coordinator|phone_moves|request_forwarding|sessions)|svc_proto\.relay\.media\.object_store",
     r"svc_proto\.api\.cluster\.session_ownership",
     r"servers\.relay_workers|svc_proto\.cli\.worker_supervisor|runtimes\.net\.reuseport_bpf",
     r"redis|hiredis|valkey",
@@ -98,7 +98,8 @@ def test_cluster_settings_import_cluster_modules(module: str, tmp_path: Path) ->
         with running(tmp_path, module, *PROGRAMS[module], env=env) as program:
             program.line(READY)
             assert program.stop() == 0
-    relay = ["cluster.coordinator", "cluster.sessions", "cluster.request_forwarding", "media.object_store"]
+    names = ("coordinator", "phone_moves", "sessions", "request_forwarding")
+    relay = [*(f"cluster.{name}" for name in names), "media.object_store"]
     wanted = relay if module == "servers.relay" else ["cluster.session_ownership"]
     room = module.removeprefix("servers.")
     assert {"svc_proto.cluster.node", "svc_proto.wire.resp", *(f"svc_proto.{room}.{name}" for name in wanted)} <= {
