@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from runtimes.files.temporary_folder import temporary_folder
 from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import setup_logging
@@ -56,7 +56,7 @@ def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> 
             options,
             home=str(Path("~/.svc").expanduser()),
             path_separator=os.pathsep,
-            temp_dir=tempfile.gettempdir(),
+            temp_dir=temporary_folder(),
             user_home=str(Path.home()),
             store_files=[file for name in STORES for file in store_files(env.get(name) or "")],
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import ssl
-import tempfile
 from pathlib import Path
 
+from runtimes.files.temporary_folder import temporary_folder
 from runtimes.service_home.home import EnvFileError, service_home_path, with_env_file
 from runtimes.service_home.running_relay import with_running_settings
 from runtimes.store.store_factory import configured_store, store_files
@@ -39,7 +39,7 @@ def read_relay_config(*, named: bool = False, lenient: bool = False, **options: 
             options,
             home=str(service_home()),
             path_separator=os.pathsep,
-            temp_dir=_temp_dir(),
+            temp_dir=temporary_folder(),
             user_home=str(Path.home()),
         )
     except ConfigError as error:
@@ -74,14 +74,6 @@ def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
         raise CliError(str(error), code=USAGE_ERROR) from None
     found = [str(named)] if isinstance(named, Path) else store_files(named)
     return named, Path(found[0]) if found else None
-
-
-def _temp_dir() -> str:
-    """Return the folder for temporary files; `tempfile` raises on a full disk, although only the name is needed."""
-    try:
-        return tempfile.gettempdir()
-    except OSError:
-        return os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - only named, not written to
 
 
 def trust_for(config: RelayConfig) -> ssl.SSLContext | None:

@@ -153,12 +153,12 @@ def main(
         print(f"warning: {warning}", file=sys.stderr)
     terminal = sys.stdout.isatty()
     if as_json:
-        file = _write_png(invite.qr_payload) if png else None
+        file = _write_png(invite.qr_payload, required=True) if png else None
         print_json({**invite_json(invite), "png": file})
         return
     print_lines(invite_lines(invite, hidden=not (terminal or show)))
     on_screen = terminal and not no_qr
-    file = _write_png(invite.qr_payload) if png or on_screen else None
+    file = _write_png(invite.qr_payload, required=png) if png or on_screen else None
     if file is not None:
         print(f"\nPNG   {file}")
     if on_screen or file is not None:
@@ -288,20 +288,24 @@ def _revoke(config: RelayConfig, prefix: str, runtime: str, *, as_json: bool) ->
         print_lines(revoked_changes(answer))
 
 
-def _write_png(text: str) -> str:
-    """Write a QR as a private PNG file in the temporary folder; return its path."""
+def _write_png(text: str, *, required: bool) -> str | None:
+    """Write a QR as a private PNG file in the temporary folder; return its path, or None if that fails."""
     import os
     import tempfile
 
     import segno
 
-    fd, path = tempfile.mkstemp(prefix="svc-pair-", suffix=".png")
+    path = None
     try:
+        fd, path = tempfile.mkstemp(prefix="svc-pair-", suffix=".png")
         with os.fdopen(fd, "wb") as file:
             segno.make(text, error="l", micro=False).save(file, kind="png", scale=6)
     except OSError as error:
-        os.unlink(path)
-        raise CliError(f"the QR cannot be written to {path}: {error_reason(error)}") from None
+        if path is not None:
+            os.unlink(path)
+        if required:
+            raise CliError(f"the QR cannot be written to a file: {error_reason(error)}") from None
+        return None
     return path
 
 
