@@ -158,6 +158,7 @@ def _find_problems(
             runs=one is not None,
             answers=answers[role],
             version=one.version if one else "",
+            wanted=role != "api" or _has_api_key(home),
         )
         for role, port in PORTS.items()
     ]
@@ -175,6 +176,19 @@ def _find_problems(
         devices=None if devices is None else tuple(map(parse_device, devices)),
     )
     return [each for each in run_health_checks(facts) if each.is_problem]
+
+
+def _has_api_key(home: Path) -> bool:
+    """Report whether an API has a key here; without one a relay runs alone by choice."""
+    from runtimes.files.env_file import read_env_file
+    from runtimes.service_home.home import ENV_FILE, EnvFileError
+
+    if os.environ.get("API_SERVER_KEY", "").strip():
+        return True
+    try:
+        return bool(read_env_file(home / ENV_FILE).get("API_SERVER_KEY", "").strip())
+    except EnvFileError:
+        return True
 
 
 def _lines(found: dict[str, RunningServer], answers: dict[str, bool], devices: list[JsonObject] | None) -> list[str]:

@@ -166,8 +166,12 @@ def find_api_here_alone(facts: HostFacts) -> str | None:
 
 
 def find_dead_route(facts: HostFacts) -> str | None:
-    """Find routes of an invite that do not answer."""
-    dead = [f"{route.role} {route.url}: {route.problem}" for route in facts.routes if route.problem]
+    """Find routes of an invite that do not answer; the checks of the public address name that one."""
+    dead = [
+        f"{route.role} {route.url}: {route.problem}"
+        for route in facts.routes
+        if route.problem and not (route.role == "public" and facts.public)
+    ]
     return "; ".join(dead) or None
 
 

@@ -5,7 +5,7 @@ The requests go to this host, to the model's server, and to the public address i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 
 from attrs import evolve, frozen
@@ -31,6 +31,7 @@ from svc_proto.engine.http_client import HttpResult, fetch
 from svc_proto.facts import Failure
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES
 from svc_proto.service_clients.host_addresses import find_host_addresses
 from svc_proto.service_clients.local_api import find_local_api
 from svc_proto.service_clients.model_probe import ModelListing, find_abilities, list_models, try_model
@@ -42,6 +43,8 @@ __all__ = ["HealthRequest", "gather_facts", "parse_http_date"]
 
 PROBE_TIMEOUT = 4.0  # s, spec "Limits"
 REPORT_TIMEOUT = 15.0  # s: a check of a large database reads it
+HERE_ALONE = set(LOCAL_HOSTS) - set(WILDCARD_ADDRESSES)
+API_KEY = "API_SERVER_KEY"  # without this setting a relay runs alone by choice
 HEALTH_PATHS = {"relay": "/health", "api": "/health", "dashboard": "/healthz"}
 
 
@@ -58,7 +61,6 @@ class HealthRequest:
     public: HostCandidate | None = None
     tries_model: bool = True
     ports: tuple[tuple[str, int], ...] = ()  # roles with configured ports
-    wanted: tuple[str, ...] = ("relay", "api")
 
 
 def gather_facts(engine: Engine, request: HealthRequest) -> Flow[HostFacts]:
@@ -69,15 +71,18 @@ def gather_facts(engine: Engine, request: HealthRequest) -> Flow[HostFacts]:
     )
     report = JsonObject.of({} if isinstance(answer, Failure) else answer)
     running = {row.text("role"): row for row in report.objects("servers")}
-    servers = yield from _servers(engine, request, running, report.array_or_none("busy_ports") or [])
+    settings = report.get_object("settings")
+    wanted = {"relay", "api"} if settings.text(API_KEY) else {"relay"}
+    servers = yield from _servers(engine, request, running, report.array_or_none("busy_ports") or [], wanted)
     local = yield from find_local_api(engine, config)
     api = ApiCandidate(running["api"].text("host") if "api" in running else local.host, local.port, local.tls)
     routes = yield from find_routes(engine, config, RouteRequest(mode=CandidateMode.AUTO, api=api))
     relay = next((each for each in servers if each.role == "relay"), None)
     up = relay is not None and relay.runs and relay.answers
+    chats = "api" in running and api.host not in HERE_ALONE  # else `api_local_only` is found
     tested = list[RouteFacts]()
     for route in routes.routes if up else ():
-        tested.append((yield from _test_route(engine, config, route, chats="api" in running)))
+        tested.append((yield from _test_route(engine, config, route, chats=chats)))
     public = list[PublicFinding]()
     if request.public is not None:
         board = running.get("dashboard")
@@ -89,7 +94,6 @@ def gather_facts(engine: Engine, request: HealthRequest) -> Flow[HostFacts]:
         found = yield from check_public_url(engine, check)
         public = [PublicFinding(each.subject, each.verdict, each.text, each.remedy) for each in found]
     model, date, source = yield from _model(engine, report.get_object("model"), tries=request.tries_model)
-    settings = report.get_object("settings")
     return HostFacts(
         now=engine.now.wall,
         version=request.version,
@@ -125,14 +129,18 @@ def gather_facts(engine: Engine, request: HealthRequest) -> Flow[HostFacts]:
 
 
 def _servers(
-    engine: Engine, request: HealthRequest, running: Mapping[str, JsonObject], busy: Sequence[object]
+    engine: Engine,
+    request: HealthRequest,
+    running: Mapping[str, JsonObject],
+    busy: Sequence[object],
+    wanted: Collection[str],
 ) -> Flow[tuple[ServerFacts, ...]]:
     servers = list[ServerFacts]()
     for role, port in request.ports:
         row = running.get(role)
         if row is None:
-            taken, wanted = port in busy, role in request.wanted
-            servers.append(ServerFacts(role=role, port=port, runs=False, answers=False, taken=taken, wanted=wanted))
+            taken, is_wanted = port in busy, role in wanted
+            servers.append(ServerFacts(role=role, port=port, runs=False, answers=False, taken=taken, wanted=is_wanted))
             continue
         answer = yield from fetch(engine, "GET", row.text("inside") + HEALTH_PATHS[role], within=PROBE_TIMEOUT)
         servers.append(

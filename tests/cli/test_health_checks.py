@@ -98,7 +98,9 @@ PLANTED: dict[str, HostFacts] = {
     ),
     "api_local_only": evolve(WELL, servers=(RELAY, server("api", host="localhost"), BOARD)),
     "route_dead": evolve(WELL, routes=(RouteFacts("lan", "ws://192.168.1.20:8767", "connection refused"),)),
-    "public_unreachable": public("wss://home.example/relay"),
+    "public_unreachable": evolve(
+        public("wss://home.example/relay"), routes=(RouteFacts("public", "wss://home.example/relay", "no route"),)
+    ),
     "public_plain": public("encryption"),
     "public_open": public("local routes"),
     "public_websocket": public("WebSocket", "warning"),

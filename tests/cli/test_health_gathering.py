@@ -95,11 +95,18 @@ def test_ports_that_another_program_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dead", "problem"), [(8767, "ws://192.0.2.10:8767"), (8642, "http://192.0.2.10:8642"), (1, "")]
+    ("dead", "api_host", "problem"),
+    [
+        (8767, "0.0.0.0", "ws://192.0.2.10:8767"),
+        (8642, "0.0.0.0", "http://192.0.2.10:8642"),
+        (8642, "127.0.0.1", ""),  # the API is for this host alone
+        (1, "0.0.0.0", ""),
+    ],
 )
-def test_a_route_whose_servers_do_not_answer(dead: int, problem: str) -> None:
+def test_a_route_whose_servers_do_not_answer(dead: int, api_host: str, problem: str) -> None:
     known = answering()
-    compute = {"host.report": lambda home, ports: REPORT}
+    report = {**REPORT, "servers": [row("relay", 8767), row("api", 8642, host=api_host)]}
+    compute = {"host.report": lambda home, ports: report}
 
     def http(asked: UpstreamRequest) -> Reply:
         reply: Reply = REFUSED if asked.url.startswith(f"http://192.0.2.10:{dead}") else known(asked)
@@ -116,8 +123,12 @@ def test_servers_that_do_not_answer() -> None:
     assert facts.routes == ()
 
 
-def test_a_relay_by_itself() -> None:
-    assert gathered({**REPORT, "servers": [row("relay", 8767)]}).routes == (RouteFacts("lan", "ws://192.0.2.10:8767"),)
+@pytest.mark.parametrize(("key", "wanted"), [("", False), ("k3y", True)])
+def test_a_relay_by_itself(key: str, wanted: bool) -> None:
+    """A relay runs alone by choice where no API has a key."""
+    facts = gathered({**REPORT, "servers": [row("relay", 8767)], "settings": {"API_SERVER_KEY": key}})
+    assert facts.routes == (RouteFacts("lan", "ws://192.0.2.10:8767"),)
+    assert [each.wanted for each in facts.servers] == [True, wanted, False]
 
 
 def test_a_keyless_api() -> None:

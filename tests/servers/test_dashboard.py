@@ -44,14 +44,15 @@ def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
 
 
 def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
-    """The dashboard shows the relay and reports the missing API server."""
+    """The dashboard shows the relay, and reports the missing API server and a model that does not answer."""
+    model = {"SVC_MODEL_BASE_URL": "http://127.0.0.1:9/v1", "SVC_MODEL": "m"}
     with (
         running_relay(tmp_path, runtime=runtime) as (_, relay),
         running(
             tmp_path,
             "servers.dashboard",
             *LOCAL,
-            env={"SVC_RELAY_PORT": str(relay), "API_SERVER_PORT": str(free_port())},
+            env={"SVC_RELAY_PORT": str(relay), "API_SERVER_PORT": str(free_port()), **model},
             runtime=runtime,
         ) as board,
     ):
@@ -61,6 +62,9 @@ def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
         invite = call(port, "POST", f"{RELAY}/pairing", {"mode": "lan"}).body
         assert invite["endpoints"][0]["relay"]["url"].endswith(f":{relay}")
         assert call(port, "GET", "/api/agent/sessions").status == 502
+        checks = {check["code"]: check for check in call(port, "GET", "/api/health").body["checks"]}
+        assert checks["model_unreachable"]["found"] == "http://127.0.0.1:9/v1: connection refused"
+        assert checks["relay_down"]["ok"] is True
         assert board.stop() == 0
 
 

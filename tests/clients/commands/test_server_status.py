@@ -124,6 +124,7 @@ def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture
         main.main(["status"])
     assert (caught.value.code, capsys.readouterr().out) == (1, "relay starts or stops\n")
     held.publish({"host": "::", "port": port, "inside": f"http://127.0.0.1:{port}"})
+    (home / ".env").write_text("API_SERVER_KEY=sk-0123456789abcdef\n")
     with pytest.raises(SystemExit) as caught:
         main.main(["status"])
     assert caught.value.code == 1
@@ -135,6 +136,13 @@ def test_a_server_that_does_not_answer(home: Path, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit) as caught:
         main.main(["status", "--json"])
     assert json.loads(capsys.readouterr().out)["devices"] is None
+    (home / ".env").unlink()  # without a key the relay runs alone by choice
+    with pytest.raises(SystemExit) as caught:
+        main.main(["status", "--json"])
+    assert [each["code"] for each in json.loads(capsys.readouterr().out)["problems"]] == [
+        "server_silent",
+        "version_differs",
+    ]
     held.release()
 
 
