@@ -15,6 +15,7 @@ from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chat_clients_suite import chat_clients
 from tests.conformance.chromium_suite import chromium
 from tests.conformance.cluster_suite import redis_cuts, rolling_restart
+from tests.conformance.doctor_suite import doctor
 from tests.conformance.external_tools import Unavailable
 from tests.conformance.mcp_phone_suite import mcp_inspector, mcp_oauth, mcp_python, mcp_typescript
 from tests.conformance.mcp_server_suite import mcp_server
@@ -58,6 +59,7 @@ SUITES = {
     "app": Suite(app, ONE),
     "chat-clients": Suite(chat_clients, ONE),
     "tasks": Suite(lambda runtime: tasks(), ONE),
+    "doctor": Suite(lambda runtime: doctor(), ONE),
     "schemathesis": Suite(documents, ONE),
     "cluster-restart": Suite(rolling_restart, ONE),
     "cluster-cuts": Suite(redis_cuts, ONE),

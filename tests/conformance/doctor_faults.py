@@ -1,0 +1,275 @@
+"""Planted faults of the `doctor` suite: real programs, files and networks, and the codes that must name them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+
+from attrs import frozen
+
+from tests.conformance.doctor_host import MODEL, NAME, DoctorHost, HostSetup, settings_with
+from tests.runtimes.certificates import make_certificate
+
+__all__ = ["FAULTS", "HTTPS", "PROXIED", "PlantedFault", "nginx"]
+
+DAY = 86_400.0  # s
+HTTPS = f"https://{NAME}/"
+UPGRADE = 'proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade";'
+FORWARDED = (
+    "proxy_set_header Host $http_host; proxy_set_header X-Forwarded-Proto $scheme;"
+    " proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;"
+)
+NGINX = """
+daemon off; master_process off; error_log stderr; pid {folder}/nginx.pid;
+events {{}}
+http {{ access_log off;
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  server {{ listen {address}:443 ssl; ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
+    proxy_read_timeout 1h;
+    location / {{ proxy_pass http://127.0.0.1:8642; {forwarded} }}
+    location ~ ^/(ws|health|sessions|pairing|bridge|media) {{ proxy_pass http://127.0.0.1:8767; {upgrade} {forwarded} }}
+}} }}
+"""
+BEHIND = settings_with(
+    RELAY_HOST="127.0.0.1",
+    API_SERVER_HOST="127.0.0.1",
+    RELAY_TRUST_PROXY_HEADERS="1",
+    RELAY_LOCAL_TRUST="secret",
+    SVC_PUBLIC_URL=HTTPS,
+)
+
+
+def reach_by_name(address: str = "192.168.1.20") -> str:
+    """Return the shell command by which this host resolves its public name."""
+    hosts = f"cp /etc/hosts $FOLDER/hosts; echo '{address} {NAME}' >> $FOLDER/hosts"
+    return f"{hosts}; mount --bind $FOLDER/hosts /etc/hosts"
+
+
+LAN = HostSetup()
+PROXIED = HostSetup(commands=(reach_by_name(),), settings=BEHIND)
+UNTRUSTED = HostSetup(
+    commands=(reach_by_name(),),
+    settings={name: text for name, text in BEHIND.items() if name != "RELAY_TRUST_PROXY_HEADERS"},
+)
+WEAK = HostSetup(
+    settings=settings_with(
+        API_SERVER_KEY="aaaaaaaaaaaaaaaaaaaaaaaa", SVC_DASHBOARD_HOST="0.0.0.0", SVC_DASHBOARD_PASSWORD="aaaaaaaa"
+    )
+)
+PARTS = HostSetup(servers=("servers.relay", "servers.api"), settings=settings_with(API_SERVER_HOST="0.0.0.0"))
+
+
+@frozen
+class PlantedFault:
+    """A fault: the codes that must be found, all of them and no others; how it is planted and removed."""
+
+    name: str
+    codes: tuple[str, ...]
+    setup: HostSetup = LAN
+    inject: Callable[[DoctorHost], object] = lambda host: None
+    undo: Callable[[DoctorHost], object] = lambda host: None
+
+
+def nginx(host: DoctorHost, *, upgrade: str = UPGRADE, name: str = NAME) -> None:
+    """Run nginx with a certificate for `name` on this host; the host trusts the certificate."""
+    make_certificate(host.folder, name)
+    address = host.setup.interfaces[0][1].partition("/")[0]
+    text = NGINX.format(folder=host.folder, address=address, upgrade=upgrade, forwarded=FORWARDED)
+    (host.folder / "nginx.conf").write_text(text)
+    host.shell("nginx -p $FOLDER -c $FOLDER/nginx.conf >$FOLDER/nginx.log 2>&1 & sleep 1; test -f $FOLDER/nginx.pid")
+
+
+def _stop_nginx(host: DoctorHost) -> None:
+    host.shell("kill $(cat $FOLDER/nginx.pid); sleep 0.3")
+
+
+def _set(**changes: str | None) -> Callable[[DoctorHost], None]:
+    """Return the function that changes settings of a running host."""
+
+    def inject(host: DoctorHost) -> None:
+        settings = {**host.setup.settings, **changes}
+        host.write_settings({name: value for name, value in settings.items() if value is not None})
+
+    return inject
+
+
+def _certificate(days: float, *, other_key: bool = False) -> Callable[[DoctorHost], None]:
+    """Return the function of a certificate for the dashboard."""
+
+    def inject(host: DoctorHost) -> None:
+        cert, key = make_certificate(host.folder, NAME, days)
+        if other_key:
+            (host.folder / "other").mkdir(exist_ok=True)
+            key = make_certificate(host.folder / "other")[1]
+        _set(SVC_DASHBOARD_SSL_CERT=str(cert), SVC_DASHBOARD_SSL_KEY=str(key))(host)
+
+    return inject
+
+
+def _age(name: str, days: float) -> Callable[[DoctorHost], None]:
+    """Return the function of a file of the home that was written `days` ago."""
+
+    def inject(host: DoctorHost) -> None:
+        (host.home / name).touch()
+        os.utime(host.home / name, (time.time() - days * DAY,) * 2)
+
+    return inject
+
+
+def _remove(name: str) -> Callable[[DoctorHost], None]:
+    return lambda host: (host.home / name).unlink()
+
+
+def _other_version(host: DoctorHost) -> None:
+    path = host.home / "run" / "api.json"
+    (host.folder / "api.json").write_bytes(path.read_bytes())
+    path.write_text(
+        path.read_text().replace('"version": "1.', '"version": "0.').replace('"version":"1.', '"version":"0.')
+    )
+
+
+def _phone(*options: str, ttl: str = "7d") -> Callable[[DoctorHost], None]:
+    """Return the function of a reference phone that pairs with these options."""
+
+    def inject(host: DoctorHost) -> None:
+        invite = json.loads(host.svc("pair", "--json", "--ttl", ttl).stdout)
+        relay = ("--remote", "ws://127.0.0.1:8767", "--code", invite["relay"]["code"])
+        host.start("clients.phone", *relay, "--name", f"Phone {options}", "--device-id", f"{options}", *options,
+                   "--no-view", until="paired")  # fmt: skip
+        time.sleep(1.0)  # its first status
+
+    return inject
+
+
+def _end_phones(host: DoctorHost) -> None:
+    host.end_last()
+    host.svc("revoke", "Phone", "--yes")
+
+
+FAULTS: tuple[PlantedFault, ...] = (
+    PlantedFault("a model without an address", ("model_url_missing",), LAN, _set(SVC_MODEL_BASE_URL=None)),
+    PlantedFault("a dead model", ("model_unreachable",), LAN, _set(SVC_MODEL_BASE_URL="http://127.0.0.1:9/v1")),
+    PlantedFault(
+        "a model that needs a key", ("model_key_refused",), LAN, _set(SVC_MODEL_BASE_URL=MODEL.format("locked"))
+    ),
+    PlantedFault("a broken model server", ("model_odd_answer",), LAN, _set(SVC_MODEL_BASE_URL=MODEL.format("odd"))),
+    PlantedFault(
+        "a model server of two, no name",
+        ("model_name_missing",),
+        LAN,
+        _set(SVC_MODEL_BASE_URL=MODEL.format("two"), SVC_MODEL=None),
+    ),
+    PlantedFault("a misspelt model", ("model_name_unknown",), LAN, _set(SVC_MODEL="lama3.2")),
+    PlantedFault(
+        "a model without tools", ("model_without_tools",), LAN, _set(SVC_MODEL_BASE_URL=MODEL.format("no-tools"))
+    ),
+    PlantedFault("a small context", ("model_context_small",), LAN, _set(SVC_MODEL_BASE_URL=MODEL.format("small"))),
+    PlantedFault("a context that is not there", ("model_context_false",), LAN, _set(SVC_MODEL_CONTEXT="200000")),
+    PlantedFault("a clock that differs", ("clock_off",), LAN, _set(SVC_MODEL_BASE_URL=MODEL.format("late"))),
+    PlantedFault("a clock that went back", ("clock_behind",), LAN, _age("notes", -1.0), _remove("notes")),
+    PlantedFault("other names", ("brand_differs",), LAN, _set(SVC_BRAND="hermes")),
+    PlantedFault(
+        "a broken .env", ("env_unreadable",), LAN, lambda host: host.write_settings(host.setup.settings, "A='\n")
+    ),
+    PlantedFault("a misspelt variable", ("env_unknown",), LAN, _set(RELAY_HSOT="0.0.0.0")),
+    PlantedFault(
+        "a wrong config.yaml",
+        ("config_wrong",),
+        LAN,
+        lambda host: (host.home / "config.yaml").write_text("tts: 5\n"),
+        _remove("config.yaml"),
+    ),
+    PlantedFault("a shell that is not there", ("path_missing",), LAN, _set(RELAY_TERMINAL_SHELL="/nope/sh")),
+    PlantedFault(
+        "secrets for all users",
+        ("home_readable",),
+        LAN,
+        lambda host: host.shell("chmod 755 $FOLDER/svc; chmod 644 $FOLDER/svc/.env"),
+        lambda host: host.shell("chmod 700 $FOLDER/svc"),
+    ),
+    PlantedFault("no backup for 40 days", ("backup_missing",), LAN, _age("notes", 40.0), _remove("notes")),
+    PlantedFault(
+        "a backup of 40 days", ("backup_old",), LAN, _age("run/last-backup", 40.0), _remove("run/last-backup")
+    ),
+    PlantedFault("an expired certificate", ("certificate_expired",), LAN, _certificate(-2.0)),
+    PlantedFault("a certificate that expires", ("certificate_expires",), LAN, _certificate(5.0)),
+    PlantedFault("the key of another certificate", ("certificate_unusable",), LAN, _certificate(20.0, other_key=True)),
+    PlantedFault(
+        "another version runs",
+        ("version_differs",),
+        LAN,
+        _other_version,
+        lambda host: (host.home / "run/api.json").write_bytes((host.folder / "api.json").read_bytes()),
+    ),
+    PlantedFault(
+        "a home that became read-only",
+        ("home_not_writable",),
+        LAN,
+        lambda host: host.shell("mount --bind $FOLDER/svc $FOLDER/svc; mount -o remount,bind,ro $FOLDER/svc"),
+        lambda host: host.shell("umount $FOLDER/svc"),
+    ),
+    PlantedFault(
+        "an address without a server", ("public_unreachable",), LAN, _set(SVC_PUBLIC_URL="https://192.0.2.99:1/")
+    ),
+    PlantedFault("a phone with the store's app", ("phone_store_build",), LAN, _phone("--store-build"), _end_phones),
+    PlantedFault("a session that ends", ("session_expires",), LAN, _phone(ttl="1d"), _end_phones),
+    PlantedFault("weak credentials", ("key_weak", "password_weak"), WEAK),
+    PlantedFault("no network", ("no_address",), HostSetup(interfaces=())),
+    PlantedFault("a VPN alone", ("poor_address",), HostSetup(interfaces=(("tun0", "10.5.0.2/24"),), gateway="")),
+    PlantedFault(
+        "servers for this host alone",
+        ("relay_local_only",),
+        HostSetup(settings=settings_with(RELAY_HOST="127.0.0.1", API_SERVER_HOST="127.0.0.1")),
+    ),
+    PlantedFault(
+        "an API for this host alone",
+        ("api_local_only",),
+        HostSetup(settings=settings_with(API_SERVER_HOST="127.0.0.1")),
+    ),
+    PlantedFault("a silent API", ("server_silent", "route_dead"), PARTS, lambda host: host.end_last(signal.SIGSTOP)),
+    PlantedFault("a dead API", ("api_down",), PARTS, lambda host: host.end_last()),
+    PlantedFault("a dead relay", ("relay_down",), HostSetup(servers=("servers.api",))),
+    PlantedFault(
+        "a port in use",
+        ("port_taken",),
+        HostSetup(servers=("servers.relay",)),
+        lambda host: host.start("http.server", "8642", until="Serving"),
+    ),
+    PlantedFault(
+        "a broken database",
+        ("relay_down", "database_broken"),
+        HostSetup(servers=()),
+        lambda host: (host.home / "svc.db").write_bytes(b"no database" * 100),
+    ),
+    PlantedFault(
+        "a full disk", ("disk_full",), HostSetup(commands=("mount -t tmpfs -o size=20m,mode=700 none $FOLDER/svc",))
+    ),
+    PlantedFault(
+        "a disk that is nearly full",
+        ("disk_low",),
+        HostSetup(commands=("mount -t tmpfs -o size=200m,mode=700 none $FOLDER/svc",)),
+    ),
+    PlantedFault(
+        "a proxy without WebSockets", ("public_websocket",), PROXIED, lambda host: nginx(host, upgrade=""), _stop_nginx
+    ),
+    PlantedFault(
+        "a certificate of another name",
+        ("public_unreachable",),
+        PROXIED,
+        lambda host: nginx(host, name="other.example"),
+        _stop_nginx,
+    ),
+    PlantedFault("a proxy that is not trusted", ("proxy_not_trusted",), UNTRUSTED, nginx),
+    PlantedFault(
+        "a public address in plain text, of the relay alone",
+        ("public_plain", "public_unreachable"),
+        HostSetup(
+            commands=(reach_by_name(),),
+            settings=settings_with(SVC_PUBLIC_URL=f"http://{NAME}:8767", RELAY_LOCAL_TRUST="secret"),
+        ),
+    ),
+)
