@@ -32,7 +32,7 @@ the server on one line: {"event": …, "data": {…}}.
 
 At a terminal the command asks before the agent acts: y allows the action once, "session" and "always" allow it from
 then on, any other answer denies it. Ctrl-C stops the agent. At the end it lists the acts that failed, were denied or
-changed nothing.
+changed nothing, and what was left open.
 
 The API server is that of this host, else that of the invite by which this desktop was paired (svc-relay pair
 --pair-qr), else that of the settings.

@@ -156,11 +156,11 @@ export class AgentMessage {
     this.#parts.append(h("p", { class: `note ${kind}` }, said));
   }
 
-  /** Append why a turn was ended early, and the acts that failed, were denied or changed nothing. */
+  /** Append why a turn was ended early, and what was not done or left open. */
   ended({ reason, unfinished }) {
     if (reason) this.note("stopped", reason);
     if (unfinished?.length) {
-      this.note("failed", "Not done in this turn:");
+      this.note("failed", "Not done, or left open, in this turn:");
       this.#parts.append(h("ul", { class: "note failed unfinished" }, ...unfinished.map((line) => h("li", {}, line))));
     }
   }

@@ -273,7 +273,7 @@ class TurnOutcome:
     calls: tuple[ToolCall, ...] = ()  # for the client
     error: str | None = None
     reason: str | None = None  # for people: why a turn that is no failure was ended early
-    unfinished: tuple[str, ...] = ()  # for people: acts that failed, were denied or changed nothing
+    unfinished: tuple[str, ...] = ()  # for people: acts without success, and what was left open
     code: str | None = None  # machine-readable: `upstream_error`, `upstream_timeout`, `agent_error`
     # Members of the last answer besides its content and calls, such as reasoning by its name and signatures. They go
     # back to the model with the message.

@@ -26,6 +26,7 @@ from svc_proto.agent.interface import (
     ToolCall,
     TurnEvent,
 )
+from svc_proto.agent.loose_ends import LooseEnds
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.engine.flow import Flow
@@ -36,7 +37,7 @@ __all__ = ["LoopGuard", "RepeatedTextError", "RepetitionWatch", "ScreenTrail", "
 EQUAL_NOTICE, EQUAL_END = 3, 5  # equal calls in a row
 PATIENCE = {"phone_media": 4}  # times the limits above: volume and tracks change without a trace on the screen
 CYCLES = (2, 3, 4, 5)  # calls of one round
-CYCLE_NOTICE, CYCLE_END = 6, 12  # calls in rounds: at least so many, and two rounds or three
+CYCLE_END = 12  # calls in rounds that end the turn; three rounds also do. Two rounds have a notice
 ACTS_NOTICE, ACTS_END = 6, 8  # acts since the screen was last one that the turn had not seen
 MAX_RECORDS = 64  # calls that are compared
 MAX_UNFINISHED = 20  # acts in the report of a turn
@@ -121,6 +122,7 @@ class LoopGuard:
 
     def __init__(self) -> None:
         self.trail = ScreenTrail()
+        self.ends = LooseEnds()
         self.reason: str | None = None
         self._keys: list[str] = []
         self._acts: list[_Act] = []
@@ -140,8 +142,8 @@ class LoopGuard:
         notices = (self._equal(call.name), self._cycle(), self._idle() if is_act else None)
         return next((notice for notice in notices if notice is not None), None)
 
-    def unfinished(self) -> tuple[str, ...]:
-        """Return the acts of the turn that failed, were denied or changed nothing, as lines for people."""
+    def unfinished(self, prompt: str = "", answer: str = "") -> tuple[str, ...]:
+        """Return the acts that failed, were denied or changed nothing, and what was left open, as lines for people."""
         following = self.trail.latest
         lines: list[str] = []
         for act in reversed(self._acts):
@@ -152,7 +154,7 @@ class LoopGuard:
                 following = look
             if outcome:
                 lines.append(" ".join(filter(None, (act.call.name, act.call.preview))) + f": {outcome}")
-        return tuple(dict.fromkeys(reversed(lines)))[-MAX_UNFINISHED:]
+        return (*dict.fromkeys(reversed(lines)), *self.ends.lines(prompt, answer))[-MAX_UNFINISHED:]
 
     def _equal(self, name: str) -> str | None:
         newest = self._keys[-1]
@@ -171,9 +173,9 @@ class LoopGuard:
                 continue
             pairs = list(zip(reversed(keys), reversed(keys[:-size]), strict=False))
             length = size + next((place for place, (one, other) in enumerate(pairs) if one != other), len(pairs))
-            if length >= min(CYCLE_END, max(3 * size, CYCLE_NOTICE + 2)):
+            if length >= min(CYCLE_END, 3 * size):
                 self.reason = f"The agent was stopped: it repeated the same {size} calls, with the same results."
-            if length >= max(2 * size, CYCLE_NOTICE):
+            if length >= 2 * size:
                 return f"You repeat the same {size} calls with the same results. Do something else, or tell the user."
         return None
 

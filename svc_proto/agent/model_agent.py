@@ -54,7 +54,7 @@ from svc_proto.agent.toolbox import RequestedToolCall, Toolbox, call_preview
 from svc_proto.basics import lenient_json, strict_json
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import JsonObject, NotJsonObjectError, as_text
+from svc_proto.schema.json_object import JsonObject, NotJsonObjectError, as_text, content_text
 from svc_proto.service_clients.authority import BRIDGE
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ class ModelAgent:
                 return TurnOutcome(finish="error", error=answer.text, code=answer.code)
             host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
             if not answer.calls or answer.full or answer.finish in ("error", "content_filter"):
-                return evolve(_outcome(answer, has_text=has_text), unfinished=guard.unfinished())
+                unfinished = guard.unfinished(content_text(turn.prompt), answer.text)
+                return evolve(_outcome(answer, has_text=has_text), unfinished=unfinished)
             has_text = has_text or bool(answer.text)
             calls = self._toolbox.unwrap(self._calls(answer.calls, ids))
             stored = tuple(requested.call for requested in calls)

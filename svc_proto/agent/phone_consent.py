@@ -81,7 +81,9 @@ class ConsentingPhoneControl:
             turn.leave_screen()
         if effect is not None:
             yield from self._obtain(effect, path, arguments, tree)
-        turn.loop.trail.act(shows=not any(each.hides_its_state for each in tree.targets(path, arguments)))
+        controls = tree.targets(path, arguments)
+        turn.loop.trail.act(shows=not any(each.hides_its_state for each in controls))
+        turn.loop.ends.act(path, arguments, tree, controls, has_effect=effect is not None and not effect.soft)
         answer = yield from self._link.call(method, path, arguments)
         self._tree = None
         if effect is not None:
@@ -105,9 +107,10 @@ class ConsentingPhoneControl:
         return self._link.activity()
 
     def _note(self, path: str, answer: PhoneResponse) -> None:
+        turn = self._consent.turn
+        turn.loop.ends.has_picture |= path == "/screenshot"
         if answer.status >= 400 or path not in _READS:
             return
-        turn = self._consent.turn
         turn.private.read_answer(path, answer.body)
         if path == "/screen":
             self._see(ScreenTree.parse(answer.body))
@@ -128,6 +131,7 @@ class ConsentingPhoneControl:
         turn = self._consent.turn
         turn.source = tree.package
         turn.loop.trail.see(tree)
+        turn.loop.ends.see(tree)
         return tree
 
     def _effect(self, path: str, arguments: Mapping[str, object], tree: ScreenTree) -> Flow[Effect | None]:

@@ -215,7 +215,7 @@ class _TurnPrinter:
                 self.completed = completed
                 self._count(usage)
                 for line in end.unfinished:
-                    self._tool("✗", "not done", line)
+                    self._tool("✗", "not done or left open", line)
                 if end.reason:
                     self._tool("✗", "ended early", end.reason)
             case chat_events.Error(message=message):

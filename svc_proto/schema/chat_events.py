@@ -231,7 +231,7 @@ class RunCompleted(_CompletionEvent):
 
     api_calls: int = 0
     reason: str | None = None  # for people: why the turn was ended early
-    unfinished: Sequence[str] = ()  # for people: acts that failed, were denied or changed nothing
+    unfinished: Sequence[str] = ()  # for people: acts without success, and what was left open
 
 
 @frozen

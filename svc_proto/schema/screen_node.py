@@ -11,7 +11,7 @@ from typing import TypeAlias
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.schema.json_object import JsonObject
 
-__all__ = ["CHECKABLE", "NO_PLACE", "Bounds", "ScreenNode", "parse_bounds"]
+__all__ = ["CHECKABLE", "KEYBOARD", "NO_PLACE", "Bounds", "ScreenNode", "parse_bounds"]
 
 Bounds: TypeAlias = tuple[int, int, int, int]  # left, top, right, bottom, px
 NO_PLACE: Bounds = (0, 0, 0, 0)
@@ -22,6 +22,8 @@ KINDS = {
     "WebView": "web",
 }  # fmt: skip
 """Kinds of nodes by class, without the package and the prefixes and suffixes of compatibility libraries."""
+KEYBOARD = re.compile(r"inputmethod|keyboard|honeyboard|swiftkey|\.ime\b", re.IGNORECASE)
+"""Packages of on-screen keyboards."""
 CHECKABLE = ("switch", "checkbox", "radio")
 _WITH_STATE = ("Switch", "CheckBox", "RadioButton", "ToggleButton", "CheckedTextView", "SeekBar", "RatingBar")
 _COMPATIBILITY = re.compile("^(?:AppCompat|Material)|(?:Compat|Material)$")

@@ -313,7 +313,7 @@ def test_apps_of_the_task_and_what_was_not_done() -> None:
     assert not there.run().completed
     assert there.asked[-1].json == {"message": "x", "apps": ["org.x"]}
     assert [told.fields["line"] for told in there.told if told.event == "tool"] == [
-        "✗ not done: phone_call: denied",
+        "✗ not done or left open: phone_call: denied",
         "✗ ended early: The agent was stopped.",
     ]
 

@@ -88,6 +88,9 @@ class PhoneActions(TouchActions):
             yield from self.call("/type", device, {"text": text})
         after, settled = yield from self.looks.settle(device, now)
         told = f"{told}; {_holds(find_again(row, now, after), '' if empties else text)}"
+        added = str(arguments.get("text", ""))
+        if mode == "append" and added.strip() and row.node.content.endswith(added):
+            told = f"{told}. It held this text before, so it now holds it twice"
         if arguments.get("enter") is not True:
             return self.report(device, told, before, after, settled=settled)
         yield from self._enter(device, after)

@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 
 from svc_proto.machines.screen_hash import HashedNode, screen_hash
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.schema.screen_node import CHECKABLE, NO_PLACE, Bounds, ScreenNode, parse_bounds
+from svc_proto.schema.screen_node import CHECKABLE, KEYBOARD, NO_PLACE, Bounds, ScreenNode, parse_bounds
 
 __all__ = [
     "TEXT_LIMIT",
@@ -30,7 +30,6 @@ TEXT_LIMIT = 2_000  # characters of a text that phones send (wire bridge 3.2)
 MAX_DESCRIBED = 12  # nodes of one screen whose state is requested one by one
 LARGEST_ROW = 3  # a row is no higher than this part of the screen; else it is a container of rows
 _LOCK = re.compile("keyguard|lock_?icon|lock_?screen|bouncer", re.IGNORECASE)
-_KEYBOARD = re.compile(r"inputmethod|keyboard|honeyboard|swiftkey|\.ime\b", re.IGNORECASE)
 SYSTEM_UI = "com.android.systemui"
 
 
@@ -118,14 +117,14 @@ class PhoneScreen:
     @cached_property
     def app(self) -> str:
         """Return the package in front: not that of a keyboard."""
-        if not _KEYBOARD.search(self.package):
+        if not KEYBOARD.search(self.package):
             return self.package
-        others = (package for package in self.windows.values() if package and not _KEYBOARD.search(package))
+        others = (package for package in self.windows.values() if package and not KEYBOARD.search(package))
         return next(others, self.package)
 
     def is_keyboard(self, window: str) -> bool:
         """Report whether a window is an on-screen keyboard; the only window of a screen never is."""
-        return bool(_KEYBOARD.search(self.windows.get(window, ""))) and len(self.windows) > 1
+        return bool(KEYBOARD.search(self.windows.get(window, ""))) and len(self.windows) > 1
 
     def row_of(self, number: str) -> ScreenRow | None:
         """Return the row of a node, or of the node that it belongs to."""

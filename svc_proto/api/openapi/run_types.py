@@ -423,7 +423,7 @@ class RunCompletedEventJson(RunEventJson):
     output: str
     usage: UsageJson
     reason: str | None  # for people: why the turn was ended early
-    unfinished: list[str]  # for people: acts that failed, were denied or changed nothing
+    unfinished: list[str]  # for people: acts without success, and what was left open
 
 
 class RunFailedJson(RunEventJson):

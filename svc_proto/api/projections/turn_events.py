@@ -40,7 +40,7 @@ class TurnEnded:
     error: str | None = None  # for people; None unless the turn failed
     code: str = ""  # of the error
     reason: str | None = None  # for people: why a turn without an error was ended early
-    unfinished: tuple[str, ...] = ()  # for people: acts that failed, were denied or changed nothing
+    unfinished: tuple[str, ...] = ()  # for people: acts without success, and what was left open
     calls: tuple[ToolCall, ...] = ()  # calls that the client is to make
     reasoning: str = ""  # of the last answer
     extra: Mapping[str, object] = field(

@@ -1,0 +1,164 @@
+"""Loose ends of a turn: texts, dialogs, selections, numbers, and pages that were only opened."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from svc_proto.agent.loose_ends import MAX_STEPS, LooseEnds
+from svc_proto.schema.effects.screen_tree import ScreenTree
+from svc_proto.schema.screen_node import ScreenNode
+
+PAGES = "pages were opened or left; the screens show no other change"
+UNSENT = "“Tea” still stands in “Name”: it may not have been sent or saved"
+
+
+def node(text: str, *, window: str = "w0", **members: object) -> ScreenNode:
+    box = (0, len(text), 90, len(text) + 5)
+    return ScreenNode(node_id=f"{window}:{text}", text=text, bounds=box, view_id="com.example.app:id/x", **members)  # type: ignore[arg-type]
+
+
+def button(text: str, *, window: str = "w0", selected: bool = False) -> ScreenNode:
+    return node(text, window=window, class_name="Button", clickable=True, selected=selected)
+
+
+def field(text: str, *, hides_text: bool = False) -> ScreenNode:
+    return node(text, class_name="EditText", editable=True, hint="Name", hides_text=hides_text)
+
+
+def page(heading: str, *nodes: ScreenNode) -> ScreenTree:
+    return ScreenTree(package="com.example.app", nodes=(node(heading), *nodes), area=10_000)
+
+
+def dialog(*labels: str, over: ScreenTree) -> ScreenTree:
+    return evolve(over, nodes=(*(button(label, window="w1") for label in labels), *over.nodes))
+
+
+LIST = page("List", button("Add"), node("Milk 12"))
+FORM = page("Form", button("Save"), field(""))
+TYPED = page("Form", button("Save"), field("Tea"))
+MENU = dialog("Edit", "Delete", over=LIST)
+
+
+class Play:
+    """Turn of acts, each with the screen that follows it."""
+
+    def __init__(self, first: ScreenTree) -> None:
+        self.ends = LooseEnds()
+        self.now = first
+        self.ends.see(first)
+
+    def act(self, after: ScreenTree | None, path: str = "/tap", *, has_effect: bool = False, **given: object) -> Play:
+        """Act, and see a screen unless it cannot be read."""
+        self.ends.act(path, given, self.now, self.now.targets(path, given), has_effect=has_effect)
+        if after is not None:
+            self.now = after
+            self.ends.see(after)
+        return self
+
+    def lines(self, prompt: str = "do", answer: str = "Done.") -> tuple[str, ...]:
+        return self.ends.lines(prompt, answer)
+
+
+def test_turn_without_acts_has_no_lines() -> None:
+    assert Play(LIST).lines("add 25") == Play(LIST).act(LIST, "/wait", ms=5).lines() == ()
+
+
+def test_text_that_still_stands_in_its_field() -> None:
+    play = Play(FORM).act(TYPED, "/type", text="Tea")
+    assert play.lines() == (UNSENT,)
+    assert play.act(TYPED, "/press_key", key="enter").lines() == ()
+    long = "a" * 60
+    (line,) = Play(FORM).act(page("Form", field(long)), "/type", text=long).lines()
+    assert line.startswith(f"“{'a' * 39}…” still")
+
+
+def test_passwords_and_unknown_fields_are_not_named() -> None:
+    secret = page("Form", field("****", hides_text=True))
+    assert Play(secret).act(secret, "/type", text="hunter2").lines() == ()
+    assert Play(LIST).act(LIST, "/type", text="Tea").lines() == ()
+
+
+@pytest.mark.parametrize(
+    ("after", "has_effect", "lines"),
+    [
+        (LIST, False, ("“Tea” was typed, and the page was left for one that shows no change",)),
+        (LIST, True, ()),  # a message that was sent shows nowhere
+        (page("List", button("Add"), node("Milk 12"), node("Tea")), False, ()),
+        (page("Form", button("Save"), field("")), False, ()),  # the field was emptied, as a composer is
+    ],
+)
+def test_page_that_is_left_with_a_typed_text(after: ScreenTree, has_effect: bool, lines: tuple[str, ...]) -> None:
+    play = Play(LIST).act(FORM).act(TYPED, "/type", text="Tea").act(TYPED, "/type", text="Tea")
+    assert play.act(after, nodeId="w0:Save", has_effect=has_effect).lines() == lines
+
+
+def test_dialog_that_is_open_or_was_closed_without_a_choice() -> None:
+    play = Play(LIST).act(MENU)
+    assert play.lines() == ("a dialog or menu is still open: “Edit”, “Delete”",)
+    closed = ("a dialog or menu was closed without a choice: “Edit”, “Delete”",)
+    assert play.act(LIST, "/press_key", key="back").act(FORM).lines() == closed
+    assert play.act(TYPED, "/type", text="Tea").lines() == (UNSENT,)
+    assert Play(LIST).act(MENU).act(LIST, nodeId="w1:Delete").lines() == ()
+    assert Play(MENU).act(None).lines() == ("a dialog or menu is still open: “Edit”, “Delete”",)
+
+
+def test_keyboards_and_windows_of_others_are_no_dialogs() -> None:
+    keys = node("q", window="w9", clickable=True)
+    keyboard = ScreenTree(
+        package="com.example.inputmethod", nodes=(evolve(keys, view_id="com.example.inputmethod:id/q"), *LIST.nodes)
+    )
+    assert Play(LIST).act(keyboard).lines() == (PAGES,)
+    bar = evolve(node("12:00", window="w5"), view_id="com.example.bar:id/clock")
+    assert Play(LIST).act(evolve(LIST, nodes=(*LIST.nodes, bar))).lines() == ()
+
+
+def test_selection_that_is_left() -> None:
+    rows = page("List", button("Milk"), button("Bread"))
+    selected = page("List", button("Milk", selected=True), button("Bread"))
+    assert Play(rows).act(selected, "/long_press", nodeId="w0:Milk").lines() == ("still selected: “Milk”",)
+    assert Play(rows).act(selected, nodeId="w0:Milk").lines() == ()  # a tab
+
+
+def test_numbers_of_the_request() -> None:
+    play = Play(LIST).act(page("List", button("Add"), node("0.45")))
+    assert play.lines("set 12 and 45, 3 times") == ()
+    missing = ("of the request, 50, 107 was neither typed nor seen on a screen",)
+    assert play.lines("set 050 and 107") == missing
+    assert play.act(LIST, "/send_sms", to="050", body="x").lines("text 050") == ()
+    assert play.lines("x" * 300 + "77") == ()
+
+
+def test_turn_that_only_opens_pages() -> None:
+    play = Play(page("Home")).act(LIST, "/open_app", package="com.example.app")
+    assert play.lines("open the list") == ()
+    assert play.lines("write the milk into my list") == (PAGES,)
+    assert play.act(FORM).act(LIST).act(LIST, "/scroll", direction="down").lines() == (PAGES,)
+    assert play.lines("how much?", "It is 12.") == play.lines("which?", "The Milk") == ()
+    play.ends.has_picture = True
+    assert play.lines() == ()
+
+
+@pytest.mark.parametrize(
+    "after", [page("List", button("Add"), node("Milk 13")), None], ids=["another content", "a screen that is not read"]
+)
+def test_change_on_a_page_is_no_loose_end(after: ScreenTree | None) -> None:
+    assert Play(LIST).act(FORM).act(after).lines() == ()
+
+
+def test_choice_of_a_dialog_is_a_change_until_its_page_is_left_again() -> None:
+    welcome, tour = page("Welcome", button("Start")), page("Tour", button("Up"))
+    play = Play(dialog("No", over=welcome)).act(tour, nodeId="w1:No")
+    assert play.lines() == ()
+    assert play.act(welcome, nodeId="w0:Up").lines() == (PAGES,)
+
+
+def test_screen_without_nodes_and_acts_beyond_the_limit() -> None:
+    play = Play(ScreenTree(package="game"))
+    for _ in range(MAX_STEPS + 1):
+        play.act(ScreenTree(package="game"), x=1, y=1)
+    assert play.lines() == (PAGES,)
+
+
+def test_words_in_a_script_without_blanks() -> None:
+    assert Play(page("首页")).act(page("备忘录", node("密码是海港"))).lines("密码?", "密码是海港。") == ()
