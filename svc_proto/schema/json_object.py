@@ -164,7 +164,10 @@ def as_array(value: object) -> list[object] | None:
 
 
 def json_value(text: bytes | str, otherwise: object = None, *, ours: bool = False) -> object:
-    """Return the value of a JSON text; `otherwise` if it is malformed. `ours`: see `strict_json.loads`."""
+    """Return the value of a JSON text; `otherwise` if it is malformed.
+
+    `ours`: a text of this host, without a limit of work.
+    """
     try:
         return strict_json.loads(text, ours=ours)
     except strict_json.JsonError:

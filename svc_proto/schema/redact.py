@@ -54,7 +54,7 @@ def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
 
 
 def unredacted_text(value: dict[str, object], limit: int, size: int) -> str:
-    """Return the compact JSON of an object that is its own summary, in either use of `hide_text`; else empty.
+    """Return the compact JSON of an object that needs no redaction and has at most `limit` characters; else empty.
 
     `size` is that of the JSON that it was read from, in characters: a large one is not even tried.
     """

@@ -1,6 +1,6 @@
 """Labels of controls with an effect, in the languages of many phones: the net below the rules by place.
 
-    kinds_of_label("Jetzt kaufen")      # EffectKind.PURCHASE
+    kind_of_label("Jetzt kaufen")      # EffectKind.PURCHASE
 
 A label is compared in its plain form (`svc_proto.basics.plain_letters`). Phrases of scripts that write no spaces are
 found anywhere in a label, the others as whole words at its start or end. The lists have the same words for each
@@ -92,7 +92,10 @@ def is_confirming(labels: Iterable[str]) -> bool:
 
 
 def is_refreshing(labels: Iterable[str]) -> bool:
-    """Report whether a label loads a page or a list again, unless it stands in a store: Update, Update the list."""
+    """Report whether a label only loads a page or a list again: Update, Update the list.
+
+    In a store it may install an app.
+    """
     return any(_letters(label) in _refreshing() for label in labels)
 
 
