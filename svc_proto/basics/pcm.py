@@ -26,7 +26,7 @@ class Levels(NamedTuple):
 
 
 def levels(pcm: bytes) -> Levels:
-    """Return the peak and the mean power; 0 for an empty piece. Of a long piece only some samples count."""
+    """Return the peak and the root mean square; 0 for an empty piece. Of a long piece only some samples count."""
     found = _samples(pcm)
     samples = found[:: len(found) // MAX_LEVELS + 1].tolist()  # three passes over a list cost less than over an array
     if not samples:

@@ -141,7 +141,10 @@ def escaped(raw: bytes) -> bytes:
 
 
 def dumps_bytes(value: object) -> bytes:
-    """Return compact JSON in UTF-8, for bodies. Raises as `dumps` does."""
+    """Return compact JSON in UTF-8, for bodies.
+
+    Raises ValueError for NaN and infinities, TypeError for other types.
+    """
     text = "".join(_encode(value, 0))
     return text.encode("ascii") if text.isascii() else dumps(value).encode("utf-8")
 
