@@ -84,7 +84,7 @@ def without_unsafe_local_access(config: DashboardConfig, relay: RelayConfig) -> 
 
 
 def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None:
-    """Return why it may not start: without a password, a client behind a proxy would count as local."""
+    """Return why the dashboard may not start: without a password, a client behind a proxy would count as local."""
     if config.password or is_local_safe(relay):
         return None
     return "behind a proxy, and with the local secret, a dashboard needs a password: set SVC_DASHBOARD_PASSWORD"
@@ -218,7 +218,7 @@ def _names_relay() -> bool:
 
 
 def _claim(home: Path) -> HomeClaim | None:
-    """Publish the dashboard, so that other programs find it; do without if another one holds the home."""
+    """Claim the home for the dashboard, so that other programs find it; None if another dashboard holds the home."""
     try:
         return claim_home(home, "dashboard")
     except CannotStartError:

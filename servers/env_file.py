@@ -29,7 +29,7 @@ def create_api_key(home: Path) -> str:
 def create_dashboard_password(home: Path, host: str) -> str:
     """Create and store a password for a dashboard that listens on `host`. Raises `CannotStartError`.
 
-    Programs of this host do without it, as they did before.
+    Programs of this host need no password: local access is stored as well.
     """
     groups = ("".join(secrets.choice(LETTERS) for _ in range(GROUP_SIZE)) for _ in range(GROUPS))
     password = "-".join(groups)
