@@ -38,7 +38,7 @@ async def in_task_group(listener: Listener) -> bytes:
 
 
 async def in_nursery(listener: Listener) -> bytes:
-    """Do the same with trio alone."""
+    """Serve a relay with trio alone, request its health, and stop it by a cancellation."""
     ready = trio.Event()
     program = Program(core=make_relay(), listeners=[listener], on_ready=ready.set)
     async with trio.open_nursery() as nursery:
