@@ -65,7 +65,7 @@ class RunningServer(NamedTuple):
 
     @property
     def url(self) -> str:
-        """Return the address it listens on as a URL."""
+        """Return the address that the server listens on, as a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'http' if self.certificate is None else 'https'}://{host}:{self.port}"
 
