@@ -11,6 +11,7 @@ SHELL := /bin/sh
 
 ARGS ?=
 COUNT ?= 120
+COVERAGE ?=
 RUNTIME ?= anyio
 SECONDS ?= 60
 SEED ?= 1
@@ -50,12 +51,16 @@ WITHOUT_WORLDS = --deselect $(WORLDS)
 CORE_TESTS = $(filter-out $(OTHER_TESTS) $(addprefix tests/,runtimes __pycache__), \
 	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
 
+MEASURE = --cov=svc_proto --cov=runtimes --cov-branch --cov-report=
+empty :=
+space := $(empty) $(empty)
+
 # What is about the core alone, and quick: values, tables, what is read and written.
 QUICK = .venv-quick-$(VERSION)
 QUICK_TESTS = $(addprefix tests/,basics machines schema test_purity.py) --ignore=tests/basics/test_certificate_pins.py # which makes certificates
 
 # --- for people ---------------------------------------------------------------------------------------------------
-.PHONY: help venv up demo demo-mcp test test-full test-rest hunts coverage coverage-core coverage-runtimes quick check fuzz simulate mutants bench conformance release lock clean
+.PHONY: help venv up demo demo-mcp test test-full test-rest hunts coverage quick check fuzz simulate mutants bench conformance release lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '%-11s %s\n' "$$name" "$$text"; done
@@ -73,13 +78,13 @@ demo-mcp: $(STAMP)-dev ## the official MCP client (from PyPI) opens an app and r
 
 # docs/explanation/testing-strategy.md says what runs where. WORKERS=0 runs all tests in one process, and so does a selection.
 test: $(STAMP)-dev ## what a change must pass on a laptop, in two and a half minutes (ARGS="..." selects)
-	$(BIN)/python -m pytest -q $(if $(strip $(ARGS)),$(ARGS),$(PARALLEL))
+	$(BIN)/python -m pytest -q $(if $(strip $(ARGS)),$(ARGS),$(PARALLEL)) $(if $(COVERAGE),$(MEASURE))
 
 test-full: $(STAMP)-dev ## everything: all loops, browsers, real programs, 300 worlds, storms, mutants
 	$(BIN)/python -m pytest -q $(PARALLEL) --full $(WITHOUT_WORLDS)
 	$(MAKE) --no-print-directory hunts
 
-# CI runs `make test coverage test-rest hunts`: everything that `make test-full` runs, and the coverage gates.
+# CI runs `make COVERAGE=1 test coverage test-rest hunts`: everything that `make test-full` runs, and the coverage gates.
 test-rest: $(STAMP)-dev ## the tests that `make test` and `make coverage` leave out
 	$(BIN)/python -m pytest -q $(PARALLEL) --rest $(WITHOUT_WORLDS) $(OTHER_TESTS)
 
@@ -89,15 +94,12 @@ hunts: $(STAMP)-dev ## 300 simulated worlds, storms over several nodes, sampled 
 	$(BIN)/python -m fuzz.cluster.run --seeds 20 --first 100
 	$(BIN)/python -m fuzz.mutants --count 30 --seed $(SEED) --allow 4
 
-coverage: coverage-core coverage-runtimes ## the gates, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
-
-coverage-core: $(STAMP)-dev
-	$(BIN)/python -m pytest -q $(PARALLEL) --full --cov=svc_proto --cov-branch --cov-report= $(CORE_TESTS)
-	$(BIN)/python -m coverage report --include='svc_proto/*' --fail-under=100
-
-coverage-runtimes: $(STAMP)-dev
-	$(BIN)/python -m pytest -q $(PARALLEL) --full --cov=runtimes --cov-branch --cov-report= tests/runtimes
-	$(BIN)/python -m coverage report --include='runtimes/*' --fail-under=90
+# The folder of a test is the context of what it executes; imports, and programs that tests start, have none.
+# With COVERAGE=1 `make test` measures too, and `make coverage` runs only the tests that it left out.
+coverage: $(STAMP)-dev ## the gates, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
+	$(BIN)/python -m pytest -q $(PARALLEL) $(if $(COVERAGE),--rest --cov-append,--full) $(MEASURE) $(CORE_TESTS) tests/runtimes
+	$(BIN)/python -m coverage report --include='svc_proto/*' --contexts='^(?!($(subst $(space),|,$(OTHER_TESTS) tests/runtimes))$$)' --fail-under=100
+	$(BIN)/python -m coverage report --include='runtimes/*' --contexts='^(tests/runtimes)?$$' --fail-under=90
 
 quick: $(QUICK)/.installed ## part of the core's tests, in an environment of their own: for another Python (PYTHON=python3.13)
 	$(QUICK)/bin/python -m pytest -q $(PARALLEL) $(QUICK_TESTS)

@@ -147,6 +147,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
     Each report is pickled, sent and read, which costs more than many a test.
     """
+    name_coverage_context(item)
     options = item.config.option
     if not hasattr(item.config, "workerinput"):
         return None  # reports are not sent
@@ -159,6 +160,15 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+def name_coverage_context(item: pytest.Item) -> None:
+    """Record coverage under the folder of the test, such as `tests/relay`: a gate counts some folders alone."""
+    if item.config.getoption("cov_source", None):
+        from coverage import Coverage
+
+        if coverage := Coverage.current():
+            coverage.switch_context("/".join(item.nodeid.split("/")[:2]).partition("::")[0])
 
 
 def import_share(config: pytest.Config, number: int, count: int) -> None:
