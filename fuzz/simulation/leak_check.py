@@ -13,8 +13,8 @@ from fuzz.simulation.deployment import Deployment
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.reference_model import violated
 from fuzz.simulation.resource_accounting import table_sizes, uploads_kept
-from svc_proto.agent.model_profile import ModelProfile
 from svc_proto.engine.core import Engine
+from svc_proto.schema.model_profile import ModelProfile
 
 _LIVE = "sessions outlive the connections of their devices"
 _MEDIA = "media live for their time"
@@ -81,7 +81,7 @@ KEPT: Mapping[str, str] = {
     "TurnEnded.interrupted": _ENDED,
     "IdempotencyKeys._entries": _ENDED,
     "ApprovalMemory._sessions": "what was allowed for a chat",
-    "ModelProfiles._profiles": _LEARNED,
+    **{f"ModelProfiles.{name}": _LEARNED for name in ("_loaded", "_profiles", "_stored")},
     **{f"ModelProfile.{each.name}": _LEARNED for each in fields(ModelProfile)},
     "McpHttpServer._answers": _OFFER,
     "ApiConfig.enabled": "the settings as they are since the key was changed",

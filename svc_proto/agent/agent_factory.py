@@ -21,6 +21,7 @@ from svc_proto.agent.interface import Agent, AgentHost, Turn, TurnOutcome
 from svc_proto.agent.memory import AgentMemory
 from svc_proto.agent.model_agent import ModelAgent
 from svc_proto.agent.model_client import DEFAULT_MODEL_LIMITS, ModelCallLimits
+from svc_proto.agent.model_profiles import ModelProfiles
 from svc_proto.agent.pair_command import PairCommand
 from svc_proto.agent.sentence_actions import SentenceActions
 from svc_proto.agent.sentences import SentenceParser
@@ -65,6 +66,7 @@ class AgentParts:
     memory: AgentMemory
     skills: SkillLibrary
     approvals: ApprovalMemory
+    profiles: ModelProfiles
     _engine: Engine
     servers: McpServers | None = field(default=None, init=False)
 
@@ -94,9 +96,10 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
     toolbox = Toolbox(engine, toolsets, approvals, config.tools)
     sentences = None if config.sentences is None else SentenceActions(link, config.sentences)
     builtin = BuiltinAgent(engine, toolbox, memory, sentences, pace=config.pace)
-    model = ModelAgent(engine, toolbox, memory, skills, config.limits)
+    profiles = ModelProfiles(engine)
+    model = ModelAgent(engine, toolbox, memory, skills, profiles, config.limits)
     pairing = PairCommand(engine, config.relay_url, config.brand)
-    parts = AgentParts(toolbox, memory, skills, approvals, engine)
+    parts = AgentParts(toolbox, memory, skills, approvals, profiles, engine)
     parts.agent = _AgentSelector(model, builtin, pairing, parts)
     return parts
 

@@ -32,7 +32,7 @@ from svc_proto.agent.memory import TARGETS, AgentMemory
 from svc_proto.agent.message_extras import call_row
 from svc_proto.agent.model_client import ModelCallFailure, ModelCallLimits, call_model
 from svc_proto.agent.model_probe import probe_context
-from svc_proto.agent.model_profile import ModelProfile, ModelProfiles
+from svc_proto.agent.model_profiles import ModelProfiles
 from svc_proto.agent.request_shaper import RequestShaper
 from svc_proto.agent.screen_history import screen_budget, shorten_screens
 from svc_proto.agent.skills import SkillLibrary
@@ -55,6 +55,7 @@ from svc_proto.basics import lenient_json, strict_json
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, NotJsonObjectError, as_text, content_text
+from svc_proto.schema.model_profile import ModelProfile
 from svc_proto.service_clients.authority import BRIDGE
 
 if TYPE_CHECKING:
@@ -80,14 +81,20 @@ class ModelAgent:
     """Agent for turns with a model."""
 
     def __init__(
-        self, engine: Engine, toolbox: Toolbox, memory: AgentMemory, skills: SkillLibrary, limits: ModelCallLimits
+        self,
+        engine: Engine,
+        toolbox: Toolbox,
+        memory: AgentMemory,
+        skills: SkillLibrary,
+        profiles: ModelProfiles,
+        limits: ModelCallLimits,
     ) -> None:
         self._engine = engine
         self._toolbox = toolbox
         self._memory = memory
         self._skills = skills
+        self._profiles = profiles
         self._limits = limits
-        self.profiles = ModelProfiles()
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn, whose `model` is set."""
@@ -111,7 +118,7 @@ class ModelAgent:
         mcp_note = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
         system = yield from self._system(turn, PHONE if "phone" in tools else phone_note, mcp_note)
         turn = evolve(turn, history=neutralize_history(turn.history))
-        profile = self._profile(endpoint)
+        profile = yield from self._profile(endpoint)
         few = choice.prefers_few(profile.context)
         hidden = yield from self._toolbox.hidden_arguments()
         selection = ToolSelection(tools, few=few, limit=profile.tool_limit, hidden=hidden)
@@ -133,6 +140,7 @@ class ModelAgent:
             request["messages"] = shorten_screens(rows, screen_budget(profile.context, few=few))
             separator = PARAGRAPH_BREAK if has_text else ""
             answer = yield from self._complete(endpoint, request, host, shaper, before_text=separator)
+            self._profiles.keep(endpoint, profile)
             if isinstance(answer, ModelCallFailure):
                 return TurnOutcome(finish="error", error=answer.text, code=answer.code)
             host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
@@ -165,10 +173,10 @@ class ModelAgent:
         host.emit(ModelCallStarted())
         endpoint = cast("ModelEndpoint", turn.model)
         users = [place for place, row in enumerate(rows) if row["role"] == "user"]
-        shaper = RequestShaper(
-            self._profile(endpoint), turn_start=max(users, default=0), needed=("tools", *turn.options)
-        )
+        profile = yield from self._profile(endpoint)
+        shaper = RequestShaper(profile, turn_start=max(users, default=0), needed=("tools", *turn.options))
         answer = yield from self._complete(endpoint, request, host, shaper)
+        self._profiles.keep(endpoint, profile)
         if isinstance(answer, ModelCallFailure):
             return TurnOutcome(finish="error", error=answer.text, code=answer.code)
         host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
@@ -194,23 +202,24 @@ class ModelAgent:
             host.emit(ModelCallFinished(shaper.estimate, ceil(stopped.length / BYTES_PER_TOKEN)))
             raise
 
-    def _profile(self, endpoint: ModelEndpoint) -> ModelProfile:
+    def _profile(self, endpoint: ModelEndpoint) -> Flow[ModelProfile]:
         """Return the profile of an endpoint, in which a configured context has precedence if it is smaller."""
-        profile = self.profiles.profile_of(endpoint)
+        profile = yield from self._profiles.find(endpoint)
         if endpoint.context is not None and (profile.context is None or endpoint.context < profile.context):
             profile.context = endpoint.context
         return profile
 
     def _probe(self, endpoint: ModelEndpoint, profile: ModelProfile) -> Flow[bool]:
-        """Read the size of an unknown context before the first request; report whether it was found.
+        """Read the size of a context that is not configured before the first request; report whether it was found.
 
-        Without it a small request may have an answer that fills the context.
+        Without it a small request may have an answer that fills the context. A stored size is read anew.
         """
-        if profile.probed or profile.context is not None:
+        if profile.probed or endpoint.context is not None:
             return False
         profile.probed = True
-        profile.context = yield from probe_context(self._engine, endpoint)
-        return profile.context is not None
+        context = yield from probe_context(self._engine, endpoint)
+        profile.context = context or profile.context
+        return context is not None
 
     def _system(self, turn: Turn, *about: str) -> Flow[str]:
         notes: dict[str, tuple[str, ...]] = {}

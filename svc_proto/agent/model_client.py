@@ -16,7 +16,6 @@ from attrs import evolve, frozen
 from svc_proto.agent.completion_assembler import CompletionAssembler, Delta, ModelResponseError
 from svc_proto.agent.interface import AgentHost, ModelEndpoint, TextDelta, TurnNotice
 from svc_proto.agent.model_address import endpoint_url
-from svc_proto.agent.model_profile import ModelProfile
 from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
 from svc_proto.agent.request_shaper import RequestShaper
 from svc_proto.basics import strict_json
@@ -30,6 +29,7 @@ from svc_proto.engine.lenient_reader import LenientReader
 from svc_proto.engine.retry_delay import parse_retry_delay
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import lenient_json_value
+from svc_proto.schema.model_profile import ModelProfile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

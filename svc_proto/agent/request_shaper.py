@@ -23,9 +23,9 @@ from svc_proto.agent.message_shapes import (
     without_images,
     without_tool_rows,
 )
-from svc_proto.agent.model_profile import ModelProfile
 from svc_proto.agent.model_refusal import OUTPUT_MEMBERS, ModelRefusal, Problem
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.model_profile import ModelProfile
 
 __all__ = ["RequestShaper"]
 

@@ -13,12 +13,12 @@ from typing import cast
 
 from attrs import frozen
 
-from svc_proto.agent.model_profile import DEFAULT_TOOL_LIMIT
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject, as_text
+from svc_proto.schema.model_profile import DEFAULT_TOOL_LIMIT
 
 __all__ = ["MORE_TOOLS", "SMALL_CONTEXT", "TOOLSETS", "ToolSelection", "ToolPolicy", "more_tools", "unwrap_call"]
 

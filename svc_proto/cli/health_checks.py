@@ -244,6 +244,14 @@ CHECKS: tuple[HealthCheck, ...] = (
         find.find_false_context,
     ),
     _check(
+        "model_differs",
+        N,
+        "Model's server",
+        "what the agent has learned",
+        "nothing: the agent sends what the server takes. It learns anew each day, or after a test in the dashboard",
+        find.find_learned,
+    ),
+    _check(
         "model_missing",
         N,
         "Model",

@@ -82,6 +82,7 @@ class ModelFacts:
     has_tools: bool | None = None  # None: unknown
     context: int | None = None  # tokens, as the server reports them
     configured_context: int | None = None
+    learned: tuple[str, ...] = ()  # how it differs from OpenAI's API, as the agent has learned
 
 
 @frozen(kw_only=True)

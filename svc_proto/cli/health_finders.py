@@ -281,6 +281,11 @@ def find_false_context(facts: HostFacts) -> str | None:
     return f"configured are {model.configured_context} tokens, and the server has {model.context}"
 
 
+def find_learned(facts: HostFacts) -> str | None:
+    """Find what the agent has learned about the model's server."""
+    return f"{facts.model.name}: {'; '.join(facts.model.learned)}" if facts.model.learned else None
+
+
 def find_no_model(facts: HostFacts) -> str | None:
     """Find a host without a model."""
     return None if facts.model.base_url or facts.model.name else "the built-in agent answers"

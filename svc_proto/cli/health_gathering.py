@@ -26,11 +26,13 @@ from svc_proto.cli.pairing_routes import RouteRequest, find_routes
 from svc_proto.cli.public_url_check import PublicUrlCheck, check_public_url
 from svc_proto.commands import Compute
 from svc_proto.engine.core import Engine
+from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.http_client import HttpResult, fetch
 from svc_proto.facts import Failure
 from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.model_profile import DEFAULT_PROFILE, PROFILES_FILE, parse_profiles
 from svc_proto.service_clients.bind_addresses import LOCAL_HOSTS, WILDCARD_ADDRESSES
 from svc_proto.service_clients.host_addresses import find_host_addresses
 from svc_proto.service_clients.local_api import find_local_api
@@ -188,6 +190,10 @@ def _model(engine: Engine, settings: JsonObject, *, tries: bool) -> Flow[tuple[M
         return found, None, ""
     chosen = name or (listing.names[0] if len(listing.names) == 1 else "")
     if chosen:
+        stored = yield from read_state(engine, PROFILES_FILE)
+        if isinstance(stored, str):
+            profile = parse_profiles(stored).get((url, chosen, found.configured_context), DEFAULT_PROFILE)
+            found = evolve(found, learned=tuple(profile.describe()))
         found = yield from _with_abilities(engine, found, chosen, key, listing, tries=tries)
     return found, parse_http_date(listing.date), url
 

@@ -44,6 +44,7 @@ SERVICE_FILES = (
     "mcp-tokens",
     "profiles",
     "agent-approvals.json",
+    "model-profiles.json",
     "dashboard-sessions.json",
     "responses.json",
     "memories",

@@ -8,9 +8,9 @@ import pytest
 
 from svc_proto.agent.interface import ModelEndpoint, TurnNotice, TurnOutcome
 from svc_proto.agent.message_shapes import IMAGE_NOT_TAKEN
-from svc_proto.agent.model_profile import ModelProfile
 from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
 from svc_proto.agent.request_shaper import NO_TOOLS, RequestShaper
+from svc_proto.schema.model_profile import ModelProfile
 from tests.agent.harness import ROUTE, AgentHarness
 from tests.support.servers.model_server import ModelAnswer, calls, plain, refusal
 

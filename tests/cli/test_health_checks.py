@@ -120,6 +120,7 @@ PLANTED: dict[str, HostFacts] = {
     "model_without_tools": model(has_tools=False),
     "model_context_small": model(context=4096),
     "model_context_false": model(configured_context=65_536),
+    "model_differs": model(learned=("takes no tools",)),
     "model_missing": evolve(WELL, model=ModelFacts()),
     "disk_full": evolve(WELL, disk_free=MIB),
     "disk_low": evolve(WELL, disk_free=100 * MIB),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from svc_proto.cli.health_gathering import HealthRequest, gather_facts, parse_ht
 from svc_proto.cli.pairing_candidates import public_candidate
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.model_profile import PROFILES_FILE
 from tests.cli.harness import REFUSED, OneShotHarness, Reply, UpstreamRequest, as_json
+from tests.support.core_harness import HOME
 
 CONFIG = RelayConfig(home="/h", config_path="/h/config.yaml", api_key="k3y")
 REQUEST = HealthRequest(config=CONFIG, version="1.0.0", ports=(("relay", 8767), ("api", 8642), ("dashboard", 9119)))
@@ -55,11 +58,16 @@ def answering(**replaced: Reply) -> Any:
     return answer
 
 
-def gathered(report: object = None, request: HealthRequest = REQUEST, **replaced: Reply) -> HostFacts:
+def gathered(
+    report: object = None, request: HealthRequest = REQUEST, profiles: str = "", **replaced: Reply
+) -> HostFacts:
     found = REPORT if report is None else report
     compute = {"host.report": lambda home, ports: found}
     return OneShotHarness(
-        lambda engine: gather_facts(engine, request), compute=compute, http=answering(**replaced)
+        lambda engine: gather_facts(engine, request),
+        compute=compute,
+        http=answering(**replaced),
+        files={f"{HOME}/{PROFILES_FILE}": profiles},
     ).run()
 
 
@@ -150,6 +158,13 @@ def test_a_model_without_tools() -> None:
     refusal = (400, b'{"error": "m does not support tools"}')
     assert gathered(v1_chat_completions=refusal).model.has_tools is False
     assert gathered(request=evolve(REQUEST, tries_model=False), v1_chat_completions=refusal).model.has_tools is None
+
+
+def test_what_the_agent_has_learned_about_the_model() -> None:
+    row = {"base_url": "http://model.lan/v1", "model": "m", "configured_context": 4096, "tools": False}
+    assert gathered(profiles=json.dumps({"profiles": [row]})).model.learned == ("takes no tools",)
+    other = {**row, "model": "n"}
+    assert gathered(profiles=json.dumps({"profiles": [other]})).model.learned == ()
 
 
 def test_models_without_a_choice() -> None:

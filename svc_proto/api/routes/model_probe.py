@@ -41,6 +41,8 @@ def routes(api: Api) -> list[Route]:
             trial = yield from try_model(api.engine, url, name, key)
             tools = False if trial.refuses_tools else trial.called_tool or able.has_tools
             problem = "" if trial.refuses_tools else trial.problem
+            if tools:
+                api.parts.profiles.forget(url, name)
             found |= {"model": name, "context": able.context, "tools": tools, "seconds": round(trial.seconds, 3)}
         return json_response(200, {**found, "problem": problem or None})
 

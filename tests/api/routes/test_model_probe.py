@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from svc_proto.api.config import ApiConfig
-from tests.api.harness import KEY, ApiHarness
+from svc_proto.schema.model_profile import PROFILES_FILE
+from tests.api.harness import HOME, KEY, START, ApiHarness
 from tests.support.http_harness import as_json
 
 OURS = "http://127.0.0.1:9000/v1"
@@ -51,6 +53,17 @@ def test_one_model(chat: tuple[int, bytes], tools: bool | None, problem: str | N
     assert (found["model"], found["context"], found["problem"]) == ("small", 8192, problem)
     assert found["tools"] is tools
     assert found["seconds"] >= 0
+
+
+def test_a_model_that_calls_tools_is_learned_anew() -> None:
+    row = {"base_url": OURS, "model": "small", "learned_at": START.wall, "tools": False}
+    book = beside(model_base_url=OURS, model="small")
+    book.disk.put(f"{HOME}/{PROFILES_FILE}", json.dumps({"profiles": [row]}).encode())
+    book.request("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})
+    assert "tools" not in json.loads(book.asked[-1].body)
+    probe(book, model="small")
+    book.request("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})
+    assert "tools" in json.loads(book.asked[-1].body)
 
 
 def test_the_key_is_sent_to_its_own_server_only() -> None:
