@@ -17,7 +17,7 @@ from attrs import define, field
 
 from svc_proto.agent.interface import ReasoningDelta, TextDelta, TextRetracted
 from svc_proto.agent.message_extras import ExtraMembers
-from svc_proto.agent.thought_tags import MARKS, ThoughtSplitter
+from svc_proto.agent.thought_tags import ThoughtSplitter
 from svc_proto.basics import lenient_json, strict_json
 from svc_proto.schema.completion_chunks import chunk_text_fast, content_as_text
 from svc_proto.schema.json_object import JsonObject, error_text
@@ -176,7 +176,7 @@ class CompletionAssembler:
 
     def _is_answer(self, text: str) -> bool:
         """Report whether a text is a part of the answer as it is."""
-        return self._splitter.is_plain and MARKS[0] not in text and MARKS[1] not in text and MARKS[2] not in text
+        return self._splitter.is_plain and not ("<" in text or "[" in text or "◁" in text)  # `MARKS`
 
     def _add_chunk(self, chunk: JsonObject) -> Iterator[Delta]:
         self._count(chunk.get_object("usage") or chunk.get_object("x_groq", "usage"))

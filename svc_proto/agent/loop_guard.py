@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import cast
 
 from attrs import define, field, frozen
 
@@ -217,6 +218,7 @@ class RepetitionWatch:
     def __init__(self, host: AgentHost) -> None:
         self._host = host
         self._text = ""
+        self._pieces: list[str] = []  # behind it, until the next check
         self._answer = self._length = 0  # characters of the answer, and of it with the reasoning
         self._unchecked = 0
 
@@ -233,20 +235,28 @@ class RepetitionWatch:
     def emit(self, event: TurnEvent) -> None:
         """Implement `AgentHost.emit`. Raises `RepeatedTextError` after the event is emitted."""
         self._host.emit(event)
-        if isinstance(event, ModelCallStarted):
+        kind = type(event)
+        if kind is TextDelta or kind is ReasoningDelta:
+            text = cast("TextDelta | ReasoningDelta", event).text
+            size = len(text)
+            self._pieces.append(text)
+            self._length += size
+            self._unchecked += size
+            if kind is TextDelta:
+                self._answer += size
+            if self._unchecked >= CHECK_EVERY:
+                self._check(in_answer=kind is TextDelta)
+        elif kind is ModelCallStarted:
             self._text, self._answer, self._length = "", 0, 0
-        if not isinstance(event, TextDelta | ReasoningDelta):
-            return
-        self._text = (self._text + event.text)[-2 * MAX_TEXT :]
-        self._length += len(event.text)
-        self._answer += len(event.text) if isinstance(event, TextDelta) else 0
-        self._unchecked += len(event.text)
-        if self._unchecked >= CHECK_EVERY:
-            self._unchecked = 0
-            repeated = repeated_length(self._text)
-            if repeated:
-                in_answer = min(repeated, self._answer) if isinstance(event, TextDelta) else 0
-                raise RepeatedTextError(in_answer, self._length)
+            self._pieces.clear()
+
+    def _check(self, *, in_answer: bool) -> None:
+        self._unchecked = 0
+        self._text = (self._text + "".join(self._pieces))[-2 * MAX_TEXT :]
+        self._pieces.clear()
+        repeated = repeated_length(self._text)
+        if repeated:
+            raise RepeatedTextError(min(repeated, self._answer) if in_answer else 0, self._length)
 
     def wait_drained(self) -> Flow[None]:
         """Implement `AgentHost.wait_drained`."""
