@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.agent.loose_ends import MAX_STEPS, LooseEnds
+from svc_proto.agent.loose_ends import MAX_STEPS, MAX_TEXTS, LooseEnds
 from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.screen_node import ScreenNode
 
@@ -162,3 +162,9 @@ def test_screen_without_nodes_and_acts_beyond_the_limit() -> None:
 
 def test_words_in_a_script_without_blanks() -> None:
     assert Play(page("首页")).act(page("备忘录", node("密码是海港"))).lines("密码?", "密码是海港。") == ()
+
+
+def test_texts_beyond_the_limit_are_not_compared() -> None:
+    many = ScreenTree(package="com.example.app", nodes=tuple(button(f"row {number}x") for number in range(MAX_TEXTS)))
+    play = Play(many).act(page("List", node("9999")))
+    assert "of the request, 9999 was neither typed nor seen on a screen" in play.lines("set 9999")
