@@ -97,13 +97,13 @@ def copy(*, source: str, target: str, as_json: bool) -> None:
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress:
         bars: dict[str, TaskID] = {}
 
-        def tell(table: str, done: int, count: int) -> None:
+        def report(table: str, done: int, count: int) -> None:
             if table not in bars:
                 bars[table] = progress.add_task(table, total=count)
             progress.update(bars[table], completed=done)
 
         try:
-            counts = copy_store(found, _named(target), tell)
+            counts = copy_store(found, _named(target), report)
         except StoreError as error:
             raise CliError(str(error)) from None
     if as_json:

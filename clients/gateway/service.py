@@ -175,10 +175,10 @@ class Gateway(LineService):
         session.images = []
         session.prompt = text
 
-        def tell(kind: str, payload: dict[str, object] | None) -> None:
+        def emit(kind: str, payload: dict[str, object] | None) -> None:
             self.send_line(event_line(kind, session.identity, payload))
 
-        session.turn = GatewayTurn(tell)
+        session.turn = GatewayTurn(emit)
         # the answer to this call precedes the turn's events
         self.send_line(write_result(call.identity, {"status": "streaming"}))
         session.task = self.engine.spawn(

@@ -75,11 +75,11 @@ class ThreadPool:
     def submit(self, work: Callable[[], object], done: DoneCallback) -> ThreadCall:
         """Run `work` on a thread and then `done(result, error)` on the loop's thread, always."""
 
-        def tell(result: object, error: BaseException | None) -> None:
+        def deliver(result: object, error: BaseException | None) -> None:
             self._under_way -= 1
             done(result, error)
 
-        job = ThreadCall(work, tell)
+        job = ThreadCall(work, deliver)
         self._under_way += 1
         if len(self._threads) < min(self._limit, self._under_way):
             self._start_thread()

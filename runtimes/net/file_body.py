@@ -85,13 +85,13 @@ class FileBody:
                 raise HostError(FailureKind.INVALID, "the file is shorter than what was to be sent")
             return count
 
-        def told(result: int | None, error: BaseException | None) -> None:
+        def written(result: int | None, error: BaseException | None) -> None:
             os.close(out)
             self._source.release_use()
             done(result or 0, error)
 
         self._source.acquire()
-        self._workers.submit(work, told)
+        self._workers.submit(work, written)
 
     def step_read(self, done: StepCallback) -> None:
         """Read the next part into `chunk`."""
@@ -103,10 +103,10 @@ class FileBody:
                 raise HostError(FailureKind.INVALID, "the file is shorter than what was to be sent")
             return data
 
-        def told(result: bytes | None, error: BaseException | None) -> None:
+        def finished(result: bytes | None, error: BaseException | None) -> None:
             self._source.release_use()
             self.chunk = result or b""
             done(len(self.chunk), error)
 
         self._source.acquire()
-        self._workers.submit(work, told)
+        self._workers.submit(work, finished)

@@ -81,13 +81,13 @@ def _greet(
     engine, answers = link.engine, list[Reply]()
     ticket = engine.new_op()
 
-    def take(answer: Reply) -> None:
+    def on_reply(answer: Reply) -> None:
         answers.append(answer)
         if len(answers) == len(greetings) or isinstance(answer, Failure):
             engine.resume(ticket, None)
 
     for greeting in greetings:
-        link.send_command(greeting, take)
+        link.send_command(greeting, on_reply)
     if channels:
         link.send_command(("SUBSCRIBE", *channels), None, answered=False)
     yield from wait(ticket, engine.now.mono + REPLY_TIMEOUT)
@@ -119,16 +119,16 @@ class RedisConnection(Channel):
         self._closing = False
 
     def send_command(
-        self, arguments: Sequence[Argument], take: Callable[[Reply], object] | None, *, answered: bool = True
+        self, arguments: Sequence[Argument], on_reply: Callable[[Reply], object] | None, *, answered: bool = True
     ) -> Failure | None:
-        """Send a command; `take` is called once with its reply or `Failure`, unless a `Failure` is returned here."""
+        """Send a command; `on_reply` gets its reply or `Failure` once, unless a `Failure` is returned here."""
         if self.gone or self._closing:
             return CONNECTION_LOST
         if self._is_full:
             return TOO_MANY_PENDING
         self._out.append(encode_command(*arguments))
         if answered:
-            self._pending.append((self.engine.now.mono, take))
+            self._pending.append((self.engine.now.mono, on_reply))
             if self._watch.when is None:
                 self._watch.set(self.engine.now.mono + REPLY_TIMEOUT)
         self.mark_dirty()
@@ -168,9 +168,9 @@ class RedisConnection(Channel):
         super().closed(why)
         self._watch.retire()
         pending, self._pending = self._pending, deque()
-        for _, take in pending:
-            if take is not None:
-                take(CONNECTION_LOST)
+        for _, on_reply in pending:
+            if on_reply is not None:
+                on_reply(CONNECTION_LOST)
         self.engine.resume(self.over, None)
 
     def stop(self) -> None:
@@ -199,9 +199,9 @@ class RedisConnection(Channel):
         if isinstance(value, Push):
             self._on_push_message(value)
         elif self._pending:
-            _, take = self._pending.popleft()
-            if take is not None:
-                take(_failed(value) if isinstance(value, RespError) else value)
+            _, on_reply = self._pending.popleft()
+            if on_reply is not None:
+                on_reply(_failed(value) if isinstance(value, RespError) else value)
             if isinstance(value, RespError) and value.code == _DEMOTED:
                 self.abort()
         else:

@@ -366,11 +366,11 @@ def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
         title="svc-relay dashboard",
         description="Requests of the dashboard page to the relay, the API and the reference phone. "
         "Every GET route also answers HEAD. Web pages of other sites are refused.",
-        says={
+        operations={
             **COMMON,
             "Relay": {_under(place, label): says for place in PREFIXES for label, says in RELAY.items()},
-            "Chat": {_under(AGENT, label): says for label, says in CHAT.items()},
-            "Reference phone": {_under(PHONE, label): says for label, says in SCREEN.items()},
+            "Chat": {_under(AGENT, label): doc for label, doc in CHAT.items()},
+            "Reference phone": {_under(PHONE, label): doc for label, doc in SCREEN.items()},
             "Sign-in": SIGN_IN,
             "App": APP,
             "Page": {**OWN, **page},

@@ -66,17 +66,17 @@ def document_json(routes: Iterable[Route], manual: ApiDoc, prefix: str = "") -> 
 
 def build_document(routes: Iterable[Route], manual: ApiDoc, prefix: str = "") -> dict[str, object]:
     """Return the document. Raises `KeyError` for a route without documentation."""
-    themes = {label: theme for theme, rows in manual.says.items() for label in rows}
-    says = {label: row for rows in manual.says.values() for label, row in rows.items()}
+    themes = {label: theme for theme, rows in manual.operations.items() for label in rows}
+    docs = {label: row for rows in manual.operations.values() for label, row in rows.items()}
     writer = _DocumentBuilder(manual)
     paths: dict[str, dict[str, object]] = {}
     for route in routes:
-        operation = writer.operation(route, says[route.label])
+        operation = writer.operation(route, docs[route.label])
         paths.setdefault(route.pattern, {})[route.method.lower()] = {"tags": [themes[route.label]], **operation}
     document: dict[str, object] = {
         "openapi": "3.1.0",
         "info": {"title": manual.title, "version": VERSION, "description": manual.description},
-        "tags": [{"name": theme} for theme in manual.says],
+        "tags": [{"name": theme} for theme in manual.operations],
         "paths": paths,
         "components": {
             "schemas": writer.parts.schemas,
@@ -95,21 +95,21 @@ class _DocumentBuilder:
     parts: SchemaComponents = field(factory=SchemaComponents)
     refusals: dict[str, object] = field(factory=dict)
 
-    def operation(self, route: Route, says: OperationDoc) -> dict[str, object]:
+    def operation(self, route: Route, doc: OperationDoc) -> dict[str, object]:
         access = self.manual.access_docs[route.access]
-        words = f"{says.details}\n\n{access.words}" if says.details else access.words
+        words = f"{doc.details}\n\n{access.words}" if doc.details else access.words
         found: dict[str, object] = {
             "operationId": _identity(route),
-            "summary": says.summary,
+            "summary": doc.summary,
             "description": words,
             "security": [{scheme: []} if scheme else {} for scheme in access.schemes],
         }
-        parameters = [*self._places(route), *self._members(says.query, "query"), *self._members(says.headers, "header")]
+        parameters = [*self._places(route), *self._members(doc.query, "query"), *self._members(doc.headers, "header")]
         if parameters:
             found["parameters"] = parameters
-        if says.body is not None:
-            found["requestBody"] = {"content": self._content(says.body, {})}
-        return {**found, "responses": self._responses(route, says)}
+        if doc.body is not None:
+            found["requestBody"] = {"content": self._content(doc.body, {})}
+        return {**found, "responses": self._responses(route, doc)}
 
     def _places(self, route: Route) -> list[dict[str, object]]:
         """Return the path parameters."""
@@ -149,41 +149,43 @@ class _DocumentBuilder:
     def _stream(self, events: Mapping[str, object]) -> dict[str, object]:
         """Return the schema of each event of a stream; an event without a name is a `message`."""
         name = {"enum": [*events]} if events else {"type": "string"}
-        told: dict[str, object] = {
+        content: dict[str, object] = {
             "type": "object",
             "description": "One event of the stream.",
             "properties": {"event": name, "data": {"type": "string"}},
             "required": ["event", "data"],
         }
         if not events:
-            return {"schema": told}
-        return {"schema": told, "x-events": {name: schema_of(data, self.parts) for name, data in events.items()}}
+            return {"schema": content}
+        return {"schema": content, "x-events": {name: schema_of(data, self.parts) for name, data in events.items()}}
 
-    def _responses(self, route: Route, says: OperationDoc) -> dict[str, object]:
+    def _responses(self, route: Route, doc: OperationDoc) -> dict[str, object]:
         if route.kind is RouteKind.WEBSOCKET:
-            found: dict[str, object] = {"101": {"description": "WebSocket", **self._messages(says)}}
+            found: dict[str, object] = {"101": {"description": "WebSocket", **self._messages(doc)}}
         else:
-            answers: dict[int | str, SchemaType] = {says.status: says.answer, **says.other_responses}
-            found = {str(status): self._answer(status, shape, says.events) for status, shape in answers.items()}
+            answers: dict[int | str, SchemaType] = {doc.status: doc.answer, **doc.other_responses}
+            found = {str(status): self._answer(status, shape, doc.events) for status, shape in answers.items()}
         name, shape = self.manual.refusal(route.pattern)
         content = {"content": self._content(shape, {})}
         self.refusals.setdefault(name, {"description": "The request was refused.", **content})
-        found |= {str(status): {"description": words, **content} for status, words in says.error_responses.items()}
+        found |= {str(status): {"description": words, **content} for status, words in doc.error_responses.items()}
         return {**found, "default": {"$ref": f"#/components/responses/{name}"}}
 
-    def _messages(self, says: OperationDoc) -> dict[str, object]:
-        def told(side: Mapping[str, type]) -> dict[str, JsonSchema]:
+    def _messages(self, doc: OperationDoc) -> dict[str, object]:
+        def schemas(side: Mapping[str, type]) -> dict[str, JsonSchema]:
             return {name: schema_of(kind, self.parts) for name, kind in side.items()}
 
-        if not says.server_messages:
+        if not doc.server_messages:
             return {}
-        return {"x-messages": {"from-client": told(says.client_messages), "from-server": told(says.server_messages)}}
+        return {
+            "x-messages": {"from-client": schemas(doc.client_messages), "from-server": schemas(doc.server_messages)}
+        }
 
     def _answer(self, status: int | str, shape: SchemaType, events: Mapping[str, object]) -> dict[str, object]:
-        told: dict[str, object] = {
+        described: dict[str, object] = {
             "description": HTTPStatus(status).phrase if isinstance(status, int) else "Any other status of the phone"
         }
-        return told if shape is None else {**told, "content": self._content(shape, events)}
+        return described if shape is None else {**described, "content": self._content(shape, events)}
 
 
 def _identity(route: Route) -> str:

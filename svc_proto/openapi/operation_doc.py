@@ -61,7 +61,7 @@ class ApiDoc:
 
     title: str
     description: str
-    says: OperationTable
+    operations: OperationTable
     access_docs: Mapping[Enum, AccessDoc]
     schemes: Mapping[str, Mapping[str, str]]
     path_parameters: Mapping[str, str]  # by name in the braces of paths

@@ -86,7 +86,7 @@ class CandidateProber:
             self._timer.set(due)
 
     def _probe(self, candidate: Candidate) -> None:
-        def asked(answer: HttpResult | Failure) -> None:
+        def on_response(answer: HttpResult | Failure) -> None:
             self._probes.pop(candidate, None)
             now = self._engine.now.mono
             if isinstance(answer, Failure):
@@ -98,7 +98,7 @@ class CandidateProber:
                 self.problems[candidate] = f"status {answer.status}"
             self._act(self._choice.failed(candidate, now))
 
-        task = self._engine.spawn(self._probe_url(candidate), on_done=asked)
+        task = self._engine.spawn(self._probe_url(candidate), on_done=on_response)
         if not task.done:
             self._probes[candidate] = task
 

@@ -28,7 +28,7 @@ def demo_tools(engine: Engine) -> Toolset:
         yield from sleep(engine, 0.0)
         raise ToolError("this tool always fails, to show how that looks")
 
-    def asked(arguments: Arguments) -> Flow[str]:
+    def confirm(arguments: Arguments) -> Flow[str]:
         yield from sleep(engine, 0.0)
         return "you allowed it"
 
@@ -38,6 +38,6 @@ def demo_tools(engine: Engine) -> Toolset:
     tools = (
         Tool(name="demo_wait", description="Wait.", parameters=schema(seconds=seconds), run=pause),
         Tool(name="demo_fail", description="Fail.", parameters=nothing, run=fail),
-        Tool(name="demo_ask", description="Ask first.", parameters=nothing, run=asked, needs_approval=asks),
+        Tool(name="demo_ask", description="Ask first.", parameters=nothing, run=confirm, needs_approval=asks),
     )
     return Toolset(name="demo", label="Demonstration", description="Shows tool events", tools=tools, offered=False)

@@ -308,7 +308,7 @@ API_DOC = ApiDoc(
     title="svc-relay API",
     description="Chats with an agent, and its runs, tools, notes and skills. Errors have the format of OpenAI. "
     "Every GET route also answers HEAD. Web pages of other sites get 403 without a body, unless they are allowed.",
-    says=OPERATIONS,
+    operations=OPERATIONS,
     access_docs=ACCESS_DOCS,
     schemes={
         "key": {"type": "http", "scheme": "bearer", "description": "`API_SERVER_KEY`, or a pairing's own key"},

@@ -422,7 +422,7 @@ API_DOC = ApiDoc(
     description="Pairs phones with this host, stores their sessions, and forwards commands of the agent to them. "
     "Every GET route also answers HEAD. Refusals are JSON with `error` for people and `code` for programs; refusals "
     "of voice routes are text.",
-    says=OPERATIONS,
+    operations=OPERATIONS,
     access_docs=ACCESS_DOCS,
     schemes={
         "session": {"type": "http", "scheme": "bearer", "description": "Token of a session, from `auth.ok`"},
