@@ -55,6 +55,7 @@ def test_the_stop() -> None:
     call = book.call("POST", "/api/sessions", {})
     idle = book.connect_http1(book.caller, PEER)
     book.stop()
+    book.after(0.5)  # for a request that is on its way
     assert idle.gone
     assert not book.exits
     book.hold = ()

@@ -62,7 +62,7 @@ def beside() -> Beside:
 
 def test_invite_key_ends_with_the_session(beside: Beside) -> None:
     code, key = beside.mint()
-    assert (len(key), key[:3]) == (35, "sk-")
+    assert (len(key), key[:3]) == (25, "sk-")
     assert beside.takes(key)
     token = beside.pair(code)
     beside.book.after(1000.0)  # longer than the lifetime of the code
