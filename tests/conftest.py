@@ -65,6 +65,7 @@ ALIAS = "anyio"  # another name of `asyncio`
 INSTALLED = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
 # the host on a bare selector, for the stories that `ScenarioEnvironments.ALL` names and for the adapters' own tests
 BARE = "threads"
+CONTEXT = pytest.StashKey[str]()  # the context that coverage is recorded under
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -164,11 +165,14 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def name_coverage_context(item: pytest.Item) -> None:
     """Record coverage under the folder of the test, such as `tests/relay`: a gate counts some folders alone."""
-    if item.config.getoption("cov_source", None):
-        from coverage import Coverage
+    folder = "/".join(item.nodeid.split("/")[:2]).partition("::")[0]
+    if not item.config.getoption("cov_source", None) or item.config.stash.get(CONTEXT, "") == folder:
+        return
+    from coverage import Coverage
 
-        if coverage := Coverage.current():
-            coverage.switch_context("/".join(item.nodeid.split("/")[:2]).partition("::")[0])
+    if coverage := Coverage.current():
+        coverage.switch_context(folder)  # takes 10 ms
+        item.config.stash[CONTEXT] = folder
 
 
 def import_share(config: pytest.Config, number: int, count: int) -> None:
