@@ -67,7 +67,7 @@ def checked(path: Path) -> tuple[ChatSession, tuple[Message, ...]]:
 
 
 def test_two_processes_on_one_file(tmp_path: Path) -> None:
-    path, count = tmp_path / "s.db", 40
+    path, count = tmp_path / "s.db", 12  # SQLite is unfair: a writer may wait until the others have finished
     store = open_store(path)
     create(store, chat())
     with writer(path, "one", count) as one, writer(path, "two", count) as two:
