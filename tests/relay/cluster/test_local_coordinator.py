@@ -34,6 +34,7 @@ def test_single_node_owns_everything() -> None:
             alone.flush(),
             alone.sync_sessions(),
             alone.flush_best_effort(),
+            alone.wait_for_phone(None),
             alone.terminal_owner_url("svc-a"),
             alone.activity(5),
             alone.online_sessions(),
@@ -53,7 +54,7 @@ def test_single_node_owns_everything() -> None:
         assert alone.leave() is None
 
     book.within(ask)
-    assert answers == [None, PairingMeta(), None, None, None, None, "", [], book.relay.online()]
+    assert answers == [None, PairingMeta(), None, None, None, None, None, "", [], book.relay.online()]
     assert book.request("GET", "/bridge/devices", token="").json["count"] == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,6 +121,27 @@ def test_a_waiting_command_ends_with_the_grant_or_the_session() -> None:
     assert [call.status for call in calls] == [403, 401]
     assert not back.performed
     scene.check_invariants()
+
+
+def test_a_waiting_command_whose_phone_takes_no_text_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = world(2)
+    phone = scene.pair_phone("P", 1)
+    scene.stop(1)
+    scene.run(lambda: phone.closed)
+    call = scene.send_command(0, phone.token, device=phone.device)
+    scene.sim.run_for(0.1)
+    find, closing = Relay.phone_for, SimpleNamespace(send_text=lambda text: False)
+    monkeypatch.setattr(Relay, "phone_for", lambda relay, selector: (find(relay, selector)[0], closing))
+    scene.new_phone("P", 0, token=phone.token)
+    scene.run(lambda: call.is_closed)
+    assert call.status == 502
+
+
+def test_a_leaving_node_names_a_phone_that_is_gone() -> None:
+    one = CoordinatorHarness()
+    one.came("X", 4)
+    one.deliver("asks", {"word": "leaving", "body": {"sockets": [4, 9]}, "ticket": 1}, to_me=True)
+    assert [row["device_id"] for row in one.coordinator.export_state()["leaving"]] == ["X"]
 
 
 def test_a_command_in_progress_is_answered_before_the_stop() -> None:
