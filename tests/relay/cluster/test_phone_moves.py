@@ -141,7 +141,7 @@ def test_a_leaving_node_names_a_phone_that_is_gone() -> None:
     one = CoordinatorHarness()
     one.came("X", 4)
     one.deliver("asks", {"word": "leaving", "body": {"sockets": [4, 9]}, "ticket": 1}, to_me=True)
-    assert [row["device_id"] for row in one.coordinator.export_state()["leaving"]] == ["X"]
+    assert one.coordinator.export_state()["leaving"] == [{"device_id": "X", "aliases": ("X", "x")}]
 
 
 def test_a_command_in_progress_is_answered_before_the_stop() -> None:
