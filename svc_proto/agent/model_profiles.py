@@ -61,8 +61,10 @@ class ModelProfiles:
                 profile.learned_at = self._engine.now.wall
             self._engine.spawn(self._write())
 
-    def forget(self, base_url: str, model: str) -> None:
-        """Drop a profile: the model was tested, and takes more than was learned."""
+    def forget(self, base_url: str, model: str) -> Flow[None]:
+        """Drop the profiles of a model on a server: a test has shown that it takes more than was learned."""
+        if not self._loaded:
+            yield from self._load()
         for key in [key for key in self._profiles if key[:2] == (base_url, model)]:
             del self._profiles[key]
         self._engine.spawn(self._write())

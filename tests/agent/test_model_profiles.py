@@ -113,13 +113,20 @@ def test_the_file_is_written_for_new_lessons_only() -> None:
     assert b'"images":false' in world.disk.get(PATH)
 
 
-def test_a_tested_model_is_learned_anew() -> None:
-    def plan(profiles: ModelProfiles, engine: Engine) -> Flow[None]:
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_tested_model_is_learned_anew(restarted: bool) -> None:
+    def teach(profiles: ModelProfiles, engine: Engine) -> Flow[None]:
         yield from learn(profiles)
         yield from learn(profiles, evolve(ENDPOINT, model="n"))
-        profiles.forget("http://a/v1", "m")
+
+    def plan(profiles: ModelProfiles, engine: Engine) -> Flow[None]:
+        if not restarted:
+            yield from teach(profiles, engine)
+        yield from profiles.forget("http://a/v1", "m")
 
     world = AgentHarness()
+    if restarted:
+        use(world, teach)
     use(world, plan)
     assert [row["model"] for row in json.loads(world.disk.get(PATH))["profiles"]] == ["n"]
 

@@ -42,7 +42,7 @@ def routes(api: Api) -> list[Route]:
             tools = False if trial.refuses_tools else trial.called_tool or able.has_tools
             problem = "" if trial.refuses_tools else trial.problem
             if tools:
-                api.parts.profiles.forget(url, name)
+                yield from api.parts.profiles.forget(url, name)
             found |= {"model": name, "context": able.context, "tools": tools, "seconds": round(trial.seconds, 3)}
         return json_response(200, {**found, "problem": problem or None})
 
