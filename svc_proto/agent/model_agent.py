@@ -140,7 +140,7 @@ class ModelAgent:
             request["messages"] = shorten_screens(rows, screen_budget(profile.context, few=few))
             separator = PARAGRAPH_BREAK if has_text else ""
             answer = yield from self._complete(endpoint, request, host, shaper, before_text=separator)
-            self._profiles.keep(endpoint, profile)
+            self._profiles.save(endpoint, profile)
             if isinstance(answer, ModelCallFailure):
                 return TurnOutcome(finish="error", error=answer.text, code=answer.code)
             host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
@@ -176,7 +176,7 @@ class ModelAgent:
         profile = yield from self._profile(endpoint)
         shaper = RequestShaper(profile, turn_start=max(users, default=0), needed=("tools", *turn.options))
         answer = yield from self._complete(endpoint, request, host, shaper)
-        self._profiles.keep(endpoint, profile)
+        self._profiles.save(endpoint, profile)
         if isinstance(answer, ModelCallFailure):
             return TurnOutcome(finish="error", error=answer.text, code=answer.code)
         host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))

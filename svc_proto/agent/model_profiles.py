@@ -54,7 +54,7 @@ class ModelProfiles:
             del self._profiles[next(iter(self._profiles))]
         return profile
 
-    def keep(self, endpoint: ModelEndpoint, profile: ModelProfile) -> None:
+    def save(self, endpoint: ModelEndpoint, profile: ModelProfile) -> None:
         """Write the state file if the profile has changed, without waiting for it."""
         if profile.members() != self._stored.get(_key_of(endpoint), {}):
             if profile.learned_at is None:

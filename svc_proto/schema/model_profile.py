@@ -117,6 +117,8 @@ def parse_profiles(text: str) -> dict[ProfileKey, ModelProfile]:
         flags = {name: row.boolean(name) for name in FLAGS}
         values = {name: value for name, value in {**sizes, **names, **flags}.items() if value not in (None, "")}
         if row.text("base_url"):
-            profile = ModelProfile(learned_at=row.number("learned_at") or 0.0, **values)  # type: ignore[arg-type]  # by type
+            profile = ModelProfile(learned_at=row.number("learned_at") or 0.0)
+            for name, value in values.items():
+                setattr(profile, name, value)
             found[row.text("base_url"), row.text("model"), row.integer("configured_context")] = profile
     return found

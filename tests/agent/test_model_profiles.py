@@ -36,7 +36,7 @@ def use(world: AgentHarness, plan: Callable[[ModelProfiles, Engine], Flow[object
 def learn(profiles: ModelProfiles, endpoint: ModelEndpoint = ENDPOINT) -> Flow[None]:
     profile = yield from profiles.find(endpoint)
     profile.restore(LEARNED)
-    profiles.keep(endpoint, profile)
+    profiles.save(endpoint, profile)
 
 
 def find(world: AgentHarness, endpoint: ModelEndpoint = ENDPOINT, *, after: float = 0.0) -> ModelProfile:
@@ -94,7 +94,7 @@ def test_the_file_is_written_for_new_lessons_only() -> None:
     def plan(profiles: ModelProfiles, engine: Engine) -> Flow[None]:
         profile = yield from profiles.find(ENDPOINT)
         profile.density = 2.0
-        profiles.keep(ENDPOINT, profile)
+        profiles.save(ENDPOINT, profile)
         yield from sleep(engine, 1.0)
         assert not world.disk.exists(PATH)
         for _ in range(2):  # both wait for the file
@@ -106,7 +106,7 @@ def test_the_file_is_written_for_new_lessons_only() -> None:
         assert world.disk.get(PATH) == b"seen"
         profile = yield from profiles.find(ENDPOINT)
         profile.images = False
-        profiles.keep(ENDPOINT, profile)
+        profiles.save(ENDPOINT, profile)
 
     world = AgentHarness()
     use(world, plan)
