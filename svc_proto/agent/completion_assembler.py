@@ -17,7 +17,7 @@ from attrs import define, field
 
 from svc_proto.agent.interface import ReasoningDelta, TextDelta, TextRetracted
 from svc_proto.agent.message_extras import ExtraMembers
-from svc_proto.agent.thought_tags import ThoughtSplitter
+from svc_proto.agent.thought_tags import MARKS, ThoughtSplitter
 from svc_proto.basics import lenient_json, strict_json
 from svc_proto.schema.completion_chunks import chunk_text_fast, content_as_text
 from svc_proto.schema.json_object import JsonObject, error_text
@@ -36,6 +36,7 @@ REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
 MESSAGE_MEMBERS = (*REASONING, "role", "content", "refusal", "tool_calls", "function_call", "audio", "images", "name")
 CALL_MEMBERS = ("index", "id", "type", "function")
 NO_REASON = ("null", "none")  # finish reasons that are none
+ANGLE, SQUARE, TRIANGLE = MARKS  # names of their own: each delta of an answer is searched for them
 _WORDS = re.compile('[^"\\\\\0-\x1f\ud800-\udfff]++')  # JSON string content without escapes
 Delta: TypeAlias = TextDelta | ReasoningDelta | TextRetracted
 
@@ -176,7 +177,7 @@ class CompletionAssembler:
 
     def _is_answer(self, text: str) -> bool:
         """Report whether a text is a part of the answer as it is."""
-        return self._splitter.is_plain and not ("<" in text or "[" in text or "◁" in text)  # `MARKS`
+        return self._splitter.is_plain and not (ANGLE in text or SQUARE in text or TRIANGLE in text)
 
     def _add_chunk(self, chunk: JsonObject) -> Iterator[Delta]:
         self._count(chunk.get_object("usage") or chunk.get_object("x_groq", "usage"))

@@ -218,7 +218,7 @@ class RepetitionWatch:
     def __init__(self, host: AgentHost) -> None:
         self._host = host
         self._text = ""
-        self._pieces: list[str] = []  # behind it, until the next check
+        self._pieces: list[str] = []  # texts after `_text`, joined at the next check
         self._answer = self._length = 0  # characters of the answer, and of it with the reasoning
         self._unchecked = 0
 

@@ -22,7 +22,7 @@ _OPENING = {closing: opening for opening, closing in _CLOSING.items()}
 _TAGS = (*_CLOSING, *_OPENING)
 _TAG = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
 LONGEST = max(map(len, _TAGS))
-MARKS = "<[◁"  # first characters of the tags
+MARKS = ("<", "[", "◁")  # first characters of the tags
 FENCE = "```"
 
 
