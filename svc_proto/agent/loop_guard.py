@@ -27,7 +27,7 @@ from svc_proto.agent.interface import (
     ToolCall,
     TurnEvent,
 )
-from svc_proto.agent.loose_ends import LooseEnds
+from svc_proto.agent.unfinished_work import UnfinishedWork
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.engine.flow import Flow
@@ -123,7 +123,7 @@ class LoopGuard:
 
     def __init__(self) -> None:
         self.trail = ScreenTrail()
-        self.ends = LooseEnds()
+        self.work = UnfinishedWork()
         self.reason: str | None = None
         self._keys: list[str] = []
         self._acts: list[_Act] = []
@@ -155,7 +155,7 @@ class LoopGuard:
                 following = look
             if outcome:
                 lines.append(" ".join(filter(None, (act.call.name, act.call.preview))) + f": {outcome}")
-        return (*dict.fromkeys(reversed(lines)), *self.ends.lines(prompt, answer))[-MAX_UNFINISHED:]
+        return (*dict.fromkeys(reversed(lines)), *self.work.lines(prompt, answer))[-MAX_UNFINISHED:]
 
     def _equal(self, name: str) -> str | None:
         newest = self._keys[-1]

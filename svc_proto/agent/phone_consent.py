@@ -83,7 +83,7 @@ class ConsentingPhoneControl:
             yield from self._obtain(effect, path, arguments, tree)
         controls = tree.targets(path, arguments)
         turn.loop.trail.act(shows=not any(each.hides_its_state for each in controls))
-        turn.loop.ends.act(path, arguments, tree, controls, has_effect=effect is not None and not effect.soft)
+        turn.loop.work.record_act(path, arguments, tree, controls, has_effect=effect is not None and not effect.soft)
         answer = yield from self._link.call(method, path, arguments)
         self._tree = None
         if effect is not None:
@@ -108,7 +108,7 @@ class ConsentingPhoneControl:
 
     def _note(self, path: str, answer: PhoneResponse) -> None:
         turn = self._consent.turn
-        turn.loop.ends.has_picture |= path == "/screenshot"
+        turn.loop.work.has_picture |= path == "/screenshot"
         if answer.status >= 400 or path not in _READS:
             return
         turn.private.read_answer(path, answer.body)
@@ -131,7 +131,7 @@ class ConsentingPhoneControl:
         turn = self._consent.turn
         turn.source = tree.package
         turn.loop.trail.see(tree)
-        turn.loop.ends.see(tree)
+        turn.loop.work.record_screen(tree)
         return tree
 
     def _effect(self, path: str, arguments: Mapping[str, object], tree: ScreenTree) -> Flow[Effect | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.agent.loose_ends import MAX_STEPS, MAX_TEXTS, LooseEnds
+from svc_proto.agent.unfinished_work import MAX_STEPS, MAX_TEXTS, UnfinishedWork
 from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.screen_node import ScreenNode
 
@@ -44,20 +44,20 @@ class Play:
     """Turn of acts, each with the screen that follows it."""
 
     def __init__(self, first: ScreenTree) -> None:
-        self.ends = LooseEnds()
+        self.work = UnfinishedWork()
         self.now = first
-        self.ends.see(first)
+        self.work.record_screen(first)
 
     def act(self, after: ScreenTree | None, path: str = "/tap", *, has_effect: bool = False, **given: object) -> Play:
         """Act, and see a screen unless it cannot be read."""
-        self.ends.act(path, given, self.now, self.now.targets(path, given), has_effect=has_effect)
+        self.work.record_act(path, given, self.now, self.now.targets(path, given), has_effect=has_effect)
         if after is not None:
             self.now = after
-            self.ends.see(after)
+            self.work.record_screen(after)
         return self
 
     def lines(self, prompt: str = "do", answer: str = "Done.") -> tuple[str, ...]:
-        return self.ends.lines(prompt, answer)
+        return self.work.lines(prompt, answer)
 
 
 def test_turn_without_acts_has_no_lines() -> None:
@@ -135,7 +135,7 @@ def test_turn_that_only_opens_pages() -> None:
     assert play.lines("write the milk into my list") == (PAGES,)
     assert play.act(FORM).act(LIST).act(LIST, "/scroll", direction="down").lines() == (PAGES,)
     assert play.lines("how much?", "It is 12.") == play.lines("which?", "The Milk") == ()
-    play.ends.has_picture = True
+    play.work.has_picture = True
     assert play.lines() == ()
 
 

@@ -1,9 +1,9 @@
-"""Loose ends of a turn on a phone: what its acts left open, from the screens before and after them.
+"""Unfinished work of a turn on a phone: what its acts left open, from the screens before and after them.
 
-    ends = LooseEnds()
-    ends.see(tree)                                # each screen that is read
-    ends.act("/tap", arguments, controls)         # each command that acts, before it is sent
-    lines = ends.lines(prompt, answer)            # for people, at the end of the turn
+    work = UnfinishedWork()
+    work.record_screen(tree)                      # each screen that is read
+    work.record_act("/tap", arguments, tree)      # each command that acts, before it is sent
+    lines = work.lines(prompt, answer)            # for people, at the end of the turn
 
 The rules compare screens and texts without a list of words, so they hold in every language and for every app. A line
 states what was seen and is no verdict: a text that an app saves by itself also still stands in its field.
@@ -21,7 +21,7 @@ from svc_proto.schema.effects.screen_tree import ScreenTree, TouchedControl
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.screen_node import KEYBOARD, ScreenNode
 
-__all__ = ["LooseEnds"]
+__all__ = ["UnfinishedWork"]
 
 MAX_STEPS = 256  # acts of a turn that are compared
 MAX_TEXTS = 4_096  # texts of a turn's screens
@@ -90,8 +90,8 @@ class _Step:
     after: _Page | None = None
 
 
-class LooseEnds:
-    """Acts of one turn, and what they left open."""
+class UnfinishedWork:
+    """Acts of one turn, and what they left unfinished."""
 
     def __init__(self) -> None:
         self._page: _Page | None = None
@@ -101,8 +101,8 @@ class LooseEnds:
         self.has_picture = False  # a picture of the screen was read, which is not compared
         self._given: list[str] = []  # the texts of all commands
 
-    def see(self, tree: ScreenTree) -> None:
-        """Note a screen that was read."""
+    def record_screen(self, tree: ScreenTree) -> None:
+        """Record a screen that was read."""
         self._page = _Page.of(tree)
         if len(self._texts) < MAX_TEXTS:
             self._texts |= dict.fromkeys((*tree.texts, *(node.value for node in tree.nodes)))
@@ -111,7 +111,7 @@ class LooseEnds:
         if self._steps:
             self._steps[-1].after = self._page
 
-    def act(
+    def record_act(
         self,
         path: str,
         arguments: Mapping[str, object],
@@ -120,7 +120,7 @@ class LooseEnds:
         *,
         has_effect: bool = False,
     ) -> None:
-        """Note a command that acts, before it is sent, with the controls of the screen that it touches."""
+        """Record a command that acts, before it is sent, with the controls of the screen that it touches."""
         if path == "/wait" or len(self._steps) >= MAX_STEPS:
             return
         given = JsonObject.of(arguments)
@@ -142,7 +142,7 @@ class LooseEnds:
         )
 
     def lines(self, prompt: str, answer: str) -> tuple[str, ...]:
-        """Return what is left open, as lines for people. The answer is the last text of the model."""
+        """Return what is unfinished, as lines for people. The answer is the last text of the model."""
         if not self._steps:
             return ()
         found = [*self._typed(), *self._dialogs(), *self._selected(), *self._numbers(prompt)]
