@@ -160,15 +160,15 @@ class Relay:
         """Stop all parts, and fail pending commands, unless the clients are moved to other nodes first."""
         self._profile_timer.cancel()
         self._records.stop()
-        leaving = self.coordinator.leave()
+        moving = self.coordinator.stop()
         for client in list(self.clients.values()):
-            if leaving is not None:
+            if moving is not None:
                 client.socket.stays = True
                 continue
             self.bridge.socket_lost(client.number)
             client.stop_children()
-        if leaving is not None:
-            self.engine.spawn(leaving)
+        if moving is not None:
+            self.engine.spawn(moving)
         if self._mcp is not None:
             self._mcp.stop()
         self.media.stop()

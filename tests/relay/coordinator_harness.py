@@ -85,7 +85,7 @@ class CoordinatorHarness:
 
     def leaving(self) -> Flow[None]:
         """Return the flow by which the relay leaves the cluster."""
-        leaving = self.coordinator.leave()
+        leaving = self.coordinator.stop()
         assert leaving is not None
         return leaving
 

@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from attrs import define
 
@@ -152,12 +152,12 @@ class ClusterCoordinator(LocalCoordinator):
         while len(self._joined) < self.node.greeted and engine.now.mono < deadline:
             yield from self._state_received.wait(deadline)
 
-    def leave(self) -> Flow[None] | None:
+    def stop(self) -> Flow[None] | None:
         """Move the clients to other nodes; then leave, so that pending requests of other nodes fail at once."""
-        return self._leave() if hasattr(self, "node") else None
+        return self._stop() if hasattr(self, "node") else None
 
-    def _leave(self) -> Flow[None]:
-        yield from self.moves.leave(
+    def _stop(self) -> Flow[None]:
+        yield from self.moves.move_all(
             lambda sockets: self._request_all("leaving", {"sockets": sockets}), self._unanswered
         )
         self.sessions.stop()
@@ -500,8 +500,8 @@ class ClusterCoordinator(LocalCoordinator):
 
     def _hold_commands(self, node: str, body: JsonObject) -> None:
         for socket in body.array("sockets"):
-            number = self._numbers.get(node, {}).get(cast("int", socket), 0)
-            phone = self.relay.phones.find_by_socket(number)
+            numbers = self._numbers.get(node, {})
+            phone = self.relay.phones.find_by_socket(numbers.get(socket, 0)) if isinstance(socket, int) else None
             if phone is not None:
                 self.moves.begin(phone)
 

@@ -54,7 +54,7 @@ class LocalCoordinator:
         """Join the cluster; a single node has none."""
         yield from ()
 
-    def leave(self) -> Flow[None] | None:
+    def stop(self) -> Flow[None] | None:
         """Move the clients to other nodes, then leave the cluster; None without a cluster."""
         return None
 

@@ -2,8 +2,9 @@
 
 A stopping node closes the sockets of its clients one after the other, spread over `SPREAD`, so that not all reconnect
 at once. It announces each phone first (`leaving`), and the other nodes confirm that. From then on every node holds back
-new commands for the phone, until the phone is connected again or `HOLD` has passed. Commands that were sent before are
-answered: the socket is closed when none is pending. So each command is executed once, or refused before it was sent.
+new commands for the phone, until the phone is connected again or `MOVE_TIMEOUT` has passed. Commands that were sent
+before are answered: the socket is closed when none is pending. So each command is executed once, or refused before it
+was sent.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
     from svc_proto.relay.websocket.client_connection import ClientConnection
 
-__all__ = ["HOLD", "PhoneMoves"]
+__all__ = ["MOVE_TIMEOUT", "PhoneMoves"]
 
 SPREAD = 0.5  # s over which a stopping node closes the sockets of its clients
 TICK = 0.02  # s between two looks at the pending commands
-HOLD = 5.0  # s for which a command waits for a phone that changes its node
-LAST = 0.5  # s before the end of the grace, when the last sockets are closed
+MOVE_TIMEOUT = 5.0  # s for which a command waits for a phone that changes its node
+CLOSE_MARGIN = 0.5  # s before the end of the grace, when the last sockets are closed
 
 
 class PhoneMoves:
@@ -35,7 +36,7 @@ class PhoneMoves:
 
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
-        self._phones: dict[str, tuple[ConnectedPhone, float]] = {}  # with the end of `HOLD`, by device id
+        self._phones: dict[str, tuple[ConnectedPhone, float]] = {}  # and the end of the wait, by device id
         self._arrived = Condition(relay.engine)
 
     def __len__(self) -> int:
@@ -43,7 +44,7 @@ class PhoneMoves:
 
     def begin(self, phone: ConnectedPhone) -> None:
         """Hold back commands for a phone from now on."""
-        self._phones[phone.device_id] = phone, self._relay.engine.now.mono + HOLD
+        self._phones[phone.device_id] = phone, self._relay.engine.now.mono + MOVE_TIMEOUT
 
     def end(self, device_id: str) -> None:
         """Stop holding back commands for a phone, which is connected again."""
@@ -87,7 +88,7 @@ class PhoneMoves:
             return bool(self._phones) and (used in self._phones or not len(phones))
         return any(phone.matches_selector(selector) for phone, _ in self._phones.values())
 
-    def leave(
+    def move_all(
         self, announce: Callable[[list[int]], Flow[object]], remote_commands: Callable[[], Iterable[int]]
     ) -> Flow[None]:
         """Move all clients to other nodes.
@@ -100,7 +101,7 @@ class PhoneMoves:
         announced: list[list[ClientConnection]] = []  # not confirmed by all nodes
         ready: dict[ClientConnection, None] = {}  # clients that get no more commands of other nodes
         share = -(-len(waiting) // round(SPREAD / TICK))
-        while (waiting or announced or ready) and engine.now.mono < engine.stops_by - LAST:
+        while (waiting or announced or ready) and engine.now.mono < engine.stops_by - CLOSE_MARGIN:
             if waiting:
                 batch, waiting = waiting[:share], waiting[share:]
                 announced.append(batch)

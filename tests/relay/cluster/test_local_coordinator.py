@@ -51,7 +51,7 @@ def test_single_node_owns_everything() -> None:
         assert alone.lookup_consent("ticket", "x") is None
         assert alone.forward_request("mcp", "x", request) is None
         assert alone.metrics() == []
-        assert alone.leave() is None
+        assert alone.stop() is None
 
     book.within(ask)
     assert answers == [None, PairingMeta(), None, None, None, None, None, "", [], book.relay.online()]
