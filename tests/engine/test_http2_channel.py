@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 
 import pytest
-from h2.errors import ErrorCodes
 from hpack import Decoder, Encoder
 
 from svc_proto.commands import (
@@ -22,8 +21,7 @@ from svc_proto.engine.body_streams import FilePart, ResponseWriter
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.responses import http_date
-from svc_proto.facts import ChannelId, Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
-from svc_proto.wire.connection import Role
+from svc_proto.facts import Closed, Done, Failed, Failure, FailureKind, ReadClosed, Received, Sent, Stopping
 from svc_proto.wire.events import (
     Headers,
     Informational,
@@ -39,81 +37,11 @@ from svc_proto.wire.events import (
     TextMessage,
     WebSocketClosed,
 )
-from svc_proto.wire.http2 import Http2Connection
-from svc_proto.wire.http2_frames import PREFACE, FrameType, encode_goaway
 from svc_proto.wire.limits import Limits
 from tests.engine.http2_playbook import FIVE, HOST, ONE, THREE, Http2Playbook, answers
-from tests.engine.toy_service import get, open_book
-from tests.support.playbook import CH, PATIENT, accepted, wire_bytes
-from tests.wire.connection_pair import drain, merged, seeded, send_events
+from tests.support.playbook import CH, wire_bytes
+from tests.wire.connection_pair import merged, send_events
 from tests.wire.http2_pair import resets
-
-# --- how it begins --------------------------------------------------------------------------------------------------
-
-
-def test_the_preface_may_come_in_pieces() -> None:
-    book = open_book()
-    client = Http2Connection(Role.CLIENT, entropy=seeded())
-    send_events(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
-    data = client.data_to_send()
-    for piece in (data[:1], data[1:3]):
-        book >> Received(CH, piece) << []
-    book >> Received(CH, data[3:])
-    client.receive_data(wire_bytes(book.drain_commands()))
-    assert answers(drain(client)) == {1: (200, b"hello")}
-
-
-def test_http1_that_begins_like_it() -> None:
-    book = open_book()
-    book >> Received(CH, b"P") << []
-    book >> Received(CH, b"OST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi") << [book.says(200, b"hi")]
-    book >> Received(CH, b"P") << []
-    book >> Received(CH, b"RI") << []
-    book >> Received(CH, get(b"/hello"))
-    assert wire_bytes(book.drain_commands()).startswith(b"HTTP/1.1 405 ")
-    book = open_book()
-    book >> Received(CH, b"PR") << []
-    book >> ReadClosed(CH)
-    assert isinstance(book.drain_commands()[-1], CloseWrite)
-
-
-@pytest.mark.parametrize("data", [get(b"/hello"), b"INVALID CONNECTION PREFACE\r\n\r\n", b"P"])
-def test_the_alpn_protocol_is_final(data: bytes) -> None:
-    """A connection with ALPN `h2` accepts only HTTP/2, one with `http/1.1` only HTTP/1.1.
-
-    h2spec's case of RFC 9113 section 3.4 is the second one.
-    """
-    book = open_book()
-    book >> accepted(4, tls=True, alpn="h2") << []
-    book >> Received(ChannelId(4), data)
-    said = wire_bytes(book.drain_commands(), 4)
-    assert said[3] == FrameType.SETTINGS
-    assert (said[-17:] == encode_goaway(0, ErrorCodes.PROTOCOL_ERROR)) is (data != b"P")
-    assert (book.drain_commands()[-1] == CloseWrite(ChannelId(4))) is (data != b"P")
-    book >> accepted(6, tls=True, alpn="http/1.1") << []
-    book >> Received(ChannelId(6), b"P") << []
-    book >> Received(ChannelId(6), PREFACE[1:])
-    assert wire_bytes(book.drain_commands(), 6).startswith(b"HTTP/1.1 505 ")
-    book >> accepted(8, tls=True, alpn="http/1.1") << []
-    book >> Received(ChannelId(8), get(b"/hello")) << [book.says(200, b"hello", ch=8)]
-
-
-def test_a_closed_connection_ignores_a_late_preface() -> None:
-    book = open_book()
-    book >> accepted(4, tls=True, alpn="h2") << []
-    book.after(PATIENT.head_timeout)
-    assert CloseWrite(ChannelId(4)) in book.drain_commands()
-    book >> Received(ChannelId(4), PREFACE) << []
-
-
-def test_half_a_preface_times_out() -> None:
-    book = open_book()
-    book >> Received(CH, b"PRI * ")
-    book.drain_commands()
-    book.after(14.9) << []
-    book.after(0.2)
-    assert b"\x07" in wire_bytes(book.drain_commands())
-    assert book.drain_commands()[-1] == CloseWrite(CH)
 
 
 def test_a_peer_that_breaks_the_rules() -> None:
@@ -288,18 +216,6 @@ def test_an_upload_that_ends_after_its_refusal_leaves_no_stream() -> None:
     assert book.talk() == []
     book.book >> Stopping(5.0)
     assert CloseWrite(CH) in book.book.drain_commands()
-
-
-def test_a_connection_that_begins_during_the_stop_is_closed_after_its_requests() -> None:
-    book = open_book()
-    book >> Stopping(5.0) << []
-    client = Http2Connection(Role.CLIENT, entropy=seeded())
-    send_events(client, RequestHead(ONE, "GET", "/hello", HOST), RequestEnd(ONE))
-    book >> Received(CH, client.data_to_send())
-    commands = book.drain_commands()
-    client.receive_data(wire_bytes(commands))
-    assert [event.status for event in drain(client) if isinstance(event, ResponseHead)] == [200]
-    assert CloseWrite(CH) in commands
 
 
 def test_a_refusal_that_the_peer_is_slow_to_read_waits_for_it() -> None:
