@@ -69,6 +69,16 @@ def test_revoked_session_ends_on_all_nodes() -> None:
     scene.check_invariants()
 
 
+def check_return(scene: ClusterDeployment, token: str) -> None:
+    """Connect a phone to another node, and check that it is reached there."""
+    back = scene.new_phone("P", 2, token=token)
+    scene.run(lambda: back.is_authenticated)
+    again = scene.send_command(0, token)
+    scene.run(lambda: again.is_closed)
+    assert again.answer.status == 200
+    scene.check_invariants()
+
+
 def test_command_to_a_lost_node_fails_at_once() -> None:
     scene = world(3)
     phone = scene.pair_phone("P", 1)
@@ -80,12 +90,7 @@ def test_command_to_a_lost_node_fails_at_once() -> None:
     scene.run(lambda: call.is_closed)
     assert (call.answer.status, call.answer.json["code"]) == (502, "phone_disconnected")
     assert scene.sim.now - gone < 0.6
-    back = scene.new_phone("P", 2, token=phone.token)
-    scene.run(lambda: back.is_authenticated)
-    again = scene.send_command(0, phone.token)
-    scene.run(lambda: again.is_closed)
-    assert again.answer.status == 200
-    scene.check_invariants()
+    check_return(scene, phone.token)
 
 
 def test_partitioned_node_does_not_restore_a_revoked_session() -> None:

@@ -14,7 +14,7 @@ from svc_proto.relay.cluster.phone_moves import CLOSE_MARGIN, MOVE_TIMEOUT, SPRE
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from tests.cluster.harness import WHERE
-from tests.relay.cluster.test_coordinator import world
+from tests.relay.cluster.test_coordinator import check_return, world
 from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.support.core_harness import HOME
 from tests.support.sim_http import RequestClient
@@ -38,6 +38,15 @@ def follow(scene: ClusterDeployment, phone: ClusterPhone) -> None:
     look()
 
 
+def restart(scene: ClusterDeployment, n: int) -> None:
+    """Stop a node, start it again, and give the phones time to move."""
+    stopping = scene.nodes[n]
+    scene.sim.after(0.11, partial(scene.stop, n))
+    scene.run(lambda: not stopping.alive, limit=0.1 + SPREAD + 0.3)
+    scene.restart(n)
+    scene.sim.run_for(2.5)
+
+
 def test_a_rolling_restart_loses_no_command() -> None:
     scene = world(3)
     phones = [scene.pair_phone(f"P{n}", n % 3) for n in range(9)]
@@ -54,11 +63,7 @@ def test_a_rolling_restart_loses_no_command() -> None:
     for n in range(3):
         for number in range(120):
             scene.sim.after(number / 60, partial(call, number))
-        stopping = scene.nodes[n]
-        scene.sim.after(0.11, partial(scene.stop, n))
-        scene.run(lambda stopping=stopping: not stopping.alive, limit=0.1 + SPREAD + 0.3)  # type: ignore[misc]
-        scene.restart(n)
-        scene.sim.run_for(2.5)
+        restart(scene, n)
     scene.run(lambda: all(call.is_closed for call in calls))
     assert len(calls) == 360
     assert Counter(call.status for call in calls) == {200: 360}
@@ -174,12 +179,7 @@ def test_the_last_sockets_are_closed_before_the_grace_ends() -> None:
     scene.run(lambda: call.is_closed)
     assert (call.answer.status, call.answer.json["code"]) == (502, "phone_disconnected")
     assert 3.0 - CLOSE_MARGIN - 0.3 < scene.sim.now - began < 3.0 - CLOSE_MARGIN
-    back = scene.new_phone("P", 2, token=phone.token)
-    scene.run(lambda: back.is_authenticated)
-    again = scene.send_command(0, phone.token)
-    scene.run(lambda: again.is_closed)
-    assert again.answer.status == 200
-    scene.check_invariants()
+    check_return(scene, phone.token)
 
 
 def test_a_joining_node_holds_commands_for_phones_that_move() -> None:
