@@ -43,11 +43,11 @@ def readiness_programs(
     status = f"{', '.join(role for role in ROLES if role in roles)}: svc status".encode()
     address = f"\0{named[1:]}" if named.startswith("@") else named
 
-    def pass_on(news: Notify) -> None:
+    def send_notification(news: Notify) -> None:
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
             to.sendto(NOTIFY_MESSAGES[news.event].replace(b"%s", status), address)
 
-    return [Program(core=Engine(ReadinessWatch(urls, period), entropy=os.urandom), on_notify=pass_on)]
+    return [Program(core=Engine(ReadinessWatch(urls, period), entropy=os.urandom), on_notify=send_notification)]
 
 
 def inherited_socket(env: Mapping[str, str], role: str) -> socket.socket | None:

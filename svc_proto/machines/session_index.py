@@ -24,7 +24,7 @@ class SessionIndex:
         """Add a session that is not here."""
         self._groups.setdefault(_group(session.token_prefix), []).append(session)
         if _is_named(session.device_id):
-            self._devices.setdefault(_last(session.device_id), []).append(session)
+            self._devices.setdefault(_device_group(session.device_id), []).append(session)
         if session.key_hash:
             self._keys.setdefault(_group(session.key_hash), []).append(session)
 
@@ -32,7 +32,7 @@ class SessionIndex:
         """Remove a session, if it is here."""
         _drop(self._groups, _group(session.token_prefix), session)
         if _is_named(session.device_id):
-            _drop(self._devices, _last(session.device_id), session)
+            _drop(self._devices, _device_group(session.device_id), session)
         _drop(self._keys, _group(session.key_hash), session)
 
     def find(self, prefix: str) -> list[PairedSession]:
@@ -41,7 +41,7 @@ class SessionIndex:
 
     def of_device(self, device_id: str) -> list[PairedSession]:
         """Return the sessions of a device, oldest first; none for an id without meaning."""
-        found = [each for each in self._devices.get(_last(device_id), ()) if each.device_id == device_id]
+        found = [each for each in self._devices.get(_device_group(device_id), ()) if each.device_id == device_id]
         return sorted(found, key=lambda session: session.created_at)
 
     def find_by_key(self, key_hash: str) -> PairedSession | None:
@@ -67,7 +67,7 @@ def _group(prefix: str) -> str:
     return prefix[:3]  # hexadecimal characters; fewer than a prefix that a client may name
 
 
-def _last(device_id: str) -> str:
+def _device_group(device_id: str) -> str:
     return device_id[-3:]  # the first ones may be the same for all devices
 
 

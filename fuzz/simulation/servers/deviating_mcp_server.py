@@ -41,7 +41,7 @@ class DeviatingMcpServer:
         self.sim = sim
         self.replied = 0.0
         self.forgot = False  # every session, until a new one is opened
-        self.renewed = False  # a session was opened behind that
+        self.renewed = False  # a session was opened since then
 
     def response(self, message: Mapping[str, Any]) -> bytes:
         """Return the response to a request."""

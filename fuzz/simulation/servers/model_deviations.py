@@ -1,6 +1,6 @@
 """Deviations of model servers: the refusals of the table of servers, odd streams and calls, and failures.
 
-A refusal ends when the request has another form. Behind it the server answers `WORDS`.
+A refusal ends when the request has another form; then the server answers `WORDS`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Fields: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 @frozen(kw_only=True)
 class DeviatingReply:
-    """Reply of a deviating server. The connection is reset behind one that is `cut`."""
+    """Reply of a deviating server. After one that is `cut` the connection is reset."""
 
     status: int = 200
     fields: Fields = ((b"content-type", EVENTS),)
