@@ -80,11 +80,12 @@ def nginx(host: DoctorHost, *, upgrade: str = UPGRADE, name: str = NAME) -> None
     address = host.setup.interfaces[0][1].partition("/")[0]
     text = NGINX.format(folder=host.folder, address=address, upgrade=upgrade, forwarded=FORWARDED)
     (host.folder / "nginx.conf").write_text(text)
-    host.shell("nginx -p $FOLDER -c $FOLDER/nginx.conf >$FOLDER/nginx.log 2>&1 & sleep 1; test -f $FOLDER/nginx.pid")
+    host.shell("nginx -p $FOLDER -c $FOLDER/nginx.conf >$FOLDER/nginx.log 2>&1 &")
+    host.shell("until test -s $FOLDER/nginx.pid; do sleep 0.05; done")  # within the limit of a command
 
 
 def _stop_nginx(host: DoctorHost) -> None:
-    host.shell("kill $(cat $FOLDER/nginx.pid); sleep 0.3")
+    host.shell("kill $(cat $FOLDER/nginx.pid); while test -e $FOLDER/nginx.pid; do sleep 0.05; done")
 
 
 def _set(**changes: str | None) -> Callable[[DoctorHost], None]:
