@@ -19,7 +19,7 @@ parser.validateLink = () => true; // checked below, where a refused link keeps i
 parser.block.ruler.before("fence", "media", mediaRule, { alt: ["paragraph", "reference", "blockquote", "list"] });
 parser.core.ruler.after("inline", "tasks", taskRule);
 
-/** Split a text into top-level blocks: `{ source, begin, tokens }`. `links` keeps definitions between calls. */
+/** Split a text into top-level blocks: `{ source, begin, shape, tokens }`; `shape` is the types of its tokens. `links` keeps definitions between calls. */
 export function blocksOf(source, links, growing = false) {
   links.growing = growing;
   const starts = [0];
@@ -30,10 +30,11 @@ export function blocksOf(source, links, growing = false) {
     if (depth === 0) {
       const [first, last] = token.map ?? [starts.length, starts.length];
       const begin = starts[first] ?? source.length;
-      found.push({ begin, source: source.slice(begin, starts[last] ?? source.length), tokens: [], changesAtEnd: token.type === "fence" });
+      found.push({ begin, source: source.slice(begin, starts[last] ?? source.length), tokens: [], shape: "", changesAtEnd: token.type === "fence" });
     }
     depth += token.nesting;
     found.at(-1).tokens.push(token);
+    found.at(-1).shape += token.type;
   }
   return found;
 }

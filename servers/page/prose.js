@@ -41,8 +41,8 @@ export class Prose {
     const fresh = blocks.map((block, place) => {
       const key = `${place < blocks.length - 1 || !growing} ${block.source}`;
       const known = this.#blocks[this.#settled + place];
-      const same = keeps && known && (known.key === key || (!block.changesAtEnd && known.source === block.source));
-      return same ? { ...known, key } : { key, source: block.source, nodes: markdown.nodesOf(block, place < blocks.length - 1 || !growing) };
+      const same = keeps && known?.shape === block.shape && (known.key === key || (!block.changesAtEnd && known.source === block.source));
+      return same ? { ...known, key } : { key, shape: block.shape, source: block.source, nodes: markdown.nodesOf(block, place < blocks.length - 1 || !growing) };
     });
     this.#blocks = [...this.#blocks.slice(0, this.#settled), ...fresh];
     reconcile(element, this.#blocks.flatMap((each) => each.nodes));

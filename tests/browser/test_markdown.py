@@ -104,6 +104,29 @@ def test_the_examples_of_commonmark(site: Site, visit: PageOpener) -> None:
     assert len(EXAMPLES) == 652
 
 
+GROWN = """
+async (texts) => {
+  const { loadMarkdown, Prose } = await import('/page/prose.js');
+  await loadMarkdown();
+  return texts.filter((source) => {
+    const [grown, whole] = [document.createElement('div'), document.createElement('div')];
+    const prose = new Prose();
+    prose.draw(grown, source, true);
+    prose.draw(grown, source);
+    new Prose().draw(whole, source);
+    return grown.innerHTML !== whole.innerHTML;
+  });
+}
+"""
+
+
+def test_a_text_that_has_grown_is_drawn_as_the_whole_one(site: Site, visit: PageOpener) -> None:
+    """The last drawing of a growing text may already hold all of it."""
+    page = start(site, visit)
+    files = ["MEDIA:svc-relay://abc", "See:\n\nMEDIA:/tmp/a.png", "- one\n- MEDIA:/tmp/a.png"]
+    assert page.evaluate(GROWN, [*(source for source, _ in EXAMPLES), RICH, *files]) == []
+
+
 RICH = r"""| item | price |
 |:--|--:|
 | tea | ~~3~~ *2* |
