@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -134,6 +135,7 @@ class LazyGroup(click.Group):
 def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, Any]) -> NoReturn:
     extra["standalone_mode"] = False
     prepare_process()
+    sys.unraisablehook = _repeat_interrupt
     try:
         code = _guarded(run, args, extra)
         sys.stdout.flush()
@@ -143,6 +145,15 @@ def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, An
         code = _abandon_output()
         _print_error(f"the output cannot be written: {error_reason(error)}")
     exit_process(code)
+
+
+def _repeat_interrupt(dropped: sys.UnraisableHookArgs) -> None:
+    """Raise a Ctrl-C again that came in a callback of the garbage collector, whose exceptions Python drops."""
+    if not issubclass(dropped.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
+        return
+    signal.signal(signal.SIGALRM, lambda signum, frame: signal.raise_signal(signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, 0.001)  # after this callback
 
 
 def _guarded(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, Any]) -> int:

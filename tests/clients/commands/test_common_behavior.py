@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
@@ -19,6 +21,7 @@ from servers.relay import main as relay
 from svc_proto.version import VERSION
 from tests.clients.commands.command_process import CommandHome
 from tests.clients.commands.test_desktop_options import paired
+from tests.servers.program_process import ROOT
 
 DOWN = "ws://127.0.0.1:9"
 CALL = ("--remote", DOWN, "--token", "t")  # no relay runs there
@@ -154,3 +157,23 @@ def test_a_file_larger_than_the_disk(linked: CommandHome) -> None:
     done = linked.run_full("svc-relay", "media", "get", str(file), "-o", str(target), room=10_000)
     assert (done.code, done.problem) == (1, f"{target} cannot be written: file too large")
     assert not [path for path in linked.home.iterdir() if "b.bin" in path.name]
+
+
+DROPPED = """
+import signal, threading, weakref, click
+from clients.commands.cli import SingleCommand
+
+@click.command(cls=SingleCommand)
+def main():
+    target = threading.Event()
+    reference = weakref.ref(target, lambda _: signal.raise_signal(signal.SIGINT))
+    del target
+    threading.Event().wait(20)
+    print("not interrupted")
+main()
+"""
+
+
+def test_ctrl_c_in_a_callback_of_the_garbage_collector_ends_the_command() -> None:
+    done = subprocess.run([sys.executable, "-c", DROPPED], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "")
