@@ -102,9 +102,14 @@ def build_effect_request(effect: Effect, call: ToolCall) -> ApprovalRequested:
 
 
 def build_owner_question(question: str, call: ToolCall) -> ApprovalRequested:
-    """Build a question of the agent, which is answered with yes (`once`) or no (`deny`) and stores no approval."""
+    """Build a question of the agent, answered with yes (`once`), no (`deny`) or a text; it stores no approval."""
     return ApprovalRequested(
-        call=call, command=_line(question), description=OWNER_QUESTION, pattern=call.name, choices=("once", "deny")
+        call=call,
+        command=_line(question),
+        description=OWNER_QUESTION,
+        pattern=call.name,
+        choices=("once", "deny"),
+        is_question=True,
     )
 
 

@@ -192,6 +192,7 @@ class ApprovalRequested:
     description: str
     pattern: str  # the pattern that "session" and "always" allow
     choices: tuple[str, ...] = ("once", "session", "always", "deny")
+    is_question: bool = False  # a question of the agent: `once` means yes, and the answer may be a text
 
 
 @frozen(kw_only=True)
@@ -216,7 +217,7 @@ TurnEvent: TypeAlias = (
     | ApprovalRequested
     | ApprovalResolved
 )
-ApprovalChoice: TypeAlias = str  # once, session, always or deny
+ApprovalChoice: TypeAlias = str  # once, session, always or deny; of a question also a text
 
 
 # --- host ---------------------------------------------------------------------------------------------------------

@@ -365,14 +365,14 @@ class _CallConsent:
             yield from self._ask(self._attempt, build_effect_request(effect, self._attempt.call), effect)
         self._attempt.state.grant(effect, tree)
 
-    def ask(self, question: str) -> Flow[bool | None]:
+    def ask(self, question: str) -> Flow[str | None]:
         """Implement `CallConsent.ask`."""
         host, call, state = self._attempt.host, self._attempt.call, self._attempt.state
         if not host.can_request_approval:
             return None
         yield from state.asking.acquire()
         try:
-            return (yield from host.request_approval(build_owner_question(question, call))) == "once"
+            return (yield from host.request_approval(build_owner_question(question, call)))
         finally:
             state.asking.release()
 

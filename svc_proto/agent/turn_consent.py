@@ -124,8 +124,11 @@ class CallConsent(Protocol):
         """Ask the owner about an effect. Raises `ToolError` if it is not allowed."""
         ...
 
-    def ask(self, question: str) -> Flow[bool | None]:
-        """Return the owner's answer to a question of the agent: yes or no; None if this turn shows no questions."""
+    def ask(self, question: str) -> Flow[str | None]:
+        """Return the owner's answer to a question of the agent; None if this turn shows no questions.
+
+        The answer is `once` for yes, `deny` for no or for none in time, or a text.
+        """
         ...
 
 

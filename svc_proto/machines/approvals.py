@@ -74,6 +74,7 @@ class Approval:
     deadline: float
     state: ApprovalState = field(default=ApprovalState.PENDING, init=False)
     choice: str = field(default=DENY, init=False)  # the present answer
+    text: str = field(default="", init=False)  # the answer to a question in the owner's words
 
     def step(self, trigger: ApprovalTrigger) -> None:
         """Apply a trigger to the transition table."""
@@ -82,11 +83,15 @@ class Approval:
 
 @frozen(kw_only=True)
 class ApprovalAnswer:
-    """Answer of a user; `call_id` is None if the answer names no call, `everything` denies all open approvals."""
+    """Answer of a user; `call_id` is None if the answer names no call, `everything` denies all open approvals.
+
+    `text` answers a question of the agent in words; its `choice` is then `once`.
+    """
 
     choice: str
     call_id: str | None = None
     everything: bool = False
+    text: str = ""
 
 
 class PendingApprovals:
@@ -114,7 +119,7 @@ class PendingApprovals:
         if not all(answer.choice in approval.choices for approval in meant):
             raise _invalid("this choice is not offered", "choice")
         for approval in meant:
-            approval.choice = answer.choice
+            approval.choice, approval.text = answer.choice, answer.text
             self._resolve(approval, ApprovalTrigger.ANSWER)
         return meant
 

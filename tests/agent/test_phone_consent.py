@@ -78,7 +78,7 @@ class Consent:
         self.turn.deny(effect)
         raise ToolError("denied")
 
-    def ask(self, question: str) -> Flow[bool | None]:
+    def ask(self, question: str) -> Flow[str | None]:
         yield from ()
         return None
 

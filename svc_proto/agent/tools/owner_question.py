@@ -1,4 +1,4 @@
-"""Tool with which the agent asks its user in the middle of a turn: yes or no."""
+"""Tool with which the agent asks its user in the middle of a turn: yes, no, or an answer in words."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ __all__ = ["owner_question"]
 
 MAX_QUESTION = 500  # characters of a question
 YES, NO = "The user answered yes.", "The user answered no, or did not answer in time."
+IN_WORDS = "The user answered: "
 NOT_HERE = (
     "The user cannot be asked in the middle of this turn.",
     "End your answer with the question; the user answers with the next message.",
@@ -23,7 +24,7 @@ def owner_question() -> Toolset:
     """Return the toolset of the tool `ask_user`."""
     tool = Tool(
         name="ask_user",
-        description="Ask the user yes or no. It waits for the answer.",
+        description="Ask the user yes or no, and wait. The user may answer in words.",
         parameters=schema(("question",), question={"type": "string"}),
         run=_run_without_consent,
         with_consent=_with_consent,
@@ -38,7 +39,7 @@ def _with_consent(consent: CallConsent) -> Tool:
         answer = yield from consent.ask(str(arguments["question"])[:MAX_QUESTION])
         if answer is None:
             raise ToolError(*NOT_HERE)
-        return YES if answer else NO
+        return {"once": YES, "deny": NO}.get(answer) or f"{IN_WORDS}{answer}"
 
     return evolve(owner_question().tools[0], run=run)
 

@@ -1,4 +1,4 @@
-"""Methods for questions. The agent asks for approvals only; answers to any other question are too late."""
+"""Methods for approvals and questions. The agent asks for no secrets; answers to such requests are too late."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["methods"]
 
-NEVER_ASKED = ("clarify.respond", "sudo.respond", "secret.respond", "terminal.read.respond")
+NEVER_ASKED = ("sudo.respond", "secret.respond", "terminal.read.respond")
 
 
 def methods(gateway: ApiGateway) -> dict[str, Method]:
@@ -28,8 +28,16 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
             resolved = turn.answer(answer.choice, call_id=answer.call_id or "", everything=answer.everything)
         return {"resolved": resolved, **({} if resolved else {"status": "expired"})}
 
+    def clarify(connection: GatewayConnection, call: RpcCall) -> Result:
+        """Answer a question; the call names no session."""
+        request_id, text = call.text("request_id"), call.text("answer")
+        turns = [session.turn for session in gateway.sessions.values()]
+        answered = any(turn.answer_question(request_id, text) for turn in turns if turn is not None)
+        return {"status": "ok" if answered else "expired"}
+
     return {
         "approval.respond": approve,
+        "clarify.respond": clarify,
         **dict.fromkeys(NEVER_ASKED, _answer_too_late),
     }
 

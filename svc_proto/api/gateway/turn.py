@@ -1,7 +1,7 @@
 """Turn of a live session: converts the events of a run into events of the gateway (SPEC.md, wire terminal 2.4).
 
-One approval is shown at a time. Its expiry precedes the end of the turn, since clients hold the end back while they
-show a question.
+One approval or question of the agent is shown at a time. Its expiry precedes the end of the turn, since clients hold
+the end back while they show a question.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from svc_proto.agent.interface import (
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.api.runs.run import PARAGRAPH_BREAK, Run
 from svc_proto.engine.core import Engine
-from svc_proto.machines.approvals import ApprovalAnswer
+from svc_proto.machines.approvals import DENY, ApprovalAnswer
 
 __all__ = ["LiveTurn", "SendEvent"]
 
 SendEvent: TypeAlias = Callable[[str, "Mapping[str, object] | None"], None]
 MAX_PREVIEW = 2_000  # characters of a tool's result
+MAX_ANSWER = 10_000  # characters of an answer to a question
+YES, NO = "Yes", "No"  # the choices of a question, beside an answer in words
 CUT_OFF = "a limit of tokens or of model calls cut the answer off"
 
 
@@ -86,20 +88,25 @@ class LiveTurn:
             self._handlers[type(event)](event)
 
     def show_question(self, send: SendEvent) -> None:
-        """Send the approval request that is shown, if there is one."""
+        """Send the approval request or the question that is shown, if there is one."""
         question = next(iter(self._questions.values()), None)
-        if question is not None:
-            event = question.event
-            payload = {
-                "command": event.command,
-                "description": event.description,
-                "choices": list(event.choices),
-                "allow_session": "session" in event.choices,
-                "allow_permanent": "always" in event.choices,
-                "timeout_seconds": max(1, int(question.until - self._engine.now.mono)),
-                "call_id": event.call.id,
-            }
-            send("approval.request", payload)
+        if question is None:
+            return
+        event, seconds = question.event, max(1, int(question.until - self._engine.now.mono))
+        if event.is_question:
+            payload: dict[str, object] = {"question": event.command, "choices": [YES, NO]}
+            send("clarify.request", {"request_id": self._request_id(event), **payload, "timeout_seconds": seconds})
+            return
+        payload = {
+            "command": event.command,
+            "description": event.description,
+            "choices": list(event.choices),
+            "allow_session": "session" in event.choices,
+            "allow_permanent": "always" in event.choices,
+            "timeout_seconds": seconds,
+            "call_id": event.call.id,
+        }
+        send("approval.request", payload)
 
     def answer(self, choice: str, *, call_id: str = "", everything: bool = False) -> int:
         """Answer the shown approval request, or the one of `call_id`; `everything` answers all pending ones.
@@ -107,14 +114,28 @@ class LiveTurn:
         Return how many were answered; 0: the answer came too late. Raises `Refused` 400 for a choice that is not
         offered.
         """
+        approvals = [call for call, question in self._questions.items() if not question.event.is_question]
+        shown = call_id or next(iter(self._questions), "")
+        return sum(self._answer(call, choice) for call in approvals if everything or call == shown)
+
+    def answer_question(self, request_id: str, text: str) -> int:
+        """Answer the agent's question; return 0 if it is none of this turn, or the answer came too late."""
+        for call, question in self._questions.items():
+            if question.event.is_question and self._request_id(question.event) == request_id:
+                word = text.strip()
+                if word.casefold() in ("", NO.casefold()):
+                    return self._answer(call, DENY)
+                return self._answer(call, "once", "" if word.casefold() == YES.casefold() else word[:MAX_ANSWER])
+        return 0
+
+    def _answer(self, call: str, choice: str, text: str = "") -> int:
         if self.run.stopping:
             return 0
-        shown = call_id or next(iter(self._questions), "")
-        answered = 0
-        for call in [call for call in self._questions if everything or call == shown]:
-            self._settled = call
-            answered += self.run.answer(ApprovalAnswer(choice=choice, call_id=call))
-        return answered
+        self._settled = call
+        return self.run.answer(ApprovalAnswer(choice=choice, call_id=call, text=text))
+
+    def _request_id(self, event: ApprovalRequested) -> str:
+        return f"{self.run.record.id} {event.call.id}"
 
     # --- events ---
 
@@ -161,17 +182,24 @@ class LiveTurn:
     def _on_approval_resolved(self, event: ApprovalResolved) -> None:
         call_id = event.call.id
         shown = next(iter(self._questions), "") == call_id
-        self._questions.pop(call_id, None)
-        if not shown:
+        question = self._questions.pop(call_id, None)
+        if question is None or not shown:
             return
         # Also after an answer: the other clients of the session show the question still.
-        self._send("approval.expire", {"call_id": call_id, "answered": self._settled == call_id})
+        self._expire(question.event, {"call_id": call_id, "answered": self._settled == call_id})
         self.show_question(self._send)
+
+    def _expire(self, event: ApprovalRequested, payload: dict[str, object]) -> None:
+        if event.is_question:
+            self._send("clarify.expire", {"request_id": self._request_id(event), **payload})
+        else:
+            self._send("approval.expire", payload)
 
     def _on_turn_ended(self, event: TurnEnded) -> None:
         if self._questions:
+            shown = next(iter(self._questions.values()))
             self._questions.clear()
-            self._send("approval.expire", {})
+            self._expire(shown.event, {})
         if not self._started:
             self._send("message.start", None)
         status = "interrupted" if event.interrupted else "complete" if event.error is None else "error"

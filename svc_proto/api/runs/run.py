@@ -194,7 +194,7 @@ class Run:
             if not len(self._approvals) and record.state is RunState.WAITING:
                 record.step(RunTrigger.RESUME, engine.now)
         self._publish(ApprovalResolved(call=event.call, choice=approval.choice))
-        return approval.choice
+        return approval.text or approval.choice
 
     def revoke(self, refused: Refused) -> None:
         """Interrupt the run because its credential was revoked. The text so far is stored."""

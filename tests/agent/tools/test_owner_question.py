@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.tools.owner_question import NO, NOT_HERE, YES, owner_question
+from svc_proto.agent.tools.owner_question import IN_WORDS, NO, NOT_HERE, YES, owner_question
 from svc_proto.basics.errors import ToolError
 from tests.agent.harness import AgentHarness
 from tests.support.servers.model_server import calls, plain
@@ -12,13 +12,14 @@ from tests.support.servers.model_server import calls, plain
 ASKING = ("ask_user", {"question": "Shall I take the 9:12 train?\u202e"})
 
 
-@pytest.mark.parametrize(("choice", "answer"), [("once", YES), ("deny", NO)])
+@pytest.mark.parametrize(("choice", "answer"), [("once", YES), ("deny", NO), ("At 10:12", f"{IN_WORDS}At 10:12")])
 def test_the_user_is_asked_and_the_turn_goes_on(choice: str, answer: str) -> None:
     world = AgentHarness(model=[calls(ASKING), plain("Thanks")])
     world.host.choices = [choice]
     outcome = world.answer("Plan my day.")
     (asked,) = world.host.asked
     assert (asked.command, asked.choices) == ("Shall I take the 9:12 train?\\u202e", ("once", "deny"))
+    assert asked.is_question
     (finished,) = world.host.finished
     assert (finished.output, finished.error) == (answer, None)
     assert outcome.unfinished == ()

@@ -1,16 +1,54 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from svc_proto.agent.approval_memory import build_owner_question
+from svc_proto.agent.interface import ApprovalRequested
+from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_rpc import INVALID_PARAMS
-from tests.api.gateway_client import open_gateway
+from tests.api.gateway_client import GatewayClient, open_gateway
 from tests.api.harness import ApiHarness
+from tests.api.scripted_agent import TurnHarness, call_of
+
+ASKING = call_of("ask_user", "call_q")
+
+
+def request(book: TurnHarness, event: ApprovalRequested) -> list[str]:
+    """Let the agent request something, and go on; return the list that gets the answer."""
+    answers: list[str] = []
+    host, engine = book.hand.host, book.engine
+
+    def ask() -> Flow[None]:
+        answers.append((yield from host.request_approval(event)))
+
+    def act() -> Flow[None]:
+        engine.spawn(ask())
+        yield from ()
+
+    book.hand.do(act)
+    return answers
+
+
+def begin() -> tuple[TurnHarness, GatewayClient, str, list[str]]:
+    """Begin a turn whose agent asks a question."""
+    book = TurnHarness()
+    phone = open_gateway(book)
+    session = phone.new_session()
+    phone.call("prompt.submit", session_id=session, text="Hi")
+    answers = request(book, build_owner_question("Take the 9:12?", ASKING))
+    return book, phone, session, answers
+
+
+def respond(phone: GatewayClient, answer: str) -> dict[str, Any]:
+    return phone.call("clarify.respond", request_id=phone.last("clarify.request")["request_id"], answer=answer)
 
 
 @pytest.mark.parametrize("kind", ["clarify", "sudo", "secret", "terminal.read"])
 def test_answers_to_questions_that_were_not_asked_are_too_late(kind: str) -> None:
     phone = open_gateway(ApiHarness())
-    assert phone.call(f"{kind}.respond", request_id="r")["status"] == "expired"
+    assert phone.call(f"{kind}.respond", request_id="r", answer="x")["status"] == "expired"
 
 
 def test_an_approval_is_answered_by_its_session() -> None:
@@ -27,3 +65,49 @@ def test_an_approval_is_answered_by_its_session() -> None:
     kinds = phone.kinds()
     assert kinds.index("approval.expire") < kinds.index("tool.complete") < kinds.index("message.complete")
     assert phone.last("approval.expire")["answered"] is True
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("Yes", "once"),
+        ("no", "deny"),
+        (" ", "deny"),
+        (" The 10:12, please ", "The 10:12, please"),
+        ("x" * 10_001, "x" * 10_000),
+    ],
+)
+def test_a_question_of_the_agent_takes_a_choice_or_words(typed: str, answer: str) -> None:
+    book, phone, _, answers = begin()
+    shown = phone.last("clarify.request")
+    assert (shown["question"], shown["choices"], shown["timeout_seconds"]) == ("Take the 9:12?", ["Yes", "No"], 60)
+    assert respond(phone, typed) == {"status": "ok"}
+    assert answers == [answer]
+    assert phone.last("clarify.expire") == {"request_id": shown["request_id"], "call_id": "call_q", "answered": True}
+    assert respond(phone, typed) == {"status": "expired"}
+    book.hand.finish()
+    assert phone.kinds()[-3:] == ["clarify.expire", "message.complete", "session.info"]
+
+
+def test_an_answer_to_an_approval_is_none_to_a_question() -> None:
+    book, phone, session, answers = begin()
+    asked = ApprovalRequested(call=call_of(identity="c2"), command="rm", description="Remove", pattern="rm")
+    approvals = request(book, asked)
+    for words in ({}, {"call_id": "call_q"}):
+        assert phone.call("approval.respond", session_id=session, choice="once", **words)["resolved"] == 0
+    assert respond(phone, "Yes")["status"] == "ok"
+    assert phone.kinds()[-2:] == ["clarify.expire", "approval.request"]
+    assert (answers, approvals) == (["once"], [])
+    assert phone.call("clarify.respond", request_id=f"{book.hand.turn.run_id} c2", answer="Yes")["status"] == "expired"
+
+
+def test_a_question_is_shown_again_and_expires_before_the_end() -> None:
+    book, phone, session, answers = begin()
+    phone.vanish()
+    again = open_gateway(book)
+    again.call("session.activate", session_id=session)
+    assert again.last("clarify.request")["question"] == "Take the 9:12?"
+    again.take()
+    again.call("session.interrupt", session_id=session)
+    assert again.kinds() == ["clarify.expire", "message.complete", "session.info"]
+    assert answers == []
