@@ -15,6 +15,8 @@ from attrs import define
 from bench.measure import BenchError, Progress
 from bench.report import Column, Row, Table
 from fuzz.cluster.deployment import ClusterDeployment
+from runtimes.sim.store import CLUSTER_SECRET
+from svc_proto.cluster.message_signatures import MessageSigner
 from svc_proto.facts import Received
 from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 from svc_proto.wire.resp import Push, encode_reply
@@ -25,6 +27,7 @@ PHONES = (1_000, 10_000, 100_000)
 AT_ONCE = 50  # messages in one read
 PAGE = os.sysconf("SC_PAGE_SIZE")
 OTHER = "00000000000000ff"  # the sending node
+SIGNER = MessageSigner(CLUSTER_SECRET)
 STATUS = {"device": {"name": "Pixel 9", "battery": 81, "screen_on": True}, "bridge": {"enabled": True}}
 COLUMNS = (
     Column("came_us", "comes, µs", 1),
@@ -44,15 +47,25 @@ class _Ear:
 
     hear: Callable[[bytes], object]
     channel: bytes
+    inbox: bytes  # the channel of the node alone
+    sent: int = 0
     told: int = 0
+
+    def prove(self) -> None:
+        """Deliver a message to the node alone, after which it counts the broadcasts."""
+        self.hear(self._encode(self.inbox, "proof", {}))
+
+    def _encode(self, channel: bytes, word: str, body: Mapping[str, object]) -> bytes:
+        self.sent += 1
+        said = {"from": OTHER, "number": self.sent, "told": self.told, "word": word, "body": body}
+        return encode_reply(Push([b"message", channel, SIGNER.sign(channel.decode(), json.dumps(said).encode())]))
 
     def tell(self, word: str, bodies: list[Mapping[str, object]]) -> float:
         """Deliver messages with these bodies to the node; return its processor seconds."""
         texts = []
         for body in bodies:
             self.told += 1
-            said = {"from": OTHER, "told": self.told, "word": word, "body": body}
-            texts.append(encode_reply(Push([b"message", self.channel, json.dumps(said).encode()])))
+            texts.append(self._encode(self.channel, word, body))
         pieces = [b"".join(texts[n : n + AT_ONCE]) for n in range(0, len(texts), AT_ONCE)]
         begun = time.process_time()
         for piece in pieces:
@@ -78,8 +91,13 @@ def _heard(count: int) -> dict[str, float]:
     if link is None:
         raise BenchError("the node has not met its Redis")
     engine = relay.engine
-    ear = _Ear(lambda data: engine.handle(Received(link.ch, data), engine.now), node.key("all").encode())
+    ear = _Ear(
+        lambda data: engine.handle(Received(link.ch, data), engine.now),
+        node.key("all").encode(),
+        node.key("node", node.id).encode(),
+    )
     ear.tell("hello", [{}])
+    ear.prove()
     entries: list[Mapping[str, object]] = [_entry(number) for number in range(count)]
     gc.collect()
     before = _resident()

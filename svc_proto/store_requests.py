@@ -16,6 +16,7 @@ __all__ = [
     "CheckStore",
     "DeleteSession",
     "ListAuditEvents",
+    "LoadClusterSecret",
     "LoadSessionChanges",
     "LoadSessionRevision",
     "LoadSessions",
@@ -70,6 +71,13 @@ class LoadSessionRevision(StoreRequest[int]):
     """The revision of the latest change; 0 without one."""
 
     answer = int
+
+
+@fast_frozen
+class LoadClusterSecret(StoreRequest[str]):
+    """The secret with which the nodes that share this store sign their messages. It never changes."""
+
+    answer = str
 
 
 @fast_frozen

@@ -16,6 +16,7 @@ from svc_proto.facts import FailureKind
 from svc_proto.store_requests import (
     CheckStore,
     DeleteSession,
+    LoadClusterSecret,
     LoadSessionChanges,
     LoadSessionRevision,
     LoadSessions,
@@ -23,8 +24,9 @@ from svc_proto.store_requests import (
     SessionChange,
 )
 
-__all__ = ["STORE_TIME", "SimStore"]
+__all__ = ["CLUSTER_SECRET", "STORE_TIME", "SimStore"]
 
+CLUSTER_SECRET = "5ec2e7" * 10  # of all simulated stores
 STORE_TIME = 0.002  # s for one request: a commit on a disk
 
 
@@ -46,6 +48,7 @@ class SimStore:
             LoadSessions: self._load,
             LoadSessionChanges: self._load_changes,
             LoadSessionRevision: lambda request: self._revision,
+            LoadClusterSecret: lambda request: CLUSTER_SECRET,
             SaveSession: self._save,
             DeleteSession: self._delete,
             CheckStore: lambda request: None,

@@ -6,6 +6,7 @@ change. Queries are in `runtimes.store.session_requests` and `runtimes.store.cha
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import string
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ __all__ = [
 Migration = Callable[[SqlExecutor], object]
 
 KEPT_CHANGES = 100_000  # latest changes of sessions; a node that missed more reads all sessions
+SECRET_BYTES = 32  # of entropy in the secret of a cluster
 INDEXED = 250_000  # characters of a message: a `tsvector` takes 1 MiB, and each character up to four bytes
 
 _MINE = "component = 'svc'"
@@ -119,6 +121,7 @@ END $$""",
     """CREATE TRIGGER paired_sessions_change AFTER INSERT OR UPDATE OR DELETE ON paired_sessions
     FOR EACH ROW EXECUTE FUNCTION note_session_change()""",
 )
+_CLUSTER_SECRET = ("CREATE TABLE cluster_secret (secret {words} NOT NULL)",)  # one row
 _MESSAGE_EXTRAS = ("ALTER TABLE chat_messages ADD COLUMN extra TEXT",)
 _FTS5 = (
     "CREATE VIEW chat_words AS SELECT seq, coalesce(words, text) AS words FROM chat_messages",
@@ -164,6 +167,12 @@ def _create_session_changes(hand: SqlExecutor) -> None:
     else:
         for statement in _NOTE_CHANGE_POSTGRESQL:
             hand.execute(statement.format(kept=KEPT_CHANGES))
+
+
+def _create_cluster_secret(hand: SqlExecutor) -> None:
+    """Create the secret with which nodes sign their messages."""
+    _create(_CLUSTER_SECRET, hand)
+    hand.execute("INSERT INTO cluster_secret (secret) VALUES (:secret)", secret=secrets.token_hex(SECRET_BYTES))
 
 
 def _create_chat_search(hand: SqlExecutor) -> None:
@@ -214,6 +223,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     partial(_create, _AUDIT_EVENTS),
     partial(_create, _MESSAGE_EXTRAS),
     _create_session_changes,
+    _create_cluster_secret,
 )
 
 

@@ -20,6 +20,7 @@ from svc_proto.store_requests import (
     CheckStore,
     DeleteSession,
     ListAuditEvents,
+    LoadClusterSecret,
     LoadSessionChanges,
     LoadSessionRevision,
     LoadSessions,
@@ -63,6 +64,10 @@ def _record_of(token_hash: str, record: str) -> Mapping[str, object]:
 
 def _load_revision(hand: SqlExecutor, request: LoadSessionRevision) -> int:
     return int(hand.query(_REVISION)[0][0])
+
+
+def _load_secret(hand: SqlExecutor, request: LoadClusterSecret) -> str:
+    return str(hand.query("SELECT secret FROM cluster_secret")[0][0])
 
 
 def _load_changes(hand: SqlExecutor, request: LoadSessionChanges) -> tuple[SessionChange, ...]:
@@ -128,6 +133,7 @@ SESSION_HANDLERS: Mapping[type[StoreRequest[Any]], Callable[[SqlExecutor, Any], 
     LoadSessions: _load,
     LoadSessionChanges: _load_changes,
     LoadSessionRevision: _load_revision,
+    LoadClusterSecret: _load_secret,
     SaveSession: _save,
     DeleteSession: _delete,
     CheckStore: _check,
@@ -135,5 +141,5 @@ SESSION_HANDLERS: Mapping[type[StoreRequest[Any]], Callable[[SqlExecutor, Any], 
     ListAuditEvents: _list,
 }
 SESSION_READS: frozenset[type[StoreRequest[Any]]] = frozenset(
-    {LoadSessions, LoadSessionChanges, LoadSessionRevision, ListAuditEvents}
+    {LoadSessions, LoadSessionChanges, LoadSessionRevision, LoadClusterSecret, ListAuditEvents}
 )

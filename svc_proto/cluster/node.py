@@ -6,6 +6,11 @@ requests the whole state of that node, and calls `on_messages_missed`. The same 
 when a node joins: the new node may replace one whose last messages were lost. Messages to one node are not counted: the
 sender waits for an answer, or is notified that the node is lost.
 
+Each message is signed for its channel, see `message_signatures`, and has the next number of its sender. A message with
+an invalid signature is dropped. So is one whose number is not higher than the sender's last one: it was recorded and
+sent again. Identities are random, so only a live node can sign a message for this node's own channel. Broadcasts of
+another node wait until it has done that.
+
 | message     | to   |                                                                                     |
 |--------------|------|-------------------------------------------------------------------------------------|
 | `hello`      | all  | the node has joined, or is back; earlier state is void; send me your state           |
@@ -31,11 +36,12 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Protocol, cast
 
-from attrs import define, frozen
+from attrs import Factory, define, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.cluster.message_signatures import MessageSigner, load_message_signer
 from svc_proto.cluster.redis_client import RedisClient, RedisHandler, Reply
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, wait
@@ -62,6 +68,9 @@ HEARTBEAT_INTERVAL = 0.5  # s
 LEASE = 3.0  # s without a message, after which a node counts as lost
 ANSWER_TIMEOUT = 1.0  # s for the answer of another node
 MAX_NODES = 256  # that are tracked; messages of a further one are dropped
+MAX_SENDERS = 4_096  # nodes whose last message number is kept; the one that is silent for longest is dropped
+MAX_HELD = 10_000  # broadcasts that wait for the proof that their node lives; at more the node counts as lost
+WARNING_INTERVAL = 60.0  # s between warnings about wrong signatures
 DEPARTURE = 60.0  # s for which a node that has sent `bye` gets answers; longer than any waits, and than its grace
 RETRY = ((b"retry-after", b"1"),)  # s
 _ID_BYTES = 8
@@ -93,6 +102,8 @@ class RemoteNode:
     broadcast_number: int  # number of its last broadcast
     until: float  # monotonic s; end of its lease
     pulse: Heartbeat | None = None  # of its last heartbeat
+    is_proven: bool = False  # whether it has signed a message for this node alone
+    held: list[tuple[str, JsonObject]] = Factory(list)  # word and body of its broadcasts before that
 
 
 class NodeHandler(Protocol):
@@ -137,6 +148,7 @@ class Node(RedisHandler):
         """
         self._engine = engine
         self._handler = handler
+        self._signer: MessageSigner | None = None  # set by `start`
         self._url = url
         self._load = load
         self._since = 0.0  # epoch s, set by `start`
@@ -149,14 +161,19 @@ class Node(RedisHandler):
         self.up_since = inf  # monotonic s, while the other nodes are reachable
         self.greeted = 0  # number of nodes that have received the last `hello`
         self._broadcast_count = 0  # number of broadcasts so far
+        self._message_count = 0  # number of messages so far
+        self._last_numbers: ExpiringMap[str, int] = ExpiringMap(MAX_SENDERS)  # of the last message, by sender
+        self._warning_due = -inf  # monotonic s, of the next warning about wrong signatures
         self._clock: float | None = None  # s by which Redis's clock is ahead of the monotonic one
         self._pending_requests: dict[OperationId, str] = {}  # node that is to answer, by operation
         self._timer = engine.timers.timer(self._beat)
 
-    def start(self) -> None:
-        """Join the cluster."""
+    def start(self) -> Flow[None]:
+        """Join the cluster, after the store has answered with the secret."""
         self._since = self._engine.now.wall
-        self.redis.start()
+        self._signer = yield from load_message_signer(self._engine)
+        if self._broadcast_count != _LEAVING:
+            self.redis.start()
 
     def stop(self) -> None:
         """Announce that this node leaves when its requests are finished."""
@@ -187,6 +204,16 @@ class Node(RedisHandler):
         """Return the name of a Redis key of this service."""
         return self._prefix + ":".join(parts)
 
+    def sign(self, key: str, text: str) -> bytes:
+        """Return the signed value of a Redis key that only nodes may create."""
+        assert self._signer is not None  # set before the service is ready
+        return self._signer.sign(key, text.encode())
+
+    def verify(self, key: str, value: bytes) -> bytes | None:
+        """Return the text of a signed value; None if no node has created it for this key."""
+        assert self._signer is not None  # set before the service is ready
+        return self._signer.verify(key, value)
+
     # --- sending ---
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
@@ -216,8 +243,19 @@ class Node(RedisHandler):
     def _publish(
         self, channel: str, word: str, body: Mapping[str, object], take: Callable[[Reply], object] | None = None
     ) -> bool:
-        text = strict_json.dumps_bytes({"from": self.id, "told": self._broadcast_count, "word": word, "body": body})
-        return self.redis.send("PUBLISH", channel, text, take=take)
+        if self._signer is None:
+            return False
+        self._message_count += 1
+        text = strict_json.dumps_bytes(
+            {
+                "from": self.id,
+                "number": self._message_count,
+                "told": self._broadcast_count,
+                "word": word,
+                "body": body,
+            }
+        )
+        return self.redis.send("PUBLISH", channel, self._signer.sign(channel, text), take=take)
 
     def _inbox(self, node: str) -> str:
         return f"{self._prefix}node:{node}"
@@ -241,30 +279,70 @@ class Node(RedisHandler):
 
     def on_message(self, channel: str, data: bytes) -> None:
         """Handle a message of another node; own messages are dropped."""
-        message = JsonObject.parse(data, ours=True) or JsonObject()
-        node, word, broadcast_number = message.text("from"), message.text("word"), message.integer("told")
-        if node == self.id:
+        message = self._open(channel, data)
+        if message is None:
             return
+        node, word, broadcast_number = message.text("from"), message.text("word"), message.integer("told")
         if not node or not word or broadcast_number is None:
             self._engine.log(Level.WARNING, "cluster message not understood", channel=channel)
             return
-        if word in ("bye", "hello"):
-            self._lose(node)  # a node that is back may have lost messages in both directions
+        if not self._is_new(node, message.integer("number", 0)):
+            return
+        body = JsonObject.of(message.get("body"))
         if word == "bye":
-            self._departing.purge(self._engine.now.mono)
-            self._departing.put(node, True, self._engine.now.mono + DEPARTURE)
-            return
-        if self._broadcast_count == _LEAVING and word in ("hello", "which", "asks"):
-            return  # this node leaves: no other may rely on it
-        if broadcast_number == _LEAVING:
-            self._dispatch(node, word, JsonObject.of(message.get("body")))
-            return
-        counted = channel == self._all and word not in _UNCOUNTED
-        if not self._mark_alive(node, broadcast_number, broadcast_number - counted):
-            return
-        self._dispatch(node, word, JsonObject.of(message.get("body")))
+            self._depart(node)
+        elif self._broadcast_count == _LEAVING and word in ("hello", "which", "asks"):
+            pass  # this node leaves: no other may rely on it
+        elif broadcast_number == _LEAVING:
+            if node in self._departing:
+                self._dispatch(node, word, body)
+        else:
+            if word == "hello":
+                self._lose(node)  # a node that is back may have lost messages in both directions
+            is_broadcast = channel == self._all
+            counted = is_broadcast and word not in _UNCOUNTED
+            if self._mark_alive(node, broadcast_number, broadcast_number - counted):
+                self._receive(self.members[node], word, body, is_broadcast=is_broadcast)
 
     # --- receiving ---
+
+    def _open(self, channel: str, data: bytes) -> JsonObject | None:
+        """Return a message with a valid signature; its members are absent if it cannot be parsed."""
+        text = None if self._signer is None else self._signer.verify(channel, data)
+        if text is None:
+            if self._engine.now.mono >= self._warning_due:
+                self._warning_due = self._engine.now.mono + WARNING_INTERVAL
+                self._engine.log(Level.WARNING, "cluster message with a wrong signature", channel=channel)
+            return None
+        return JsonObject.parse(text, ours=True) or JsonObject()
+
+    def _is_new(self, node: str, number: int | None) -> bool:
+        """Report whether a message is of another node and was not received before."""
+        if node == self.id or number is None or number <= (self._last_numbers.get(node, 0.0) or 0):
+            return False
+        self._last_numbers.put(node, number, None)
+        return True
+
+    def _depart(self, node: str) -> None:
+        member = self.members.get(node)
+        self._lose(node)
+        if member is not None and member.is_proven:
+            self._departing.purge(self._engine.now.mono)
+            self._departing.put(node, True, self._engine.now.mono + DEPARTURE)
+
+    def _receive(self, member: RemoteNode, word: str, body: JsonObject, *, is_broadcast: bool) -> None:
+        """Dispatch a message, or hold it until its node is proven."""
+        if is_broadcast and not member.is_proven and word not in _UNCOUNTED:
+            member.held.append((word, body))
+            if len(member.held) > MAX_HELD:
+                self._lose(member.id)
+            return
+        if not is_broadcast and not member.is_proven:
+            member.is_proven = True
+            for earlier_word, earlier_body in member.held:
+                self._dispatch(member.id, earlier_word, earlier_body)
+            member.held.clear()
+        self._dispatch(member.id, word, body)
 
     def _mark_alive(self, node: str, broadcast_number: int, before: int) -> bool:
         """Record that a node lives.

@@ -9,20 +9,26 @@ book.answers("PONG")
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any, Generic, TypeVar
 
+from runtimes.sim.store import CLUSTER_SECRET
+from svc_proto.cluster.message_signatures import MessageSigner
 from svc_proto.cluster.redis_client import RedisClient, RedisHandler
 from svc_proto.cluster.redis_connection import Reply
-from svc_proto.commands import Command, Connect, Connected, Level, Operation, Send
+from svc_proto.commands import Command, Connect, Connected, Level, Operation, Query, Send
 from svc_proto.engine.core import Engine
 from svc_proto.facts import Address, ChannelId, Done, Fact, Failed, Failure, FailureKind, Received, Sent, Started
 from svc_proto.settings import RedisAddress
+from svc_proto.store_requests import LoadClusterSecret
 from svc_proto.wire.resp import RespReader, encode_reply
 from tests.support.core_harness import CoreHarness, HarnessNode, PassiveEnd
 from tests.support.playbook import IdleService
 
 WHERE = RedisAddress("redis.example")
+SIGNER = MessageSigner(CLUSTER_SECRET)
 T = TypeVar("T")
 CommandT = TypeVar("CommandT", bound=Command)
 
@@ -57,6 +63,12 @@ class RedisHarness(CoreHarness, Generic[T]):
         """Return the one attempt to connect."""
         (order,) = self.ordered(Connect)
         return order
+
+    def give_secret(self) -> None:
+        """Answer the query for the secret of the cluster."""
+        (order,) = self.ordered(Query)
+        assert order.request == LoadClusterSecret()
+        self.feed(Done(order.op, CLUSTER_SECRET))
 
     def turn_away(self) -> None:
         """Refuse the connection."""
@@ -100,6 +112,24 @@ class RedisHarness(CoreHarness, Generic[T]):
         """Reset the connection."""
         self.node.ends[self.ch].finish("reset")
         self.run_until_idle()
+
+
+_numbers = count(1)
+
+
+def signed(channel: bytes, message: Mapping[str, object]) -> bytes:
+    """Return a message of another node, with the next number unless it has one."""
+    return SIGNER.sign(channel.decode(), json.dumps({"number": next(_numbers), **message}).encode())
+
+
+def opened(command: Any) -> dict[str, Any]:
+    """Return the message of a PUBLISH command, whose signature is checked."""
+    word, channel, data = command
+    assert word == b"PUBLISH"
+    text = SIGNER.verify(channel.decode(), data)
+    assert text is not None
+    message: dict[str, Any] = json.loads(text)
+    return message
 
 
 def started_client(

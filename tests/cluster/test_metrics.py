@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from svc_proto.cluster.metrics import cluster_metrics
 from svc_proto.cluster.node import Heartbeat, Node
 from svc_proto.engine.core import Engine
-from tests.cluster.harness import WHERE, RedisHarness
+from tests.cluster.harness import WHERE, RedisHarness, signed
 
 
 class NoHandler:
@@ -29,7 +28,8 @@ def test_metrics_of_each_node() -> None:
     book = RedisHarness(make)
     node = book.made
     assert shown(node)["svc_cluster_up"] == {"": 0.0}
-    book.within(node.start)
+    book.spawn(node.start())
+    book.give_secret()
     book.open()
     for told in (
         {"from": "b", "word": "beat", "body": {"name": "http://b", "since": 7.5, "load": 4}},
@@ -51,4 +51,4 @@ def test_metrics_of_each_node() -> None:
 
 
 def _said(told: dict[str, object]) -> bytes:
-    return json.dumps({"told": 0, **told}).encode()
+    return signed(b"svc:0:all", {"told": 0, **told})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,11 +9,12 @@ import pytest
 from svc_proto.cluster import node as module
 from svc_proto.cluster.node import HEARTBEAT_INTERVAL, LEASE, Node
 from svc_proto.cluster.redis_client import PAUSE
+from svc_proto.commands import Connect
 from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 from svc_proto.wire.resp import Push, RespError
-from tests.cluster.harness import RedisHarness
+from tests.cluster.harness import SIGNER, RedisHarness, opened, signed
 
 WHERE = RedisAddress("redis.example", db=3)
 ALL = b"svc:3:all"
@@ -58,7 +58,8 @@ class Scene:
         self.node = self.book.made
         self.mine = f"svc:3:node:{self.node.id}".encode()
         self.told: dict[str, int] = {}
-        self.book.within(self.node.start)
+        self.book.spawn(self.node.start())
+        self.book.give_secret()
         if up:
             self.up()
 
@@ -79,7 +80,7 @@ class Scene:
         for words in self.book.new_commands():
             assert isinstance(words, list)
             if words[0] == b"PUBLISH":
-                text = json.loads(words[2])
+                text = opened(words)
                 assert text["from"] == self.node.id
                 where = words[1].decode().removeprefix("svc:3:")
                 found.append((where, text["word"], text["body"]))
@@ -94,10 +95,15 @@ class Scene:
             told = self.told.get(node, 0) + counted
         self.told[node] = told
         message = {"from": node, "told": told, "word": word, "body": body or {}}
-        self.raw(json.dumps(message).encode(), to_me=to_me)
+        self.raw(signed(self.mine if to_me else ALL, message), to_me=to_me)
 
     def raw(self, data: bytes, *, to_me: bool = False) -> None:
         self.book.answers(Push([b"message", self.mine if to_me else ALL, data]))
+
+    def prove(self, node: str) -> None:
+        """Deliver the state of a node."""
+        self.hear(node, "state", to_me=True)
+        self.town.news()
 
 
 def known(node: str = "b") -> Scene:
@@ -106,7 +112,7 @@ def known(node: str = "b") -> Scene:
     scene.hear(node, "hello")
     scene.said()
     scene.book.answers(1, 1)
-    scene.town.news()
+    scene.prove(node)
     return scene
 
 
@@ -249,7 +255,7 @@ def test_broadcasts_are_counted_while_disconnected() -> None:
     for _ in range(2):
         scene.book.within(lambda: scene.node.broadcast("news", {}))
         (words,) = scene.book.new_commands()
-        texts.append(json.loads(words[2])["told"])  # type: ignore[index]  # a command
+        texts.append(opened(words)["told"])
         scene.book.answers(1)
     assert texts == [1, 2]
     scene.book.close()
@@ -257,7 +263,7 @@ def test_broadcasts_are_counted_while_disconnected() -> None:
     scene.book.after(PAUSE)
     scene.book.open("OK")
     hello: Any = scene.book.new_commands()[-1]
-    assert json.loads(hello[2])["told"] == 3
+    assert opened(hello)["told"] == 3
 
 
 def asked(scene: Scene) -> list[JsonObject | Failure]:
@@ -310,12 +316,71 @@ def test_request_from_another_node() -> None:
     assert scene.said() == [("node:b", "says", {"ticket": 9, "body": {"to": "how", "with": {"x": 1}}})]
 
 
+def test_message_without_a_valid_signature_is_dropped() -> None:
+    scene, other = known(), f"{ALL.decode()}!"
+    message = b'{"from":"b","number":9999999,"told":0,"word":"news","body":{}}'
+    for data in (message, SIGNER.sign(other, message), b""):
+        scene.raw(data)
+    assert scene.town.news() == []
+    assert scene.book.events()[-1:] == ["cluster message with a wrong signature"]  # once a minute
+    scene.raw(SIGNER.sign(ALL.decode(), message))
+    assert scene.town.news() == ["missed", ("b", "news", {})]
+
+
+def test_recorded_message_is_dropped() -> None:
+    scene = known()
+    recorded = signed(scene.mine, {"from": "b", "told": 0, "word": "command", "body": {"tap": 1}})
+    scene.raw(recorded, to_me=True)
+    assert scene.town.news() == [("b", "command", {"tap": 1})]
+    scene.raw(recorded, to_me=True)
+    scene.hear("b", "bye")
+    scene.hear("b", "hello")
+    scene.raw(recorded, to_me=True)
+    assert scene.town.news() == [("b", "lost"), "missed"]
+
+
+def test_broadcasts_wait_for_a_message_to_this_node_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ignore a node whose recorded broadcasts are sent again to a node that has started since."""
+    scene = Scene()
+    scene.hear("b", "news", {"x": 1})
+    scene.hear("b", "beat")
+    scene.hear("b", "more", {"x": 2})
+    assert scene.town.news() == ["missed"]
+    scene.hear("b", "state", {"x": 3}, to_me=True)
+    assert scene.town.news() == [("b", "news", {"x": 1}), ("b", "more", {"x": 2}), ("b", "state", {"x": 3})]
+    scene.hear("b", "news")
+    assert scene.town.news() == [("b", "news", {})]
+    monkeypatch.setattr(module, "MAX_HELD", 1)
+    scene.hear("c", "news")
+    assert scene.town.news() == ["missed"]
+    scene.hear("c", "news")
+    assert scene.town.news() == [("c", "lost")]
+
+
+def test_departure_of_an_unproven_node_is_not_kept() -> None:
+    scene = Scene()
+    scene.hear("b", "hello")
+    scene.hear("b", "bye")
+    scene.town.news()
+    scene.hear("b", "news", told=-1)
+    assert scene.town.news() == []
+
+
+def test_node_that_stops_before_it_has_the_secret_does_not_join() -> None:
+    book = RedisHarness(lambda engine: Node(engine, WHERE, Town()))
+    book.spawn(book.made.start())
+    book.within(book.made.stop)
+    book.give_secret()
+    book.after(PAUSE)
+    assert not book.ordered(Connect)
+
+
 @pytest.mark.parametrize(
     "data", [b"no JSON", b"[1]", b"{}", b'{"from":"b","word":"x"}', b'{"from":"b","told":1}', b'{"told":1,"word":"x"}']
 )
 def test_invalid_message_is_logged(data: bytes) -> None:
     scene = Scene()
-    scene.raw(data)
+    scene.raw(SIGNER.sign(ALL.decode(), data))
     assert scene.book.events()[-1] == "cluster message not understood"
     assert not scene.node.members
 
@@ -356,7 +421,7 @@ def test_stopping_node_broadcasts_but_answers_no_requests() -> None:
     scene = known()
     scene.book.within(scene.node.stop)
     scene.book.within(lambda: scene.node.broadcast("news", {}))
-    words = [json.loads(words[2]) for words in scene.book.new_commands()]  # type: ignore[index]  # PUBLISH, all of them
+    words = list(map(opened, scene.book.new_commands()))
     assert [(text["word"], text["told"]) for text in words] == [("bye", 0), ("news", -1)]
     scene.book.answers(1, 1)
     for word in ("hello", "which", "asks"):
@@ -409,5 +474,12 @@ def test_keys_are_of_this_service() -> None:
     assert Scene(up=False).node.key("code", "ABC123") == "svc:3:code:ABC123"
 
 
+def test_values_are_signed_for_their_key() -> None:
+    node = known().node
+    assert node.verify("a", node.sign("a", "text")) == b"text"
+    assert node.verify("b", node.sign("a", "text")) is None
+
+
 def test_limits() -> None:
     assert (HEARTBEAT_INTERVAL, LEASE, module.ANSWER_TIMEOUT, module.MAX_NODES) == (0.5, 3.0, 1.0, 256)
+    assert (module.MAX_SENDERS, module.MAX_HELD) == (4_096, 10_000)

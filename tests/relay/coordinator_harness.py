@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import LoadSessionChanges, LoadSessionRevision
 from svc_proto.wire.resp import Push
-from tests.cluster.harness import WHERE, RedisHarness
+from tests.cluster.harness import WHERE, RedisHarness, opened, signed
 from tests.support.core_harness import HOME
 from tests.support.playbook import counting_entropy
 
@@ -66,6 +65,7 @@ class CoordinatorHarness:
             self.run(coordinator.prepare(), [])
             self.answer_query(LoadSessionRevision(), revision)
         self.run(coordinator.start(), self.started)
+        self.book.give_secret()
         self.book.open()
         self.book.new_commands()
         self.book.answers([b"1800000000", b"0"], 1 + greeted)
@@ -115,17 +115,18 @@ class CoordinatorHarness:
         """Deliver a message of another node."""
         counted = not to_me and word not in ("hello", "beat", "bye")
         self.told += counted
-        text = json.dumps({"from": node, "told": self.told, "word": word, "body": body or {}}).encode()
-        channel = f"svc:0:node:{self.coordinator.node.id}" if to_me else "svc:0:all"
-        self.book.answers(Push([b"message", channel.encode(), text]))
+        channel = (f"svc:0:node:{self.coordinator.node.id}" if to_me else "svc:0:all").encode()
+        text = signed(channel, {"from": node, "told": self.told, "word": word, "body": body or {}})
+        self.book.answers(Push([b"message", channel, text]))
+        if word == "hello":
+            self.deliver("proof", node=node, to_me=True)  # its broadcasts count from now on
 
     def new_messages(self) -> list[tuple[str, Any]]:
         """Return the new messages of the relay and answer each as received by one node."""
         found: list[tuple[str, Any]] = []
         for words in self.book.new_commands():
             assert isinstance(words, list)
-            assert words[0] == b"PUBLISH"
-            text = json.loads(words[2])
+            text = opened(words)
             found.append((text["word"], text["body"]))
             self.book.answers(1)
         return found

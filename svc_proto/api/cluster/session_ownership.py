@@ -87,13 +87,13 @@ class ClusterSessionOwnership(LocalSessionOwnership):
     def start(self) -> Flow[None]:
         """Connect to the other nodes; return without them after `START_TIMEOUT`."""
         engine = self.api.engine
-        until = engine.now.mono + START_TIMEOUT
         api = self.api
         self.node = Node(engine, self._where, self, KIND, url=api.config.node_url, load=lambda: len(api.runs))
         self._me = f"{self.node.id} {self.api.config.node_url}"
         self.leases = LeaseManager(engine, self.node, self._me, self._overtaken, self._lapsed)
         self.places = ClusterRunSlots(self.api, self.node)
-        self.node.start()
+        yield from self.node.start()
+        until = engine.now.mono + START_TIMEOUT
         while engine.now.mono < min(until, self.node.up_since + TAKEOVER_DELAY):
             yield from sleep(engine, POLL_INTERVAL)
 

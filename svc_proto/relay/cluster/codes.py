@@ -2,7 +2,8 @@
 
 An invite may hold a pairing API key, which is valid before its code is shown to a client (`PairingApiKeys`). So a node
 broadcasts when it registers or consumes such a code. Each node has the codes of all live invites and accepts their
-keys; Redis alone decides on pairing. After missed messages a stored code counts only as far as Redis still has it.
+keys; Redis alone decides on pairing. The metadata is signed, so that only a node can create a code. After missed
+messages a stored code counts only as far as Redis still has it.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class ClusterCodes:
         if meta.key_hash or code in self._invites:
             self.key_issued(code, meta.key_hash, 0.0)
             self._node.broadcast("invited", {"code": code, "key_hash": meta.key_hash})
-        if isinstance(
-            (yield from self._node.redis.execute("SET", self._key(code), text, "EX", int(CODE_LIFETIME))), Failure
-        ):
+        key = self._key(code)
+        value = self._node.sign(key, text)
+        if isinstance((yield from self._node.redis.execute("SET", key, value, "EX", int(CODE_LIFETIME))), Failure):
             raise cluster_unavailable_error("a pairing code")
 
     def consume(self, code: str) -> Flow[PairingMeta | None]:
@@ -63,10 +64,10 @@ class ClusterCodes:
             code = normalize_code(code)
         except Refused:
             return None
-        text = yield from self._node.redis.execute("GETDEL", self._key(code))
-        if isinstance(text, Failure):
+        value = yield from self._node.redis.execute("GETDEL", self._key(code))
+        if isinstance(value, Failure):
             raise cluster_unavailable_error("a code")
-        meta = _read(text) if isinstance(text, bytes) else None
+        meta = self._read(code, value)
         if meta is not None and meta.key_hash:
             self.key_issued(code, "", 0.0)
             self._node.broadcast("invited", {"code": code})
@@ -111,8 +112,18 @@ class ClusterCodes:
 
     def _compared(self, code: str, key_hash: str, age: float, answer: Reply) -> None:
         if not isinstance(answer, Failure):  # else a message was missed again
-            there = isinstance(answer, bytes) and JsonObject.parse_or_empty(answer).text("key_hash") == key_hash
+            meta = self._read(code, answer)
+            there = meta is not None and meta.key_hash == key_hash
             self.key_issued(code, key_hash if there else "", age)
+
+    def _read(self, code: str, value: Reply) -> PairingMeta | None:
+        """Return the metadata of a code in Redis; None for a code that no node has registered."""
+        key = self._key(code)
+        text = self._node.verify(key, value) if isinstance(value, bytes) else None
+        if text is None:
+            return None
+        members = JsonObject.parse_or_empty(text)
+        return evolve(parse_meta(members, with_endpoints=True), key_hash=members.text("key_hash"))
 
     def _key(self, code: str) -> str:
         return self._node.key("code", code)
@@ -132,8 +143,3 @@ def _described(meta: PairingMeta) -> dict[str, object]:
         **({"keep_earlier": True} if meta.keep_earlier else {}),
         "audience": meta.audience,
     }
-
-
-def _read(text: bytes) -> PairingMeta:
-    members = JsonObject.parse_or_empty(text)
-    return evolve(parse_meta(members, with_endpoints=True), key_hash=members.text("key_hash"))

@@ -146,7 +146,7 @@ class ClusterCoordinator(LocalCoordinator):
         self.codes = ClusterCodes(self.relay, self.node)
         self._intermediary = RequestForwarder(self.relay, self.node)
         self.moves = PhoneMoves(self.relay)
-        self.node.start()
+        yield from self.node.start()
         yield from self.sessions.caught_up()
         deadline = engine.now.mono + JOIN_TIMEOUT
         while len(self._joined) < self.node.greeted and engine.now.mono < deadline:

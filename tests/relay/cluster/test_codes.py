@@ -8,12 +8,15 @@ import pytest
 
 from svc_proto.basics.errors import Refused
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta
+from tests.cluster.harness import SIGNER
 from tests.relay.coordinator_harness import CoordinatorHarness
 
 CODE, KEY = "ABC123", "5" * 64
 AT_REDIS = b"svc:0:code:ABC123"
-INVITE = b'{"carries_key":false,"own_key":true,"key_hash":"%s"}' % KEY.encode()
-OTHER = b'{"carries_key":false,"own_key":false,"key_hash":""}'
+INVITE_TEXT = b'{"carries_key":false,"own_key":true,"key_hash":"%s"}' % KEY.encode()
+INVITE = SIGNER.sign(AT_REDIS.decode(), INVITE_TEXT)
+OTHER = SIGNER.sign(AT_REDIS.decode(), b'{"carries_key":false,"own_key":false,"key_hash":""}')
+FORGED = SIGNER.sign(AT_REDIS.decode() + "4", INVITE_TEXT)
 
 
 def test_code_metadata_is_stored_and_consumed() -> None:
@@ -43,6 +46,11 @@ def test_code_metadata_is_stored_and_consumed() -> None:
     one.book.new_commands()
     one.book.answers(None)
     assert done[4:] == [None, None]
+    for forged in (INVITE_TEXT, FORGED):
+        one.run(one.coordinator.consume_code("abc123"), done)
+        one.book.new_commands()
+        one.book.answers(forged)
+    assert done[6:] == [None, None]
 
 
 def invited(one: CoordinatorHarness, code: str = CODE, key: str = KEY) -> None:
@@ -119,7 +127,7 @@ def test_invite_key_of_another_node_is_accepted() -> None:
     assert "invites" not in one.coordinator.export_state()
 
 
-@pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False), (b"no JSON", False)])
+@pytest.mark.parametrize(("there", "so"), [(INVITE, True), (OTHER, False), (None, False), (FORGED, False)])
 def test_invites_in_a_node_state_are_verified_in_redis(there: object, so: bool) -> None:
     one = CoordinatorHarness()
     one.deliver("state", {"invites": [{"code": CODE, "key_hash": KEY, "age": 500}]}, to_me=True)

@@ -535,6 +535,7 @@ def test_start_does_not_wait_longer_than_the_timeout() -> None:
     relay, started = book.made, list[object]()
     book.within(lambda: relay.bind(book.engine))
     book.within(lambda: book.engine.spawn(relay.coordinator.start(), on_done=started.append))
+    book.give_secret()
     book.after(CATCH_UP_TIMEOUT - 0.1)
     assert not started
     book.after(0.1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from svc_proto.store_requests import (
     LoadSessions,
     SessionChange,
 )
+from tests.cluster.harness import opened
 from tests.relay.coordinator_harness import CoordinatorHarness
 
 
@@ -220,7 +220,7 @@ def test_reload_during_a_save_does_not_undo_the_change() -> None:
     assert session.grants == {}
     one.book.feed(Done(save.op, None))
     commands = [words for words in one.book.new_commands() if isinstance(words, list)]
-    told = [json.loads(words[2]) for words in commands if words[0] == b"PUBLISH"]
+    told = [opened(words) for words in commands if words[0] == b"PUBLISH"]
     assert [each["body"]["grants"] for each in told if each["word"] == "saved"] == [{}]
     one.book.within(one.coordinator.on_messages_missed)
     one.deliver("ended", {"token_hash": before["token_hash"]})

@@ -86,7 +86,7 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 def test_databases_that_cannot_be_copied(tmp_path: Path) -> None:
     (tmp_path / "none.db").touch()
-    with pytest.raises(StoreError, match="has schema version 0, not 8: svc db upgrade comes first"):
+    with pytest.raises(StoreError, match="has schema version 0, not 9: svc db upgrade comes first"):
         copy_store(tmp_path / "none.db", tmp_path / "new.db")
     (tmp_path / "wrong.db").write_bytes(b"this is no database, and long enough" * 100)
     with pytest.raises(StoreError, match="cannot be copied: file is not a database"):

@@ -28,6 +28,7 @@ from svc_proto.facts import FailureKind
 from svc_proto.store_requests import (
     CheckStore,
     DeleteSession,
+    LoadClusterSecret,
     LoadSessionChanges,
     LoadSessionRevision,
     LoadSessions,
@@ -97,6 +98,16 @@ def test_changes_of_sessions(store: Store) -> None:
     assert execute(store, LoadSessionChanges(before + 4)) == ()
     for unknown in (-1, before + 5):
         assert failure_of(store, LoadSessionChanges(unknown)) is FailureKind.NOT_FOUND
+
+
+def test_the_secret_of_the_cluster_is_random_and_stays(tmp_path: Path) -> None:
+    path = str(tmp_path / "s.db")
+    found = []
+    for where in (path, path, "memory:"):
+        with closing(open_store(where)) as store:
+            found.append(execute(store, LoadClusterSecret()))
+    assert found[0] == found[1] != found[2]
+    assert len(bytes.fromhex(found[0])) == 32
 
 
 def test_only_the_latest_changes_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
