@@ -139,5 +139,17 @@ def test_an_answer_that_outlives_its_call_needs_manage(
         assert other.book.request("POST", f"/v1/runs/{run}/approval", answer, key=KEY).status == 200
 
 
+@pytest.mark.parametrize(("preset", "status"), [(CHAT, 403), ({**CHAT, "bridge": 0.0}, 403), (None, 200)])
+def test_an_answer_for_the_run_of_another_client_needs_manage(
+    preset: dict[str, float | None] | None, status: int
+) -> None:
+    other = KeyHolder(preset)
+    run = other.book.request("POST", "/v1/runs", {"input": "go"}).json["run_id"]
+    asked = ApprovalRequested(call=call_of(), command="rm", description="why", pattern="terminal")
+    other.book.hand.do(lambda: other.book.hand.host.request_approval(asked))
+    answer = {"choice": "once", "call_id": "call_7"}
+    assert other.book.request("POST", f"/v1/runs/{run}/approval", answer, key=other.key).status == status
+
+
 def test_header_fields_survive_a_round_trip() -> None:
     assert Headers(authority_headers("a", ("bridge", "manage"))).tokens(b"x-svc-withheld") == [b"bridge", b"manage"]

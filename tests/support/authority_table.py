@@ -203,7 +203,7 @@ OTHERS = (
     ("`model`, `provider`, `base_url` of the agent", "main key, the dashboard, or a pairing with `manage`"),
     ("notes of the memory", "main key, the dashboard, or a pairing with `manage`; each is recorded with its principal"),
     ("MCP servers of the agent", "the configuration file alone; a restart of them needs `manage`"),
-    ("an approval for one call", "the client that runs the turn, or the main key"),
+    ("an approval for one call", "the client that runs the turn, main key, or a pairing with `manage`"),
     ("an approval for a chat or for good", "main key, the dashboard, or a pairing with `manage`; recorded as above"),
     ("lists and ends of standing approvals", "main key, the dashboard's host"),
     ("lists and undoing of a principal's changes", "main key, the dashboard's host"),

@@ -39,6 +39,7 @@ __all__ = ["routes"]
 
 LASTING = ("session", "always")  # answers that outlive one call
 LASTING_TEXT = "an approval for more than one call needs the right manage, which this pairing withholds: answer once"
+OTHERS_TEXT = "an approval for the run of another client needs the right manage, which this pairing withholds"
 EVENT_WAIT = 1.0  # s that a subscription waits for its run, wire api 6.3
 STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: by these a phone detects that a POST may be a stream
 
@@ -138,11 +139,13 @@ class _RunRoutes:
         api, run_id = self._api, request.params["run_id"]
         run = api.runs.find(run_id)
         answer = parse_approval(request.json_object())
-        if answer.choice in LASTING and not api.authority(request).holds(MANAGE):
-            raise Refused(403, "grant_required", LASTING_TEXT)
+        lasts = answer.choice in LASTING
+        is_others = isinstance(request.principal, str) and request.principal != run.credential_id
+        if (lasts or is_others) and not api.authority(request).holds(MANAGE):
+            raise Refused(403, "grant_required", LASTING_TEXT if lasts else OTHERS_TEXT)
         asked = [each for each in run.pending_approvals if answer.call_id in (None, each.call.id)]
         resolved = run.answer(answer)
-        if answer.choice in LASTING:
+        if lasts:
             for each in asked:
                 api.ledger.approval(api.authority(request).name, run.record.session_id, each.pattern)
                 api.record_audit("approval given", request, tool=each.call.name, choice=answer.choice, run=run_id)
