@@ -32,7 +32,7 @@ UNAVAILABLE = (503, "cluster_unavailable")
 VIA = ((b"via", VIA_NAME),)
 
 
-def _entropy(number: int) -> Callable[[int], bytes]:
+def node_entropy(number: int) -> Callable[[int], bytes]:
     """Return entropy that differs between the nodes."""
     count = counting_entropy()
     return lambda size: (bytes([number]) + count(size))[:size] if size > 1 else count(size)
@@ -46,7 +46,7 @@ class ApiClusterHarness(TurnHarness):
         self.apart: set[HarnessNode] = set()  # nodes that do not reach Redis
         base = ApiConfig(key=KEY, cluster=RedisAddress("redis.example", db=DATABASE), **config)
         configs = [evolve(base, node_url=f"http://127.0.0.1:{PORT + n}{under}") for n in range(count)]
-        super().__init__(configs[0], started=False, entropy=_entropy(1))
+        super().__init__(configs[0], started=False, entropy=node_entropy(1))
         self.serve(REDIS, self.town)
         self.members: list[tuple[HarnessNode, Api]] = [(self.node, self.api)]
         self._lives = 1  # number of nodes started so far
@@ -63,7 +63,7 @@ class ApiClusterHarness(TurnHarness):
         scripted = ScriptedAgent()
         scripted.hands = self.scripted.hands
         api = Api(evolve(self.config, node_url=node_url), agent=scripted)
-        node = self._node(api, _entropy(self._lives), Level.DEBUG)
+        node = self._node(api, node_entropy(self._lives), Level.DEBUG)
         scripted.node = node
         self.servers[int(node_url.rpartition(":")[2].partition("/")[0])] = node
         return node, api
