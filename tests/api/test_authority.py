@@ -103,9 +103,9 @@ def test_the_relay_names_the_principal_and_what_it_does_not_hold() -> None:
 
 
 def test_a_pairing_cannot_name_another_principal_and_can_only_renounce() -> None:
-    other = KeyHolder(CHAT)
-    headers = [*authority_headers("owner", ("chat",))]
-    assert other.held(headers=headers) == (f"{other.session and other.session.token_prefix} Tablet", set())
+    other = KeyHolder(None)
+    headers = [*authority_headers("owner", ("manage",))]
+    assert other.held(headers=headers) == (f"{other.session and other.session.token_prefix} Tablet", {BRIDGE})
 
 
 @pytest.mark.parametrize(("method", "path", "body"), CHANGES)
