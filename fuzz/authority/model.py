@@ -14,7 +14,7 @@ SPANS = (0, 0, 9, 30)  # s of a grant or session; 0: for ever
 
 
 @define(eq=False)
-class Principal:
+class PrincipalModel:
     """A paired device, or the holder of a token for MCP. Times are monotonic seconds."""
 
     number: int
@@ -73,7 +73,7 @@ def deadline(now: float, span: float) -> float:
     return now + span if span else inf
 
 
-def draw_terms(rng: Random, number: int, now: float) -> tuple[Principal, dict[str, object]]:
+def draw_terms(rng: Random, number: int, now: float) -> tuple[PrincipalModel, dict[str, object]]:
     """Draw a principal, and the body with which the operator registers its pairing."""
     style = rng.choice(("owner", "only", "only", "some", "some", "mcp", "reader"))
     lifetime = rng.choice(SPANS)
@@ -104,4 +104,4 @@ def draw_terms(rng: Random, number: int, now: float) -> tuple[Principal, dict[st
         ends[READ] = until
     audience = "mcp" if style in ("mcp", "reader") else ""
     terms = {"grants": preset, "ttl_seconds": lifetime, "own_key": True, **({"audience": audience} if audience else {})}
-    return Principal(number, audience, ends, rights, until, given=set(ends)), terms
+    return PrincipalModel(number, audience, ends, rights, until, given=set(ends)), terms

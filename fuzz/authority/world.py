@@ -10,7 +10,7 @@ from typing import Any
 from attrs import define
 
 from fuzz.authority.deployment import NODES, AuthorityDeployment
-from fuzz.authority.model import CHANNELS, RIGHTS, SPANS, Principal, deadline, draw_terms
+from fuzz.authority.model import CHANNELS, RIGHTS, SPANS, PrincipalModel, deadline, draw_terms
 from fuzz.authority.routes import API_ROUTES, CHANNEL_MESSAGES, DEVICE_ROUTES, LOCAL_ROUTES, OWNER_ROUTES
 from svc_proto.agent.interface import ApprovalRequested
 from svc_proto.relay.access import withheld_from
@@ -34,7 +34,7 @@ class AuthorityViolation(AssertionError):  # noqa: N818 - a found failure, not a
 class _Run:
     """A run, and its principal; None for the owner."""
 
-    principal: Principal | None
+    principal: PrincipalModel | None
     node: int
     turn: ScriptedTurn
     id: str
@@ -48,8 +48,8 @@ class World:
         self.rng = Random(f"authority {seed}")
         self.book = AuthorityDeployment()
         self.counts: Counter[str] = Counter()
-        self.principals: list[Principal] = []
-        self.sockets: list[tuple[Principal, PhoneClient]] = []
+        self.principals: list[PrincipalModel] = []
+        self.sockets: list[tuple[PrincipalModel, PhoneClient]] = []
         self.runs: list[_Run] = []
         self.trace: list[str] = []
         self.values = 0
@@ -333,7 +333,7 @@ class World:
             lost = self.owner_values & before - left
             self._expect(not lost, "the owner's own values were undone", lost)
 
-    def _check_listed(self, who: Principal, values: set[str], n: int) -> None:
+    def _check_listed(self, who: PrincipalModel, values: set[str], n: int) -> None:
         listed = {each["after"] for each in self._owner("GET", f"/api/changes?principal={who.prefix}", n=n)["changes"]}
         unknown = (who.values & values) - listed
         self._expect(not unknown, f"{unknown} of {who} act, but are not listed", listed)
@@ -347,19 +347,19 @@ class World:
     def _node(self) -> int:
         return self.rng.randrange(NODES)
 
-    def _any(self) -> Principal | None:
+    def _any(self) -> PrincipalModel | None:
         return self.rng.choice(self.principals) if self.principals else None
 
     def _value(self) -> str:
         self.values += 1
         return f"value-{self.values}"
 
-    def _request(self, method: str, path: str, by: Principal | None, body: object = None) -> int:
+    def _request(self, method: str, path: str, by: PrincipalModel | None, body: object = None) -> int:
         if by is None:
             return self.book.status(method, path, body)
         return self.book.status(method, path, body, token=by.token, host=by.address)
 
-    def _api_status(self, method: str, path: str, by: Principal | None, body: object = None) -> int:
+    def _api_status(self, method: str, path: str, by: PrincipalModel | None, body: object = None) -> int:
         token, host = (KEY, "") if by is None else (by.key, by.address)
         return self.book.status(method, path, body, token=token, host=host)
 
@@ -375,7 +375,7 @@ class World:
         found.add(self._owner("GET", "/api/config", n=n)["model"])
         return found | {each["pattern"] for each in self._owner("GET", "/api/approvals", n=n)["approvals"]}
 
-    def _compare(self, who: Principal, method: str, path: str, allowed: bool, *, token: str = "") -> None:
+    def _compare(self, who: PrincipalModel, method: str, path: str, allowed: bool, *, token: str = "") -> None:
         status = self.book.status(method, path, token=token or who.token, host=who.address)
         self._expect((status not in REFUSED) is allowed, f"{method} {path} of {who} at {self._now}", status)
 
