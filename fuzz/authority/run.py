@@ -15,6 +15,7 @@ from fuzz.authority.world import AuthorityViolation, World
 __all__ = ["main", "run_seed"]
 
 CHUNK = 50  # worlds that a process runs at a time
+PROGRESS = 500  # worlds between two lines of progress
 
 
 def run_seed(seed: int) -> Counter[str]:
@@ -37,7 +38,9 @@ def main(worlds: int, first: int, jobs: int | None) -> None:
     """Run random worlds of authority; exit code 1 when a principal exceeds its authority."""
     began, total, failed = time.monotonic(), Counter[str](), 0
     with ProcessPoolExecutor(jobs or multiprocessing.cpu_count()) as pool:
-        for result in pool.map(_run_one, range(first, first + worlds), chunksize=CHUNK):
+        for done, result in enumerate(pool.map(_run_one, range(first, first + worlds), chunksize=CHUNK), start=1):
+            if done % PROGRESS == 0:
+                print(f"{done} worlds, {failed} failed", file=sys.stderr, flush=True)
             if isinstance(result, str):
                 failed += 1
                 print(result, file=sys.stderr, flush=True)
