@@ -2,6 +2,7 @@
 
 import { h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, clock, moment, text } from "./format.js";
+import { t } from "./i18n.js";
 import { relay } from "./net.js";
 import { deed } from "./sentences.js";
 import { DECISIONS, timeline } from "./timeline.js";
@@ -10,17 +11,17 @@ import { dataView, empty, row, table } from "./view.js";
 const EVERY = 5; // s
 const LIMIT = 100;
 let made = 0; // rows of details so far, for their ids
-const COLUMNS = ["What", "Outcome", "When"];
+const COLUMNS = [t("What"), t("Outcome"), t("When")];
 
 export function openActivity(room, auto) {
-  const chips = h("div", { class: "chips", role: "group", "aria-label": "Show" });
+  const chips = h("div", { class: "chips", role: "group", "aria-label": t("Show") });
   const picture = h("div", { class: "picture" });
   const list = h("div");
   const content = h("div", {}, picture, chips, list);
-  const commands = table("Commands", COLUMNS);
+  const commands = table(t("Commands"), COLUMNS);
   const kept = new Keyed();
   const unfolded = new Set();
-  const nothing = empty("screen", "No command yet", "Each command of the agent to a phone appears here with its outcome.");
+  const nothing = empty("screen", t("No command yet"), t("Each command of the agent to a phone appears here with its outcome."));
   let records = [];
   let wanted = "all";
 
@@ -38,7 +39,7 @@ export function openActivity(room, auto) {
     draw();
     const chosen = records.filter((each) => wanted === "all" || each.decision === wanted);
     if (!chosen.length) {
-      reconcile(list, [h("p", { class: "bare" }, "None of the recent commands ended this way.")]);
+      reconcile(list, [h("p", { class: "bare" }, t("None of the recent commands ended this way."))]);
       return;
     }
     reconcile(commands.body, kept.nodes(chosen, keyOf, ({ item }) => commandRows(item, unfolded)).flat());
@@ -59,7 +60,7 @@ export function openActivity(room, auto) {
     button?.scrollIntoView({ block: "center" });
   }
 
-  for (const [name, title] of [["all", "All"], ...DECISIONS.filter(([each]) => each !== "pending")]) {
+  for (const [name, title] of [["all", t("All")], ...DECISIONS.filter(([each]) => each !== "pending")]) {
     chips.append(h("button", { type: "button", class: "chip", "data-name": name, onclick: () => { wanted = name; show(); } }, title, h("small", {}, "0")));
   }
   const resized = new ResizeObserver(draw);
@@ -86,7 +87,7 @@ function commandRows(record, unfolded) {
   const key = keyOf(record);
   const id = `details-${(made += 1)}`;
   const button = h("button", { class: "unfold", type: "button", "data-key": key, "aria-expanded": "false", "aria-controls": id }, icon("down"),
-    h("span", { class: "aside" }, `Details of ${text(record.path)}`));
+    h("span", { class: "aside" }, t("Details of {what}", { what: text(record.path) })));
   const problem = typeof record.error === "string" && record.error ? h("div", { class: "sub" }, h("span", { class: "error" }, record.error)) : null;
   const head = row(COLUMNS, [
     h("div", { class: "what" }, button, h("div", {}, h("span", { class: "deed" }, deed(record)), problem)),
@@ -96,12 +97,12 @@ function commandRows(record, unfolded) {
   ], { class: "command" });
   const details = h("tr", { role: "row", class: "details", id, hidden: true }, h("td", { role: "cell", colspan: `${COLUMNS.length}` },
     h("dl", {},
-      pair("Command", [h("code", {}, `${text(record.method)} ${text(record.path)}`), ` answered ${text(record.response_status)}`]),
-      pair("Request id", h("code", {}, text(record.request_id))),
-      record.device_name ? pair("Device", text(record.device_name)) : null,
-      record.asked_by ? pair("Asked by", text(record.asked_by)) : null,
-      pair("Parameters", h("pre", { tabindex: "0" }, JSON.stringify(record.params ?? {}, null, 2))),
-      pair("Result", h("pre", { tabindex: "0" }, text(record.result_summary))))));
+      pair(t("Command"), [h("code", {}, `${text(record.method)} ${text(record.path)}`), ` ${t("answered {status}", { status: text(record.response_status) })}`]),
+      pair(t("Request id"), h("code", {}, text(record.request_id))),
+      record.device_name ? pair(t("Device"), text(record.device_name)) : null,
+      record.asked_by ? pair(t("Asked by"), text(record.asked_by)) : null,
+      pair(t("Parameters"), h("pre", { tabindex: "0" }, JSON.stringify(record.params ?? {}, null, 2))),
+      pair(t("Result"), h("pre", { tabindex: "0" }, text(record.result_summary))))));
   const toggle = () => {
     const open = details.hidden;
     details.hidden = !open;

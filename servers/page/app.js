@@ -55,7 +55,7 @@ function autoSwitch() {
     remember(AUTO_KEY, auto ? "on" : "off");
     opened?.auto?.(auto);
   });
-  return h("label", { class: "switch" }, box, h("span", {}, "Auto-refresh"));
+  return h("label", { class: "switch" }, box, h("span", {}, t("Auto-refresh")));
 }
 
 // --- tabs
@@ -91,6 +91,9 @@ nav.append(
     return h("li", {}, link);
   })),
 );
+document.querySelector(".title p").textContent = t("Your paired devices, and what the agent does with them.");
+document.querySelector(".skip").textContent = t("Skip to the content");
+nav.ariaLabel = t("Dashboard");
 document.getElementById("tools").append(autoSwitch(), themeButton());
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the hash names the open tab

@@ -10,6 +10,7 @@ import { keepDraft } from "./drafts.js";
 import { Failures, isOutage } from "./failures.js";
 import { followed } from "./follow.js";
 import { now, plain } from "./format.js";
+import { t } from "./i18n.js";
 import { openTurn } from "./net.js";
 import { loadMarkdown } from "./prose.js";
 import { events } from "./sse.js";
@@ -26,12 +27,11 @@ export function openChat(room, auto, place) {
   const closing = new AbortController();
   const calls = new Calls(closing.signal);
   const failures = new Failures(load, closing.signal);
-  const problem = failures.element;
-  const fail = (error) => failures.show(error);
+  const [problem, fail] = [failures.element, (error) => failures.show(error)];
   const list = new ChatList(closing.signal, { choose: (id) => choose(id).then(() => { if (id === null) composer.box.focus(); }), remove, fail });
   const head = new ChatHead({ change, rowsOf: (chat) => calls.stored(chat.id), fail }, closing.signal);
   const composer = new Composer({ send, stop, fail });
-  const drawer = h("details", { class: "drawer" }, h("summary", {}, icon("chat"), "Chats"), list.element);
+  const drawer = h("details", { class: "drawer" }, h("summary", {}, icon("chat"), t("Chats")), list.element);
   const wide = matchMedia("(min-width: 52rem)");
   let session = null;
   let turn = null; // the turn under way: { run, message, unwanted, reading }
@@ -86,7 +86,7 @@ export function openChat(room, auto, place) {
     composer.open(id);
     if (!wide.matches) drawer.open = false;
     if (id === null) return thread.replaceChildren(welcome(say));
-    thread.replaceChildren(h("p", { class: "waiting", role: "status" }, "Loading…"));
+    thread.replaceChildren(h("p", { class: "waiting", role: "status" }, t("Loading…")));
     await look(mine, null);
   }
 
@@ -148,7 +148,7 @@ export function openChat(room, auto, place) {
   }
 
   async function remove(chat) {
-    if (!await ask("Delete this chat?", `“${plain(titleOf(chat))}” and all its messages`, "Delete")) return;
+    if (!await ask(t("Delete this chat?"), t("“{title}” and all its messages", { title: plain(titleOf(chat)) }), t("Delete"))) return;
     try {
       await calls.remove(chat.id);
       keepDraft(chat.id, "");
@@ -191,14 +191,14 @@ export function openChat(room, auto, place) {
       for await (const { event, data } of events(body)) take(mine, event, JSON.parse(data));
     } catch (error) {
       if (closing.signal.aborted || turn !== mine) return;
-      message.note("failed", error.message || "The connection was lost.");
+      message.note("failed", error.message || t("The connection was lost."));
       mine.failed = true;
     }
     message.finish();
     message.offer(again, mine.failed);
     turn = null;
     busy(false);
-    announce("The agent has answered");
+    announce(t("The agent has answered"));
     if (overtakes) choose(session);
     load();
   }
@@ -250,7 +250,7 @@ export function openChat(room, auto, place) {
       const users = session === null ? [] : (await calls.stored(session)).filter((row) => row.role === "user");
       const row = users.at(-1 - place);
       if (row && textOf(row.content) === textOf(contentOf(element))) await calls.truncate(session, row.row_id);
-      else if (place > 0) throw new Error("This chat has changed. Open it again.");
+      else if (place > 0) throw new Error(t("This chat has changed. Open it again."));
     } catch (error) {
       return fail(error);
     } finally {

@@ -3,6 +3,7 @@
 import { h, icon, put } from "./dom.js";
 import { titleOf } from "./chat_list.js";
 import { exportMenu } from "./export.js";
+import { t } from "./i18n.js";
 import { agent } from "./net.js";
 
 /** Head of a chat. `change(chat, members)` changes it at the server; `rowsOf(chat)` resolves to its stored messages. */
@@ -11,9 +12,9 @@ export class ChatHead {
   #title = h("h3", {});
   #model = h("span", { class: "sub" });
   #acts;
-  #rename = this.#button("pen", "Rename this chat", () => this.#renaming());
-  #pin = this.#button("pin", "Pin this chat", () => this.#acts.change(this.#chat, { pinned: !this.#chat.pinned }));
-  #archive = this.#button("box", "Archive this chat", () => this.#acts.change(this.#chat, { archived: !this.#chat.archived }));
+  #rename = this.#button("pen", t("Rename this chat"), () => this.#renaming());
+  #pin = this.#button("pin", t("Pin this chat"), () => this.#acts.change(this.#chat, { pinned: !this.#chat.pinned }));
+  #archive = this.#button("box", t("Archive this chat"), () => this.#acts.change(this.#chat, { archived: !this.#chat.archived }));
   #export;
 
   constructor(acts, signal) {
@@ -22,7 +23,7 @@ export class ChatHead {
     this.element = h("div", { class: "talk-head" },
       h("div", { class: "talk-title" }, this.#title, this.#rename, this.#pin, this.#archive, this.#export), this.#model);
     agent("GET", "/model", undefined, signal).then((answer) => {
-      put(this.#model, answer.model ? `Model: ${answer.model}` : answer.chat ? "Model: built-in agent" : "");
+      put(this.#model, answer.model ? t("Model: {name}", { name: answer.model }) : answer.chat ? t("Model: built-in agent") : "");
     }, () => {});
   }
 
@@ -30,7 +31,7 @@ export class ChatHead {
   show(chat) {
     if (chat?.id !== this.#chat?.id) this.element.querySelector("form")?.dispatchEvent(new Event("leave"));
     this.#chat = chat ?? null;
-    put(this.#title, chat ? titleOf(chat) : "New chat");
+    put(this.#title, chat ? titleOf(chat) : t("New chat"));
     const naming = this.element.querySelector("form") !== null;
     for (const each of [this.#rename, this.#pin, this.#archive, this.#export]) each.hidden = !chat || naming;
     this.#pin.ariaPressed = `${Boolean(chat?.pinned)}`;
@@ -43,8 +44,8 @@ export class ChatHead {
 
   #renaming() {
     const chat = this.#chat;
-    const name = h("input", { "aria-label": "Title", value: titleOf(chat), maxlength: "200" });
-    const naming = h("form", { class: "joined" }, name, h("button", { type: "submit" }, "Save"));
+    const name = h("input", { "aria-label": t("Title"), value: titleOf(chat), maxlength: "200" });
+    const naming = h("form", { class: "joined" }, name, h("button", { type: "submit" }, t("Save")));
     const end = (focus) => {
       naming.replaceWith(this.#title);
       this.show(this.#chat);

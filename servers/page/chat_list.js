@@ -2,15 +2,16 @@
 
 import { h, icon, Keyed, reconcile } from "./dom.js";
 import { ago, now, seconds } from "./format.js";
+import { t } from "./i18n.js";
 import { agent } from "./net.js";
 
 const DAY = 86_400; // s
-const FOLDERS = ["Pinned", "Today", "Yesterday", "Last 7 days", "Last 30 days", "Older", "Found in messages"];
+const FOLDERS = [t("Pinned"), t("Today"), t("Yesterday"), t("Last 7 days"), t("Last 30 days"), t("Older"), t("Found in messages")];
 const PAUSE = 250; // ms after the last key until messages are searched
 
 /** Return the title of a chat. */
 export function titleOf(chat) {
-  return chat.title || chat.preview || "New chat";
+  return chat.title || chat.preview || t("New chat");
 }
 
 /** The chats of this host. `choose(id)`, `remove(chat)` and `fail(error)` are called for the user's acts. */
@@ -24,14 +25,14 @@ export class ChatList {
   #pause = 0;
   #nothing = h("p", { class: "sub", role: "status" });
   #lists = h("div", { class: "sessions" });
-  #search = h("input", { type: "search", "aria-label": "Search chats", placeholder: "Search chats" });
-  #archived = h("button", { class: "quiet", type: "button", "aria-pressed": "false" }, icon("box"), "Archived");
+  #search = h("input", { type: "search", "aria-label": t("Search chats"), placeholder: t("Search chats") });
+  #archived = h("button", { class: "quiet", type: "button", "aria-pressed": "false" }, icon("box"), t("Archived"));
 
   constructor(signal, acts) {
     this.#signal = signal;
     this.#acts = acts;
     this.chats = [];
-    const fresh = h("button", { class: "main", type: "button", onclick: () => acts.choose(null) }, icon("plus"), "New chat");
+    const fresh = h("button", { class: "main", type: "button", onclick: () => acts.choose(null) }, icon("plus"), t("New chat"));
     this.element = h("div", { class: "rooms" }, fresh, this.#search, this.#lists, this.#archived);
     this.#search.addEventListener("input", () => this.#searchSoon());
     this.#archived.addEventListener("click", () => {
@@ -86,7 +87,7 @@ export class ChatList {
     const nodes = this.#kept.nodes(all, (each) => each.id, (live) => chatItem(live, this.#acts));
     const filled = FOLDERS.map((name) => [name, nodes.filter((_, place) => folderOf(all[place]) === name)]).filter(([, items]) => items.length);
     reconcile(this.#lists, filled.length ? filled.map(([name, items]) => this.#folder(name, items)) : [this.#nothing]);
-    this.#nothing.textContent = words ? "Nothing found" : this.#archived.ariaPressed === "true" ? "No chat is archived" : "";
+    this.#nothing.textContent = words ? t("Nothing found") : this.#archived.ariaPressed === "true" ? t("No chat is archived") : "";
     this.mark(this.#open);
   }
 
@@ -120,11 +121,11 @@ export class ChatList {
 }
 
 function folderOf(chat) {
-  if (chat.elsewhere) return "Found in messages";
-  if (chat.pinned) return "Pinned";
+  if (chat.elsewhere) return t("Found in messages");
+  if (chat.pinned) return t("Pinned");
   const midnight = new Date(now() * 1000).setHours(0, 0, 0, 0) / 1000;
   const passed = midnight - (seconds(chat.updated_at) ?? 0);
-  return passed <= 0 ? "Today" : passed <= DAY ? "Yesterday" : passed <= 7 * DAY ? "Last 7 days" : passed <= 30 * DAY ? "Last 30 days" : "Older";
+  return passed <= 0 ? t("Today") : passed <= DAY ? t("Yesterday") : passed <= 7 * DAY ? t("Last 7 days") : passed <= 30 * DAY ? t("Last 30 days") : t("Older");
 }
 
 function chatItem(live, { choose, remove }) {
@@ -133,7 +134,7 @@ function chatItem(live, { choose, remove }) {
   const below = chat.snippet ? h("small", { class: "snippet" }, marked(chat.snippet)) : h("small", {}, ago(chat.updated_at));
   return h("li", {},
     h("button", { type: "button", class: "chat-title", "data-id": chat.id, onclick: () => choose(chat.id) }, h("span", {}, title), below),
-    h("button", { type: "button", class: "quiet round small", "aria-label": `Delete ${title}`, onclick: () => remove(chat) }, icon("trash")));
+    h("button", { type: "button", class: "quiet round small", "aria-label": t("Delete {name}", { name: title }), onclick: () => remove(chat) }, icon("trash")));
 }
 
 /** Build a snippet, whose hits are between `>>>` and `<<<`. */

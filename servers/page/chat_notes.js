@@ -1,6 +1,7 @@
 // What a conversation shows where there is no message: an empty chat, and a turn without an answer.
 
 import { h, icon } from "./dom.js";
+import { t } from "./i18n.js";
 import { questionOf } from "./tool_card.js";
 import { empty } from "./view.js";
 
@@ -9,7 +10,7 @@ const IDEAS = ["/help", "/phone ping", "/phone open_app com.example.mail", "/scr
 /** Build the invitation of an empty chat; `say(words)` sends an example. */
 export function welcome(say) {
   const ideas = h("div", { class: "ideas" }, IDEAS.map((idea) => h("button", { type: "button", class: "chip", onclick: () => say(idea) }, idea)));
-  return empty("chat", "Talk to the agent", "It can use the paired phone. Without a model a small built-in agent answers; these show what it does:", ideas);
+  return empty("chat", t("Talk to the agent"), t("It can use the paired phone. Without a model a small built-in agent answers; these show what it does:"), ideas);
 }
 
 /**
@@ -20,9 +21,9 @@ export function absent(run, goesOn, again, answer) {
   if (run?.status === "waiting_for_approval") {
     return [h("div", { class: "later", role: "status" }, (run.approvals ?? []).map((question) => questionOf(question, answer)))];
   }
-  if (goesOn) return [h("p", { class: "note later", role: "status" }, "The answer is not there yet. It appears here by itself.")];
+  if (goesOn) return [h("p", { class: "note later", role: "status" }, t("The answer is not there yet. It appears here by itself."))];
   const failed = run?.status === "failed";
   const said = h("p", { class: failed ? "note failed" : "note" },
-    failed ? run.error ?? "The turn failed." : run?.status === "cancelled" ? "Stopped." : "There is no answer to this.");
-  return [said, h("div", { class: "acts" }, h("button", { type: "button", class: "again", onclick: () => again(said) }, icon("refresh"), "Try again"))];
+    failed ? run.error ?? t("The turn failed.") : run?.status === "cancelled" ? t("Stopped.") : t("There is no answer to this."));
+  return [said, h("div", { class: "acts" }, h("button", { type: "button", class: "again", onclick: () => again(said) }, icon("refresh"), t("Try again")))];
 }

@@ -2,6 +2,7 @@
 
 import { h, icon } from "./dom.js";
 import { draftOf, keepDraft } from "./drafts.js";
+import { t } from "./i18n.js";
 import { Attachments } from "./pictures.js";
 
 const TALLEST = 200; // px of the text field
@@ -10,11 +11,11 @@ const TALLEST = 200; // px of the text field
 export class Composer {
   #session = null;
   #attachments;
-  #stop = h("button", { class: "round stop", type: "button", "aria-label": "Stop", title: "Stop (Esc)", hidden: true }, icon("stop"));
-  #send = h("button", { class: "main round", type: "submit", "aria-label": "Send" }, icon("send"));
+  #stop = h("button", { class: "round stop", type: "button", "aria-label": t("Stop"), title: t("Stop (Esc)"), hidden: true }, icon("stop"));
+  #send = h("button", { class: "main round", type: "submit", "aria-label": t("Send") }, icon("send"));
 
   constructor({ send, stop, fail }) {
-    const box = (this.box = h("textarea", { rows: "1", "aria-label": "Message", placeholder: "Message the agent", enterkeyhint: "send" }));
+    const box = (this.box = h("textarea", { rows: "1", "aria-label": t("Message"), placeholder: t("Message the agent"), enterkeyhint: "send" }));
     this.#attachments = new Attachments((words) => fail(new Error(words)));
     this.element = h("form", { class: "composer" }, this.#attachments.element, this.#attachments.button, this.#attachments.camera, box, this.#stop, this.#send);
     const submit = (event) => {

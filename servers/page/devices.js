@@ -9,7 +9,7 @@ import { agent, relay } from "./net.js";
 import { AGENT } from "./sentences.js";
 import { ask, badge, row, table } from "./view.js";
 
-const COLUMNS = [t("Device"), t("Type"), t("Last seen"), t("Expires"), t("May do"), ""];
+const COLUMNS = [t("Device"), t("Kind"), t("Last seen"), t("Expires"), t("May do"), ""];
 const SPANS = [["", t("As it is")], ["86400", t("A day from now")], ["604800", t("A week from now")], ["7776000", t("90 days from now")], ["0", t("For good")]];
 const MAX_NAME = 128; // characters
 const LATER = Number.MAX_VALUE; // place of a session without an expiry

@@ -1,5 +1,7 @@
 // Elements from data. Text always becomes a text node, so text of a device, a file or an agent is never markup.
 
+import { t } from "./i18n.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Build an element: `h("a", { href: "#x", class: "y", onclick: f }, "text", child, [more])`. Skips false and null. */
@@ -101,14 +103,10 @@ export function announce(text) {
 export function copyButton(text, label, props = {}) {
   const button = h("button", { class: label ? "quiet" : "quiet round", type: "button", ...props }, icon("copy"), label);
   button.addEventListener("click", async () => {
-    let done = "Copied";
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      done = "Could not copy";
-    }
-    button.replaceChildren(icon(done === "Copied" ? "check" : "cross"), label ? done : "");
-    announce(done);
+    const done = await Promise.resolve(navigator.clipboard?.writeText(text) ?? false).then((said) => said !== false, () => false);
+    const said = done ? t("Copied") : t("Could not copy");
+    button.replaceChildren(icon(done ? "check" : "cross"), label ? said : "");
+    announce(said);
     setTimeout(() => button.replaceChildren(icon("copy"), label ?? ""), 1500);
   });
   return button;

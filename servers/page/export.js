@@ -2,6 +2,7 @@
 
 import { h, icon } from "./dom.js";
 import { moment } from "./format.js";
+import { t } from "./i18n.js";
 import { textOf } from "./turn.js";
 
 /** Build the menu; `chatOf()` resolves to `{ title, rows }` of the open chat. */
@@ -19,7 +20,7 @@ export function exportMenu(chatOf, onError) {
     });
     return button;
   });
-  const menu = h("details", { class: "menu" }, h("summary", { "aria-label": "Export this chat", title: "Export" }, icon("export")), h("div", {}, items));
+  const menu = h("details", { class: "menu" }, h("summary", { "aria-label": t("Export this chat"), title: t("Export") }, icon("export")), h("div", {}, items));
   menu.addEventListener("focusout", (event) => { if (!menu.contains(event.relatedTarget)) menu.open = false; });
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
@@ -33,7 +34,7 @@ export function exportMenu(chatOf, onError) {
 function markdown({ title, rows }) {
   const parts = rows.map((row) => {
     const calls = (row.tool_calls ?? []).map((call) => `    ${call.function?.name ?? call.name} ${call.function?.arguments ?? ""}`).join("\n");
-    const who = { user: "You", assistant: "Agent" }[row.role];
+    const who = { user: t("You"), assistant: t("Agent") }[row.role];
     const words = row.role === "tool" ? textOf(row.content).split("\n").map((line) => `    ${line}`).join("\n") : textOf(row.content);
     const inside = [words, calls].filter(Boolean).join("\n\n");
     return who && inside ? `## ${who}, ${moment(row.timestamp) ?? ""}\n\n${inside}` : inside;

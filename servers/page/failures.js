@@ -1,6 +1,7 @@
 // Report of what failed in the chat. The report of an outage goes when the server answers again.
 
 import { h } from "./dom.js";
+import { t } from "./i18n.js";
 
 const OUTAGE = [0, 502, 503, 504]; // states of a server that may come back by itself
 const RECOVER = 3000; // ms between two attempts during an outage
@@ -27,7 +28,7 @@ export class Failures {
   show(error) {
     if (this.#signal.aborted) return;
     this.#passes = isOutage(error);
-    this.element.replaceChildren(h("span", {}, error.message), this.#passes ? h("button", { type: "button", onclick: () => this.#retry() }, "Retry") : "");
+    this.element.replaceChildren(h("span", {}, error.message), this.#passes ? h("button", { type: "button", onclick: () => this.#retry() }, t("Retry")) : "");
     this.element.hidden = false;
     clearTimeout(this.#timer);
     if (this.#passes) this.#timer = setTimeout(() => this.#retry(), RECOVER);

@@ -1,14 +1,15 @@
 // Scrolling of a growing conversation: its end stays in sight until the reader scrolls up.
 
 import { h, icon } from "./dom.js";
+import { t } from "./i18n.js";
 
 const NEAR = 40; // px from the end within which scrolling down follows again
 const UP = ["ArrowUp", "PageUp", "Home"];
 
 /** Build the log around `thread`, the button to its end, and `follow()`, which goes there and stays. */
 export function followed(thread) {
-  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", "aria-live": "off", tabindex: "0" }, thread);
-  const jump = h("button", { class: "round jump", type: "button", "aria-label": "Jump to the end", title: "Jump to the end", hidden: true }, icon("down"));
+  const log = h("div", { class: "log", role: "log", "aria-label": t("Conversation"), "aria-live": "off", tabindex: "0" }, thread);
+  const jump = h("button", { class: "round jump", type: "button", "aria-label": t("Jump to the end"), title: t("Jump to the end"), hidden: true }, icon("down"));
   let following = true;
   let top = 0; // scrollTop after the last scroll event
   let most = Infinity; // the least scrollTop at the end since then: a log that has become shorter is moved there

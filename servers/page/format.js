@@ -1,5 +1,7 @@
 // Readable times, durations and sizes. A missing or invalid value is a dash.
 
+import { locale, t } from "./i18n.js";
+
 export const DASH = "–";
 const MINUTE = 60;
 const HOUR = 3600;
@@ -7,9 +9,13 @@ const DAY = 86400;
 const LAST = 8.64e15; // ms, ECMA-262: the latest valid date
 const SKEW = 3; // s of clock difference that are ignored: HTTP dates are whole seconds
 // Created once: creation is slow, and rows format their times every second.
-const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
-const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const DATE = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
+const TIME = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const FULL = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
+const UNITS = [[7 * DAY, "week"], [DAY, "day"], [HOUR, "hour"], [MINUTE, "minute"], [1, "second"]];
+const LONG = UNITS.map(([, unit]) => new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" }));
+const SHORT = UNITS.map(([, unit]) => new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "narrow" }));
+const PAST = new Intl.RelativeTimeFormat(locale);
 let ahead = null; // s that this device's clock is ahead of the host's
 
 /** Convert a time of the relay (seconds, milliseconds or text) to epoch seconds; null if there is none. */
@@ -36,19 +42,27 @@ export function heardClock(date) {
 /** Format a duration in s: `1d 2h 3m`. */
 export function uptime(span) {
   if (typeof span !== "number" || span < 0) return DASH;
-  const parts = [[Math.floor(span / DAY), "d"], [Math.floor((span % DAY) / HOUR), "h"], [Math.floor((span % HOUR) / MINUTE), "m"]];
-  const said = parts.filter(([n]) => n > 0).map(([n, unit]) => `${n}${unit}`);
-  return said.join(" ") || `${Math.floor(span)}s`;
+  const parts = [Math.floor(span / DAY), Math.floor((span % DAY) / HOUR), Math.floor((span % HOUR) / MINUTE)];
+  const said = parts.map((n, place) => (n > 0 ? SHORT[place + 1].format(n) : "")).filter(Boolean);
+  return said.join(" ") || SHORT.at(-1).format(Math.floor(span));
 }
 
 /** Format a duration in s with one unit: `3 days`; with `short` `3d`. */
 export function span(length, short = false) {
-  const units = [[7 * DAY, "week", "w"], [DAY, "day", "d"], [HOUR, "hour", "h"], [MINUTE, "minute", "m"], [1, "second", "s"]];
-  for (const [size, name, letter] of units) {
-    const n = Math.floor(length / size);
-    if (n >= (size === 7 * DAY ? 2 : 1)) return short ? `${n}${letter}` : `${n} ${name}${n === 1 ? "" : "s"}`;
-  }
-  return short ? "0s" : "0 seconds";
+  const [n, place] = largest(length);
+  return (short ? SHORT : LONG)[place].format(n);
+}
+
+/** Format how long ago something was: `3 days ago`; with `short` `3d ago`. */
+export function past(length, short = false) {
+  const [n, place] = largest(length);
+  return short ? t("{span} ago", { span: SHORT[place].format(n) }) : PAST.format(-n, UNITS[place][1]);
+}
+
+/** Return a duration in s in its largest unit, and the place of the unit; weeks from two on. */
+function largest(length) {
+  const place = UNITS.findIndex(([size]) => length >= (size === 7 * DAY ? 2 * size : size));
+  return place < 0 ? [0, UNITS.length - 1] : [Math.floor(length / UNITS[place][0]), place];
 }
 
 /** Format a past time: `just now`, `5 minutes ago`. */
@@ -56,16 +70,16 @@ export function ago(value) {
   const then = seconds(value);
   if (then === null) return DASH;
   const passed = now() - then;
-  return passed < 5 ? "just now" : `${span(passed)} ago`;
+  return passed < 5 ? t("just now") : past(passed);
 }
 
 /** Format an expiry: `Never`, `Expired`, `3 days`, or a date in the far future. */
 export function expiry(value, short = false) {
-  if (value === null) return short ? "never" : "Never";
+  if (value === null) return short ? t("never") : t("Never");
   const then = seconds(value);
   if (then === null) return DASH;
   const left = then - now();
-  if (left <= 0) return short ? "expired" : "Expired";
+  if (left <= 0) return short ? t("expired") : t("Expired");
   // A minute is added, so that a day granted a moment ago is a day and not 23 hours.
   return left > 26 * 7 * DAY ? day(then) : span(left > HOUR - MINUTE ? left + MINUTE : left, short);
 }

@@ -1,21 +1,22 @@
 // Grants of a device and their expiry as text.
 
 import { expiry, now, seconds, text } from "./format.js";
+import { t } from "./i18n.js";
 
 const SOON = 3 * 86400; // s before an expiry in which it is highlighted
 const ORDER = ["chat", "bridge", "terminal", "tui"];
-const CALLED = { __proto__: null, bridge: "phone control", tui: "desktop" }; // displayed names of channels
+const CALLED = { __proto__: null, chat: t("chat"), bridge: t("phone control"), terminal: t("terminal"), tui: t("desktop") }; // displayed names of channels
 const CHANNELS = 8; // number of message channels: grants for all of them are "everything"
 
 /** Format grants: `Everything, 4 weeks; phone control 6 days`. Channels are grouped by expiry, largest first. */
 export function granted(grants) {
   const pairs = grantsOf(grants).filter(([, until]) => urgency(until) !== "bad");
-  if (!pairs.length) return "Nothing";
-  const groups = Map.groupBy(pairs, ([, until]) => (until === null ? "for good" : expiry(until)));
+  if (!pairs.length) return t("Nothing");
+  const groups = Map.groupBy(pairs, ([, until]) => (until === null ? t("for good") : expiry(until)));
   const sorted = [...groups].sort(([, one], [, other]) => other.length - one.length);
   const said = sorted.map(([time, group], place) => {
     const all = place === 0 && pairs.length >= CHANNELS;
-    const names = all ? "everything" : namesOf(group);
+    const names = all ? t("everything") : namesOf(group);
     return place === 0 ? `${names}, ${time}` : `${names} ${time}`;
   });
   const words = said.join("; ");
@@ -24,7 +25,7 @@ export function granted(grants) {
 
 /** List the channels of a group; the four voice channels are one name. */
 function namesOf(group) {
-  const names = group.map(([channel]) => CALLED[channel] ?? (channel.startsWith("voice:") ? "voice" : channel));
+  const names = group.map(([channel]) => CALLED[channel] ?? (channel.startsWith("voice:") ? t("voice") : channel));
   return [...new Set(names)].join(", ");
 }
 

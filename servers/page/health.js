@@ -2,23 +2,24 @@
 
 import { h, put, ticking } from "./dom.js";
 import { ago, moment, text } from "./format.js";
+import { t } from "./i18n.js";
 import { health } from "./net.js";
 import { badge, row, table } from "./view.js";
 
-const COLUMNS = ["Check", "Found", "What to do"];
+const COLUMNS = [t("Check"), t("Found"), t("What to do")];
 const KINDS = { error: "bad", warning: "warn", note: "plain" };
-const NAMES = { error: "Error", warning: "Warning", note: "Note" };
+const NAMES = { error: t("Error"), warning: t("Warning"), note: t("Note") };
 const PATIENCE = 1500; // ms that the other parts of the tab wait for the checks
 
 /** Read the health of the host; `changed` is called when checks that took longer have ended. */
 export function hostHealth(changed) {
   let known = { checks: [] };
   let asked = null;
-  const list = table("Health", COLUMNS);
+  const list = table(t("Health"), COLUMNS);
   const count = h("span", { class: "count" });
-  const date = (each) => put(each, known.checked_at ? `checked ${ago(known.checked_at)}` : known.problem ?? "being checked", moment(known.checked_at) ?? "");
+  const date = (each) => put(each, known.checked_at ? t("checked {when}", { when: ago(known.checked_at) }) : known.problem ?? t("being checked"), moment(known.checked_at) ?? "");
   const since = ticking(h("span", { class: "sub" }), date);
-  const element = h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "Health", count), since), list.element);
+  const element = h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, t("Health"), count), since), list.element);
 
   async function load() {
     let late = false;
@@ -36,7 +37,7 @@ export function hostHealth(changed) {
   /** Return the block; null while there is nothing to report. */
   function render() {
     const found = known.checks.filter((each) => each.found !== null);
-    count.textContent = found.length ? ` ${found.length} of ${known.checks.length}` : "";
+    count.textContent = found.length ? ` ${t("{count} of {all}", { count: found.length, all: known.checks.length })}` : "";
     list.body.replaceChildren(...found.map(checkRow));
     date(since);
     return found.length ? element : null;

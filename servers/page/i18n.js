@@ -1,7 +1,7 @@
 // Texts in the user's language: `t("Revoke {name}", { name })`. The English text is the key, so English has no file.
 
-/** Languages of the page, by their own names. Each but English has a file `messages-CODE.js`. */
-export const LANGUAGES = [["en", "English"]];
+/** Languages of the page, by their own names. Each but English has a file `messages/CODE.json`; only the one in use is loaded. */
+export const LANGUAGES = [["en", "English"], ["de", "Deutsch"], ["es", "Español"], ["fr", "Français"], ["zh", "中文"]];
 const KEY = "svc-relay-language";
 
 /** Return the language that the user has set; empty: that of the browser. */
@@ -21,13 +21,28 @@ export function setLanguage(code) {
   } catch { /* private window: the setting is lost with the page */ }
 }
 
+const codeOf = (tag) => tag.toLowerCase().split("-")[0];
+const preferred = [languageSetting(), ...navigator.languages];
+
 /** Language of this page, such as `de`. */
-export const language = [languageSetting(), ...navigator.languages]
-  .map((tag) => tag.toLowerCase().split("-")[0])
-  .find((code) => LANGUAGES.some(([each]) => each === code)) ?? "en";
+export const language = preferred.map(codeOf).find((code) => LANGUAGES.some(([each]) => each === code)) ?? "en";
+
+/** Format of dates and numbers: the browser's variant of the language, such as `de-AT`. */
+export const locale = navigator.languages.find((tag) => codeOf(tag) === language) ?? language;
 
 document.documentElement.lang = language;
-const messages = language === "en" ? {} : await import(`./messages-${language}.js`).then((file) => file.default, () => ({}));
+const messages = await load();
+
+/** Load the messages. A page that cannot load them is in English. */
+async function load() {
+  if (language === "en") return {};
+  try {
+    return await (await fetch(new URL(`messages/${language}.json`, import.meta.url))).json();
+  } catch {
+    document.documentElement.lang = "en";
+    return {};
+  }
+}
 
 /** Return a text in the user's language. `{name}` stands for a value; the first argument must be a literal. */
 export function t(text, values = {}) {

@@ -1,7 +1,8 @@
 // Load: measurements of this host's servers, now and in the last hour.
 
 import { h, reconcile, s } from "./dom.js";
-import { DASH, clock, size, span } from "./format.js";
+import { DASH, clock, past, size } from "./format.js";
+import { locale, t } from "./i18n.js";
 import { vitals } from "./net.js";
 import { dataView, empty } from "./view.js";
 
@@ -11,23 +12,23 @@ const BREAK = 2.5; // sampling intervals without a sample after which a line has
 
 // For each chart: title, name of the number, its format, name of a second number or null, and the hint.
 const CHARTS = [
-  ["Phones", "phones", count, null, (now) => `${count(now.sessions)} paired`],
-  ["Sockets", "sockets", count, null, (now) => `${count(now.descriptors)} descriptors open`],
-  ["Requests", "requests", rate, "errors", (now) => (now.errors ? `${rate(now.errors)} fail` : "no errors")],
-  ["Commands to phones", "commands", perMinute, "failed", (now) => `${count(now.waiting)} under way${now.failed ? `, ${perMinute(now.failed)} fail` : ""}`],
-  ["Turns under way", "turns", count, null, (now) => `${perMinute(now.ended)} end`],
-  ["Tokens", "tokens", rate, null, (now) => `${rate(now.deltas, "pieces of text")}`],
-  ["Memory", "memory", size, null, (now) => `${size(now.strangers)} for unauthenticated peers`],
-  ["Processor", "processor", share, null, () => "of one core"],
-  ["Loop lag", "lag", time, null, (now) => (now.latest === null ? "" : `none above ${time(now.latest)}`)],
-  ["Store", "store", time, null, () => "for an answer"],
+  [t("Phones"), "phones", count, null, (now) => t("{count} paired", { count: count(now.sessions) })],
+  [t("Sockets"), "sockets", count, null, (now) => t("{count} descriptors open", { count: count(now.descriptors) })],
+  [t("Requests"), "requests", rate, "errors", (now) => (now.errors ? t("{rate} fail", { rate: rate(now.errors) }) : t("no errors"))],
+  [t("Commands to phones"), "commands", perMinute, "failed", (now) => [t("{count} under way", { count: count(now.waiting) }), ...(now.failed ? [t("{rate} fail", { rate: perMinute(now.failed) })] : [])].join(", ")],
+  [t("Turns under way"), "turns", count, null, (now) => t("{rate} end", { rate: perMinute(now.ended) })],
+  [t("Tokens"), "tokens", rate, null, (now) => typeof now.deltas === "number" ? t("{count} pieces of text a second", { count: count(now.deltas) }) : DASH],
+  [t("Memory"), "memory", size, null, (now) => t("{size} for unauthenticated peers", { size: size(now.strangers) })],
+  [t("Processor"), "processor", share, null, () => t("of one core")],
+  [t("Loop lag"), "lag", time, null, (now) => (now.latest === null ? "" : t("none above {time}", { time: time(now.latest) }))],
+  [t("Store"), "store", time, null, () => t("for an answer")],
 ];
 
 export function openLoad(room, auto) {
   const content = h("div");
   const charts = h("div", { class: "charts" });
   const note = h("p", { class: "sub bare" });
-  const nothing = empty("pulse", "No numbers yet", "Neither the relay nor the API server has reported numbers yet. They appear here as soon as one of the two does.");
+  const nothing = empty("pulse", t("No numbers yet"), t("Neither the relay nor the API server has reported numbers yet. They appear here as soon as one of the two does."));
   return dataView(room, {
     every: EVERY,
     auto,
@@ -36,15 +37,15 @@ export function openLoad(room, auto) {
     render: (data) => {
       const looks = [...data.rows, data.now].map((row) => Object.fromEntries(data.names.map((name, place) => [name, row[place]])));
       const now = looks.at(-1);
-      const silent = Object.entries(data.answers).filter(([, there]) => !there).map(([role]) => (role === "api" ? "API server" : role));
+      const silent = Object.entries(data.answers).filter(([, there]) => !there).map(([role]) => (role === "api" ? t("API server") : role));
       if (!looks.some((look) => CHARTS.some(([, name]) => look[name] !== null))) {
         reconcile(content, [nothing]);
         return;
       }
       charts.replaceChildren(...CHARTS.map((chart) => figure(chart, looks, data, now)));
       note.textContent = [
-        silent.length ? `No numbers from the ${silent.join(" and the ")} at the moment.` : "",
-        looks.length < 3 ? `The charts fill over time: one sample every ${data.every} seconds.` : "",
+        silent.length ? t("No numbers at the moment from: {servers}.", { servers: silent.join(", ") }) : "",
+        looks.length < 3 ? t("The charts fill over time: one sample every {count} seconds.", { count: data.every }) : "",
       ].join(" ").trim();
       reconcile(content, note.textContent ? [charts, note] : [charts]);
     },
@@ -54,13 +55,13 @@ export function openLoad(room, auto) {
 function figure([title, name, said, second, hint], looks, data, now) {
   const known = looks.map((look) => look[name]).filter((value) => value !== null);
   const most = Math.max(0, ...known);
-  const told = known.length ? `now ${said(now[name])}, least ${said(Math.min(...known))}, most ${said(most)}` : "no number yet";
+  const told = known.length ? t("now {now}, least {least}, most {most}", { now: said(now[name]), least: said(Math.min(...known)), most: said(most) }) : t("no number yet");
   return h("figure", { class: "card" },
     h("figcaption", { class: "title" }, title),
     h("div", { class: "value" }, said(now[name])),
     h("div", { class: second && now[second] ? "hint bad" : "hint" }, hint(now)),
-    picture(`${title} since ${clock(looks[0].at)}: ${told}.`, looks, [name, second], most, now.at - data.span, data),
-    h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, `${span(data.span, true)} ago`), h("span", {}, known.length ? `most ${said(most)}` : ""), h("span", {}, "now")));
+    picture(t("{title} since {time}: {numbers}.", { title, time: clock(looks[0].at), numbers: told }), looks, [name, second], most, now.at - data.span, data),
+    h("div", { class: "ends", "aria-hidden": "true" }, h("span", {}, past(data.span, true)), h("span", {}, known.length ? t("most {value}", { value: said(most) }) : ""), h("span", {}, t("now"))));
 }
 
 function picture(label, looks, [first, second], most, start, { every, span: width }) {
@@ -91,15 +92,15 @@ function pieces(looks, name, every) {
 
 function count(value) {
   if (typeof value !== "number") return DASH;
-  return value >= 100 || Number.isInteger(value) ? `${Math.round(value).toLocaleString("en")}` : value.toPrecision(2);
+  return value >= 100 || Number.isInteger(value) ? `${Math.round(value).toLocaleString(locale)}` : value.toPrecision(2);
 }
 
-function rate(value, what = "") {
-  return typeof value === "number" ? `${count(value)}${what ? ` ${what}` : ""} a second` : DASH;
+function rate(value) {
+  return typeof value === "number" ? t("{count} a second", { count: count(value) }) : DASH;
 }
 
 function perMinute(value) {
-  return typeof value === "number" ? `${count(Number((value * 60).toPrecision(3)))} a minute` : DASH;
+  return typeof value === "number" ? t("{count} a minute", { count: count(Number((value * 60).toPrecision(3))) }) : DASH;
 }
 
 function share(value) {

@@ -4,6 +4,7 @@ import { deviceList } from "./devices.js";
 import { announce, h, icon, reconcile } from "./dom.js";
 import { DASH, text, uptime } from "./format.js";
 import { hostHealth } from "./health.js";
+import { t } from "./i18n.js";
 import { agent, relay, signIns } from "./net.js";
 import { openPairing } from "./pair.js";
 import { signInBlock } from "./sign_ins.js";
@@ -11,24 +12,24 @@ import { badge, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 10; // s
 const SOONER = 2000; // ms between two requests while the pairing dialog is open
-const SERVERS = ["MCP server", "State", "Tools"];
+const SERVERS = [t("MCP server"), t("State"), t("Tools")];
 
 export function openManagement(room, auto) {
   const cards = h("div", { class: "cards" });
   const count = h("span", { class: "count" });
-  const pairButton = h("button", { class: "main", type: "button" }, icon("plus"), "Pair new device");
+  const pairButton = h("button", { class: "main", type: "button" }, icon("plus"), t("Pair new device"));
   const list = h("div");
   const content = h(
     "div",
     {},
-    h("section", { "aria-label": "Phone, model and relay" }, cards),
-    h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "Paired devices", count), h("a", { href: "allow" }, "Allow an agent"), pairButton), list),
+    h("section", { "aria-label": t("Phone, model and relay") }, cards),
+    h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, t("Paired devices"), count), h("a", { href: "allow" }, t("Allow an agent")), pairButton), list),
   );
-  const reload = h("button", { class: "quiet", type: "button" }, "Restart");
-  const others = table("MCP servers", SERVERS);
-  const block = h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, "MCP servers"), reload), others.element);
+  const reload = h("button", { class: "quiet", type: "button" }, t("Restart"));
+  const others = table(t("MCP servers"), SERVERS);
+  const block = h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, t("MCP servers")), reload), others.element);
   const devices = deviceList(() => view.refresh());
-  const nothing = empty("phone", "No device is paired", "Pair a phone with a QR code. It takes a minute. No phone at hand? Run svc phone on this host.");
+  const nothing = empty("phone", t("No device is paired"), t("Pair a phone with a QR code. It takes a minute. No phone at hand? Run svc phone on this host."));
   const frame = [...content.childNodes];
   const statistics = cardsOf(cards);
   const signedIn = signInBlock();
@@ -96,41 +97,43 @@ function cardsOf(parent) {
       hint.className = `hint ${kind}`;
     };
   };
-  const [ofPhone, ofModel, ofRelay, ofDevices] = ["Phone", "Model", "Relay", "Paired devices"].map(card);
+  const [ofPhone, ofModel, ofRelay, ofDevices] = [t("Phone"), t("Model"), t("Relay"), t("Paired devices")].map(card);
   return (info, sessions, phones, chat) => {
     ofPhone(...phoneSaid(phones));
     ofModel(...modelSaid(chat));
     const well = info.health === "ok";
-    ofRelay(well ? "Healthy" : `Health: ${text(info.health)}`, `Version ${text(info.version)}, up ${uptime(info.uptime_seconds)}${info.public_route === true ? ", public route: local programs show the local secret" : ""}`, well ? "good" : "bad");
+    ofRelay(well ? t("Healthy") : t("Health: {state}", { state: text(info.health) }), [t("Version {version}, up {time}", { version: text(info.version), time: uptime(info.uptime_seconds) }),
+      ...(info.public_route === true ? [t("public route: local programs show the local secret")] : [])].join(", "), well ? "good" : "bad");
     const online = sessions.filter((each) => each.online === true).length;
-    const waiting = info.pending_commands > 0 ? `, ${info.pending_commands} commands wait` : "";
-    ofDevices(text(info.paired_device_count ?? info.session_count), `${online} online${waiting}`, online ? "good" : "");
+    const waiting = info.pending_commands > 0 ? [t("{count} commands wait", { count: info.pending_commands })] : [];
+    ofDevices(text(info.paired_device_count ?? info.session_count), [t("{count} online", { count: online }), ...waiting].join(", "), online ? "good" : "");
   };
 }
 
 /** Describe the phone that the agent would use: its name, and whether Device Control is on. */
 function phoneSaid(phones) {
   const chosen = phones.find((each) => each.active) ?? phones[0];
-  if (!chosen) return ["None is online", "Pair one, or try svc phone"];
+  if (!chosen) return [t("None is online"), t("Pair one, or try svc phone")];
   const { device = {}, bridge = {} } = chosen;
-  const battery = typeof device.battery_percent === "number" ? `, battery ${device.battery_percent} %` : "";
-  const more = phones.length > 1 ? `, and ${phones.length - 1} more` : "";
   const on = bridge.master_enabled === true;
-  return [text(device.name ?? chosen.device_name), `Online, Device Control ${on ? "on" : "off"}${battery}${more}`, on ? "good" : ""];
+  const words = [on ? t("Online, Device Control on") : t("Online, Device Control off")];
+  if (typeof device.battery_percent === "number") words.push(t("battery {count} %", { count: device.battery_percent }));
+  if (phones.length > 1) words.push(t("and {count} more", { count: phones.length - 1 }));
+  return [text(device.name ?? chosen.device_name), words.join(", "), on ? "good" : ""];
 }
 
 function modelSaid(chat) {
-  if (chat.problem) return ["Does not answer", chat.problem, "bad"];
-  if (!chat.chat) return ["No chat", "The dashboard runs without an API server"];
-  if (chat.check) return [text(chat.model ?? "Does not answer"), text(chat.check.found), "bad"];
-  return chat.model ? [text(chat.model), "Answers in the chat", "good"] : ["Built-in agent", "Answers until a model is connected", "good"];
+  if (chat.problem) return [t("Does not answer"), chat.problem, "bad"];
+  if (!chat.chat) return [t("No chat"), t("The dashboard runs without an API server")];
+  if (chat.check) return [text(chat.model ?? t("Does not answer")), text(chat.check.found), "bad"];
+  return chat.model ? [text(chat.model), t("Answers in the chat"), "good"] : [t("Built-in agent"), t("Answers until a model is connected"), "good"];
 }
 
 /** Build the row of an MCP server. */
 function serverRow(server) {
   const tools = Array.isArray(server.tools) ? server.tools : [];
-  const names = tools.map((tool) => `${tool.name}${tool.asks ? "" : " (no approval)"}`).join(", ");
-  const left = server.left_out > 0 ? `, ${server.left_out} left out` : "";
+  const names = tools.map((tool) => tool.asks ? tool.name : t("{name} (no approval)", { name: tool.name })).join(", ");
+  const left = server.left_out > 0 ? t(", {count} left out", { count: server.left_out }) : "";
   return row(SERVERS, [
     h("div", {}, h("strong", { class: "name" }, text(server.name)), h("div", { class: "sub" }, text(server.transport))),
     h("div", {}, badge({ ready: "good", failed: "bad", "not usable": "bad" }[server.state] ?? "plain", text(server.state)), h("div", { class: "sub" }, server.problem ?? "")),

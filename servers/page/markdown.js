@@ -5,6 +5,7 @@ import MarkdownIt from "./vendor/markdown-it.js";
 import footnotes from "./vendor/markdown-it-footnote.js";
 import { copyButton, h } from "./dom.js";
 import { highlight } from "./highlight.js";
+import { t } from "./i18n.js";
 import { mathOf, mathRules } from "./math.js";
 import { MEDIA, mediaCard } from "./media_card.js";
 
@@ -68,9 +69,9 @@ function container({ token, children }) {
     case "link_open": return linkTo(token.attrGet("href"), token.attrGet("title"), children);
     case "heading_open": return h(`h${Math.min(6, Number(token.tag[1]) + TOP)}`, {}, children);
     case "ordered_list_open": return h("ol", { start: token.attrGet("start") }, children);
-    case "table_open": return h("div", { class: "sheet-of", tabindex: "0", role: "region", "aria-label": "Table" }, h("table", {}, children));
+    case "table_open": return h("div", { class: "sheet-of", tabindex: "0", role: "region", "aria-label": t("Table") }, h("table", {}, children));
     case "th_open": case "td_open": return h(token.tag, { class: token.attrGet("style")?.replace("text-align:", "to-") }, children);
-    case "footnote_block_open": return h("section", { class: "footnotes", "aria-label": "Footnotes" }, h("ol", {}, children));
+    case "footnote_block_open": return h("section", { class: "footnotes", "aria-label": t("Footnotes") }, h("ol", {}, children));
     case "footnote_open": return h("li", { tabindex: "-1", "data-note": token.meta.id + 1 }, children);
     default: return h(token.tag, {}, children);
   }
@@ -84,10 +85,10 @@ function leaf(token, complete) {
     case "code_inline": return h("code", {}, token.content);
     case "code_block": return codeOf(token.content, "", complete);
     case "fence": return codeOf(token.content, token.info.trim().split(/\s+/)[0], complete);
-    case "image": return linkTo(token.attrGet("src"), token.attrGet("title"), [parser.renderer.renderInlineAsText(token.children, parser.options, {}) || "Picture"]);
+    case "image": return linkTo(token.attrGet("src"), token.attrGet("title"), [parser.renderer.renderInlineAsText(token.children, parser.options, {}) || t("Picture")]);
     case "math": return mathOf(token);
     case "media": return mediaCard(token.content);
-    case "task": return h("span", { class: "task", role: "img", "aria-label": token.meta ? "Done:" : "To do:" }, token.meta ? "☑" : "☐");
+    case "task": return h("span", { class: "task", role: "img", "aria-label": token.meta ? t("Done:") : t("To do:") }, token.meta ? "☑" : "☐");
     case "footnote_ref": return noteButton(`${token.meta.id + 1}`);
     case "footnote_anchor": return null;
     default: return token.content;
@@ -103,12 +104,12 @@ function linkTo(address, title, words) {
 function codeOf(source, language, complete) {
   const code = h("code", {}, source);
   if (complete && language) highlight(code, source, language);
-  const copy = copyButton(source, "", { "aria-label": "Copy this code", title: "Copy" });
+  const copy = copyButton(source, "", { "aria-label": t("Copy this code"), title: t("Copy") });
   return h("div", { class: "code" }, h("div", { class: "code-head" }, h("span", {}, language), copy), h("pre", { tabindex: "0" }, code));
 }
 
 function noteButton(number) {
-  const button = h("button", { type: "button", class: "note-link", "aria-label": `Footnote ${number}` }, number);
+  const button = h("button", { type: "button", class: "note-link", "aria-label": t("Footnote {number}", { number }) }, number);
   button.addEventListener("click", () => {
     const note = button.closest(".prose")?.querySelector(`[data-note="${number}"]`);
     note?.scrollIntoView({ block: "nearest" });

@@ -2,20 +2,21 @@
 
 import { h, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, clock, countdown, moment, now, seconds, size, text } from "./format.js";
+import { t } from "./i18n.js";
 import { relay } from "./net.js";
 import { dataView, empty, row, table } from "./view.js";
 
 const EVERY = 15; // s
 const SOON = 60; // s
-const COLUMNS = ["File", "Type", "Size", "Created", "Last fetched", "Time left", "Id"];
+const COLUMNS = [t("File"), t("Kind"), t("Size"), t("Created"), t("Last fetched"), t("Time left"), t("Id")];
 
 export function openMedia(room, auto) {
   const expired = h("input", { type: "checkbox", role: "switch" });
   const list = h("div");
-  const content = h("div", {}, h("div", { class: "heading" }, h("h3", {}, "Files handed to phones"), h("label", { class: "switch" }, expired, h("span", {}, "Include expired"))), list);
-  const files = table("Files", COLUMNS);
+  const content = h("div", {}, h("div", { class: "heading" }, h("h3", {}, t("Files handed to phones")), h("label", { class: "switch" }, expired, h("span", {}, t("Include expired")))), list);
+  const files = table(t("Files"), COLUMNS);
   const kept = new Keyed("last_accessed");
-  const nothing = empty("file", "No file is waiting", "Screenshots, and files that the agent hands to a phone, stay here until they expire.");
+  const nothing = empty("file", t("No file is waiting"), t("Screenshots, and files that the agent hands to a phone, stay here until they expire."));
   const view = dataView(room, {
     every: EVERY,
     auto,
@@ -43,9 +44,9 @@ function fileRow(live) {
     h("time", { title: moment(entry.created_at) }, clock(entry.created_at)),
     ticking(h("time"), (each) => {
       const fetched = live.item.last_accessed;
-      put(each, (seconds(fetched) ?? 0) > (seconds(entry.created_at) ?? 0) ? ago(fetched) : "not yet", moment(fetched) ?? "");
+      put(each, (seconds(fetched) ?? 0) > (seconds(entry.created_at) ?? 0) ? ago(fetched) : t("not yet"), moment(fetched) ?? "");
     }),
-    ticking(h("div", { class: "ttl-cell" }, h("span"), h("meter", { min: "0", max: "1", low: "0.1", optimum: "1", "aria-label": "Time left" })), (each) => {
+    ticking(h("div", { class: "ttl-cell" }, h("span"), h("meter", { min: "0", max: "1", low: "0.1", optimum: "1", "aria-label": t("Time left") })), (each) => {
       timeLeft(each.firstChild, entry);
       each.lastChild.value = shareLeft(entry);
     }),
@@ -59,7 +60,7 @@ export function timeLeft(element, entry) {
   const left = end === null ? Infinity : end - now();
   const over = entry.is_expired === true || left <= 0;
   element.className = `badge ttl ${over ? "gone" : left < SOON ? "bad" : "plain"}`;
-  put(element, over ? "expired" : left === Infinity ? "–" : countdown(left));
+  put(element, over ? t("expired") : left === Infinity ? "–" : countdown(left));
 }
 
 /** Return the remaining share of an entry's time, from 0 to 1. */

@@ -2,6 +2,7 @@
 
 import { h, icon, ticking } from "./dom.js";
 import { size, text } from "./format.js";
+import { t } from "./i18n.js";
 import { timeLeft } from "./media.js";
 import { pictureOf, relay } from "./net.js";
 import { PICTURES } from "./pictures.js";
@@ -12,14 +13,14 @@ const FILE = /^\/.+\.(png|jpe?g|gif|webp)$/i; // a picture on the host
 /** Build the card of a file for the phone, with the picture itself if the file is one. */
 export function mediaCard(where) {
   const token = /:\/\/(.+)$/.exec(where)?.[1];
-  const about = h("div", { class: "sub" }, token ? `Token ${token.slice(0, 8)}` : "A file of the host");
-  const name = h("strong", { class: "name" }, token ? "A file for the phone" : where);
-  const card = h("div", { class: "media-card" }, icon("file"), h("div", {}, name, about), h("a", { href: "#media" }, "Media"));
+  const about = h("div", { class: "sub" }, token ? t("Token {token}", { token: token.slice(0, 8) }) : t("A file of the host"));
+  const name = h("strong", { class: "name" }, token ? t("A file for the phone") : where);
+  const card = h("div", { class: "media-card" }, icon("file"), h("div", {}, name, about), h("a", { href: "#media" }, t("Media")));
   if (token) {
     relay("GET", "/media").then((found) => {
       const entry = (found.media ?? []).find((each) => each.token === token);
       if (!entry) {
-        about.textContent = "Expired";
+        about.textContent = t("Expired");
         return;
       }
       name.textContent = text(entry.file_name);
@@ -33,7 +34,7 @@ export function mediaCard(where) {
 
 /** Build the button that registers and shows a picture on the host: opening a chat alone creates no media tokens. */
 function showing(path, card, about) {
-  const button = h("button", { type: "button", class: "quiet" }, "Show");
+  const button = h("button", { type: "button", class: "quiet" }, t("Show"));
   button.addEventListener("click", async () => {
     button.disabled = true;
     try {

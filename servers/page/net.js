@@ -1,6 +1,7 @@
 // Requests to the dashboard's own server, the only one that this page uses, and the polling of the open tab.
 
 import { heardClock } from "./format.js";
+import { t } from "./i18n.js";
 
 const RELAY = "api/plugins/svc-relay"; // relative: a proxy may serve the page under a path of its own
 const AGENT = "api/agent";
@@ -74,7 +75,7 @@ async function ask(method, path, body, signal) {
     answer = await fetch(path, init);
   } catch (error) {
     if (signal?.aborted && signal.reason?.name !== "TimeoutError") throw error;
-    throw new CallFailed("The dashboard does not answer. Is it still running?", 0);
+    throw new CallFailed(t("The dashboard does not answer. Is it still running?"), 0);
   }
   heardClock(answer.headers.get("date"));
   if (answer.ok) return answer;
@@ -82,7 +83,7 @@ async function ask(method, path, body, signal) {
   try {
     detail = (await answer.json()).detail;
   } catch { /* the status is reported below */ }
-  throw new CallFailed(said(detail) ?? `The dashboard answered ${answer.status}.`, answer.status);
+  throw new CallFailed(said(detail) ?? t("The dashboard answered {status}.", { status: answer.status }), answer.status);
 }
 
 /** Return the text of an error, in any of the formats in use. */

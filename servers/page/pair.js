@@ -3,34 +3,35 @@
 import { announce, copyButton, h, icon, s } from "./dom.js";
 import { countdown, now, plain, seconds, text } from "./format.js";
 import { granted } from "./grants.js";
+import { t } from "./i18n.js";
 import { qr, relay } from "./net.js";
 import { ask, badge } from "./view.js";
 
 const KEY = "svc-relay-pairing";
 const SOON = 60; // s
 const MARGIN = 4; // modules around a QR, ISO/IEC 18004
-const MODES = [["auto", "All routes"], ["lan", "Local network"], ["mesh", "Mesh VPN"], ["public", "Public address"]];
-const ROLES = [["", "Nearest first"], ["lan", "Local network"], ["mesh", "Mesh VPN"], ["public", "Public address"]];
-const SCOPES = [["", "Everything"], ["phone", "Chat, voice, phone control"], ["chat", "Chat alone"]];
+const MODES = [["auto", t("All routes")], ["lan", t("Local network")], ["mesh", t("Mesh VPN")], ["public", t("Public address")]];
+const ROLES = [["", t("Nearest first")], ["lan", t("Local network")], ["mesh", t("Mesh VPN")], ["public", t("Public address")]];
+const SCOPES = [["", t("Everything")], ["phone", t("Chat, voice, phone control")], ["chat", t("Chat alone")]];
 const WITHHELD = {
   phone: ["terminal", "tui"],
   chat: ["terminal", "tui", "bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"],
 };
-const SPANS = [["", "As configured"], ["86400", "A day"], ["604800", "A week"], ["7776000", "90 days"], ["0", "For good"]];
-const SECRET_NOTE = "A public route makes the relay require its local secret: without a password (SVC_DASHBOARD_PASSWORD) this dashboard then loses its access to the relay.";
+const SPANS = [["", t("As configured")], ["86400", t("A day")], ["604800", t("A week")], ["7776000", t("90 days")], ["0", t("For good")]];
+const SECRET_NOTE = t("A public route makes the relay require its local secret: without a password (SVC_DASHBOARD_PASSWORD) this dashboard then loses its access to the relay.");
 const FIELDS = ["scope", "ttl", "mode", "prefer", "public_url", "host", "port", "tls"];
 
 /** Show the dialog and create a code. `onClose` is called at its end; pass paired devices to `seen(sessions)`. */
 export function openPairing(onClose) {
   const fields = formOf(recall());
   const stage = h("div", { class: "stage" });
-  const again = h("button", { type: "button" }, icon("refresh"), "New code");
-  const done = h("button", { class: "main", type: "button", onclick: () => dialog.close() }, "Done");
+  const again = h("button", { type: "button" }, icon("refresh"), t("New code"));
+  const done = h("button", { class: "main", type: "button", onclick: () => dialog.close() }, t("Done"));
   const dialog = h(
     "dialog",
     { class: "pairing", "aria-labelledby": "pair-title" },
-    h("h2", { id: "pair-title", tabindex: "-1", autofocus: true }, "Pair a device"),
-    h("p", { class: "lead" }, "Scan the QR with the phone's app, or type the code in. It works once."),
+    h("h2", { id: "pair-title", tabindex: "-1", autofocus: true }, t("Pair a device")),
+    h("p", { class: "lead" }, t("Scan the QR with the phone's app, or type the code in. It works once.")),
     stage,
     fields.form,
     h("div", { class: "foot" }, again, done),
@@ -41,8 +42,8 @@ export function openPairing(onClose) {
 
   async function mint() {
     const wish = fields.wish();
-    if (looksPublic(wish.host) && !await ask("Make an invite for a public address?", `${plain(wish.host)} looks like one behind a proxy. Invites for it hand out the key of the API server on that route.`, "Make it")) {
-      if (!stage.childElementCount) stage.replaceChildren(h("p", { class: "waiting" }, "No code was made."));
+    if (looksPublic(wish.host) && !await ask(t("Make an invite for a public address?"), t("{host} looks like one behind a proxy. Invites for it hand out the key of the API server on that route.", { host: plain(wish.host) }), t("Make it"))) {
+      if (!stage.childElementCount) stage.replaceChildren(h("p", { class: "waiting" }, t("No code was made.")));
       return;
     }
     if (!dialog.isConnected) return;
@@ -50,7 +51,7 @@ export function openPairing(onClose) {
     const mine = (turn += 1);
     invite = null;
     clearInterval(timer);
-    stage.replaceChildren(h("p", { class: "waiting", role: "status" }, "Making a code…"));
+    stage.replaceChildren(h("p", { class: "waiting", role: "status" }, t("Making a code…")));
     again.disabled = true;
     try {
       const made = await relay("POST", "/pairing", wish);
@@ -58,7 +59,7 @@ export function openPairing(onClose) {
       if (mine !== turn) return;
       invite = { ...made, at: now() };
       stage.replaceChildren(...inviteView(made, rows, (update) => { timer = setInterval(update, 1000); }));
-      announce(`Code ${made.code.split("").join(" ")}`);
+      announce(spelled(made.code));
     } catch (error) {
       if (mine === turn) stage.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
     }
@@ -84,7 +85,7 @@ export function openPairing(onClose) {
       if (!fresh) return;
       clearInterval(timer);
       invite = null;
-      const said = `${text(fresh.device_name)} is paired`;
+      const said = t("{name} is paired", { name: text(fresh.device_name) });
       stage.replaceChildren(h("div", { class: "success", role: "status" }, icon("check"), h("strong", {}, said), h("span", {}, granted(fresh.grants))));
       announce(said);
     },
@@ -95,10 +96,10 @@ export function openPairing(onClose) {
 
 function inviteView(invite, rows, every) {
   const left = h("span", { class: "left" });
-  const code = h("output", { class: "code", "aria-label": `Code ${invite.code.split("").join(" ")}` }, invite.code);
+  const code = h("output", { class: "code", "aria-label": spelled(invite.code) }, invite.code);
   const update = () => {
     const rest = (seconds(invite.expires_at) ?? 0) - now();
-    left.textContent = rest > 0 ? `Works for ${countdown(rest)}` : "Expired: make a new one";
+    left.textContent = rest > 0 ? t("Works for {time}", { time: countdown(rest) }) : t("Expired: make a new one");
     left.classList.toggle("soon", rest <= SOON);
     code.classList.toggle("over", rest <= 0);
   };
@@ -110,12 +111,17 @@ function inviteView(invite, rows, every) {
     h("div", { class: "facts" },
       code,
       left,
-      h("label", { class: "field" }, h("span", {}, "Invite URL"),
-        h("span", { class: "joined" }, h("input", { readonly: true, value: text(invite.pairing_url), spellcheck: "false" }), copyButton(text(invite.pairing_url), "Copy"))),
-      h("p", { class: "sub" }, "It contains credentials: show it only to the device."),
-      endpoints.length ? h("ul", { class: "endpoints", "aria-label": "Routes in this invite" }, endpoints.map((each) =>
+      h("label", { class: "field" }, h("span", {}, t("Invite URL")),
+        h("span", { class: "joined" }, h("input", { readonly: true, value: text(invite.pairing_url), spellcheck: "false" }), copyButton(text(invite.pairing_url), t("Copy")))),
+      h("p", { class: "sub" }, t("It contains credentials: show it only to the device.")),
+      endpoints.length ? h("ul", { class: "endpoints", "aria-label": t("Routes in this invite") }, endpoints.map((each) =>
         h("li", {}, badge("plain", roleOf(each?.role)), " ", h("code", {}, `${text(each?.api?.host)}:${text(each?.api?.port)}`)))) : null),
   ];
+}
+
+/** Return a code as letters for a screen reader. */
+function spelled(code) {
+  return t("Code {code}", { code: code.split("").join(" ") });
 }
 
 function roleOf(role) {
@@ -126,7 +132,7 @@ function roleOf(role) {
 function drawing(rows) {
   const side = rows.length + 2 * MARGIN;
   const path = rows.flatMap((line, y) => [...line.matchAll(/1+/g)].map((run) => `M${run.index + MARGIN} ${y + MARGIN}h${run[0].length}v1h-${run[0].length}z`)).join("");
-  return s("svg", { viewBox: `0 0 ${side} ${side}`, role: "img", "aria-label": "QR code of the invite", "shape-rendering": "crispEdges" },
+  return s("svg", { viewBox: `0 0 ${side} ${side}`, role: "img", "aria-label": t("QR code of the invite"), "shape-rendering": "crispEdges" },
     s("rect", { width: side, height: side, fill: "#fff" }), s("path", { d: path, fill: "#000" }));
 }
 
@@ -141,7 +147,7 @@ function formOf(values) {
   const input = (name, props) => h("input", { name, value: values[name] ?? "", autocomplete: "off", spellcheck: "false", ...props });
   const field = (title, inner) => h("label", { class: "field" }, h("span", {}, title), inner);
   const mode = select("mode", MODES);
-  const address = field("Public address", input("public_url", { type: "url", placeholder: "https://relay.example" }));
+  const address = field(t("Public address"), input("public_url", { type: "url", placeholder: "https://relay.example" }));
   const note = h("p", { class: "sub" }, SECRET_NOTE);
   const show = () => {
     address.hidden = !["auto", "public"].includes(mode.value);
@@ -150,14 +156,14 @@ function formOf(values) {
   mode.addEventListener("input", show);
   address.addEventListener("input", show);
   show();
-  const advanced = h("details", {}, h("summary", {}, "Advanced: where the API server is"),
+  const advanced = h("details", {}, h("summary", {}, t("Advanced: where the API server is")),
     h("div", { class: "fields" },
-      field("Host", input("host", { placeholder: "as configured" })),
-      field("Port", input("port", { inputmode: "numeric", pattern: "[0-9]*", placeholder: "as configured" })),
-      field("HTTPS", select("tls", [["", "As configured"], ["yes", "Yes"], ["no", "No"]]))));
+      field(t("Host"), input("host", { placeholder: t("as configured") })),
+      field(t("Port"), input("port", { inputmode: "numeric", pattern: "[0-9]*", placeholder: t("as configured") })),
+      field("HTTPS", select("tls", [["", t("As configured")], ["yes", t("Yes")], ["no", t("No")]]))));
   advanced.open = Boolean(values.host || values.port || values.tls);
   const form = h("form", { class: "wishes" }, h("div", { class: "fields" },
-    field("May do", select("scope", SCOPES)), field("Paired for", select("ttl", SPANS)), field("Routes", mode), field("Preferred", select("prefer", ROLES)), address), note, advanced);
+    field(t("May do"), select("scope", SCOPES)), field(t("Paired for"), select("ttl", SPANS)), field(t("Routes"), mode), field(t("Preferred"), select("prefer", ROLES)), address), note, advanced);
   const values_ = () => Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value.trim()]));
   return {
     form,

@@ -2,6 +2,7 @@
 // Beside it the user writes to the agent as from a phone: as text, or as speech, with text in place of a microphone.
 
 import { announce, h, Keyed, put, reconcile, ticking } from "./dom.js";
+import { t } from "./i18n.js";
 import { phone } from "./net.js";
 import { Prose } from "./prose.js";
 import { watchTouches } from "./touch.js";
@@ -10,13 +11,13 @@ import { empty } from "./view.js";
 const AGAIN = 2000; // ms between two attempts while there is no phone
 const MEANT = 1000; // ms in which a click may be meant for the previous question
 const MOST_WORDS = 5000; // characters of a voice turn
-const KEYS = [["back", "Back"], ["home", "Home"], ["recents", "Recent apps"]];
+const KEYS = [["back", t("Back")], ["home", t("Home")], ["recents", t("Recent apps")]];
 const ASKS = {
   __proto__: null,
-  "/call": "Make this call?",
-  "/send_sms": "Send this message?",
-  "/send_mms": "Send this picture?",
-  "/share_media": "Share this file?",
+  "/call": t("Make this call?"),
+  "/send_sms": t("Send this message?"),
+  "/send_mms": t("Send this picture?"),
+  "/share_media": t("Share this file?"),
 };
 
 /** Show the reference phone in `room`; `onState` gets its name, or null while none answers. */
@@ -26,22 +27,22 @@ export function openPhone(room, onState) {
   const master = h("input", { type: "checkbox", role: "switch" });
   const about = h("p", { class: "sub" });
   const asks = h("div", { class: "asks" });
-  const glass = h("div", { class: "glass", role: "group", "aria-label": "Screen of the phone" });
-  const words = h("input", { "aria-label": "Text for the phone", placeholder: "Type into the phone", autocomplete: "off" });
-  const typing = h("form", { class: "joined" }, words, h("button", { type: "submit" }, "Type"));
-  const wake = h("button", { type: "button", class: "main", onclick: () => touch({ kind: "wake" }) }, "Wake");
-  const keys = h("div", { class: "keys", role: "group", "aria-label": "Keys of the phone" },
+  const glass = h("div", { class: "glass", role: "group", "aria-label": t("Screen of the phone") });
+  const words = h("input", { "aria-label": t("Text for the phone"), placeholder: t("Type into the phone"), autocomplete: "off" });
+  const typing = h("form", { class: "joined" }, words, h("button", { type: "submit" }, t("Type")));
+  const wake = h("button", { type: "button", class: "main", onclick: () => touch({ kind: "wake" }) }, t("Wake"));
+  const keys = h("div", { class: "keys", role: "group", "aria-label": t("Keys of the phone") },
     KEYS.map(([key, title]) => h("button", { type: "button", onclick: () => touch({ kind: "key", key }) }, title)), wake);
   const body = h("div", { class: "handset" }, glass, keys, typing);
-  const lines = h("div", { class: "lines", role: "log", "aria-label": "Talk with the agent", tabindex: "0" });
-  const word = h("input", { "aria-label": "Message from the phone", placeholder: "Message the agent", autocomplete: "off", maxlength: MOST_WORDS });
+  const lines = h("div", { class: "lines", role: "log", "aria-label": t("Talk with the agent"), tabindex: "0" });
+  const word = h("input", { "aria-label": t("Message from the phone"), placeholder: t("Message the agent"), autocomplete: "off", maxlength: MOST_WORDS });
   const aloud = h("input", { type: "checkbox", role: "switch" });
-  const saying = h("form", {}, h("div", { class: "joined" }, word, h("button", { type: "submit", class: "main" }, "Send")),
-    h("label", { class: "switch" }, aloud, h("span", {}, "Say it aloud")));
-  const talk = h("section", { class: "talking" }, h("h3", {}, "Talk from this phone"), lines, saying);
-  const side = h("div", { class: "beside" }, name, about, h("label", { class: "switch" }, master, h("span", {}, "Device Control")), asks);
-  const nothing = empty("phone", "No reference phone is here", "Run svc phone on this host: it pairs by itself, and its screen appears here. The agent moves it, and so can you.");
-  const waiting = h("p", { class: "waiting", role: "status" }, "Looking for a phone…");
+  const saying = h("form", {}, h("div", { class: "joined" }, word, h("button", { type: "submit", class: "main" }, t("Send"))),
+    h("label", { class: "switch" }, aloud, h("span", {}, t("Say it aloud"))));
+  const talk = h("section", { class: "talking" }, h("h3", {}, t("Talk from this phone")), lines, saying);
+  const side = h("div", { class: "beside" }, name, about, h("label", { class: "switch" }, master, h("span", {}, t("Device Control"))), asks);
+  const nothing = empty("phone", t("No reference phone is here"), t("Run svc phone on this host: it pairs by itself, and its screen appears here. The agent moves it, and so can you."));
+  const waiting = h("p", { class: "waiting", role: "status" }, t("Looking for a phone…"));
   const hint = h("p", { class: "note" });
   const windows = new Map(); // element and parts by window number
   const spoken = new Keyed("text");
@@ -85,13 +86,13 @@ export function openPhone(room, onState) {
     reconcile(room, [side, body, talk]);
     if (problem.parentNode !== side) asks.before(problem);
     put(name, next.name);
-    put(about, [next.online ? "Connected" : "Not connected to the relay", `battery ${next.battery} %`].join(" · "));
+    put(about, [next.online ? t("Connected") : t("Not connected to the relay"), t("battery {count} %", { count: next.battery })].join(" · "));
     master.checked = next.device_control;
     wake.hidden = next.screen_on;
     draw(next);
     hear(next);
     reconcile(asks, questions.nodes(next.questions, (each) => each.id, ({ item }) => ask(item)));
-    if (next.questions.length) announce("The phone requests confirmation");
+    if (next.questions.length) announce(t("The phone requests confirmation"));
   }
 
   // --- the screen
@@ -104,7 +105,7 @@ export function openPhone(room, onState) {
     glass.style.aspectRatio = `${size.width} / ${size.height}`;
     typing.hidden = !nodes.some((each) => each.editable);
     if (!nodes.length) {
-      glass.replaceChildren(h("p", { class: "unread" }, lit ? screen.error ?? "Nothing can be seen." : "The display is off."));
+      glass.replaceChildren(h("p", { class: "unread" }, lit ? screen.error ?? t("Nothing can be seen.") : t("The display is off.")));
       return;
     }
     const layers = Object.entries(Object.groupBy(nodes, windowOf)).sort(([a], [b]) => b - a);
@@ -138,10 +139,10 @@ export function openPhone(room, onState) {
     const button = h("button", {
       type: "button",
       class: `spot ${kind}${node.focused ? " focused" : ""}${node.selected ? " selected" : ""}`,
-      "aria-label": said ?? (inside.join(", ") || "Unnamed"),
+      "aria-label": said ?? (inside.join(", ") || t("Unnamed")),
       "aria-disabled": node.enabled === false ? "true" : null,
       ...(toggles ? { role: "switch", "aria-checked": `${node.checked}` } : {}),
-    }, kind === "LinearLayout" ? null : h("span", {}, toggles ? (node.checked ? "On" : "Off") : said ?? ""));
+    }, kind === "LinearLayout" ? null : h("span", {}, toggles ? (node.checked ? t("On") : t("Off")) : said ?? ""));
     button.addEventListener("click", (event) => {
       if (event.detail === 0) touch({ kind: "tap", ...middle(node.bounds) }); // a click by the keyboard
     });
@@ -189,7 +190,7 @@ export function openPhone(room, onState) {
     const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
     const rows = spoken.nodes(said, ({ id }) => id, ({ item }) => line(item));
     said.forEach(({ text }, place) => answers.get(rows[place])?.draw(rows[place], text.trim()));
-    put(hint, awaits ? "The agent is at work…" : said.length ? "" : "Ask the agent something, as from a phone in your hand.");
+    put(hint, awaits ? t("The agent is at work…") : said.length ? "" : t("Ask the agent something, as from a phone in your hand."));
     reconcile(lines, [...rows, hint]);
     if (atEnd) lines.scrollTop = lines.scrollHeight;
   }
@@ -210,20 +211,20 @@ export function openPhone(room, onState) {
 
   function ask(question) {
     const answer = (allow, remember) => () => send("/answer", { question: question.id, allow, remember });
-    const yes = [["Allow", false], ["Allow, and do not ask again", true]].map(([title, remember]) =>
+    const yes = [[t("Allow"), false], [t("Allow, and do not ask again"), true]].map(([title, remember]) =>
       h("button", { type: "button", class: remember ? null : "main", disabled: true, onclick: answer(true, remember) }, title));
     setTimeout(() => { for (const each of yes) each.disabled = false; }, MEANT);
     return h("div", { class: "question", role: "alert" },
-      h("strong", {}, ASKS[question.path] ?? (question.verb ? `Press “${question.verb}”?` : "Allow this?")),
+      h("strong", {}, ASKS[question.path] ?? (question.verb ? t("Press “{name}”?", { name: question.verb }) : t("Allow this?"))),
       h("pre", { tabindex: "0" }, question.text),
       ticking(h("p", { class: "sub" }), countingDown(question.id)),
       h("div", { class: "actions" },
-        yes, h("button", { type: "button", onclick: answer(false, false) }, "Deny")));
+        yes, h("button", { type: "button", onclick: answer(false, false) }, t("Deny"))));
   }
 
   function countingDown(id) {
     const end = performance.now() / 1000 + (state.seconds_left[id] ?? 0);
-    return (each) => put(each, `No answer within ${Math.max(0, Math.ceil(end - performance.now() / 1000))} s means no.`);
+    return (each) => put(each, t("No answer within {count} s means no.", { count: Math.max(0, Math.ceil(end - performance.now() / 1000)) }));
   }
 
   function fail(error) {

@@ -2,6 +2,7 @@
 
 import { h, icon } from "./dom.js";
 import { size } from "./format.js";
+import { t } from "./i18n.js";
 
 export const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const MOST = 6_500_000; // bytes of all files of a message: a body with them in base64 may have 10 MB
@@ -15,21 +16,21 @@ export class Attachments {
 
   constructor(onProblem) {
     this.#onProblem = onProblem;
-    this.element = h("ul", { class: "attached", "aria-label": "Attached", hidden: true });
-    const input = h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to attach" });
+    this.element = h("ul", { class: "attached", "aria-label": t("Attached"), hidden: true });
+    const input = h("input", { type: "file", multiple: true, hidden: true, "aria-label": t("Files to attach") });
     input.addEventListener("change", () => {
       this.add(input.files);
       input.value = "";
     });
-    this.button = h("button", { type: "button", class: "quiet round", "aria-label": "Attach pictures or text files", title: "Attach", onclick: () => input.click() }, icon("clip"), input);
+    this.button = h("button", { type: "button", class: "quiet round", "aria-label": t("Attach pictures or text files"), title: t("Attach"), onclick: () => input.click() }, icon("clip"), input);
     input.addEventListener("click", (event) => event.stopPropagation());
-    const shot = h("input", { type: "file", accept: "image/*", capture: "environment", hidden: true, "aria-label": "Picture of the camera" });
+    const shot = h("input", { type: "file", accept: "image/*", capture: "environment", hidden: true, "aria-label": t("Picture of the camera") });
     shot.addEventListener("change", () => {
       this.add(shot.files);
       shot.value = "";
     });
     shot.addEventListener("click", (event) => event.stopPropagation());
-    this.camera = h("button", { type: "button", class: "quiet round camera", "aria-label": "Take a picture", title: "Camera", onclick: () => shot.click() }, icon("camera"), shot);
+    this.camera = h("button", { type: "button", class: "quiet round camera", "aria-label": t("Take a picture"), title: t("Camera"), onclick: () => shot.click() }, icon("camera"), shot);
   }
 
   get count() {
@@ -39,7 +40,7 @@ export class Attachments {
   /** Attach the files that can be sent. */
   async add(files) {
     for (const file of [...files]) { // copied, since the list is emptied after its event
-      const taken = await this.#read(file).catch(() => `${file.name} cannot be read.`);
+      const taken = await this.#read(file).catch(() => t("{name} cannot be read.", { name: file.name }));
       if (typeof taken === "string") this.#onProblem(taken);
       else this.#files.push(taken);
     }
@@ -56,26 +57,26 @@ export class Attachments {
 
   async #read(file) {
     const before = this.#files.reduce((sum, each) => sum + each.size, 0);
-    if (before + file.size > MOST) return `${file.name} is too large: a message holds ${size(MOST)} of files.`;
+    if (before + file.size > MOST) return t("{name} is too large: a message holds {size} of files.", { name: file.name, size: size(MOST) });
     if (PICTURES.includes(file.type)) {
       const url = await dataUrl(file);
       return { name: file.name, size: file.size, url, part: { type: "image_url", image_url: { url } } };
     }
-    if (file.size > LONGEST) return `${file.name} is too large: a text file may have ${size(LONGEST)}.`;
+    if (file.size > LONGEST) return t("{name} is too large: a text file may have {size}.", { name: file.name, size: size(LONGEST) });
     const words = new TextDecoder("utf-8", { fatal: true });
     let text;
     try {
       text = words.decode(await file.arrayBuffer());
     } catch {
-      return `${file.name} is neither a picture (PNG, JPEG, GIF, WebP) nor text.`;
+      return t("{name} is neither a picture (PNG, JPEG, GIF, WebP) nor text.", { name: file.name });
     }
     return { name: file.name, size: file.size, part: { type: "text", text: `${file.name}:\n\n${text}` } };
   }
 
   #show() {
     this.element.hidden = !this.#files.length;
-    this.element.replaceChildren(...this.#files.map((each) => h("li", {}, each.url ? drawn(each.url, "Preview") : icon("file"), h("span", { class: "name" }, each.name), h("small", {}, size(each.size)),
-      h("button", { type: "button", class: "quiet round small", "aria-label": `Leave out ${each.name}`, onclick: () => {
+    this.element.replaceChildren(...this.#files.map((each) => h("li", {}, each.url ? drawn(each.url, t("Preview")) : icon("file"), h("span", { class: "name" }, each.name), h("small", {}, size(each.size)),
+      h("button", { type: "button", class: "quiet round small", "aria-label": t("Leave out {name}", { name: each.name }), onclick: () => {
         this.#files = this.#files.filter((other) => other !== each);
         this.#show();
       } }, icon("cross")))));
@@ -83,11 +84,11 @@ export class Attachments {
 }
 
 /** Draw a picture of a message. Links are not followed: this page sends no request to other sites. */
-export function drawn(url, label = "Attached picture") {
+export function drawn(url, label = t("Attached picture")) {
   const [, kind, packed] = /^data:(image\/[\w.+-]+);base64,(.+)$/s.exec(url) ?? [];
-  if (!PICTURES.includes(kind)) return h("span", {}, "[a picture from another site]");
+  if (!PICTURES.includes(kind)) return h("span", {}, t("[a picture from another site]"));
   const canvas = h("canvas", { role: "img", "aria-label": label, class: "shot", width: 1, height: 1 });
-  show(canvas, kind, packed).catch(() => canvas.replaceWith("[a picture that cannot be shown]"));
+  show(canvas, kind, packed).catch(() => canvas.replaceWith(t("[a picture that cannot be shown]")));
   return canvas;
 }
 

@@ -2,7 +2,7 @@
 
 import { announce, h, put } from "./dom.js";
 import { plain, text } from "./format.js";
-import { LANGUAGES, languageSetting, setLanguage, t } from "./i18n.js";
+import { LANGUAGES, languageSetting, locale, setLanguage, t } from "./i18n.js";
 import { agent, probe } from "./net.js";
 import { setTheme, theme, THEMES } from "./theme.js";
 import { badge } from "./view.js";
@@ -73,7 +73,7 @@ function modelBlock(signal) {
 
   function abilities({ context, tools, seconds }) {
     return [badge("good", t("It answers")), ` ${t("after {seconds} s", { seconds: Number(seconds).toFixed(1) })}`,
-      h("p", {}, typeof context === "number" ? t("Context: {count} tokens.", { count: context.toLocaleString() }) : t("Context: unknown."), " ",
+      h("p", {}, typeof context === "number" ? t("Context: {count} tokens.", { count: context.toLocaleString(locale) }) : t("Context: unknown."), " ",
         tools === true ? t("It calls tools.") : tools === false ? t("It calls no tools, so it cannot use the phone.") : t("Whether it calls tools is unknown."))];
   }
 
@@ -114,5 +114,5 @@ function looksBlock() {
   }, [["", t("As the browser")], ...LANGUAGES].map(([code, title]) => h("option", { value: code, selected: code === languageSetting() }, title)));
   return h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, t("This page"))),
     h("div", { class: "settings" }, h("label", { class: "field" }, h("span", {}, t("Theme")), themes),
-      LANGUAGES.length > 1 && h("label", { class: "field" }, h("span", {}, t("Language")), languages)));
+      h("label", { class: "field" }, h("span", {}, t("Language")), languages)));
 }

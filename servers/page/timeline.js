@@ -1,17 +1,18 @@
 // Timeline of bridge commands: one row for each decision, one mark for each command, time from left to right.
 
 import { h, s } from "./dom.js";
-import { clock, now, seconds, span } from "./format.js";
+import { clock, now, past, seconds } from "./format.js";
+import { t } from "./i18n.js";
 import { deed } from "./sentences.js";
 
 /** Name, title and sign of each decision, in the order of the rows. */
 export const DECISIONS = [
-  ["executed", "Executed", "check"],
-  ["confirmed", "Confirmed", "person"],
-  ["blocked", "Blocked", "shield"],
-  ["timeout", "Timeout", "hourglass"],
-  ["error", "Error", "cross"],
-  ["pending", "Pending", "clock"],
+  ["executed", t("Executed"), "check"],
+  ["confirmed", t("Confirmed"), "person"],
+  ["blocked", t("Blocked"), "shield"],
+  ["timeout", t("Timeout"), "hourglass"],
+  ["error", t("Error"), "cross"],
+  ["pending", t("Pending"), "clock"],
 ];
 
 // Seconds of a time window, and its number of axis steps on a wide and on a narrow screen. The smallest window that
@@ -39,7 +40,7 @@ export function timeline(records, room, onPick) {
 
   const marks = Array.from({ length: steps + 1 }, (_, n) => {
     const at = start + (width * n) / steps;
-    const said = n === steps ? "now" : `${span((width * (steps - n)) / steps, wide < NARROW)} ago`;
+    const said = n === steps ? t("now") : past((width * (steps - n)) / steps, wide < NARROW);
     const anchor = n === steps ? "end" : n === 0 ? "start" : "middle";
     return [
       s("line", { class: "grid", x1: x(at), x2: x(at), y1: TOP, y2: floor }),
@@ -63,14 +64,14 @@ export function timeline(records, room, onPick) {
     rows,
   );
   return h("figure", {}, picture, h("figcaption", {},
-    records.length === 1 ? "The last command" : `The last ${records.length} commands`, cut ? `, ${cut} of them before this picture begins` : ""));
+    records.length === 1 ? t("The last command") : t("The last {count} commands", { count: records.length }), cut ? t(", {count} of them before this picture begins", { count: cut }) : ""));
 }
 
 /** Describe the timeline for screen readers. */
 function told(records, oldest) {
   const counts = DECISIONS.map(([name, title]) => [records.filter((each) => laneOf(each) === name).length, title.toLowerCase()]);
   const parts = counts.filter(([n]) => n).map(([n, title]) => `${n} ${title}`);
-  return `Commands since ${clock(oldest)}: ${parts.join(", ") || "none"}.`;
+  return t("Commands since {time}: {counts}.", { time: clock(oldest), counts: parts.join(", ") || t("none") });
 }
 
 function mark(record, x, y, onPick) {

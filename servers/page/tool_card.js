@@ -2,13 +2,14 @@
 
 import { h, icon, ticking } from "./dom.js";
 import { now } from "./format.js";
+import { t } from "./i18n.js";
 import { mediaCard } from "./media_card.js";
 
 const RESULT = 4000; // characters of a result that are shown
 const SIGNS = { waiting: "hourglass", running: "tool", done: "check", failed: "cross" };
 const ASKING = /^phone_(call|send_sms|send_mms|share_media)$/; // for these the phone asks its user
-const WORDS = { waiting: "waits", running: "running", done: "done", failed: "failed" };
-const ANSWERED = { once: "Allowed.", session: "Allowed in this chat.", deny: "Denied." };
+const WORDS = { waiting: t("waits"), running: t("running"), done: t("done"), failed: t("failed") };
+const ANSWERED = { once: t("Allowed."), session: t("Allowed in this chat."), deny: t("Denied.") };
 const SHOWN = /^MEDIA:(svc-relay:\/\/\S+)$/m; // the picture of a result
 
 /** A tool call, folded. */
@@ -23,8 +24,8 @@ export class ToolCard {
   #picture = null;
 
   constructor(name, args) {
-    const phone = typeof args?.device === "string" && args.device ? args.device : "the phone";
-    this.#words = ASKING.test(name) ? { ...WORDS, running: `waiting for a yes on ${phone},` } : WORDS;
+    const phone = typeof args?.device === "string" && args.device ? args.device : t("the phone");
+    this.#words = ASKING.test(name) ? { ...WORDS, running: t("waiting for a yes on {phone},", { phone }) } : WORDS;
     const given = args && typeof args === "object" && Object.keys(args).length ? JSON.stringify(args, null, 2) : "";
     this.element = h("div", { class: "tool" },
       h("details", {},
@@ -42,7 +43,7 @@ export class ToolCard {
       ticking(this.#word, (each) => {
         if (this.#state === state) each.textContent = `${this.#words[state]} ${Math.max(0, Math.round(now() - this.#began))} s`;
       });
-    } else this.#word.textContent = typeof seconds === "number" && seconds >= 0.1 ? `${WORDS[state]} in ${seconds.toFixed(1)} s` : WORDS[state];
+    } else this.#word.textContent = typeof seconds === "number" && seconds >= 0.1 ? t("{state} in {seconds} s", { state: WORDS[state], seconds: seconds.toFixed(1) }) : WORDS[state];
     if (result) this.#say(result);
   }
 
@@ -52,7 +53,7 @@ export class ToolCard {
   }
 
   abandon() {
-    if (this.#state === "running" || this.#state === "waiting") this.show("failed", "It was interrupted.");
+    if (this.#state === "running" || this.#state === "waiting") this.show("failed", t("It was interrupted."));
   }
 
   #say(said) {
@@ -71,12 +72,12 @@ export function questionOf(question, answer) {
     answer(question.call_id, choice).catch((error) => { said.textContent = error.message; });
   };
   const covers = question.choices?.includes("session") ? question.pattern_key : "";
-  const element = h("div", { class: "ask", role: "group", "aria-label": "Question of the agent" },
-    h("span", {}, question.description || "Allow this call?"), h("code", {}, question.command),
-    h("button", { type: "button", class: "main", onclick: choose("once") }, "Allow once"),
-    covers ? h("button", { type: "button", onclick: choose("session") }, "Allow in this chat") : null,
-    h("button", { type: "button", onclick: choose("deny") }, "Deny"),
-    covers ? h("span", { class: "sub" }, "In this chat it covers all calls of: ", h("code", {}, covers)) : null);
+  const element = h("div", { class: "ask", role: "group", "aria-label": t("Question of the agent") },
+    h("span", {}, question.description || t("Allow this call?")), h("code", {}, question.command),
+    h("button", { type: "button", class: "main", onclick: choose("once") }, t("Allow once")),
+    covers ? h("button", { type: "button", onclick: choose("session") }, t("Allow in this chat")) : null,
+    h("button", { type: "button", onclick: choose("deny") }, t("Deny")),
+    covers ? h("span", { class: "sub" }, `${t("In this chat it covers all calls of:")} `, h("code", {}, covers)) : null);
   return element;
 }
 

@@ -1,6 +1,7 @@
 // Display of one turn of a chat: the user's message, the agent's reasoning, tool calls and text.
 
 import { copyButton, h, icon } from "./dom.js";
+import { t } from "./i18n.js";
 import { drawn } from "./pictures.js";
 import { Prose } from "./prose.js";
 import { questionOf, ToolCard } from "./tool_card.js";
@@ -12,15 +13,15 @@ const contents = new WeakMap(); // content of a user's message, by its element
 /** Build the element of a user's message; `edit(element, content)` sends a changed one in its place. */
 export function userMessage(content, edit) {
   const bubble = h("div", { class: "bubble" }, partsOf(content));
-  const change = h("button", { type: "button", class: "quiet round small act", "aria-label": "Edit this message", title: "Edit", onclick: () => editing() }, icon("pen"));
-  const element = h("div", { class: "said user" }, h("span", { class: "aside" }, "You: "), edit ? change : null, bubble);
+  const change = h("button", { type: "button", class: "quiet round small act", "aria-label": t("Edit this message"), title: t("Edit"), onclick: () => editing() }, icon("pen"));
+  const element = h("div", { class: "said user" }, h("span", { class: "aside" }, `${t("You:")} `), edit ? change : null, bubble);
   const words = () => (Array.isArray(content) ? content.find((part) => typeof part?.text === "string")?.text ?? "" : textOf(content));
   contents.set(element, content);
 
   function editing() {
-    const box = h("textarea", { rows: "3", "aria-label": "Changed message" });
+    const box = h("textarea", { rows: "3", "aria-label": t("Changed message") });
     const form = h("form", { class: "bubble edit" }, box,
-      h("div", { class: "actions" }, h("button", { type: "button", onclick: end }, "Cancel"), h("button", { type: "submit", class: "main" }, "Send")));
+      h("div", { class: "actions" }, h("button", { type: "button", onclick: end }, t("Cancel")), h("button", { type: "submit", class: "main" }, t("Send"))));
     box.value = words();
     form.addEventListener("keydown", (event) => {
       if (event.key === "Escape") end(event);
@@ -75,8 +76,8 @@ export class AgentMessage {
   /** Create a message; `waits` for the answer of a turn that has just begun. */
   constructor(answer, waits = false) {
     this.#answer = answer;
-    if (waits) this.#waiting = this.#parts.appendChild(h("p", { class: "note thinking" }, h("i"), h("i"), h("i"), "Thinking"));
-    this.element = h("div", { class: "said agent" }, h("span", { class: "aside" }, "Agent: "), this.#parts);
+    if (waits) this.#waiting = this.#parts.appendChild(h("p", { class: "note thinking" }, h("i"), h("i"), h("i"), t("Thinking")));
+    this.element = h("div", { class: "said agent" }, h("span", { class: "aside" }, `${t("Agent:")} `), this.#parts);
   }
 
   /** Show an event of the turn; `undo(call)` sends the request that reverts a note. */
@@ -92,9 +93,9 @@ export class AgentMessage {
       case "tool.started": return this.call(id, "running", about);
       case "tool.completed": return this.call(id, "done", { ...about, result: data.result_preview });
       case "tool.failed": return this.call(id, "failed", { ...about, result: data.error });
-      case "assistant.completed": return data.interrupted ? this.note("stopped", "Stopped.") : undefined;
+      case "assistant.completed": return data.interrupted ? this.note("stopped", t("Stopped.")) : undefined;
       case "run.completed": return this.ended(data);
-      case "error": return this.note("failed", data.message ?? "The turn failed.");
+      case "error": return this.note("failed", data.message ?? t("The turn failed."));
     }
   }
 
@@ -117,7 +118,7 @@ export class AgentMessage {
   /** Append a piece of the reasoning. */
   think(piece) {
     this.#end();
-    this.#thought ??= this.#parts.appendChild(h("details", { class: "thought" }, h("summary", {}, icon("spark"), "Reasoning"), h("p"))).lastChild;
+    this.#thought ??= this.#parts.appendChild(h("details", { class: "thought" }, h("summary", {}, icon("spark"), t("Reasoning")), h("p"))).lastChild;
     this.#thought.append(piece);
   }
 
@@ -142,11 +143,11 @@ export class AgentMessage {
   /** Show an added or removed note of the agent's memory; `undo()` reverts the change. */
   noted({ added, removed }, undo) {
     this.#end();
-    const said = h("span", {}, [removed ? `No longer noted: ${removed}` : "", added ? `Noted: ${added}` : ""].filter(Boolean).join(" "));
+    const said = h("span", {}, [removed ? t("No longer noted: {note}", { note: removed }) : "", added ? t("Noted: {note}", { note: added }) : ""].filter(Boolean).join(" "));
     const button = h("button", { type: "button", onclick: () => {
       button.remove();
-      undo().then(() => said.append(" (undone)"), (error) => said.append(` (${error.message})`));
-    } }, "Undo");
+      undo().then(() => said.append(` (${t("undone")})`), (error) => said.append(` (${error.message})`));
+    } }, t("Undo"));
     this.#parts.append(h("p", { class: "note" }, said, " ", button));
   }
 
@@ -160,7 +161,7 @@ export class AgentMessage {
   ended({ reason, unfinished }) {
     if (reason) this.note("stopped", reason);
     if (unfinished?.length) {
-      this.note("failed", "Not done, or left open, in this turn:");
+      this.note("failed", t("Not done, or left open, in this turn:"));
       this.#parts.append(h("ul", { class: "note failed unfinished" }, ...unfinished.map((line) => h("li", {}, line))));
     }
   }
@@ -172,10 +173,10 @@ export class AgentMessage {
 
   /** Offer to copy the answer, and to replace it by another one with `again(element)`. */
   offer(again, failed = false) {
-    const label = failed ? "Try again" : "Regenerate";
+    const label = failed ? t("Try again") : t("Regenerate");
     this.#acts?.remove();
     this.#acts = h("div", { class: "acts" },
-      this.#said ? copyButton(this.#said, "", { "aria-label": "Copy this answer", title: "Copy" }) : null,
+      this.#said ? copyButton(this.#said, "", { "aria-label": t("Copy this answer"), title: t("Copy") }) : null,
       h("button", { type: "button", class: failed ? "again" : "quiet again", onclick: () => again(this.element) }, icon("refresh"), label));
     this.element.append(this.#acts);
   }
@@ -236,7 +237,7 @@ export function messagesOf(rows, goesOn, { edit, again } = {}) {
       for (const call of each.tool_calls ?? []) {
         agent().call(call.id ?? call.call_id, "running", { name: call.function?.name ?? call.name, args: argumentsOf(call) });
       }
-      if (each.finish_reason === "interrupted") agent().note("stopped", "Stopped.");
+      if (each.finish_reason === "interrupted") agent().note("stopped", t("Stopped."));
     } else if (each.role === "tool") {
       const text = textOf(each.content);
       const failed = FAILED.test(text); // advice for the model follows the first line

@@ -1,6 +1,7 @@
 // Common parts of tabs with polled data: loading, error and empty states, and Refresh without auto-refresh.
 
 import { announce, h, icon } from "./dom.js";
+import { t } from "./i18n.js";
 import { Poller } from "./net.js";
 
 /**
@@ -9,8 +10,8 @@ import { Poller } from "./net.js";
  */
 export function dataView(room, { every, auto, load, content, render }) {
   const problem = h("div", { class: "problem", hidden: true });
-  const refresh = h("button", { class: "quiet refresh", type: "button" }, icon("refresh"), "Refresh");
-  const waiting = h("div", { class: "waiting", role: "status" }, h("span", { class: "aside" }, "Loading"), bars());
+  const refresh = h("button", { class: "quiet refresh", type: "button" }, icon("refresh"), t("Refresh"));
+  const waiting = h("div", { class: "waiting", role: "status" }, h("span", { class: "aside" }, t("Loading")), bars());
   let shown = false;
   refresh.hidden = auto;
   room.append(refresh, problem, waiting);
@@ -38,20 +39,20 @@ export function dataView(room, { every, auto, load, content, render }) {
       room.classList.add("stale");
       if (!problem.hidden && problem.dataset.said === error.message) return;
       problem.dataset.said = error.message;
-      const retry = h("button", { type: "button", onclick: again }, "Retry");
+      const retry = h("button", { type: "button", onclick: again }, t("Retry"));
       problem.replaceChildren(
-        h("div", { role: "alert" }, h("strong", {}, "This could not be loaded. "), h("span", {}, error.message)),
+        h("div", { role: "alert" }, h("strong", {}, `${t("This could not be loaded.")} `), h("span", {}, error.message)),
         retry,
       );
       problem.hidden = false;
-      if (shown) problem.firstChild.append(h("span", {}, " What you see below is older."));
+      if (shown) problem.firstChild.append(h("span", {}, ` ${t("What you see below is older.")}`));
     },
   );
 
   function again() {
     refresh.disabled = true;
     if (!shown && !waiting.isConnected) problem.after(waiting);
-    announce("Loading");
+    announce(t("Loading"));
     return poller.now();
   }
 
@@ -78,7 +79,7 @@ export function ask(title, words, action, ...more) {
   const dialog = h("dialog", { class: "sure", role: "alertdialog", "aria-labelledby": "sure-title", "aria-describedby": "sure-words" },
     h("h2", { id: "sure-title" }, title),
     h("p", { id: "sure-words", class: "lead" }, words), more,
-    h("div", { class: "foot" }, answer("", { autofocus: true }, action ? "Cancel" : "Close"), action ? answer("yes", { class: "main" }, action) : null));
+    h("div", { class: "foot" }, answer("", { autofocus: true }, action ? t("Cancel") : t("Close")), action ? answer("yes", { class: "main" }, action) : null));
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => dialog.addEventListener("close", () => {
@@ -99,7 +100,7 @@ export function badge(kind, text, props = {}) {
 export function table(label, columns) {
   const body = h("tbody", { role: "rowgroup" });
   const head = columns.map((title) =>
-    h("th", { role: "columnheader", scope: "col" }, title || h("span", { class: "aside" }, "Actions")),
+    h("th", { role: "columnheader", scope: "col" }, title || h("span", { class: "aside" }, t("Actions"))),
   );
   const element = h(
     "table",

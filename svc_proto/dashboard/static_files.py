@@ -18,6 +18,7 @@ KINDS = {
     "css": b"text/css; charset=utf-8",
     "html": b"text/html; charset=utf-8",
     "js": b"text/javascript; charset=utf-8",
+    "json": b"application/json",
     "svg": b"image/svg+xml",
     "txt": b"text/plain; charset=utf-8",
     "webmanifest": b"application/manifest+json",

@@ -87,7 +87,7 @@ def test_an_hour(site: Site, visit: PageOpener) -> None:
 def test_a_server_without_metrics(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     page = opened(site, visit, hour(rows=5, api=False))
-    expect(page.get_by_text("No numbers from the API server at the moment.")).to_be_visible()
+    expect(page.get_by_text("No numbers at the moment from: API server.")).to_be_visible()
 
 
 def test_nothing_to_show(site: Site, visit: PageOpener) -> None:

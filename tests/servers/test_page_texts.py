@@ -10,33 +10,43 @@ import pytest
 from servers.dashboard_program import page_files
 
 CALL = re.compile(r"\bt\((?!\w+, values)(\"(?:[^\"\\]|\\.)*\")?")
-ENTRY = re.compile(r"^  (\"(?:[^\"\\]|\\.)*\"): (\"(?:[^\"\\]|\\.)*\"),$", re.MULTILINE)
+SENTENCE = re.compile(r"""(?<!t\()["`]([A-Z][a-z]+ [^"`]*)["`]""")  # a literal of several words
 VALUE = re.compile(r"\{\w+\}")
-SCRIPTS = {name: body.decode() for name, body in page_files().items() if name.endswith(".js") and "/" not in name}
+FILES = page_files()
+SCRIPTS = {
+    name: re.sub(r"//.*|/\*\*?[^/]*\*/|function t\(", "", body.decode())
+    for name, body in FILES.items()
+    if name.endswith(".js") and "/" not in name
+}
 LANGUAGES = re.findall(r"\[\"(\w+)\", ", SCRIPTS["i18n.js"].partition("LANGUAGES = ")[2].partition(";")[0])
+UNTRANSLATED = {"Agent on this host"}  # a device's name at the relay
 
 
 def used_texts() -> set[str]:
     """Return the first arguments of all calls of `t`, which must be literals."""
     found = set[str]()
     for name, script in SCRIPTS.items():
-        for call in CALL.finditer(re.sub(r"//.*|/\*\*?[^/]*\*/|function t\(", "", script)):
+        for call in CALL.finditer(script):
             assert call[1], f"{name}: {script[call.start() : call.start() + 60]!r} names no literal text"
             found.add(json.loads(call[1]))
     return found
 
 
-def test_english_needs_no_file() -> None:
-    assert LANGUAGES[0] == "en"
-    assert {name for name in SCRIPTS if name.startswith("messages-")} == {
-        f"messages-{each}.js" for each in LANGUAGES[1:]
+def test_each_language_but_english_has_a_file() -> None:
+    assert LANGUAGES == ["en", "de", "es", "fr", "zh"]
+    assert {name for name in FILES if name.startswith("messages/")} == {
+        f"messages/{each}.json" for each in LANGUAGES[1:]
     }
-    assert used_texts()
+
+
+def test_sentences_of_modules_are_translated() -> None:
+    found = {words for script in SCRIPTS.values() for words in SENTENCE.findall(script)}
+    assert found == UNTRANSLATED
 
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])
 def test_every_text_has_a_translation_with_the_same_values(language: str) -> None:
-    entries = {json.loads(key): json.loads(text) for key, text in ENTRY.findall(SCRIPTS[f"messages-{language}.js"])}
+    entries = json.loads(FILES[f"messages/{language}.json"])
     used = used_texts()
     assert sorted(used - set(entries)) == [], "not translated"
     assert sorted(set(entries) - used) == [], "not used"
