@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+
+import pytest
+
 from svc_proto.engine.message import Request
-from svc_proto.engine.static_asset import StaticAsset
+from svc_proto.engine.static_asset import StaticAsset, accepts_gzip
 from svc_proto.facts import Address
 from svc_proto.wire.events import Headers
 
@@ -35,3 +39,37 @@ def test_a_page_has_its_own_security_policy() -> None:
     for answer in (page.answer(asked()), page.answer(asked((b"if-none-match", page.tag)))):
         assert answer.only_these_headers
         assert policy in list(answer.headers)
+
+
+@pytest.mark.parametrize(
+    ("fields", "accepted"),
+    [
+        ((), False),
+        ((b"gzip, deflate, br",), True),
+        ((b"br, GZIP ; q=0.5",), True),
+        ((b"br", b"x-gzip"), True),
+        ((b"gzip;q=0",), False),
+        ((b"gzip;q=0.000, *",), False),
+        ((b"gzip;q=0.001",), True),
+        ((b"*", b"identity"), False),
+    ],
+)
+def test_clients_that_accept_gzip(fields: tuple[bytes, ...], accepted: bool) -> None:
+    assert accepts_gzip(Headers((b"accept-encoding", field) for field in fields)) is accepted
+
+
+def test_text_is_compressed_for_clients_that_accept_it() -> None:
+    file = StaticAsset(b"text/css; charset=utf-8", b"a{}" * 100)
+    gzipped = (b"accept-encoding", b"gzip")
+    plain, packed = file.answer(asked()), file.answer(asked(gzipped))
+    for answer in (plain, packed):
+        assert gzip.decompress(answer.body) == file.body if answer is packed else answer.body == file.body
+        assert answer.headers.get(b"vary") == b"accept-encoding"
+    assert plain.headers.get(b"content-encoding") is None
+    assert packed.headers.get(b"content-encoding") == b"gzip"
+    tags = [answer.headers.get(b"etag") or b"" for answer in (plain, packed)]
+    assert len({*tags}) == 2  # the codings are two representations: RFC 9110 section 8.8.3.3
+    assert file.answer(asked(gzipped, (b"if-none-match", tags[1]))).status == 304
+    assert file.answer(asked(gzipped, (b"if-none-match", tags[0]))).status == 200
+    image = StaticAsset(b"image/png", b"x" * 300).answer(asked(gzipped))
+    assert (image.body, image.headers.get(b"vary")) == (b"x" * 300, None)
