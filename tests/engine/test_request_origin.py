@@ -60,7 +60,7 @@ def test_local_are_three_addresses(peer: str, local: bool, loopback: bool) -> No
 
 
 @pytest.mark.parametrize(
-    "name", [b"forwarded", b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-real-ip", b"via"]
+    "name", [b"forwarded", b"x-forwarded-for", b"x-forwarded-server", b"x-forwarded-host", b"x-real-ip", b"via"]
 )
 def test_forwarded_requests_are_never_local(name: bytes) -> None:
     assert is_forwarded(request("127.0.0.1", (name, b"127.0.0.1")))

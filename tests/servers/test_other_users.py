@@ -48,6 +48,15 @@ PROXIES = {
         "",
     ),
 }
+# Headers that Traefik 3 adds to each request. Without `passHostHeader` it sends the server's address as `Host`.
+TRAEFIK = {
+    "X-Forwarded-For": "203.0.113.5",
+    "X-Forwarded-Host": "home.example",
+    "X-Forwarded-Port": "443",
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-Server": "traefik-1",
+    "X-Real-Ip": "203.0.113.5",
+}
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root starts programs of other users"
 )
@@ -83,6 +92,37 @@ def test_proxies_of_other_users_open_no_local_route(
                 else:
                     assert call(port, "GET", "/").status == 403
                     assert call(port, "GET", "/api/plugins/svc-relay/overview").status == 403
+
+
+@pytest.mark.parametrize(
+    ("user", "names"), [(OTHER_USER, tuple(TRAEFIK)), (None, tuple(TRAEFIK)), *((None, (name,)) for name in TRAEFIK)]
+)
+def test_traefik_opens_no_local_route(
+    user: int | None, names: tuple[str, ...], servers: tuple[ProgramProcess, dict[str, int], Path]
+) -> None:
+    _, ports, _ = servers
+    headers = [word for name in names for word in ("-H", f"{name}: {TRAEFIK[name]}")]
+    paths = [("relay", *route) for route in ROUTES]
+    paths += [
+        ("dashboard", "GET", "/"),
+        ("dashboard", "GET", "/api/plugins/svc-relay/overview"),
+        ("api", "GET", "/metrics"),
+    ]
+    curl = ["curl", "-s", "--no-progress-meter"]
+    for server, method, path in paths:
+        curl += [
+            *headers,
+            "-X",
+            method,
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code} ",
+            f"http://127.0.0.1:{ports[server]}{path}",
+            "--next",
+        ]
+    answer = subprocess.run(curl[:-1], capture_output=True, text=True, check=True, user=user, cwd="/").stdout
+    assert answer.split() == ["403"] * len(paths)
 
 
 def test_a_second_user_of_the_host_is_refused_with_the_remedy(
