@@ -25,6 +25,8 @@ PRIVATE_PATHS = (
     ".bash_history",
     ".zsh_history",
 )
+# Starts of names of credentials in the temporary folder: Kerberos, grid proxies, X11, secrets that kubectl edits.
+TEMPORARY_CREDENTIALS = ("krb5cc", "x509up_u", "xauth_", ".Xauthority", "kubectl-edit-")
 SHARED_FOLDERS = ("images",)  # of the service home, when a root contains the home
 # Protected names in the service home, for a root that is within the home.
 SERVICE_FILES = (
@@ -99,6 +101,8 @@ class Sandbox:
         """Report whether a file at this real path may be served."""
         where = normal_path(path)
         if is_within(where, self.protected) or not is_within(where, self.roots):
+            return False
+        if any(part.startswith(TEMPORARY_CREDENTIALS) for part in where.split("/")):
             return False
         return not is_within(where, self.homes) or is_within(where, self._given)
 

@@ -35,6 +35,11 @@ def test_inside_the_roots(path: str) -> None:
         "/srv/media/x",
         "/home/u/.ssh/id_ed25519",
         "/home/u/.svc/svc.db",
+        "/tmp/krb5cc_1000",
+        "/tmp/krb5cc_1000_abc/tkt",
+        "/tmp/x509up_u1000",
+        "/tmp/xauth_Rk2Q9x",
+        "/tmp/kubectl-edit-31.yaml",
         "/",
     ],
 )
