@@ -31,12 +31,12 @@ class RefusalJson(TypedDict):
 
 
 class HealthJson(TypedDict):
-    """Answer of a running relay."""
+    """Answer of a running relay. Only programs of its host receive `clients` and `sessions`."""
 
     status: Literal["ok"]
     version: str
-    clients: NonNegativeInt
-    sessions: NonNegativeInt
+    clients: NotRequired[NonNegativeInt]
+    sessions: NotRequired[NonNegativeInt]
 
 
 class ProfileStateJson(TypedDict):
