@@ -93,6 +93,7 @@ def test_upload_of_another_node_is_known_until_its_state_omits_it() -> None:
 def test_expired_upload_is_deleted_by_its_node_or_a_remaining_one(left: str) -> None:
     one = alone()
     one.deliver("kept", {**RECORD, "left": 2.0})
+    one.deliver("proof", node="c", to_me=True)
     one.deliver("kept", {**RECORD, "token": "U" * 22}, node="c")
     if left == "no client":
         one.deliver("bye")
@@ -104,6 +105,7 @@ def test_expired_upload_is_deleted_by_its_node_or_a_remaining_one(left: str) -> 
 
 def test_lost_nodes_uploads_are_announced_to_new_nodes() -> None:
     one = alone()
+    one.deliver("proof", node="c", to_me=True)
     one.deliver("kept", RECORD, node="c")
     one.deliver("state", {"uploads": [{**RECORD, "token": "U" * 22}]}, to_me=True)
     one.new_messages()
