@@ -23,6 +23,7 @@ EVENT_NAMES = (
     "approval ended",
     "changes undone",
     "setting changed",
+    "profile changed",  # a device changed a text of the agent's profile
     "memory changed",
     "key rotated",
     "backup restored",

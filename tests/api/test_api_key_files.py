@@ -9,6 +9,7 @@ from svc_proto.commands import Level
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
 from tests.api.harness import CONFIG, HOME, KEY, ApiCall, ApiHarness
+from tests.relay.test_audit import recorded
 from tests.support.playbook import counting_entropy
 
 NEW = "sk-new-5b1d0e3f7a"
@@ -43,6 +44,8 @@ def test_the_old_key_is_refused_at_once() -> None:
     assert reload(there) == (200, {"ok": True, "changed": True})
     assert (ask(there, KEY), ask(there, NEW)) == (401, 200)
     assert reload(there)[0] == 401
+    assert reload(there, NEW) == (200, {"ok": True, "changed": False})
+    assert [(each.event, each.principal) for each in recorded(there)] == [("key rotated", "owner")]
     assert reload(there, NEW) == (200, {"ok": True, "changed": False})
     assert "API key replaced" in [record.event for record in there.logs]
     assert not there.leaks()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from svc_proto.commands import Signal, SignalName, Spawn
 from svc_proto.engine.child_process import INHERITED
 from tests.api.harness import CONFIG, ApiHarness
+from tests.relay.test_audit import recorded
 
 SERVERS = """\
 mcp_servers:
@@ -59,6 +60,8 @@ def test_a_server_is_switched_and_tested() -> None:
     assert (testing.result.json["ok"], testing.result.json["state"], bool(spawned(book))) == (False, "failed", True)
     assert "s3cr3t" not in repr(book.answers)
     assert book.request("PUT", "/api/mcp-servers/shop/enabled", {"enabled": "no"}).status == 400
+    changed = [(each.event, dict(each.about)) for each in recorded(book)]
+    assert changed == [("setting changed", {"settings": "mcp_servers.shop.enabled"})] * 2
     for path in ("none/test", "none/enabled"):
         method = "POST" if path.endswith("test") else "PUT"
         assert book.request(method, f"/api/mcp-servers/{path}", {"enabled": True}).status == 404

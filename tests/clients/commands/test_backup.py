@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from pathlib import Path
@@ -31,6 +32,8 @@ def test_another_host_has_the_same_phones_chats_and_keys(lonely: CommandHome, tm
     restored = other.run("svc", "restore", str(target))
     assert (restored.code, restored.err) == (0, "")
     assert restored.out.startswith(f"{other.home / 'svc'}: {done.json['files']} files, ")
+    event = json.loads(other.run("svc", "audit", "--json", "-n", "1").out)[0]
+    assert (event["event"], event["principal"], event["about"]) == ("backup restored", "operator", {"file": "b.tar.gz"})
     with running(other.home, "servers", *options) as servers:
         ports = {found[1]: int(found[2]) for found in (servers.line(r"^(relay|api): \S+:(\d+) ") for _ in range(2))}
         listed = call(ports["relay"], "GET", "/sessions").body["sessions"]

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from fuzz.cluster.deployment import ClusterDeployment
+from svc_proto.basics.audit_event import OPERATOR
 from svc_proto.commands import Level
 from svc_proto.engine.router import BODY_LIMIT
 from svc_proto.machines.oauth_tokens import REFRESH_GRACE
@@ -24,6 +25,7 @@ from tests.relay.cluster.test_coordinator import world
 from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.relay.harness import REMOTE, RelayHarness
 from tests.relay.oauth_client import FORM, HOST, PLACE, OAuthTestClient, wrong
+from tests.relay.test_audit import recorded
 from tests.support.sim_http import HttpClientConnection, RequestClient
 
 PING = message("ping")
@@ -52,6 +54,8 @@ def test_whole_oauth_flow(book: RelayHarness, app: OAuthTestClient) -> None:
     assert answer.headers.get(b"cache-control") == b"no-store"
     assert (app.tokens["token_type"], app.tokens["expires_in"]) == ("Bearer", 3600)
     assert app.tokens["scope"] == "bridge"
+    (allowed,) = [each for each in recorded(book) if each.event == "agent allowed"]
+    assert (allowed.principal, allowed.about["scope"]) == (OPERATOR, "bridge")
     assert app.open().post(PING).status == 200
 
 

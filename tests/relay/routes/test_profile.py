@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from svc_proto.basics.audit_event import EVENT_NAMES
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.relay_config import RelayConfig
 from tests.relay.harness import HOME, REMOTE, RelayHarness
+from tests.relay.test_audit import recorded
 from tests.support.http_client import Response
 from tests.support.http_harness import Reply, as_json
 
@@ -44,6 +46,13 @@ def test_a_change_is_recorded() -> None:
     book, answer = ask(as_json({"ok": True}), "PUT", SOUL, {"content": "Be kind."})
     assert answer.status == 200
     assert b"Be kind." in book.asked[0].body
+    event = recorded(book)[-1]
+    assert (event.event, event.principal[9:], dict(event.about)) == (
+        "profile changed",
+        "Unknown device",
+        {"path": SOUL},
+    )
+    assert event.event in EVENT_NAMES
 
 
 @pytest.mark.parametrize(
