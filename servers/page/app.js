@@ -1,33 +1,28 @@
 // The frame of the page: tabs, theme, auto-refresh. Only the open tab exists; opening another closes it.
 
 import { h, icon } from "./dom.js";
-import { openActivity } from "./activity.js";
-import { openAudit } from "./audit.js";
-import { openChat } from "./chat.js";
 import { t } from "./i18n.js";
-import { openLoad } from "./load.js";
-import { openManagement } from "./management.js";
-import { openMedia } from "./media.js";
-import { openPhones } from "./phones.js";
-import { openSettings } from "./settings.js";
 import { paintTheme, themeButton } from "./theme.js";
 
+// Key, title, icon, and the function that loads the module of a tab and resolves to its function `open…`.
 const TABS = [
-  ["management", t("Management"), openManagement, "screen"],
-  ["activity", t("Activity"), openActivity, "pulse"],
-  ["audit", t("Audit"), openAudit, "shield"],
-  ["media", t("Media"), openMedia, "file"],
-  ["load", t("Load"), openLoad, "clock"],
-  ["phone", t("Phone"), openPhones, "phone"],
-  ["chat", t("Chat"), openChat, "chat"],
-  ["settings", t("Settings"), openSettings, "tool"],
+  ["management", t("Management"), "screen", () => import("./management.js").then((tab) => tab.openManagement)],
+  ["activity", t("Activity"), "pulse", () => import("./activity.js").then((tab) => tab.openActivity)],
+  ["audit", t("Audit"), "shield", () => import("./audit.js").then((tab) => tab.openAudit)],
+  ["media", t("Media"), "file", () => import("./media.js").then((tab) => tab.openMedia)],
+  ["load", t("Load"), "clock", () => import("./load.js").then((tab) => tab.openLoad)],
+  ["phone", t("Phone"), "phone", () => withProse(import("./phones.js")).then((tab) => tab.openPhones)],
+  ["chat", t("Chat"), "chat", () => withProse(import("./chat.js")).then((tab) => tab.openChat)],
+  ["settings", t("Settings"), "tool", () => import("./settings.js").then((tab) => tab.openSettings)],
 ];
+const AHEAD = 3000; // ms until the modules of the other tabs are loaded
 const AUTO_KEY = "svc-relay-autorefresh";
 
 const panel = document.getElementById("panel");
 const nav = document.getElementById("tabs");
 const links = new Map();
-let opened = null;
+let opened = null; // what the open tab returned
+let wanted = { key: "", place: "" }; // the tab that is open or being loaded
 
 function recall(key, fallback) {
   try {
@@ -61,22 +56,44 @@ function autoSwitch() {
 // --- tabs
 
 /** Open a tab; `place` is the rest of the address after the tab's name: a chat's id. */
-function open(name, place) {
-  const [key, title, make] = TABS.find(([each]) => each === name) ?? TABS[0];
-  if (opened?.key === key) {
-    opened.go?.(place);
+async function open(name, place) {
+  const [key, title, , load] = TABS.find(([each]) => each === name) ?? TABS[0];
+  if (wanted.key === key) {
+    wanted.place = place;
+    opened?.go?.(place);
     return;
   }
   opened?.close();
+  opened = null;
+  const mine = (wanted = { key, place });
   for (const [each, link] of links) {
     if (each === key) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   links.get(key).scrollIntoView({ block: "nearest", inline: "nearest" });
-  const room = h("div", { class: `tab ${key}` });
+  const room = h("div", { class: `tab ${key}` }, h("p", { class: "waiting", role: "status" }, t("Loading…")));
   panel.replaceChildren(h("h2", { class: "aside" }, title), room);
   document.title = `${title} · Relay`;
-  opened = { key, ...make(room, auto, place) };
+  const make = await load().catch(() => null);
+  if (wanted !== mine) return;
+  if (!make) { // browsers keep the failure of a module until the page is loaded again
+    room.replaceChildren(h("div", { class: "problem", role: "alert" }, h("span", {}, t("The dashboard does not answer. Is it still running?")),
+      h("button", { type: "button", onclick: () => location.reload() }, t("Retry"))));
+    return;
+  }
+  room.replaceChildren();
+  opened = make(room, auto, mine.place);
+}
+
+/** Load the style sheet of conversations together with a module. */
+async function withProse(module) {
+  const sheet = document.head.querySelector("link[href$='chat.css']") ?? h("link", { rel: "stylesheet", href: "page/chat.css" });
+  const styled = sheet.sheet ?? new Promise((done, failed) => {
+    sheet.addEventListener("load", done);
+    sheet.addEventListener("error", failed);
+    document.head.append(sheet);
+  });
+  return (await Promise.all([module, styled]))[0];
 }
 
 function route() {
@@ -85,7 +102,7 @@ function route() {
 }
 
 nav.append(
-  h("ul", {}, TABS.map(([key, title, , picture]) => {
+  h("ul", {}, TABS.map(([key, title, picture]) => {
     const link = h("a", { href: `#${key}`, title }, icon(picture), h("span", {}, title));
     links.set(key, link);
     return h("li", {}, link);
@@ -102,3 +119,4 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 paintTheme();
 addEventListener("hashchange", route);
 route();
+setTimeout(() => { for (const [, , , load] of TABS) load().catch(() => {}); }, AHEAD);

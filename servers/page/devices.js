@@ -3,10 +3,9 @@
 import { announce, copyButton, h, icon, Keyed, put, reconcile, ticking } from "./dom.js";
 import { ago, day, expiry, moment, plain, seconds, text } from "./format.js";
 import { Finder } from "./finder.js";
-import { granted, grantsOf, urgency } from "./grants.js";
+import { AGENT, granted, grantsOf, urgency } from "./grants.js";
 import { t } from "./i18n.js";
 import { agent, relay } from "./net.js";
-import { AGENT } from "./sentences.js";
 import { ask, badge, row, table } from "./view.js";
 
 const COLUMNS = [t("Device"), t("Kind"), t("Last seen"), t("Expires"), t("May do"), ""];

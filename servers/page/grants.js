@@ -3,6 +3,8 @@
 import { expiry, now, seconds, text } from "./format.js";
 import { t } from "./i18n.js";
 
+/** Device name of the agent's own session. */
+export const AGENT = "Agent on this host";
 const SOON = 3 * 86400; // s before an expiry in which it is highlighted
 const ORDER = ["chat", "bridge", "terminal", "tui"];
 const CALLED = { __proto__: null, chat: t("chat"), bridge: t("phone control"), terminal: t("terminal"), tui: t("desktop") }; // displayed names of channels

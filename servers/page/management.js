@@ -6,8 +6,6 @@ import { DASH, text, uptime } from "./format.js";
 import { hostHealth } from "./health.js";
 import { t } from "./i18n.js";
 import { agent, relay, signIns } from "./net.js";
-import { openPairing } from "./pair.js";
-import { signInBlock } from "./sign_ins.js";
 import { badge, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 10; // s
@@ -27,12 +25,13 @@ export function openManagement(room, auto) {
   );
   const reload = h("button", { class: "quiet", type: "button" }, t("Restart"));
   const others = table(t("MCP servers"), SERVERS);
-  const block = h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, t("MCP servers")), reload), others.element);
+  const block = h("section", { class: "block", hidden: true }, h("div", { class: "heading" }, h("h3", {}, t("MCP servers")), reload), others.element);
   const devices = deviceList(() => view.refresh());
   const nothing = empty("phone", t("No device is paired"), t("Pair a phone with a QR code. It takes a minute. No phone at hand? Run svc phone on this host."));
   const frame = [...content.childNodes];
   const statistics = cardsOf(cards);
-  const signedIn = signInBlock();
+  const clients = h("div");
+  let signedIn = null;
   const host = hostHealth(() => view.refresh());
   let pairing = null;
 
@@ -41,20 +40,19 @@ export function openManagement(room, auto) {
     auto,
     content,
     load: async (signal) => {
-      const [overview, sessions, phones, answering, clients] = await Promise.all([
+      const [overview, sessions, phones, answering] = await Promise.all([
         relay("GET", "/overview", undefined, signal),
         relay("GET", "/sessions", undefined, signal),
         relay("GET", "/phones", undefined, signal),
         agent("GET", "/model", undefined, signal).catch((error) => ({ problem: error.message })),
-        signIns("GET", "", signal).catch(() => ({})),
         host.load(),
       ]);
       const chat = { ...answering, check: host.modelProblem() };
-      const mcp = chat.chat ? await agent("GET", "/mcp-servers", undefined, signal).catch(() => ({})) : {};
+      loadOthers(chat, signal);
       const there = Array.isArray(sessions) ? sessions : sessions.sessions ?? [];
-      return { overview, chat, mcp: Array.isArray(mcp.servers) ? mcp.servers : [], phones: phones.devices ?? [], clients: Array.isArray(clients.sessions) ? clients.sessions : [], sessions: there };
+      return { overview, chat, phones: phones.devices ?? [], sessions: there };
     },
-    render: ({ overview, sessions, phones, chat, mcp, clients }) => {
+    render: ({ overview, sessions, phones, chat }) => {
       statistics(overview, sessions, phones, chat);
       count.textContent = sessions.length ? ` ${sessions.length}` : "";
       if (!sessions.length) reconcile(list, [nothing]);
@@ -63,17 +61,33 @@ export function openManagement(room, auto) {
         reconcile(list, [devices.element]);
       }
       pairing?.seen(sessions);
-      reconcile(others.body, mcp.map(serverRow));
-      reconcile(content, [frame[0], host.render(), ...frame.slice(1), ...(mcp.length ? [block] : []), signedIn(clients, () => view.refresh())].filter(Boolean));
+      reconcile(content, [frame[0], host.render(), ...frame.slice(1), block, clients].filter(Boolean));
     },
   });
+
+  /** Show the MCP servers and the signed-in clients when they are known; the other parts of the tab do not wait. */
+  function loadOthers({ chat }, signal) {
+    const none = () => ({});
+    signIns("GET", "", signal).catch(none).then(async ({ sessions }) => {
+      if (!Array.isArray(sessions)) return;
+      signedIn ??= (await import("./sign_ins.js")).signInBlock();
+      reconcile(clients, [signedIn(sessions, () => view.refresh())].filter(Boolean));
+    });
+    if (chat) agent("GET", "/mcp-servers", undefined, signal).catch(none).then(({ servers }) => {
+      reconcile(others.body, Array.isArray(servers) ? servers.map(serverRow) : []);
+      block.hidden = !others.body.childElementCount;
+    });
+  }
+
   reload.addEventListener("click", async () => {
     reload.disabled = true;
     await agent("POST", "/mcp-servers/reload", {}).catch((error) => announce(error.message));
     reload.disabled = false;
     view.refresh();
   });
-  pairButton.addEventListener("click", () => {
+  pairButton.addEventListener("click", async () => {
+    const { openPairing } = await import("./pair.js");
+    if (pairing || !room.isConnected) return;
     const watch = setInterval(() => view.refresh(), SOONER);
     pairing = openPairing(() => {
       clearInterval(watch);

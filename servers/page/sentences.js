@@ -1,6 +1,7 @@
 // Sentences for commands to a phone: `deed(record)`. Apps have short names here; the details show the package names.
 
 import { plain, text } from "./format.js";
+import { AGENT } from "./grants.js";
 import { t } from "./i18n.js";
 
 const EMPTY = new Set(["com", "org", "net", "io", "de", "app", "apps", "android", "mobile", "client", "main", "sideload"]);
@@ -54,7 +55,6 @@ const NOT_DONE = {
   error: t("Could not {act}"),
   pending: t("Is about to {act}"),
 };
-export const AGENT = "Agent on this host"; // device name of the agent's own session
 
 /** Describe a command: `Opened Mail on Pixel 8, asked by the agent`. */
 export function deed(record) {

@@ -13,6 +13,7 @@ from svc_proto.wire.events import Headers
 __all__ = ["INDEX", "routes"]
 
 INDEX = "index.html"
+OF_ROOT = {INDEX: "/", "sw.js": "/sw.js"}  # a service worker serves the folder that it is in
 OF_SIGN_IN = ("app.css", "icon.svg")  # files that the page of the sign-in needs
 KINDS = {
     "css": b"text/css; charset=utf-8",
@@ -24,19 +25,22 @@ KINDS = {
     "webmanifest": b"application/manifest+json",
     "woff2": b"font/woff2",
 }
+OF_DOCUMENTS = (INDEX, "icon.svg", "sw.js")  # files to which the policies of documents and workers apply
+OF_RESOURCE = ((b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin"))
+"""Security fields of the other files. Policies of documents have no effect there, and are a third of the first view."""
 
 
 def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
-    """Return the routes: `INDEX` at the root, other files under `/page/`. The kind follows from the name (`KINDS`).
+    """Return the routes: those of `OF_ROOT`, and other files under `/page/`. The kind follows from the name (`KINDS`).
 
     The page's links are relative, so the prefix without a trailing slash redirects to the one with it.
     """
     found = [
         Route(
             method="GET",
-            pattern="/" if name == INDEX else f"/page/{name}",
+            pattern=OF_ROOT.get(name, f"/page/{name}"),
             access=DashboardAccess.SIGN_IN if name in OF_SIGN_IN else DashboardAccess.OWNER,
-            handler=StaticAsset(KINDS[name.rpartition(".")[2]], body).answer,
+            handler=_asset(name, body).answer,
         )
         for name, body in files.items()
     ]
@@ -45,6 +49,10 @@ def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
             Route(method="GET", pattern=prefix, access=DashboardAccess.OWNER, handler=_redirect_handler(f"{prefix}/"))
         )
     return found
+
+
+def _asset(name: str, body: bytes) -> StaticAsset:
+    return StaticAsset(KINDS[name.rpartition(".")[2]], body, () if name in OF_DOCUMENTS else OF_RESOURCE)
 
 
 def _redirect_handler(path: str) -> Callable[[Request], Response]:

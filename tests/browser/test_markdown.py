@@ -194,7 +194,7 @@ $\rlap{\kern-99em\rule{99em}{99em}}\raisebox{99em}{up}$ $\fcolorbox{red}{blue}{a
 
 
 def test_hostile_markdown_and_math(site: Site, visit: PageOpener) -> None:
-    page = start(site, visit)
+    page = start(site, visit, "#chat")
     drawn(page, HOSTILE + "> " * 60 + "deep\n\n" + "- " * 60 + "deep\n\n" + "a\u0301" + "\u0310" * 300 + "*_" * 3000)
     prose = page.locator(".prose")
     expect(prose.locator(".math.wrong")).to_have_count(2)
