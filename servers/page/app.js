@@ -15,7 +15,7 @@ const TABS = [
   ["chat", t("Chat"), "chat", () => withProse(import("./chat.js")).then((tab) => tab.openChat)],
   ["settings", t("Settings"), "tool", () => import("./settings.js").then((tab) => tab.openSettings)],
 ];
-const AHEAD = 3000; // ms until the modules of the other tabs are loaded
+const AHEAD = 3000; // ms until the service worker and the modules of the other tabs are loaded
 const AUTO_KEY = "svc-relay-autorefresh";
 
 const panel = document.getElementById("panel");
@@ -119,4 +119,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 paintTheme();
 addEventListener("hashchange", route);
 route();
-setTimeout(() => { for (const [, , , load] of TABS) load().catch(() => {}); }, AHEAD);
+setTimeout(() => {
+  import("./offline.js").then(({ keepPage }) => keepPage()).catch(() => {}) // a browser may refuse it: the page works without
+    .finally(() => { for (const [, , , load] of TABS) load().catch(() => {}); });
+}, AHEAD);

@@ -47,7 +47,7 @@ POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
     b"manifest-src 'self'; "
     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
-    b"trusted-types 'none'"
+    b"trusted-types svc-relay-worker"
 )
 FIELDS = (
     *page_security_headers(POLICY),

@@ -39,6 +39,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+BLOCKED = "Service Worker registration blocked by Playwright"
 PATIENCE = 30_000  # ms, for anything that should happen at once, also on a busy machine
 
 if MISSING is not None:
@@ -111,6 +112,7 @@ class PageOpener:
 
         The clock starts at `clock`, epoch s, or at the present (`static_files.clock`).
         """
+        options.setdefault("service_workers", "block")  # requests of a worker are invisible to `page.route`
         context = self._browser.new_context(**options)
         context.set_default_timeout(PATIENCE)
         self._contexts.append(context)
@@ -129,7 +131,7 @@ class PageOpener:
         assert self.faults == []
 
     def _on_message(self, message: ConsoleMessage) -> None:
-        if not message.text.startswith(self.tolerated or ("\0",)):
+        if not message.text.startswith((*self.tolerated, BLOCKED)):
             self.faults.append(f"{message.type}: {message.text}")
 
     def _saw(self, url: str, request: Request) -> None:

@@ -181,6 +181,8 @@ def test_the_page_may_load_nothing_from_elsewhere() -> None:
     assert directives["default-src"] == ["'none'"]
     assert "unsafe" not in policy
     assert "http" not in policy
+    assert directives["require-trusted-types-for"] == ["'script'"]
+    assert directives["trusted-types"] == ["svc-relay-worker"]  # it makes one constant address, and only once
 
 
 def test_foreign_access_policy_is_an_error() -> None:
