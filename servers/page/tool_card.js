@@ -1,7 +1,7 @@
 // Display of a tool call: its arguments and result, folded, and the approval request for it.
 
-import { h, icon, ticking } from "./dom.js";
-import { now } from "./format.js";
+import { h, icon, put, ticking } from "./dom.js";
+import { countdown, now, seconds } from "./format.js";
 import { t } from "./i18n.js";
 import { mediaCard } from "./media_card.js";
 
@@ -71,13 +71,18 @@ export function questionOf(question, answer) {
     element.replaceChildren(said);
     answer(question.call_id, choice).catch((error) => { said.textContent = error.message; });
   };
+  const end = seconds(question.expires_at);
+  const left = ticking(h("span", { class: "sub" }), (each) => {
+    const rest = (end ?? Infinity) - now();
+    put(each, end === null ? "" : rest > 0 ? t("No answer within {time} means no.", { time: countdown(rest) }) : t("The time for an answer is over."));
+  });
   const covers = question.choices?.includes("session") ? question.pattern_key : "";
   const element = h("div", { class: "ask", role: "group", "aria-label": t("Question of the agent") },
     h("span", {}, question.description || t("Allow this call?")), h("code", {}, question.command),
     h("button", { type: "button", class: "main", onclick: choose("once") }, t("Allow once")),
     covers ? h("button", { type: "button", onclick: choose("session") }, t("Allow in this chat")) : null,
     h("button", { type: "button", onclick: choose("deny") }, t("Deny")),
-    covers ? h("span", { class: "sub" }, `${t("In this chat it covers all calls of:")} `, h("code", {}, covers)) : null);
+    covers ? h("span", { class: "sub" }, `${t("In this chat it covers all calls of:")} `, h("code", {}, covers)) : h("span", { class: "sub" }, t("It covers this one call.")), end === null ? null : left);
   return element;
 }
 

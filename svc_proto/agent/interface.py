@@ -193,6 +193,7 @@ class ApprovalRequested:
     pattern: str  # the pattern that "session" and "always" allow
     choices: tuple[str, ...] = ("once", "session", "always", "deny")
     is_question: bool = False  # a question of the agent: `once` means yes, and the answer may be a text
+    expires_at: float | None = None  # epoch seconds, set by the host
 
 
 @frozen(kw_only=True)

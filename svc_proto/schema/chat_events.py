@@ -186,6 +186,7 @@ class ApprovalRequest(ChatEvent):
     pattern_keys: Sequence[str] = ()
     allow_permanent: bool = False
     choices: Sequence[str] | None = None
+    expires_at: float | None = None  # epoch seconds; no answer until then is a denial
 
 
 @frozen

@@ -77,6 +77,7 @@ def test_a_tool_call_with_approval(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/approve")
     expect(page.locator(".ask")).to_contain_text("A demonstration: it does nothing.demo_ask {}")
+    expect(page.locator(".ask")).to_contain_text(re.compile(r"No answer within (1:00|0:[0-5]\d) means no\."))
     with page.expect_request("**/approval") as sent:
         page.get_by_role("button", name="Allow once").click()  # at once: the answer names its question
     expect(page.locator(".tool")).to_have_attribute("data-state", "done")

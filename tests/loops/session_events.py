@@ -120,6 +120,7 @@ KINDS: dict[str, Shape] = {
             "pattern_keys": sequence,
             "allow_permanent": boolean,
             "choices": sequence,
+            "expires_at": number,
         }
     ),
     "memory.updated": Shape(

@@ -127,6 +127,7 @@ def approval_request_event(event: ApprovalRequested) -> ApprovalRequest:
         pattern_keys=[event.pattern],
         allow_permanent="always" in event.choices,
         choices=list(event.choices),
+        expires_at=event.expires_at,
     )
 
 

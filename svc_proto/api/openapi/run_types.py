@@ -237,6 +237,7 @@ class ApprovalJson(TypedDict):
     pattern_keys: list[str]
     allow_permanent: bool
     choices: list[str]
+    expires_at: UnixTime | None
 
 
 class RunJson(TypedDict):

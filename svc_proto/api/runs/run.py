@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
 from svc_proto.agent.interface import (
     NO_EXTRA,
     ApprovalChoice,
@@ -180,6 +182,7 @@ class Run:
         approval = self._approvals.request(
             event.call.id, event.choices, now=engine.now.mono, within=self._api.config.approval_timeout
         )
+        event = evolve(event, expires_at=engine.now.at(approval.deadline).wall)
         condition = Condition(engine)
         self._approval_waits[approval] = event, condition
         record.step(RunTrigger.ASK, engine.now)

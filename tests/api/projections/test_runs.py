@@ -64,6 +64,7 @@ def test_approvals() -> None:
             "pattern_keys": ["rm"],
             "allow_permanent": False,
             "choices": ["once", "session", "deny"],
+            "expires_at": None,
         },
     )
     assert told(ApprovalResolved(call=CALL, choice="once")) == (

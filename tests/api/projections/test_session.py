@@ -87,6 +87,7 @@ def test_questions() -> None:
         "pattern_keys": ["p"],
         "allow_permanent": False,
         "choices": ["once", "deny"],
+        "expires_at": None,
     }
     given = {"call_id": "call_7", "tool_call_id": "call_7", "choice": "deny", "resolved": 1}
     assert told(ApprovalResolved(call=CALL, choice="deny")) == [("approval.responded", given)]

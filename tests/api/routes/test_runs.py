@@ -433,5 +433,6 @@ def test_run_state_has_pending_approvals() -> None:
     told = call.named_events()[-1][1]
     assert question == {name: told[name] for name in question}
     assert (question["call_id"], question["command"], question["description"]) == ("call_7", "call", "calls")
+    assert question["expires_at"] == book.now.wall + 60
     book.request("POST", f"/v1/runs/{run_id}/approval", {"choice": "deny"})
     assert "approvals" not in status(book, run_id)
