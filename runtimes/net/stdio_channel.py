@@ -24,7 +24,7 @@ Post = Callable[[Callable[[], None]], None]  # makes a call on the loop's thread
 
 
 class StdioListener:
-    """Acceptor of one channel. The descriptors stay open, and their blocking mode is restored."""
+    """Acceptor of one channel, which reads and writes duplicates: the descriptors themselves stay open."""
 
     def __init__(self, pump: Pump, post: Post, *, fds: tuple[int, int] = (0, 1)) -> None:
         self._pump = pump
@@ -99,13 +99,13 @@ class _StdioChannel:
         """Do nothing: standard output ends only with the process."""
 
     def end(self, reason: str, *, reset: bool = False) -> None:
-        """Close both descriptors and report `Closed` to the core."""
+        """Close the duplicates of both descriptors and report `Closed` to the core."""
         if not self._gone:
             self.abandon()
             self.pump.closed(self, reason)
 
     def abandon(self) -> None:
-        """Close both descriptors without a report."""
+        """Close the duplicates of both descriptors, restore the blocking mode of the originals; nothing is reported."""
         if self._gone:
             return
         self._gone = True

@@ -38,7 +38,7 @@ SIGNAL_NUMBERS = {
 
 
 class ScriptedProgram:
-    """A program. The default reads its input to the end and exits with 0; override methods as needed."""
+    """Program that discards its input and exits with 0 at its end; override methods for another behaviour."""
 
     def __init__(self, child: SimChild) -> None:
         self.child = child

@@ -225,7 +225,7 @@ ApprovalChoice: TypeAlias = str  # once, session, always or deny; of a question 
 
 
 class AgentHost(Protocol):
-    """Host of a running agent. Nothing here raises; the host cancels an agent to stop it."""
+    """Host of a running agent, which it cancels to stop it. Only `emit` raises: a guard around it may end the answer."""
 
     @property
     def reader_behind(self) -> bool:
@@ -238,7 +238,7 @@ class AgentHost(Protocol):
         ...
 
     def emit(self, event: TurnEvent) -> None:
-        """Publish an event of the turn to its readers."""
+        """Publish an event of the turn to its readers. Raises `RepeatedTextError` behind the guard against loops."""
         ...
 
     def wait_drained(self) -> Flow[None]:

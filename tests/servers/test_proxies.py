@@ -222,7 +222,6 @@ def test_no_proxy_at_all(tmp_path: Path) -> None:
         ports = ports_of(servers, 3)
         code, found = diagnosed(tmp_path, f"http://127.0.0.1:{ports['api']}")
         assert code == 1
-        assert code == 1
         routes = ", ".join(map(" ".join, LOCAL_ROUTES))
         assert found["public_open"] == f"local routes: open to every caller on this way: {routes}"
         assert found["public_websocket"] is None
