@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.interface import TextDelta, ToolCall
+from svc_proto.api.completion_options import NOT_PASSED
 from svc_proto.api.response_request import as_completion_messages
 from svc_proto.basics.errors import Refused
 from tests.api.harness import CONFIG
@@ -21,6 +22,66 @@ CALL = ToolCall(id="c1", name="weather", args={"city": "Rome"}, arguments='{"cit
 NAMED = {"type": "function", "function": {"name": "weather"}}
 
 
+UNUSED = (
+    "user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
+)  # fmt: skip
+SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, {}),
+    ({"temperature": 0.3, "top_p": 1}, {"temperature": 0.3, "top_p": 1}),
+    ({"max_tokens": 7}, {"max_output_tokens": 7}),
+    ({"response_format": {"type": "json_object"}}, {"text": {"format": {"type": "json_object"}}}),
+    (
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}, "strict": True}}},
+        {"text": {"format": {"type": "json_schema", "name": "x", "schema": {}, "strict": True}}},
+    ),
+    ({}, {"text": {"format": {"type": "text"}}}),
+    ({"verbosity": "low"}, {"text": {"verbosity": "low"}}),
+    ({"reasoning_effort": "high"}, {"reasoning": {"effort": "high", "summary": "auto"}}),
+    ({"tools": [CHAT_TOOL]}, {"tools": [TOOL]}),
+    ({"tools": [CHAT_TOOL]}, {"tools": [CHAT_TOOL]}),
+    ({"tools": [CHAT_TOOL], "tool_choice": "required"}, {"tools": [TOOL], "tool_choice": "required"}),
+    (
+        {"tools": [CHAT_TOOL], "tool_choice": NAMED},
+        {"tools": [TOOL], "tool_choice": {"type": "function", "name": "weather"}},
+    ),
+    ({"tools": [CHAT_TOOL], "tool_choice": NAMED}, {"tools": [TOOL], "tool_choice": NAMED}),
+    ({"tools": [CHAT_TOOL], "parallel_tool_calls": False}, {"tools": [TOOL], "parallel_tool_calls": False}),
+    ({"tools": [], "tool_choice": None}, {"tools": [], "tool_choice": None}),
+    ({"tool_choice": "none"}, {"tool_choice": "none"}),
+    ({"top_k": 5, "min_p": 0.1}, {"top_k": 5, "min_p": 0.1}),
+    ({"user": "me", "metadata": {}}, {"user": "me", "metadata": {}, "include": ["reasoning.encrypted_content"]}),
+    ({"presence_penalty": 1, "frequency_penalty": -1}, {"presence_penalty": 1, "frequency_penalty": -1}),
+    ({"seed": 5, "stop": ["."]}, {"seed": 5, "stop": ["."]}),
+    ({"max_completion_tokens": 7}, {"max_output_tokens": 7}),
+    ({"n": 1, "logprobs": False, "modalities": ["text"]}, {"n": 1, "top_logprobs": 0, "modalities": ["text"]}),
+    ({"store": True, "top_logprobs": 0}, {"store": True, "top_logprobs": 0}),
+    (dict.fromkeys(UNUSED, "x"), dict.fromkeys(UNUSED, "x")),
+]  # fmt: skip
+REFUSED: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
+    ({"temperature": 3}, "temperature", {"temperature": 3}, "temperature"),
+    ({"max_tokens": 0}, "max_tokens", {"max_output_tokens": 0}, "max_output_tokens"),
+    ({"response_format": 7}, "response_format", {"text": {"format": 7}}, "text.format"),
+    ({"tools": 7}, "tools", {"tools": 7}, "tools"),
+    ({"tools": [7]}, "tools[0]", {"tools": [7]}, "tools[0]"),
+    ({"tools": [{"type": "custom"}]}, "tools[0]", {"tools": [{"type": "web_search"}]}, "tools[0]"),
+    (
+        {"tools": [{"type": "function", "function": {}}]},
+        "tools[0].function.name",
+        {"tools": [{"type": "function"}]},
+        "tools[0].name",
+    ),
+    ({"tool_choice": "required"}, "tool_choice", {"tool_choice": "required"}, "tool_choice"),
+    ({"logprobs": True}, "logprobs", {"top_logprobs": 3}, "top_logprobs"),
+    ({"n": 2}, "n", {"n": 2}, "n"),
+    ({"functions": [{}]}, "functions", {"functions": [{}]}, "functions"),
+    ({"function_call": "auto"}, "function_call", {"function_call": "auto"}, "function_call"),
+    ({"audio": {}}, "audio", {"audio": {}}, "audio"),
+    ({"modalities": ["audio"]}, "modalities", {"modalities": ["audio"]}, "modalities"),
+    ({"seed": "x"}, "seed", {"seed": "x"}, "seed"),
+    ({"stop": 7}, "stop", {"stop": 7}, "stop"),
+]
+
+
 def turn_of(path: str, options: dict[str, Any]) -> Any:
     asked = {"messages": [{"role": "user", "content": "Hi"}]} if path == CHAT else {"input": "Hi"}
     book = TurnHarness(files=MODEL)
@@ -31,62 +92,22 @@ def turn_of(path: str, options: dict[str, Any]) -> Any:
     return turn.options, turn.tools, turn.max_tokens, turn.prompt, turn.system, turn.model
 
 
-@pytest.mark.parametrize(
-    ("chat", "response"),
-    [
-        ({}, {}),
-        ({"temperature": 0.3, "top_p": 1}, {"temperature": 0.3, "top_p": 1}),
-        ({"max_tokens": 7}, {"max_output_tokens": 7}),
-        ({"response_format": {"type": "json_object"}}, {"text": {"format": {"type": "json_object"}}}),
-        (
-            {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}, "strict": True}}},
-            {"text": {"format": {"type": "json_schema", "name": "x", "schema": {}, "strict": True}}},
-        ),
-        ({}, {"text": {"format": {"type": "text"}}}),
-        ({"verbosity": "low"}, {"text": {"verbosity": "low"}}),
-        ({"reasoning_effort": "high"}, {"reasoning": {"effort": "high", "summary": "auto"}}),
-        ({"tools": [CHAT_TOOL]}, {"tools": [TOOL]}),
-        ({"tools": [CHAT_TOOL]}, {"tools": [CHAT_TOOL]}),
-        ({"tools": [CHAT_TOOL], "tool_choice": "required"}, {"tools": [TOOL], "tool_choice": "required"}),
-        (
-            {"tools": [CHAT_TOOL], "tool_choice": NAMED},
-            {"tools": [TOOL], "tool_choice": {"type": "function", "name": "weather"}},
-        ),
-        ({"tools": [CHAT_TOOL], "tool_choice": NAMED}, {"tools": [TOOL], "tool_choice": NAMED}),
-        ({"tools": [CHAT_TOOL], "parallel_tool_calls": False}, {"tools": [TOOL], "parallel_tool_calls": False}),
-        ({"tools": [], "tool_choice": None}, {"tools": [], "tool_choice": None}),
-        ({"tool_choice": "none"}, {"tool_choice": "none"}),
-        ({"top_k": 5, "min_p": 0.1}, {"top_k": 5, "min_p": 0.1}),
-        ({"user": "me", "metadata": {}}, {"user": "me", "metadata": {}, "include": ["reasoning.encrypted_content"]}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("chat", "response"), SAME)
 def test_both_routes_have_the_same_turn(chat: dict[str, Any], response: dict[str, Any]) -> None:
     found = turn_of(RESPONSES, response)
     assert found == turn_of(CHAT, chat)
     assert len(found) == 6
 
 
-@pytest.mark.parametrize(
-    ("chat", "param", "response", "name"),
-    [
-        ({"temperature": 3}, "temperature", {"temperature": 3}, "temperature"),
-        ({"max_tokens": 0}, "max_tokens", {"max_output_tokens": 0}, "max_output_tokens"),
-        ({"response_format": 7}, "response_format", {"text": {"format": 7}}, "text.format"),
-        ({"tools": 7}, "tools", {"tools": 7}, "tools"),
-        ({"tools": [7]}, "tools[0]", {"tools": [7]}, "tools[0]"),
-        ({"tools": [{"type": "custom"}]}, "tools[0]", {"tools": [{"type": "web_search"}]}, "tools[0]"),
-        (
-            {"tools": [{"type": "function", "function": {}}]},
-            "tools[0].function.name",
-            {"tools": [{"type": "function"}]},
-            "tools[0].name",
-        ),
-        ({"tool_choice": "required"}, "tool_choice", {"tool_choice": "required"}, "tool_choice"),
-        ({"logprobs": True}, "logprobs", {"top_logprobs": 3}, "top_logprobs"),
-    ],
-)
+@pytest.mark.parametrize(("chat", "param", "response", "name"), REFUSED)
 def test_both_routes_refuse_the_same(chat: dict[str, Any], param: str, response: dict[str, Any], name: str) -> None:
     assert (turn_of(CHAT, chat), turn_of(RESPONSES, response)) == ((400, param), (400, name))
+
+
+def test_each_option_of_a_chat_is_compared() -> None:
+    """The others have tests of their own: they name the request, its form, or the session."""
+    compared = {name for row in (*SAME, *REFUSED) for name in row[0]}
+    assert {*NOT_PASSED} - compared == {"model", "messages", "stream", "stream_options", "profile", "session_id"}
 
 
 @pytest.mark.parametrize("name", ["background", "prompt", "max_tool_calls"])
