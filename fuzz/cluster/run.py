@@ -174,7 +174,7 @@ class _ClusterScenario:
         self.counts[key] = self.counts.get(key, 0) + 1
 
     def reconnect(self) -> None:
-        """Reconnect a phone at another node, perhaps before the old node has noticed."""
+        """Reconnect a phone at a running node, perhaps its own, and perhaps while its old socket is open."""
         self._somewhere(self._reconnect, inside=0.3)
 
     def _reconnect(self, node: int, phone: ClusterPhone) -> None:

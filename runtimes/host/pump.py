@@ -207,7 +207,7 @@ class Pump:
         self.operations[op] = give_up
 
     def answer(self, op: OperationId, result: object) -> bool:
-        """Report the result of an operation; return False if it was answered before."""
+        """Report the result of an operation; return False if it is not pending: answered, cancelled or unknown."""
         if self.operations.pop(op, None) is None:
             return False
         self.feed(Done(op, result))

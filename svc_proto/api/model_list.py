@@ -34,7 +34,7 @@ class _CachedModels:
 
 
 class ModelList:
-    """Cached `GET {base_url}/models`; concurrent callers share one request."""
+    """Cached `GET {base_url}/models` of one address, failures too; concurrent callers share one request."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -201,7 +201,7 @@ class ResponseStarted:
 
 @frozen
 class SpokenTextDelta:
-    """Piece of a response's text, as it is read out."""
+    """Piece of a response's text: the transcript of its speech, or the text of a response without speech."""
 
     response_id: str
     delta: str

@@ -56,7 +56,7 @@ class ChatClient:
     left_out: Mapping[str, str] = field(factory=dict)  # abilities on the route of responses, with the reason
 
     def command(self) -> tuple[list[str], dict[str, str]]:
-        """Return the command of the program, and its environment."""
+        """Return the command of the program, and its environment; the first call installs its locked packages."""
         if self.program.endswith(".mjs"):
             return [program("node"), str(FOLDER / self.program)], {"PACKAGES": str(locked_npm(FOLDER))}
         module = f"tests.conformance.chat_clients.{self.program}"

@@ -50,7 +50,10 @@ class HostSetup:
 
 @frozen
 class DoctorReport:
-    """Result of `svc doctor`: the codes of its errors and warnings, the exit code and the output."""
+    """Result of `svc doctor --json`: the codes of its errors and warnings, their texts, and the exit code.
+
+    If it printed no JSON, `codes` is empty and `output` is the end of what it printed.
+    """
 
     codes: frozenset[str]
     status: int

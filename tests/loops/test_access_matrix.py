@@ -64,7 +64,7 @@ def met(world: Environment, caller: Caller, route: str) -> str:
 
 
 def heard(world: Environment, caller: Caller, messages: Iterable[str]) -> dict[str, str]:
-    """Return the results of a caller's messages; after a refusal the next message has a new WebSocket."""
+    """Return the results of a caller's messages, over one WebSocket until its authentication is refused."""
     answers: dict[str, str] = {}
     socket: WebSocketTestClient | None = None
     for message in messages:

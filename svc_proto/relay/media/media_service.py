@@ -350,7 +350,7 @@ class MediaService:
 
 
 @fast_frozen
-class _PartialResponse:
+class _FileResponse:
     """Status, header fields and byte range of a response with a file."""
 
     status: int
@@ -359,12 +359,12 @@ class _PartialResponse:
     length: int = 0
 
     def headers(self, shown: str, name: str | None) -> Headers:
-        """Return all fields, with the type and the name."""
+        """Return the header fields of a 200 or 206: `shown` is the content type, `name` the file's."""
         about = [(b"content-type", shown.encode("ascii")), (b"content-disposition", content_disposition(name))]
         return Headers([*about, *self.fields])
 
 
-def _part(request: Request, size: int, modified: float, now: float, *, sensitive: bool) -> _PartialResponse:
+def _part(request: Request, size: int, modified: float, now: float, *, sensitive: bool) -> _FileResponse:
     """Evaluate conditions and ranges of the request: 200, 206, 304, or `Refused` 412, 416."""
     tag = entity_tag(size, modified)
     fields = [
@@ -377,7 +377,7 @@ def _part(request: Request, size: int, modified: float, now: float, *, sensitive
         fields.append((b"x-media-sensitive", b"1"))
     failed = precondition_status(request.headers, tag, modified, now)
     if failed == NOT_MODIFIED:
-        return _PartialResponse(NOT_MODIFIED, fields)
+        return _FileResponse(NOT_MODIFIED, fields)
     if failed is not None:
         raise Refused(failed, "precondition_failed", "the file is not, or not any more, what the request asks for")
     byte_range = requested_range(request.headers, size, tag, modified, now) if request.method == "GET" else None
@@ -389,9 +389,9 @@ def _part(request: Request, size: int, modified: float, now: float, *, sensitive
             headers=((b"content-range", b"bytes */%d" % size),),
         )
     if byte_range is None:
-        return _PartialResponse(200, fields, 0, size)
+        return _FileResponse(200, fields, 0, size)
     last = byte_range.first + byte_range.length - 1
-    return _PartialResponse(
+    return _FileResponse(
         206,
         [*fields, (b"content-range", b"bytes %d-%d/%d" % (byte_range.first, last, size))],
         byte_range.first,

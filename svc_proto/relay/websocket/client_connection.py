@@ -1,14 +1,14 @@
 """WebSocket of one client: authentication first, then messages by channel (wire core 1).
 
-| state           | trigger | next            |                                                                |
-|-----------------|---------|-----------------|----------------------------------------------------------------|
-| UNAUTHENTICATED | CLAIM   | STORING_SESSION | a code was consumed, or other nodes look up a token            |
-| UNAUTHENTICATED | TOKEN   | OPEN            | a session token was accepted                                   |
-| UNAUTHENTICATED | REFUSE  | ENDED           | bad credentials, a bad first frame, or 30 s without one        |
-| STORING_SESSION | STORED  | OPEN            | `auth.ok` is sent only when the session would survive a crash  |
-| STORING_SESSION | REFUSE  | ENDED           | bad credentials; the session was revoked or cannot be created  |
-| OPEN            | REFUSE  | ENDED           | the session was revoked or has expired                         |
-| any             | GONE    | ENDED           | the socket closed                                              |
+| state           | trigger | next            |                                                                       |
+|-----------------|---------|-----------------|-----------------------------------------------------------------------|
+| UNAUTHENTICATED | CLAIM   | STORING_SESSION | `system/auth` without a token known here: token and code are checked  |
+| UNAUTHENTICATED | TOKEN   | OPEN            | a session token was accepted                                          |
+| UNAUTHENTICATED | REFUSE  | ENDED           | a first frame that is not `system/auth`, or 30 s without one          |
+| STORING_SESSION | STORED  | OPEN            | the store has the token, or a new session; its errors are only logged |
+| STORING_SESSION | REFUSE  | ENDED           | bad credentials, a block, too many messages, or a revoked session     |
+| OPEN            | REFUSE  | ENDED           | the session was revoked or has expired                                |
+| any             | GONE    | ENDED           | the socket closed                                                     |
 """
 
 from __future__ import annotations
