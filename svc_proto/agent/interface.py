@@ -225,7 +225,7 @@ ApprovalChoice: TypeAlias = str  # once, session, always or deny; of a question 
 
 
 class AgentHost(Protocol):
-    """Host of a running agent, which it cancels to stop it. Only `emit` raises: a guard around it may end the answer."""
+    """Host of a running agent, which it cancels to stop it. Only `emit` raises: a guard may end the answer."""
 
     @property
     def reader_behind(self) -> bool:
