@@ -31,12 +31,12 @@ class RefusalJson(TypedDict):
 
 
 class HealthJson(TypedDict):
-    """Answer of a running relay. Only programs of its host receive `clients` and `sessions`."""
+    """Answer of a running relay."""
 
     status: Literal["ok"]
     version: str
-    clients: NotRequired[NonNegativeInt]
-    sessions: NotRequired[NonNegativeInt]
+    clients: NonNegativeInt
+    sessions: NonNegativeInt
 
 
 class ProfileStateJson(TypedDict):
