@@ -74,6 +74,10 @@ RELAY_REQUESTS: tuple[AppRequest, ...] = (
     AppRequest("GET", "/health", has("version", str), signed_in=False),
     AppRequest("GET", "/sessions", rows("sessions", token_prefix=str)),
     AppRequest("PATCH", "/sessions/{prefix}", is_object, {"device_name": "Renamed"}),
+    AppRequest("PATCH", "/sessions/{prefix}", has("expires_at", float), {"ttl_seconds": 86_400}),
+    AppRequest(
+        "PATCH", "/sessions/{prefix}", has("grants", dict), {"ttl_seconds": 172_800, "grants": {"bridge": 7_200}}
+    ),
     AppRequest("DELETE", "/sessions/00000000", is_object, status=404),  # of another device, which is gone
     AppRequest("GET", "/media/{media}", lambda answer: answer == "a picture"),
     AppRequest("GET", "/media/by-path?path=%2Fnowhere%2Fa.png", is_object, status=403),

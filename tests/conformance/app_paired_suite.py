@@ -74,6 +74,8 @@ def check_relay(result: Result, port: int, home: Path) -> None:
     _check_command(result, phone, server)
     for row in RELAY_REQUESTS:
         _check_row(result, "relay", server, row, {"prefix": prefix, "media": media.json.get("token", "none")})
+    again = WebSocketTestClient(server.client(), path="/ws").sign_in(session_token=phone.token, device_name="Phone")
+    result.note("relay auth again", None if again["type"] == "auth.ok" else f"{again!r:.300}")
 
 
 def check_answer(result: Result, case: str, row: AppRequest, answer: Response) -> None:
