@@ -194,6 +194,11 @@ class Node(RedisHandler):
         """Return the last heartbeats of the other nodes that have sent one."""
         return [member.pulse for member in self.members.values() if member.pulse is not None]
 
+    def url_of(self, node: str) -> str:
+        """Return the URL that another node has sent in a heartbeat; empty before that, and for an unproven node."""
+        member = self.members.get(node)
+        return member.pulse.name if member is not None and member.is_proven and member.pulse is not None else ""
+
     @property
     def cluster_time(self) -> float:
         """Epoch seconds by Redis's clock, which all nodes share; by the local clock before the first reading."""

@@ -474,6 +474,17 @@ def test_keys_are_of_this_service() -> None:
     assert Scene(up=False).node.key("code", "ABC123") == "svc:3:code:ABC123"
 
 
+def test_the_url_of_a_node_is_that_of_its_heartbeat_once_the_node_is_proven() -> None:
+    scene = Scene()
+    beat = {"name": "http://b", "since": 1.0, "load": 0}
+    scene.hear("b", "beat", beat)
+    assert (scene.node.url_of("b"), scene.node.url_of("c")) == ("", "")
+    scene.hear("b", "news", to_me=True)
+    assert scene.node.url_of("b") == "http://b"
+    scene.hear("c", "news", to_me=True)
+    assert scene.node.url_of("c") == ""
+
+
 def test_values_are_signed_for_their_key() -> None:
     node = known().node
     assert node.verify("a", node.sign("a", "text")) == b"text"

@@ -159,8 +159,9 @@ class ClusterSessionOwnership(LocalSessionOwnership):
                 raise cluster_unavailable_error("which node has the session", RETRY)
             if not owner:
                 return None
-            where, _, url = owner.partition(" ")
-            if request is not None and where in node.members and not is_forwarded(request):
+            where, _, _ = owner.partition(" ")
+            url = node.url_of(where)  # signed, unlike the URL in the lease: requests carry API keys
+            if request is not None and url and not is_forwarded(request):
                 return (yield from self._forward(request, where, url))
             if engine.now.mono >= until:
                 raise cluster_unavailable_error("which node has the session", RETRY)
@@ -175,10 +176,11 @@ class ClusterSessionOwnership(LocalSessionOwnership):
             if (yield from self._parse_reply(redis.execute(*mine, "NX"))) is not None:
                 return None
             owner = yield from self._parse_reply(redis.execute("GET", name))
-            where, _, url = (
-                owner.decode("utf-8", "replace").partition(" ") if isinstance(owner, bytes) else ("", "", "")
-            )
+            where = owner.decode("utf-8", "replace").partition(" ")[0] if isinstance(owner, bytes) else ""
             if where in self.node.members:
+                url = self.node.url_of(where)
+                if not url:
+                    raise cluster_unavailable_error("whether this was asked before", RETRY)
                 return (yield from self._forward(request, where, url))
         yield from self._parse_reply(redis.execute(*mine))
         return None

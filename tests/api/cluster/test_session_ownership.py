@@ -14,6 +14,7 @@ from svc_proto.api.cluster.session_ownership import POLL_INTERVAL, WAIT_TIMEOUT
 from svc_proto.api.runs.idempotency import KEY_TTL
 from svc_proto.cluster.leases import LEASE
 from svc_proto.cluster.node import LEASE as NODE_LEASE
+from svc_proto.commands import Connect
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.service_clients.local_secret import OPERATOR
 from tests.api.cluster_harness import UNAVAILABLE, VIA, ApiClusterHarness, code, lease, redis_key
@@ -51,6 +52,45 @@ def test_turn_is_queued_on_the_owning_node() -> None:
     assert [row["content"] for row in book.at(1).messages(session)] == ["one", "1", "two", "2", "three", "3"]
     book.chat(session)
     assert lease(book, session) == f"{book.ownership.node.id} http://127.0.0.1:8643"
+
+
+@pytest.mark.parametrize("name", ["lease", "again"])
+def test_a_request_with_its_key_goes_only_where_the_owning_node_says(name: str) -> None:
+    """Ignore a URL in Redis: a program with access to Redis could collect API keys with it."""
+    book = ApiClusterHarness()
+    session = book.session()
+    first = again(book) if name == "again" else book.chat(session, {"message": "one"})
+    hand = book.hand
+    key = next(key for key in book.town.keys if key[1].startswith(redis_key(f"{name}:")[1]))
+    _, until = book.town.keys[key]
+    book.town.keys[key] = f"{book.ownership.node.id} http://collector.example".encode(), until
+    book.at(1)
+    second = again(book) if name == "again" else book.chat(session, {"message": "two"})
+    book.at(0)
+    hand.finish()
+    book.hand.finish()
+    assert (first.head.status, second.head.status) == (200, 200)
+    asked = {order.host for order in book.at(1).commands if isinstance(order, Connect)}
+    assert asked == {"redis.example", "127.0.0.1"}
+
+
+@pytest.mark.parametrize("name", ["lease", "again"])
+def test_a_request_waits_for_the_heartbeat_of_the_owning_node(name: str) -> None:
+    book = ApiClusterHarness()
+    session = book.session()
+    first = again(book) if name == "again" else book.chat(session, {"message": "one"})
+    owner = book.ownership.node.id
+    member = book.at(1).ownership.node.members[owner]
+    pulse, member.pulse = member.pulse, None
+    second = again(book) if name == "again" else book.chat(session, {"message": "two"})
+    if name == "again":
+        assert code(second) == (503, "cluster_unavailable")
+    else:
+        assert second.answer is None
+        member.pulse = pulse
+        book.after(POLL_INTERVAL)
+        assert second.head.status == 200
+    assert first.answer is None or name == "lease"
 
 
 def test_turn_of_other_protocols_is_queued_on_the_owning_node() -> None:
