@@ -34,6 +34,7 @@ from servers.relay_program import read_relay_config
 from servers.supervision import inherited_address
 from svc_proto.dashboard.config import DashboardConfig, parse_dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
+from svc_proto.dashboard.static_files import command_sentences
 from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig, asks_for_users
@@ -171,8 +172,8 @@ def with_local_servers(
 
 
 def page_files() -> dict[str, bytes]:
-    """Return the packaged files of the page by path, such as `app.js` and `vendor/katex.js`."""
-    found: dict[str, bytes] = {}
+    """Return the files of the page by path, such as `app.js` and `vendor/katex.js`."""
+    found = {"command_sentences.js": command_sentences()}
     folders = [("", files("servers").joinpath("page"))]
     for prefix, folder in folders:
         for entry in folder.iterdir():

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
+
 IN, AUTH, GRANT = "in", "auth", "grant"
 CLIENT_KINDS = (
     *("program", "stranger", "lan_page", "local_page", "other_user", "proxy"),
@@ -64,12 +66,7 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
     ),
     "a session with bridge": (
         "401  401  401  401  401  401  403  in   401",
-        """GET /ping, POST /setup, GET /current_app, POST /return_to_svc, POST /return_to_hermes, GET /screen,
-        GET /screen_hash, POST /diff_screen, POST /find_nodes, POST /describe_node, GET /screenshot, GET /get_apps,
-        GET /apps, POST /tap, POST /tap_text, POST /long_press, POST /drag, POST /type, POST /swipe, POST /scroll,
-        POST /press_key, POST /wait, POST /open_app, GET /clipboard, POST /clipboard, POST /media, POST /send_intent,
-        POST /broadcast, GET /events, POST /events/stream, GET /location, POST /search_contacts, POST /call,
-        POST /send_sms, POST /share_media, POST /send_mms""",
+        ", ".join(f"{method} {path}" for method, path in DEVICE_CONTROL),
     ),
     "a session with bridge, but no page's": (
         "401  401  403  403  401  401  403  in   401",

@@ -11,11 +11,14 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from svc_proto.agent.private_data import CONTENT
 from svc_proto.agent.turn_consent import CallConsent
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
+from svc_proto.schema.device_control import ControlRoute, RouteEffect, ScreenGesture
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app
-from svc_proto.schema.effects.command_effects import Effect, effect_of_command, needs_screen
+from svc_proto.schema.effects.command_effects import Effect, effect_of_command
 from svc_proto.schema.effects.label_words import DEFAULT_VERBS
 from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.effects.task_apps import effect_elsewhere
@@ -31,20 +34,8 @@ ALREADY_DENIED = (
     "The user has already denied this in this turn, so it was not done.",
     "Respect that: tell the user, and do not try the same by other means.",
 )
-_ASKED_BEFORE = (
-    "/call",
-    "/send_sms",
-    "/send_mms",
-    "/send_intent",
-    "/broadcast",
-)  # the approval is requested before the tool runs
-_ASKED_BY_PHONE = ("/share_media",)  # always (wire bridge 5.2)
-_VERB_ROUTES = ("/tap", "/tap_text", "/long_press")
 _VERBS = re.compile(rf"(?<!\w)(?:{'|'.join(DEFAULT_VERBS)})(?!\w)", re.IGNORECASE)  # as the phone's gates match them
-_CHANGES_SCREEN = ("/scroll", "/press_key")  # the screen is read before them, for the guard against loops
-_LEAVES_SCREEN = ("/open_app", "/press_key")
-_READS_BY_POST = ("/find_nodes", "/describe_node", "/search_contacts")
-_READS = ("/screen", "/find_nodes", "/describe_node", "/search_contacts", "/clipboard", "/location", "/events")
+_LEAVING = ("/open_app", "/press_key")  # the app in front may be another one afterwards
 
 
 class StatusSource(PhoneControl, Protocol):
@@ -71,16 +62,17 @@ class ConsentingPhoneControl:
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         """Implement `PhoneControl.call`. Raises `ToolError` also if the owner does not allow the effect."""
         turn = self._consent.turn
-        if method == "GET" or path in _READS_BY_POST:
+        row = DEVICE_CONTROL[method, path]
+        if row.effect is RouteEffect.READS:
             answer = yield from self._link.call(method, path, arguments)
             self._note(path, answer)
             return answer
-        tree = yield from self._screen(path, arguments)
+        tree = yield from self._screen(row, arguments)
         effect = yield from self._effect(path, arguments, tree)
-        if path in _LEAVES_SCREEN:
+        if path in _LEAVING:
             turn.leave_screen()
         if effect is not None:
-            yield from self._obtain(effect, path, arguments, tree)
+            yield from self._obtain(effect, row, arguments, tree)
         controls = tree.targets(path, arguments)
         turn.loop.trail.act(shows=not any(each.hides_its_state for each in controls))
         turn.loop.work.record_act(path, arguments, tree, controls, has_effect=effect is not None and not effect.soft)
@@ -109,14 +101,14 @@ class ConsentingPhoneControl:
     def _note(self, path: str, answer: PhoneResponse) -> None:
         turn = self._consent.turn
         turn.loop.work.has_picture |= path == "/screenshot"
-        if answer.status >= 400 or path not in _READS:
+        if answer.status >= 400 or path not in CONTENT:
             return
         turn.private.read_answer(path, answer.body)
         if path == "/screen":
             self._see(ScreenTree.parse(answer.body))
 
-    def _screen(self, path: str, arguments: Mapping[str, object]) -> Flow[ScreenTree]:
-        if not needs_screen(path, arguments) and path not in _CHANGES_SCREEN:
+    def _screen(self, row: ControlRoute, arguments: Mapping[str, object]) -> Flow[ScreenTree]:
+        if row.gesture is None:  # before the others also for the guard against loops
             return ScreenTree()
         if self._tree is None:
             device = {name: value for name, value in arguments.items() if name == "device"}
@@ -144,15 +136,18 @@ class ConsentingPhoneControl:
             return found
         return effect_elsewhere(path, arguments, tree, turn.apps) or found
 
-    def _obtain(self, effect: Effect, path: str, arguments: Mapping[str, object], tree: ScreenTree) -> Flow[None]:
+    def _obtain(
+        self, effect: Effect, row: ControlRoute, arguments: Mapping[str, object], tree: ScreenTree
+    ) -> Flow[None]:
         turn = self._consent.turn
         if not self._needs_consent(effect):
             return
         if turn.is_denied(effect):
             raise ToolError(*ALREADY_DENIED)
-        if path in _ASKED_BEFORE or turn.is_granted(effect, tree) or self._phone_asks(path, arguments, tree):
+        asked_before = any(tool.needs_approval is not None for tool in row.tools)  # the approval comes before the tool
+        if asked_before or turn.is_granted(effect, tree) or self._phone_asks(row, arguments, tree):
             return
-        if path in _ASKED_BY_PHONE and not turn.private.was_read:
+        if row.always_asks and not turn.private.was_read:
             return
         yield from self._consent.request(effect, tree)
 
@@ -166,14 +161,14 @@ class ConsentingPhoneControl:
             return True
         return private.was_read and (kind_of_app(effect.place) is AppKind.BROWSER or bool(effect.recipient))
 
-    def _phone_asks(self, path: str, arguments: Mapping[str, object], tree: ScreenTree) -> bool:
+    def _phone_asks(self, row: ControlRoute, arguments: Mapping[str, object], tree: ScreenTree) -> bool:
         """Report whether the phone's gates request a confirmation: of shares, and of touches with a verb."""
         safety = (self._consent.turn.phone or JsonObject()).get_object("safety")
         if not safety.integer("destructive_verbs_count", 1):
             return False
-        if path in _ASKED_BY_PHONE:
+        if row.always_asks:
             return True
-        if path not in _VERB_ROUTES:
+        if row.gesture is not ScreenGesture.PRESS:
             return False
-        controls = tree.targets(path, arguments)
+        controls = tree.targets(row.path, arguments)
         return bool(controls) and all(_VERBS.search(" | ".join(control.labels)) for control in controls)

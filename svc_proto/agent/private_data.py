@@ -10,14 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from svc_proto.schema.device_control import PrivateContent
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app
 from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.json_object import JsonObject
 
-__all__ = ["PRIVATE_ROUTES", "PrivateData"]
+__all__ = ["CONTENT", "PrivateData"]
 
-PRIVATE_ROUTES = ("/search_contacts", "/clipboard", "/location")
-PRIVATE_TOOLS = ("phone_search_contacts", "phone_clipboard_read", "phone_location", "phone_events")
+CONTENT = {row.path: row.content for row in DEVICE_CONTROL.values() if row.content is not None}
+"""What the answers of routes contain, by path."""
+PRIVATE_TOOLS = frozenset(
+    f"phone_{tool.name}"
+    for row in DEVICE_CONTROL.values()
+    if row.content in (PrivateContent.RECORDS, PrivateContent.EVENTS)
+    for tool in row.tools
+)
 MAX_VALUES = 4_000  # tokens that are compared; the oldest are dropped
 MAX_DEPTH = 8  # levels of an answer
 _PRIVATE_KINDS = (AppKind.MESSAGING, AppKind.PRIVATE, AppKind.SYSTEM_UI, AppKind.DIALER)
@@ -37,10 +45,11 @@ class PrivateData:
 
     def read_answer(self, path: str, body: Mapping[str, object]) -> None:
         """Note an answer of the phone that the model reads."""
-        if path in PRIVATE_ROUTES:
+        content = CONTENT.get(path)
+        if content is PrivateContent.RECORDS:
             self.was_read = True
             self._add("\n".join(_texts(body, MAX_DEPTH)))
-        elif path in ("/screen", "/find_nodes", "/describe_node", "/events"):
+        elif content is not None:
             self._read_screen(ScreenTree.parse(body).package, "\n".join(_texts(body, MAX_DEPTH)))
 
     def read_history(self, name: str, content: str) -> None:

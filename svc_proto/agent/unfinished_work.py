@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from attrs import define, frozen
 
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.schema.device_control import ScreenGesture
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.schema.effects.screen_tree import ScreenTree, TouchedControl
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.screen_node import KEYBOARD, ScreenNode
@@ -30,8 +32,8 @@ MAX_SHOWN = 40  # characters of a text in a line
 MAX_REQUEST = 300  # characters of a request whose numbers are looked for
 MAX_OPENING = 24  # characters of a request that may just be one for an app
 MIN_QUOTED = 4  # letters of a word in lower case that an answer repeats from the screen
-TOUCHES = ("/tap", "/tap_text", "/long_press", "/press_key")
-STROKES = ("/swipe", "/drag", "/scroll")
+GESTURES = {row.path: row.gesture for row in DEVICE_CONTROL.values() if row.gesture is not None}
+TOUCHES = (ScreenGesture.PRESS, ScreenGesture.KEY)
 _NUMBER = re.compile(r"[0-9]+")
 _WORD = re.compile(r"\w+")
 
@@ -126,7 +128,7 @@ class UnfinishedWork:
         given = JsonObject.of(arguments)
         field = tree.field if path == "/type" else None
         text = "" if field is None or field.hides_text else given.text("text").strip()
-        if path not in (*TOUCHES, *STROKES):
+        if GESTURES.get(path) in (None, ScreenGesture.TEXT):
             self._given.append(" ".join(map(str, arguments.values())))
         self._steps.append(
             _Step(
@@ -218,7 +220,7 @@ class UnfinishedWork:
         before, after = step.before, step.after
         if step.path in ("/open_app", "/scroll"):
             return False
-        if step.path not in TOUCHES or step.has_effect or before is None or after is None:
+        if GESTURES.get(step.path) not in TOUCHES or step.has_effect or before is None or after is None:
             return True
         if before.is_dialog and not after.is_dialog and before.window in step.windows:
             return choices  # it may show nowhere

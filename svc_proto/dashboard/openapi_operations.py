@@ -11,6 +11,7 @@ from svc_proto.api.openapi import types as api
 from svc_proto.dashboard import openapi_types
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.agent_proxy import PREFIX as AGENT
+from svc_proto.dashboard.phone_commands import COMMANDS
 from svc_proto.dashboard.phone_proxy import PREFIX as PHONE
 from svc_proto.dashboard.relay_proxy import PREFIXES
 from svc_proto.dashboard.sign_in import COOKIE
@@ -64,8 +65,8 @@ RELAY = {
         "Send a command to a phone",
         dict[str, object],
         body=dict[str, object],
-        details="Commands: `current_app`, `screenshot`, `tap`, `long_press`, `swipe`, `key` and `type`, with the "
-        "arguments and answers of the relay's route. The commands pass the gates of the phone.",
+        details=f"Commands: {', '.join(f'`{name}`' for name in COMMANDS)}, with the arguments and answers of the "
+        "relay's route. The commands pass the gates of the phone.",
         error_responses={**VALIDATED_RESPONSES, 403: "The phone refuses.", 404: "No phone, or no such command."},
     ),
     "GET /notifications": OperationDoc(

@@ -15,6 +15,7 @@ from svc_proto.dashboard.validation import parse_body, unprocessable
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.service_clients.phone_control import RelayPhoneControl
 
 if TYPE_CHECKING:
@@ -25,16 +26,7 @@ __all__ = ["COMMANDS", "SESSION_NAME", "PhoneCommands"]
 SESSION_NAME = "Dashboard on this host"
 FILE = "dashboard-relay.json"  # token of the session, in the state folder
 MAX_DEVICE = 200  # characters
-COMMANDS = {
-    # name in the route: method and path of the relay
-    "current_app": ("GET", "/current_app"),
-    "screenshot": ("GET", "/screenshot"),
-    "tap": ("POST", "/tap"),
-    "long_press": ("POST", "/long_press"),
-    "swipe": ("POST", "/drag"),
-    "key": ("POST", "/press_key"),
-    "type": ("POST", "/type"),
-}
+COMMANDS = {row.by_hand: (row.method, row.path) for row in DEVICE_CONTROL.values() if row.by_hand}
 
 
 class PhoneCommands:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from svc_proto.basics import strict_json
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
 from svc_proto.engine.static_asset import StaticAsset
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.wire.events import Headers
 
-__all__ = ["INDEX", "routes"]
+__all__ = ["INDEX", "command_sentences", "routes"]
 
 INDEX = "index.html"
 OF_ROOT = {INDEX: "/", "sw.js": "/sw.js"}  # a service worker serves the folder that it is in
@@ -53,6 +55,21 @@ def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
 
 def _asset(name: str, body: bytes) -> StaticAsset:
     return StaticAsset(KINDS[name.rpartition(".")[2]], body, () if name in OF_DOCUMENTS else OF_RESOURCE)
+
+
+def command_sentences() -> bytes:
+    """Return the module `command_sentences.js`: the sentences of the Device Control table, as calls of `t`.
+
+    The key is the path, or method and path for a row that is not the last one of its path.
+    """
+    last = {row.path: row for row in DEVICE_CONTROL.values()}
+    lines = [
+        f'  "{row.path if last[row.path] is row else f"{row.method} {row.path}"}": '
+        f"[{', '.join(f't({strict_json.dumps(words)})' for words in row.sentence)}],\n"
+        for row in DEVICE_CONTROL.values()
+    ]
+    text = f'import {{ t }} from "./i18n.js";\n\nexport const SENTENCES = {{\n  __proto__: null,\n{"".join(lines)}}};\n'
+    return text.encode("utf-8")
 
 
 def _redirect_handler(path: str) -> Callable[[Request], Response]:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from svc_proto.machines.bridge_commands import Decision as Decision
     from svc_proto.machines.bridge_commands import phone_outcome as phone_outcome
     from svc_proto.machines.bridge_commands import relay_outcome as relay_outcome
-    from svc_proto.machines.device_control_arguments import ARGUMENT_RULES as ARGUMENT_RULES
-    from svc_proto.machines.device_control_arguments import check_arguments as check_arguments
     from svc_proto.machines.grants import CHANNELS as CHANNELS
     from svc_proto.machines.grants import Preset as Preset
     from svc_proto.machines.grants import build_grants as build_grants
@@ -62,6 +60,8 @@ if TYPE_CHECKING:
     from svc_proto.machines.sandbox import protected_paths as protected_paths
     from svc_proto.machines.transitions import Table as Table
     from svc_proto.machines.transitions import step as step
+    from svc_proto.schema.device_control_routes import DEVICE_CONTROL as DEVICE_CONTROL
+    from svc_proto.schema.device_control_routes import check_arguments as check_arguments
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -77,7 +77,7 @@ else:
             "svc_proto.machines.grants": "CHANNELS Preset build_grants default_grants is_granted parse_grants",
             "svc_proto.machines.auth_rate_limiter": "AuthRateLimiter LimiterState address_key",
             "svc_proto.machines.bridge_commands": "BridgeCommands Decision CommandOutcome phone_outcome relay_outcome",
-            "svc_proto.machines.device_control_arguments": "ARGUMENT_RULES check_arguments",
+            "svc_proto.schema.device_control_routes": "DEVICE_CONTROL check_arguments",
             "svc_proto.machines.phone_registry": "PhoneRegistry split_selector",
             "svc_proto.machines.media_registry": "MediaEntry MediaRegistry MediaState",
             "svc_proto.machines.sandbox": "Sandbox protected_paths",

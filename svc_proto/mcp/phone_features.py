@@ -18,6 +18,8 @@ from svc_proto.engine.flow import Flow, sleep
 from svc_proto.machines.inbox import image_type
 from svc_proto.mcp.server_features import DirectTool, Prompt, ServerFeatures, ServerTool, ToolContent
 from svc_proto.mcp.subscriptions import Resource
+from svc_proto.schema.device_control import RouteEffect
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
@@ -37,11 +39,12 @@ Begin: TypeAlias = "Callable[[str, str, Arguments, Callable[[PhoneResponse], boo
 DEVICES, NOTIFICATIONS = "/bridge/devices", "/notifications/recent"
 OF_A_DEVICE = ("device_id", "device_name", "aliases", "active")  # members that identify a phone and do not age
 OF_A_COMMAND = ("path", "params", "sent_at", "decision", "error", "response_status", "device_name")
-READS_TOO = ("diff_screen", "find_nodes", "describe_node", "search_contacts")  # tools that read by POST
-_READING = tuple(
-    row for row in PHONE_TOOLS if not row.changes_screen and (row.method == "GET" or row.name in READS_TOO)
+READ_ROUTES = frozenset(
+    {
+        *(key for key, row in DEVICE_CONTROL.items() if row.effect is RouteEffect.READS),
+        *(("GET", DEVICES), ("GET", NOTIFICATIONS)),
+    }
 )
-READ_ROUTES = frozenset({*((row.method, row.path) for row in _READING), ("GET", DEVICES), ("GET", NOTIFICATIONS)})
 """The read-only routes."""
 PROMPTS = (
     Prompt(
@@ -139,12 +142,12 @@ def _offered(tool: Tool, row: PhoneTool, actions: PhoneActions, link: PhoneContr
 
     run: Callable[[Arguments], Flow[ToolContent]] | DirectTool = shown if row.name == "screenshot" else perform_it
     if begin is not None and run is perform_it and row.perform is None and row.name != "return_to_app":
-        run = DirectTool(partial(begin, row.method, row.path), found)
+        run = DirectTool(partial(begin, row.route.method, row.route.path), found)
     return ServerTool(
         tool=tool,
         title=row.name.replace("_", " ").capitalize(),
-        reads_only=row in _READING,
-        destructive=row.needs_approval is not None,
+        reads_only=row.route.effect is RouteEffect.READS,
+        destructive=row.tool.needs_approval is not None,
         run=run,
     )
 

@@ -42,6 +42,7 @@ from svc_proto.phone.safety.settings import SafetySettings, Switch
 from svc_proto.phone.safety.view import ConfirmationView
 from svc_proto.phone.service import Phone, PhoneConfig, PhoneState
 from svc_proto.phone.transcript import PhoneTranscript
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.service_clients.local_secret import has_secret
 from svc_proto.service_clients.phone_screen_endpoint import (
     PhoneScreenEndpoint,
@@ -59,13 +60,7 @@ LONG_POLL_TIMEOUT = 3.0  # s that a request waits for a change; the dashboard's 
 LARGEST = 16_384  # bytes of a body
 SWITCHES = ("Switch", "CheckBox")  # suffixes of class names
 # Routes by kind; the other members of the body are those of that route (wire bridge 3.5).
-TOUCHES = {
-    "tap": "/tap",
-    "long_press": "/long_press",
-    "swipe": "/swipe",
-    "type": "/type",
-    "key": "/press_key",
-}
+TOUCHES = {row.by_hand: row.path for row in DEVICE_CONTROL.values() if row.by_hand and row.gesture}
 
 
 class ScreenAccess(Enum):

@@ -9,7 +9,7 @@ from attrs import evolve
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.system_prompt import NO_PHONE
 from svc_proto.agent.tool_selection import GROUPS, MORE_TOOLS, ToolPolicy, ToolSelection, more_tools
-from svc_proto.agent.tools.phone_tools import ON_DEMAND
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from svc_proto.agent.tools.tool import Tool
 from svc_proto.basics import strict_json
 from svc_proto.engine.core import Engine
@@ -90,8 +90,9 @@ def test_a_group_is_described() -> None:
     world = ask(calls((MORE_TOOLS, {"tool": "people"})))
     (finished,) = world.host.finished
     *lines, use = finished.output.splitlines()
-    assert [line.partition(":")[0] for line in lines] == [f"phone_{name}" for name in ON_DEMAND["people"]] + [
-        "ask_user"
+    assert [line.partition(":")[0] for line in lines] == [
+        *(f"phone_{row.name}" for row in PHONE_TOOLS if row.tool.group == "people"),
+        "ask_user",
     ]
     assert lines[2] == 'phone_call: Call a number. {"number":{"type":"string"}}'
     assert use == "Call them by more_tools with tool and arguments."

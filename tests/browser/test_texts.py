@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from svc_proto.cli.health_checks import run_health_checks
 from svc_proto.cli.health_facts import HostFacts, ModelFacts
 from svc_proto.cli.operator_requests import KEY_IS_KNOWN
-from svc_proto.relay.routes.device_control import DEVICE_CONTROL
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from tests.browser.conftest import PageOpener, Site
 from tests.browser.test_layout import Scripted, record, start
 

@@ -24,7 +24,7 @@ def test_every_tool_has_the_arguments_that_it_needs() -> None:
     names = {f"phone_{row.name}": row for row in PHONE_TOOLS}
     assert set(CALLS) <= set(names)
     for name, row in names.items():
-        assert set(row.required) <= set(CALLS.get(name, {})), name
+        assert set(row.tool.required) <= set(CALLS.get(name, {})), name
 
 
 def test_the_proxy_cuts_connections() -> None:

@@ -7,7 +7,7 @@ import pytest
 from clients.phone.emulator import EmulatedPhone
 from svc_proto.dashboard.phone_commands import COMMANDS, MAX_DEVICE, SESSION_NAME
 from svc_proto.phone.safety.settings import SafetySettings
-from svc_proto.relay.routes.device_control import DEVICE_CONTROL
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from tests.loops.dashboard_client import DashboardServer
 from tests.loops.simulated_environment import SimulatedEnvironment
 

@@ -26,10 +26,8 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def test_read_only_routes() -> None:
-    by_get = (
-        "bridge/devices notifications/recent clipboard current_app events get_apps location ping screen screen_hash"
-    )
-    looks = {("GET", f"/{name}") for name in f"{by_get} screenshot".split()}
+    by_get = "apps clipboard current_app events get_apps location ping screen screen_hash screenshot"
+    looks = {("GET", f"/{name}") for name in ("bridge/devices", "notifications/recent", *by_get.split())}
     assert (
         looks | {("POST", f"/{name}") for name in ["describe_node", "diff_screen", "find_nodes", "search_contacts"]}
         == READ_ROUTES

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import RemoteProtocolError
-from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.wire.events import BinaryMessage, TextMessage
 from tests.relay.harness import FIRST, PEER, REMOTE, HttpCall, PairedPhone, RelayHarness
 

@@ -13,9 +13,9 @@ from attrs import frozen
 
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import RelayAccess
-from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from tests.relay.harness import RelayHarness
 
 TABLE = Relay(RelayConfig()).router.routes

@@ -6,9 +6,9 @@ import pytest
 
 from svc_proto.engine.router import BODY_LIMIT, RouteKind
 from svc_proto.relay.access import RelayAccess
-from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from tests.relay.harness import PEER, REMOTE, RelayHarness
 
 # SPEC.md "Device Control (bridge) routes": 34 rows. The self-foreground route has no method there; phones and agents

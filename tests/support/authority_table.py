@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
+
 PAGE = Path(__file__).parents[2] / "docs/reference/authority.md"
 ABOUT = """# Table of authority
 
@@ -81,14 +84,7 @@ RELAY_ROUTES: Mapping[str, str] = {
     "LOCAL_OR_NOTIFICATIONS": """
         GET /notifications/recent, GET /phone/threads
     """,
-    "BRIDGE": """
-        GET /ping, POST /setup, GET /current_app, POST /return_to_svc, POST /return_to_hermes, GET /screen,
-        GET /screen_hash, POST /diff_screen, POST /find_nodes, POST /describe_node, GET /screenshot,
-        GET /get_apps, GET /apps, POST /tap, POST /tap_text, POST /long_press, POST /drag, POST /type,
-        POST /swipe, POST /scroll, POST /press_key, POST /wait, POST /open_app, GET /clipboard,
-        POST /clipboard, POST /media, POST /send_intent, POST /broadcast, GET /events, POST /events/stream,
-        GET /location, POST /search_contacts, POST /call, POST /send_sms, POST /share_media, POST /send_mms
-    """,
+    "BRIDGE": ", ".join(f"{method} {path}" for method, path in DEVICE_CONTROL),
     "AGENT": """
         POST /mcp, GET /mcp, DELETE /mcp
     """,
@@ -186,12 +182,7 @@ TOOLS: Mapping[str, tuple[str, str]] = {
     # toolset: the power that its turn must hold, and its tools
     "phone": (
         "bridge",
-        """phone_ping phone_setup phone_current_app phone_return_to_app phone_screen phone_screen_hash phone_diff_screen
-        phone_find_nodes phone_describe_node phone_screenshot phone_get_apps phone_tap phone_tap_text phone_long_press
-        phone_drag phone_set_bar phone_type phone_swipe phone_scroll phone_press_key phone_wait phone_open_app
-        phone_clipboard_read phone_clipboard_write phone_media phone_send_intent phone_broadcast phone_events
-        phone_events_stream phone_location phone_search_contacts phone_call phone_send_sms phone_share_media
-        phone_send_mms""",
+        " ".join(f"phone_{row.name}" for row in PHONE_TOOLS),
     ),
     "memory": ("manage", "memory"),
     "skills": ("", "skills_list skill_view"),

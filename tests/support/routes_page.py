@@ -26,10 +26,10 @@ API, RELAY, DASHBOARD = "API, port 8642", "Relay, port 8767", "Dashboard, port 9
 
 def assert_shown(name: str, document: Mapping[str, Any]) -> None:
     """Assert that the page contains the section of a server's document."""
-    assert _section(name, document) in PAGE.read_text(), "python -m tests.support.routes_page"
+    assert section_of(name, document) in PAGE.read_text(), "python -m tests.support.routes_page"
 
 
-def _section(name: str, document: Mapping[str, Any]) -> str:
+def section_of(name: str, document: Mapping[str, Any]) -> str:
     rows: dict[str, list[str]] = {}
     listeners: dict[str, None] = {}
     for path, item in document["paths"].items():
@@ -95,7 +95,7 @@ def _write() -> None:
 
     board: Any = build_document(Dashboard(DashboardConfig(), FILES).router.routes, build_api_doc(FILES, ""), "")
     documents = {API: told(ApiHarness()), RELAY: told(VoiceRoutesHarness()), DASHBOARD: board}
-    PAGE.write_text(ABOUT + "\n".join(_section(name, document) for name, document in documents.items()))
+    PAGE.write_text(ABOUT + "\n".join(section_of(name, document) for name, document in documents.items()))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,5 @@ safety gates check commands before it. Start reading at `device.py`.
 from __future__ import annotations
 
 from clients.phone.emulator.backend import EmulatedPhone
-from clients.phone.emulator.routes import ROUTES
 
-__all__ = ["ROUTES", "EmulatedPhone"]
+__all__ = ["EmulatedPhone"]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from clients.phone.emulator.device import EmulatedDevice
 from clients.phone.emulator.environment import EmulatedPermissions, Gesture, OutboxItem
 from clients.phone.emulator.layout import App
-from clients.phone.emulator.routes import METHODS, ROUTES
+from clients.phone.emulator.routes import find_action, methods_of
 from clients.phone.emulator.routes_read import hash_of
 from clients.phone.emulator.sample_apps import SAMPLE_APPS, client_app
 from clients.phone.emulator.touch_target import texts_at_target
@@ -52,7 +52,7 @@ class EmulatedPhone:
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         """Perform one command. Never raises: a failure is a reply with status and `error`."""
         self.device.advance(now)
-        action = ROUTES.get((command.method, command.path))
+        action = find_action(command.method, command.path)
         if action is None:
             return _no_route(command)
         args = CommandArguments(command.body)
@@ -152,7 +152,7 @@ class EmulatedPhone:
 
 
 def _no_route(command: PhoneCommand) -> CommandReply:
-    allowed = METHODS.get(command.path)
-    if allowed is not None:
+    allowed = methods_of(command.path)
+    if allowed:
         return CommandReply(405, {"error": f"method: {command.path} takes {' or '.join(allowed)}"})
     return CommandReply(404, {"error": f"path: unknown command {replace_lone_surrogates(command.path[:100])}"})

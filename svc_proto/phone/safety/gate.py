@@ -314,23 +314,23 @@ class SafetyGate:
     # --- checks -----------------------------------------------------------------------------------------------------
 
     def _refusal(self, command: PhoneCommand, now: Moment) -> CommandReply | None:
-        if command.path in (route_rules.FREE_ROUTES if self._sideload else route_rules.STORE_ROUTES):
+        row = route_rules.GATES.get(command.path)
+        if row is not None and (row.is_free if self._sideload else row.is_probe):
             return None
         if not self._sideload:
             return route_rules.SIDELOAD_ONLY
-        path = command.path
-        if not self._master.is_armed and path not in route_rules.UNGATED_READ_ROUTES:
+        if not self._master.is_armed and (row is None or row.needs_master):
             return route_rules.MASTER_OFF
         if not self._consents.accessibility:
             return route_rules.ACCESSIBILITY_MISSING
-        if path == "/screenshot" and not self._consents.screen_capture:
+        if command.path == "/screenshot" and not self._consents.screen_capture:
             return route_rules.CAPTURE_NOT_ALLOWED
         refusal = self._blocked(command)
-        if refusal is not None or path in route_rules.READ_ROUTES:
+        if refusal is not None:
             return refusal
-        if path not in route_rules.KNOWN_ROUTES:
+        if row is None:
             return route_rules.UNKNOWN_ROUTE
-        if not self._unattended.wakes:
+        if not row.wakes_screen or not self._unattended.wakes:
             return None
         # The app behind a dismissed lock is not the one that was checked above.
         return self._blocked(command) if self._unattended.make_ready(now) else route_rules.KEYGUARD_BLOCKED

@@ -7,82 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from svc_proto.basics.brand import BRANDS
 from svc_proto.phone.arguments import CommandArguments, scalar_text
 from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.phone.command_refused import CommandRefused
 from svc_proto.phone.outgoing_actions import READERS
 from svc_proto.phone.safety.confirmation import ConfirmationRequest
 from svc_proto.phone.safety.view import ACCESSIBILITY_HINT
+from svc_proto.schema.device_control import ControlRoute, ScreenGesture
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 
 __all__ = [
     "ACCESSIBILITY_MISSING",
     "ALWAYS_ASK",
     "CAPTURE_NOT_ALLOWED",
     "DENIED_ERROR",
-    "FREE_ROUTES",
+    "GATES",
     "KEYGUARD_BLOCKED",
-    "KNOWN_ROUTES",
-    "UNGATED_READ_ROUTES",
     "MASTER_OFF",
-    "READ_ROUTES",
     "SCREEN_CHANGED",
     "SIDELOAD_ONLY",
-    "STORE_ROUTES",
     "UNKNOWN_ROUTE",
     "blocked_reply",
+    "confirmation_request_for",
+    "confirmation_request_of",
     "denied_reply",
     "inspected_texts",
-    "confirmation_request_of",
-    "confirmation_request_for",
     "target_packages",
 ]
 
-FREE_ROUTES = ("/ping",)  # always answered: liveness, which touches nothing
-STORE_ROUTES = ("/ping", "/events", "/setup")  # spec: "store-build phones answer only harmless probes"
-UNGATED_READ_ROUTES = ("/current_app", *(brand.self_foreground for brand in BRANDS.values()))  # spec "Bridge", note
-ALWAYS_ASK = tuple(READERS)  # wire bridge 5.2, column "always confirm"
-READ_ROUTES = (  # routes that need no display; wire bridge 5.2, column "wakes screen"
-    *UNGATED_READ_ROUTES,
-    "/setup",
-    "/screen",
-    "/screen_hash",
-    "/diff_screen",
-    "/find_nodes",
-    "/describe_node",
-    "/screenshot",
-    "/get_apps",
-    "/apps",
-    "/events",
-    "/events/stream",
-    "/location",
-    "/search_contacts",
-    "/wait",
-)
-KNOWN_ROUTES = (  # a path without a row in the tables has no gates either, so it is not executed
-    *FREE_ROUTES,
-    *READ_ROUTES,
-    *ALWAYS_ASK,
-    "/tap",
-    "/tap_text",
-    "/long_press",
-    "/drag",
-    "/type",
-    "/swipe",
-    "/scroll",
-    "/press_key",
-    "/open_app",
-    "/clipboard",
-    "/media",
-    "/send_intent",
-    "/broadcast",
-)
+# By path; a path without a row in the table has no gates either, so it is not executed.
+GATES: Mapping[str, ControlRoute] = {row.path: row for row in DEVICE_CONTROL.values()}
+ALWAYS_ASK = tuple(row.path for row in DEVICE_CONTROL.values() if row.always_asks)
 DENIED_ERROR = "user denied destructive action"  # spec "Errors", 403 bodies
-# Spec "Bridge safety gates" 5b names `/type` as well. Typing has no effect; the press that follows is inspected.
-_TEXT_ROUTES = ("/tap_text", "/tap", "/long_press")
-_NODE_ROUTES = ("/tap", "/long_press")
-_TARGET_ROUTES = ("/open_app", "/send_intent", "/broadcast", "/share_media", "/send_mms")
-_SHARING_ROUTES = ("/share_media", "/send_mms")
 _MAX_QUOTE = 200  # characters of a text in a refusal
 
 
@@ -131,10 +87,12 @@ def inspected_texts(
     "For `/tap` or `/long_press` with a `nodeId` the node text is resolved"; both spellings of the argument count. Texts
     that `pressed` returns for the command count as well (see `TargetTextSource`).
     """
-    if command.path not in _TEXT_ROUTES:
+    row = GATES.get(command.path)
+    # Spec "Bridge safety gates" 5b names `/type` as well. Typing has no effect; the press that follows is inspected.
+    if row is None or row.gesture is not ScreenGesture.PRESS:
         return ()
     texts = [_scalar(command.body, "text")]
-    if command.path in _NODE_ROUTES:
+    if any("nodeId" in rule.types for rule in row.rules):
         for name in ("nodeId", "node_id"):
             node_id = _scalar(command.body, name)
             texts.append(text_of(node_id) or "" if node_id else "")
@@ -145,7 +103,8 @@ def inspected_texts(
 
 def target_packages(command: PhoneCommand) -> tuple[str, ...]:
     """Return the packages that a command would start: `package`, and the one in `component` (`pkg/class`)."""
-    if command.path not in _TARGET_ROUTES:
+    row = GATES.get(command.path)
+    if row is None or not row.checks_target:
         return ()
     component = _scalar(command.body, "component").partition("/")[0]
     names = (_scalar(command.body, "package").strip(), component.strip())
@@ -164,7 +123,8 @@ def confirmation_request_of(command: PhoneCommand) -> ConfirmationRequest:
 def blocked_reply(command: PhoneCommand, package: str) -> CommandReply:
     """Return the refusal for an app in front, or a target app, that is on the blocklist."""
     result: dict[str, object] = {"error": f"blocked package {package}"}
-    if command.path in _SHARING_ROUTES:  # wire bridge 5.3: "share and MMS add `status`, `reason`"
+    row = GATES.get(command.path)
+    if row is not None and row.checks_target and row.always_asks:  # wire bridge 5.3, share and MMS
         result.update(status="blocked", reason="blocked_package")
     return CommandReply(403, result)
 

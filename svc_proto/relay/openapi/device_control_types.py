@@ -1,4 +1,4 @@
-"""Types of commands to a phone, from the rules of `machines.device_control_arguments`. Other members are passed on.
+"""Types of commands to a phone, from the rules of `schema.device_control_routes`. Other members are passed on.
 
 Phones parse numbers and booleans from text, so `12` and `"12"` are equivalent.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, get_type_hints
 
-from svc_proto.machines.device_control_arguments import ARGUMENT_RULES as RULES
-from svc_proto.machines.device_control_arguments import ArgumentRule
 from svc_proto.relay.openapi.types import SelectorJson
+from svc_proto.schema.device_control_arguments import ArgumentRule
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.schema.json_schema import schema_keywords
 
 __all__ = ["ARGUMENTS", "QUERIES"]
@@ -42,13 +42,15 @@ def _arguments_type(path: str, rules: Sequence[ArgumentRule], kinds: Mapping[str
 
 
 ARGUMENTS = {
-    path: _arguments_type(path, rules, TYPES_BY_RULE) for (method, path), rules in RULES.items() if method == "POST"
+    row.path: _arguments_type(row.path, row.rules, TYPES_BY_RULE)
+    for row in DEVICE_CONTROL.values()
+    if row.rules and row.method == "POST"
 }
 """The bodies of POST; other routes take nothing but a selector."""
 
 QUERIES = {
-    path: _arguments_type(path, rules, QUERY_TYPES_BY_RULE)
-    for (method, path), rules in RULES.items()
-    if method == "GET"
+    row.path: _arguments_type(row.path, row.rules, QUERY_TYPES_BY_RULE)
+    for row in DEVICE_CONTROL.values()
+    if row.rules and row.method == "GET"
 }
 """The query parameters of GET."""

@@ -7,7 +7,6 @@ from enum import Enum
 
 from attrs import evolve
 
-from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.openapi.document import COMMON, JSON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, SchemaType
 from svc_proto.openapi.profile_operations import CONTEXT, PROFILE_OPERATIONS, PROFILE_PARAMETERS
@@ -18,7 +17,7 @@ from svc_proto.relay.openapi import oauth_types as oauth
 from svc_proto.relay.openapi import types
 from svc_proto.relay.openapi import voice_types as voice
 from svc_proto.relay.openapi.device_control_types import ARGUMENTS, QUERIES
-from svc_proto.relay.routes.device_control import DEVICE_CONTROL
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.schema.json_rpc_types import RpcMessageJson
 
 __all__ = ["API_DOC"]
@@ -59,45 +58,6 @@ NO_ENGINE = {500: "No engine is available.", 503: "The limit of concurrent speec
 NO_API_ANSWER = {502: "The API server does not answer, or refuses."}
 NO_CONSENT_RESPONSES = {404: "No agent waits with this code."}
 NO_VOICE = {404: "Voice is switched off.", 503: "The limit of voice sessions is reached."}
-
-COMMANDS = {
-    ("GET", "/ping"): "Check that the phone answers",
-    ("POST", "/setup"): "Check that the phone answers, during setup",
-    ("GET", "/current_app"): "Return the app in the foreground",
-    ("POST", SVC.self_foreground): "Bring the phone's own app to the foreground",
-    ("POST", HERMES.self_foreground): "Bring the phone's own app to the foreground (alias)",
-    ("GET", "/screen"): "Read the nodes of the screen",
-    ("GET", "/screen_hash"): "Return a hash of the screen",
-    ("POST", "/diff_screen"): "Compare the screen with an earlier hash",
-    ("POST", "/find_nodes"): "Find nodes on the screen",
-    ("POST", "/describe_node"): "Describe a node of the screen",
-    ("GET", "/screenshot"): "Take a screenshot",
-    ("GET", "/get_apps"): "List the apps that can be launched",
-    ("GET", "/apps"): "List the apps that can be launched (alias)",
-    ("POST", "/tap"): "Tap a point or a node",
-    ("POST", "/tap_text"): "Tap a node by its text",
-    ("POST", "/long_press"): "Press a point or a node for a long time",
-    ("POST", "/drag"): "Drag from one point to another",
-    ("POST", "/type"): "Type text",
-    ("POST", "/swipe"): "Swipe across the screen",
-    ("POST", "/scroll"): "Scroll the screen or a node",
-    ("POST", "/press_key"): "Press a system key",
-    ("POST", "/wait"): "Wait for a number of milliseconds",
-    ("POST", "/open_app"): "Open an app",
-    ("GET", "/clipboard"): "Read the clipboard",
-    ("POST", "/clipboard"): "Write the clipboard",
-    ("POST", "/media"): "Control media playback",
-    ("POST", "/send_intent"): "Start an activity by an intent",
-    ("POST", "/broadcast"): "Send a broadcast intent",
-    ("GET", "/events"): "List recent events of the screen",
-    ("POST", "/events/stream"): "Start or stop the recording of events",
-    ("GET", "/location"): "Return the location",
-    ("POST", "/search_contacts"): "Search the contacts",
-    ("POST", "/call"): "Start a phone call",
-    ("POST", "/send_sms"): "Send a text message",
-    ("POST", "/share_media"): "Share files or text with an app",
-    ("POST", "/send_mms"): "Send a text message with files",
-}
 
 OPERATIONS: dict[str, dict[str, OperationDoc]] = {
     **COMMON,
@@ -227,16 +187,16 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
         "GET /context/injected": evolve(CONTEXT, error_responses=NO_API_ANSWER),
     },
     "Device Control": {
-        f"{method} {path}": OperationDoc(
-            COMMANDS[method, path],
+        f"{row.method} {row.path}": OperationDoc(
+            row.summary,
             object,
-            query=QUERIES.get(path, types.SelectorJson) if method == "GET" else types.SelectorJson,
-            body=ARGUMENTS.get(path, types.SelectorJson) if method == "POST" else None,
+            query=QUERIES.get(row.path, types.SelectorJson) if row.method == "GET" else types.SelectorJson,
+            body=ARGUMENTS.get(row.path, types.SelectorJson) if row.method == "POST" else None,
             other_responses={"2XX": object},
             error_responses=CONTROL,
             details="The phone supplies status and answer. A body that is not an object counts as an empty object.",
         )
-        for method, path in DEVICE_CONTROL
+        for row in DEVICE_CONTROL.values()
     },
     "MCP": {
         "POST /mcp": OperationDoc(

@@ -1,4 +1,4 @@
-"""Device Control: one table of routes, each forwarded to a phone over its WebSocket (wire bridge 2 and 3).
+"""Device Control: each route of the table is forwarded to a phone over its WebSocket (wire bridge 2 and 3).
 
 A pending command is in `machines.bridge_commands`, which completes it exactly once: with the phone's answer, with the
 loss of its socket, or after 30 seconds. No other table has pending commands or deadlines.
@@ -21,63 +21,17 @@ from svc_proto.engine.flow import Deferred, Flow, wait
 from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, too_large_refusal
 from svc_proto.engine.router import Route
 from svc_proto.machines.bridge_commands import CommandOutcome
-from svc_proto.machines.device_control_arguments import check_arguments
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.phone_registry import ASKS_ITS_USER, ConnectedPhone, split_selector
 from svc_proto.relay.access import RelayAccess, require_bridge_grant
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL, check_arguments
 from svc_proto.schema.json_object import json_object
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.relay.service import Relay
 
-__all__ = ["DEVICE_CONTROL", "send_command", "routes"]
-
-DEVICE_CONTROL: tuple[tuple[str, str], ...] = (
-    # core
-    ("GET", "/ping"),
-    ("POST", "/setup"),
-    ("GET", "/current_app"),
-    ("POST", SVC.self_foreground),
-    ("POST", HERMES.self_foreground),
-    # read
-    ("GET", "/screen"),
-    ("GET", "/screen_hash"),
-    ("POST", "/diff_screen"),
-    ("POST", "/find_nodes"),
-    ("POST", "/describe_node"),
-    ("GET", "/screenshot"),
-    ("GET", "/get_apps"),
-    ("GET", "/apps"),
-    # act
-    ("POST", "/tap"),
-    ("POST", "/tap_text"),
-    ("POST", "/long_press"),
-    ("POST", "/drag"),
-    ("POST", "/type"),
-    ("POST", "/swipe"),
-    ("POST", "/scroll"),
-    ("POST", "/press_key"),
-    ("POST", "/wait"),
-    ("POST", "/open_app"),
-    ("GET", "/clipboard"),
-    ("POST", "/clipboard"),
-    ("POST", "/media"),
-    ("POST", "/send_intent"),
-    ("POST", "/broadcast"),
-    # events
-    ("GET", "/events"),
-    ("POST", "/events/stream"),
-    # sideload-only
-    ("GET", "/location"),
-    ("POST", "/search_contacts"),
-    ("POST", "/call"),
-    ("POST", "/send_sms"),
-    ("POST", "/share_media"),
-    ("POST", "/send_mms"),
-)
-"""Every (method, path) that is forwarded: the 34 paths of SPEC.md, `/clipboard` twice, and the self-foreground
-route in both spellings. A phone is sent the original one, whichever was called."""
+__all__ = ["routes", "send_command"]
 
 # Equal to the text of `write_envelope`; ids, methods and paths need no escaping.
 COMMAND_TEMPLATE = (

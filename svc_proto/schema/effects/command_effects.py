@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 from attrs import frozen
 
 from svc_proto.basics.plain_letters import has_look_alikes, plain, show_look_alikes
+from svc_proto.schema.device_control import ScreenGesture
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.schema.effects.app_kinds import AppKind, kind_of_app
 from svc_proto.schema.effects.effect_kinds import VERBS, EffectKind
 from svc_proto.schema.effects.effect_words import (
@@ -33,7 +35,9 @@ from svc_proto.schema.screen_node import ScreenNode
 
 __all__ = ["SCREEN_ROUTES", "Effect", "digits_of", "effect_of_command", "host_of", "needs_screen"]
 
-SCREEN_ROUTES = ("/tap", "/tap_text", "/long_press", "/drag", "/swipe", "/type", "/press_key")
+SCREEN_ROUTES = frozenset(
+    row.path for row in DEVICE_CONTROL.values() if row.gesture not in (None, ScreenGesture.SCROLL)
+)
 MAX_DETAILS = 600  # characters of the screen's texts in a question
 MAX_DIALOG = 14  # texts of a screen that is short enough to be a dialog
 MIN_DIGITS = 5  # of a number that can be called

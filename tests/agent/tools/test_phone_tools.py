@@ -16,9 +16,8 @@ from svc_proto.basics.brand import HERMES
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.device_control_arguments import ARGUMENT_RULES
 from svc_proto.machines.phone_registry import ASKS_ITS_USER
-from svc_proto.relay.routes.device_control import DEVICE_CONTROL
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.service_clients.phone_control import PhoneResponse, RelayPhoneControl
 from tests.agent.harness import AgentHarness
 from tests.agent.tools.phone_world import unfenced
@@ -47,21 +46,21 @@ def no_gates(self: RelayPhoneControl, arguments: Arguments) -> Flow[None]:
 
 def test_every_route_has_a_tool() -> None:
     old = {("GET", "/apps"), ("POST", HERMES.self_foreground)}
-    assert {(row.method, row.path) for row in PHONE_TOOLS} == set(DEVICE_CONTROL) - old
-    assert [row.name for row in PHONE_TOOLS if row.path == "/tap"] == ["tap", "set_bar"]  # a bar has no route
+    assert {(row.route.method, row.route.path) for row in PHONE_TOOLS} == set(DEVICE_CONTROL) - old
+    assert [row.name for row in PHONE_TOOLS if row.route.path == "/tap"] == ["tap", "set_bar"]  # a bar has no route
     assert len({row.name for row in PHONE_TOOLS}) == len(PHONE_TOOLS)
 
 
 def test_required_arguments_are_in_the_schemas() -> None:
     for row in PHONE_TOOLS:
-        if (row.method, row.path) in ARGUMENT_RULES and row.name != "return_to_app":
-            assert row.properties, row.name
-        assert set(row.required) <= set(row.properties)
+        if row.route.rules and row.name != "return_to_app":
+            assert row.tool.properties, row.name
+        assert set(row.tool.required) <= set(row.tool.properties)
 
 
 def test_limits_match_the_routes() -> None:
     """Compare with the range to which a phone clamps `limit` (wire bridge 3.4, 3.6, 3.7)."""
-    limits = {row.path: row.properties["limit"] for row in PHONE_TOOLS if "limit" in row.properties}
+    limits = {row.route.path: row.tool.properties["limit"] for row in PHONE_TOOLS if "limit" in row.tool.properties}
     assert {path: (limit["minimum"], limit["maximum"]) for path, limit in limits.items()} == {
         "/find_nodes": (1, 512),
         "/events": (1, 500),
@@ -72,7 +71,8 @@ def test_limits_match_the_routes() -> None:
 def test_durations_match_the_routes() -> None:
     """Compare with the ranges of durations and pauses in milliseconds (wire bridge 3.4 and 3.5)."""
     named = ("duration", "duration_ms", "ms")
-    spans = {row.path: (name, row.properties[name]) for row in PHONE_TOOLS for name in named if name in row.properties}
+    members = [(row.route.path, *member) for row in PHONE_TOOLS for member in row.tool.properties.items()]
+    spans = {path: (name, member) for path, name, member in members if name in named}
     assert {path: (name, span["minimum"], span["maximum"]) for path, (name, span) in spans.items()} == {
         "/long_press": ("duration", 100, 3_000),
         "/drag": ("duration_ms", 100, 3_000),
@@ -82,8 +82,9 @@ def test_durations_match_the_routes() -> None:
 
 
 def test_descriptions_and_arguments_of_the_tools() -> None:
-    assert all(row.description.endswith(".") and " " in row.description for row in PHONE_TOOLS)
-    said = {row.name: " ".join(name + "!" * (name in row.required) for name in row.properties) for row in PHONE_TOOLS}
+    tools = [row.tool for row in PHONE_TOOLS]
+    assert all(tool.description.endswith(".") and " " in tool.description for tool in tools)
+    said = {tool.name: " ".join(name + "!" * (name in tool.required) for name in tool.properties) for tool in tools}
     assert {name: members for name, members in said.items() if members} == {
         "screen": "include_bounds",
         "diff_screen": "previous_hash!",
@@ -115,7 +116,8 @@ def test_descriptions_and_arguments_of_the_tools() -> None:
 
 
 def test_enumerated_arguments() -> None:
-    words = {(row.name, name): member.get("enum") for row in PHONE_TOOLS for name, member in row.properties.items()}
+    members = [(row.name, *member) for row in PHONE_TOOLS for member in row.tool.properties.items()]
+    words = {(tool, name): member.get("enum") for tool, name, member in members}
     assert {key: " ".join(cast("list[str]", found)) for key, found in words.items() if found} == {
         ("swipe", "direction"): "up down left right",
         ("swipe", "distance"): "short medium long",
@@ -130,7 +132,7 @@ def test_enumerated_arguments() -> None:
 
 
 def test_tools_that_need_approval() -> None:
-    asking = {row.name for row in PHONE_TOOLS if row.needs_approval is not None}
+    asking = {row.name for row in PHONE_TOOLS if row.tool.needs_approval is not None}
     assert asking == {"send_intent", "broadcast", "call", "send_sms", "send_mms"}
 
 

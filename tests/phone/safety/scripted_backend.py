@@ -11,6 +11,7 @@ from svc_proto.phone.backend import CommandReply, CommandResponse, PhoneCommand,
 from svc_proto.phone.safety.confirmation import AwaitingConfirmation
 from svc_proto.phone.safety.gate import SafetyGate
 from svc_proto.phone.safety.permissions import SystemPermissions
+from svc_proto.phone.safety.route_rules import GATES
 
 NOW = Moment(1_000.0, 1_800_000_000.0)
 BANK = "com.chase.sig.android"
@@ -23,21 +24,6 @@ DENIED = {
     "final": True,
 }
 PICTURE = UploadReply("screen.png", "image/png", b"\x89PNG")
-PROBES = ["/ping", "/setup", "/current_app", "/return_to_svc", "/return_to_hermes"]
-READING = [
-    "/screen",
-    "/screen_hash",
-    "/diff_screen",
-    "/find_nodes",
-    "/describe_node",
-    "/screenshot",
-    "/get_apps",
-    "/apps",
-    "/wait",
-]
-READING += ["/events", "/events/stream", "/location", "/search_contacts"]
-TOUCHING = ["/tap", "/tap_text", "/long_press", "/drag", "/type", "/swipe", "/scroll", "/press_key"]
-TOUCHING += ["/open_app", "/clipboard", "/media", "/send_intent", "/broadcast"]
 SENDABLE: dict[str, dict[str, object]] = {  # the smallest valid body of each route that needs a confirmation
     "/call": {"number": "+1"},
     "/send_sms": {"to": "+1", "body": "x"},
@@ -45,8 +31,8 @@ SENDABLE: dict[str, dict[str, object]] = {  # the smallest valid body of each ro
     "/send_mms": {"to": "+1", "text": "x"},
 }
 ASKING = list(SENDABLE)
-ACTING = TOUCHING + ASKING
-ALL_ROUTES = PROBES + READING + ACTING  # the 34 of the specification, self-foreground in both spellings
+ACTING = [row.path for row in GATES.values() if row.wakes_screen]
+ALL_ROUTES = list(GATES)  # the 34 of the specification, self-foreground in both spellings
 FREE = {"/ping"}
 MASTERLESS = {"/current_app", "/return_to_svc", "/return_to_hermes"}
 

@@ -6,6 +6,7 @@ import pytest
 
 from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.phone.command_refused import CommandRefused
+from svc_proto.phone.outgoing_actions import READERS
 from svc_proto.phone.safety import route_rules
 from svc_proto.phone.safety.confirmation import ConfirmationRequest
 from tests.phone.safety.scripted_backend import command
@@ -91,6 +92,10 @@ def test_refusal_has_a_reason_and_a_required_action(reply: CommandReply, error: 
 def test_invalid_command_needs_no_confirmation(path: str) -> None:
     with pytest.raises(CommandRefused):
         route_rules.confirmation_request_of(PhoneCommand("POST", path, {}))
+
+
+def test_each_always_confirmed_route_has_a_parser() -> None:
+    assert set(READERS) == set(route_rules.ALWAYS_ASK)
 
 
 def test_denial_names_the_action_and_is_final() -> None:

@@ -8,10 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.device_control_arguments import ARGUMENT_RULES as RULES
-from svc_proto.machines.device_control_arguments import check_arguments
 from svc_proto.relay.openapi.device_control_types import ARGUMENTS, QUERIES
-from svc_proto.relay.routes.device_control import DEVICE_CONTROL
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL, check_arguments
 from svc_proto.schema.json_schema import SchemaComponents, inline_schema_of
 
 BODIES: list[dict[str, Any]] = [
@@ -50,8 +48,8 @@ WIDER = ("/tap", "/long_press", "/describe_node", "/swipe", "/scroll", "/share_m
 
 
 def test_every_command_with_arguments_has_a_type() -> None:
-    assert {("POST", path) for path in ARGUMENTS} | {("GET", path) for path in QUERIES} == {*RULES}
-    assert {*RULES} <= {*DEVICE_CONTROL}
+    typed = {("POST", path) for path in ARGUMENTS} | {("GET", path) for path in QUERIES}
+    assert typed == {key for key, row in DEVICE_CONTROL.items() if row.rules}
 
 
 @pytest.mark.parametrize("path", ARGUMENTS)

@@ -10,11 +10,11 @@ import pytest
 
 from svc_proto.commands import Level
 from svc_proto.machines.phone_registry import ASKS_ITS_USER
-from svc_proto.relay.routes.device_control import DEVICE_CONTROL
 from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.wire.events import TextMessage
-from tests.machines.test_device_control_arguments import BAD, GOOD
 from tests.relay.harness import REMOTE, PairedPhone, RelayHarness
+from tests.schema.test_device_control_arguments import BAD, GOOD
 from tests.support.http_client import Response
 
 USABLE = {(method, path): arguments for method, path, arguments in GOOD}

@@ -1,8 +1,8 @@
 """Rules for the arguments of Device Control calls, so that invalid ones are refused before they reach a phone.
 
-One row for each route (wire bridge 3.3 to 3.7). Only arguments that every phone refuses are refused here, with 400 and
-the field's name. Bodies are passed on unchanged, with members that are not listed. Phones parse numbers and booleans
-from text, so `12` and `"12"` are equivalent, and so are `true` and `"true"`.
+`schema.device_control_routes` names the rules of each route (wire bridge 3.3 to 3.7). Only arguments that every phone
+refuses are refused here, with 400 and the field's name. Bodies are passed on unchanged, with members that are not
+listed. Phones parse numbers and booleans from text, so `12` and `"12"` are equivalent, and so are `true` and `"true"`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,19 @@ from svc_proto.basics.validate import array, invalid, optional
 from svc_proto.schema import coercion
 from svc_proto.schema.json_object import as_text
 
-__all__ = ["ARGUMENT_RULES", "ArgumentRule", "check_arguments"]
+__all__ = [
+    "ANY_TEXT",
+    "ATTACHMENTS_OR_TEXT",
+    "DIRECTION",
+    "NODE",
+    "POINT",
+    "STROKE",
+    "ArgumentRule",
+    "either_rule",
+    "flag_rule",
+    "text_rule",
+    "integer_rule",
+]
 
 Arguments: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Arguments], None]
@@ -33,13 +45,7 @@ class ArgumentRule:
     words: str = ""
 
 
-def check_arguments(method: str, path: str, arguments: Arguments) -> None:
-    """Raise `Refused` 400 `invalid_field` that names the field for arguments that the route cannot use."""
-    for rule in ARGUMENT_RULES.get((method, path), ()):
-        rule.check(arguments)
-
-
-def _text(*names: str, blank: bool = False) -> ArgumentRule:
+def text_rule(*names: str, blank: bool = False) -> ArgumentRule:
     """Return the rule that one of these members is text, and not blank unless `blank` is set."""
 
     def check(arguments: Arguments) -> None:
@@ -61,7 +67,7 @@ def _text(*names: str, blank: bool = False) -> ArgumentRule:
     )
 
 
-def _whole(*names: str, required: bool = True, least: int | None = None) -> ArgumentRule:
+def integer_rule(*names: str, required: bool = True, least: int | None = None) -> ArgumentRule:
     """Return the rule that each of these members is a whole number, or text that reads as one."""
 
     def check(arguments: Arguments) -> None:
@@ -78,7 +84,7 @@ def _whole(*names: str, required: bool = True, least: int | None = None) -> Argu
     return ArgumentRule(check, dict.fromkeys(names, "whole" if least is None else "place"), required)
 
 
-def _flag(name: str, *, required: bool = False) -> ArgumentRule:
+def flag_rule(name: str, *, required: bool = False) -> ArgumentRule:
     """Return the rule that the member is `true` or `false`."""
 
     def check(arguments: Arguments) -> None:
@@ -99,7 +105,7 @@ def _choice(name: str, allowed: tuple[str, ...]) -> ArgumentRule:
     return ArgumentRule(check, {name: "name"}, words=f"{name} ({', '.join(allowed)})")
 
 
-def _either(field: str, *rules: ArgumentRule) -> ArgumentRule:
+def either_rule(field: str, *rules: ArgumentRule) -> ArgumentRule:
     """Return the rule that one of the rules holds; the refusal names `field`."""
 
     def check(arguments: Arguments) -> None:
@@ -124,47 +130,14 @@ def _handover(arguments: Arguments) -> None:
         raise invalid("attachments", "present, unless there is text")
 
 
-_HANDOVER = ArgumentRule(
+ATTACHMENTS_OR_TEXT = ArgumentRule(
     _handover,
     {"attachments": "array", "media_tokens": "array", "paths": "array", "text": "any"},
     required=False,
     words="files by any of these members, or text",
 )
-_ANY_TEXT = ArgumentRule(lambda arguments: None, {"text": "any"}, required=False, words="text: what it has to hold")
-_NODE = _text("nodeId", "node_id")
-_POINT = _whole("x", "y", least=0)
-_LINE = _whole("start_x", "start_y", "end_x", "end_y")
-_DIRECTION = _choice("direction", ("up", "down", "left", "right"))
-_ACTION = _text("action")
-
-ARGUMENT_RULES: dict[tuple[str, str], tuple[ArgumentRule, ...]] = {
-    ("GET", "/screen"): (_flag("include_bounds"),),
-    ("POST", "/diff_screen"): (_text("previous_hash"),),
-    ("POST", "/find_nodes"): (_ANY_TEXT, _flag("clickable"), _whole("limit", required=False)),
-    ("POST", "/describe_node"): (_NODE,),
-    ("POST", "/tap"): (_either("nodeId", _POINT, _text("nodeId")), _whole("duration_ms", required=False)),
-    ("POST", "/tap_text"): (_text("text"),),
-    ("POST", "/long_press"): (_either("nodeId", _POINT, _NODE), _whole("duration", "duration_ms", required=False)),
-    ("POST", "/drag"): (
-        _whole("start_x", "start_y", "end_x", "end_y", least=0),
-        _whole("duration_ms", required=False),
-    ),
-    ("POST", "/type"): (_text("text", blank=True),),
-    ("POST", "/swipe"): (_either("start_x", _LINE, _DIRECTION), _whole("duration_ms", required=False)),
-    ("POST", "/scroll"): (_DIRECTION,),
-    ("POST", "/press_key"): (_text("key"),),
-    ("POST", "/wait"): (_whole("ms", required=False),),
-    ("POST", "/open_app"): (_text("package"),),
-    ("POST", "/clipboard"): (_text("text", blank=True),),
-    ("POST", "/media"): (_ACTION,),
-    ("POST", "/send_intent"): (_ACTION,),
-    ("POST", "/broadcast"): (_ACTION,),
-    ("GET", "/events"): (_whole("limit", "since", required=False),),
-    ("POST", "/events/stream"): (_flag("enabled", required=True),),
-    ("POST", "/search_contacts"): (_text("query"), _whole("limit", required=False)),
-    ("POST", "/call"): (_text("number"),),
-    ("POST", "/send_sms"): (_text("to"), _text("body")),
-    ("POST", "/share_media"): (_HANDOVER,),
-    ("POST", "/send_mms"): (_text("to"), _HANDOVER),
-}
-"""The routes with arguments; the others have none."""
+ANY_TEXT = ArgumentRule(lambda arguments: None, {"text": "any"}, required=False, words="text: what it has to hold")
+NODE = text_rule("nodeId", "node_id")
+POINT = integer_rule("x", "y", least=0)
+STROKE = integer_rule("start_x", "start_y", "end_x", "end_y")
+DIRECTION = _choice("direction", ("up", "down", "left", "right"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import Refused
-from svc_proto.machines.device_control_arguments import ARGUMENT_RULES, check_arguments
+from svc_proto.schema.device_control_routes import DEVICE_CONTROL, check_arguments
 
 LINE = {"start_x": 0, "start_y": "2", "end_x": 3, "end_y": 4}
 
@@ -83,6 +83,8 @@ BAD: list[tuple[str, str, dict[str, object], str]] = [
     ("POST", "/send_mms", {"text": "hi"}, "to"),
 ]
 
+WITH_RULES = {key for key, row in DEVICE_CONTROL.items() if row.rules}
+
 
 @pytest.mark.parametrize(("method", "path", "arguments"), GOOD)
 def test_usable_arguments_are_accepted(method: str, path: str, arguments: dict[str, object]) -> None:
@@ -98,26 +100,26 @@ def test_unusable_arguments_are_refused(method: str, path: str, arguments: dict[
 
 
 def test_every_rule_has_a_good_and_a_bad_example() -> None:
-    assert {(method, path) for method, path, _ in GOOD} >= set(ARGUMENT_RULES)
-    assert {(method, path) for method, path, _, _ in BAD} == set(ARGUMENT_RULES)
+    assert {(method, path) for method, path, _ in GOOD} >= WITH_RULES
+    assert {(method, path) for method, path, _, _ in BAD} == WITH_RULES
 
 
 def test_documentation_of_a_rule() -> None:
-    (node,), (text,) = ARGUMENT_RULES["POST", "/describe_node"], ARGUMENT_RULES["POST", "/tap_text"]
+    (node,), (text,) = (DEVICE_CONTROL["POST", path].rules for path in ("/describe_node", "/tap_text"))
     assert (node.required, node.words, node.types) == (
         False,
         "nodeId or node_id",
         {"nodeId": "word", "node_id": "word"},
     )
     assert (text.required, text.words, text.types) == (True, "", {"text": "word"})
-    where, span = ARGUMENT_RULES["POST", "/tap"]
+    where, span = DEVICE_CONTROL["POST", "/tap"].rules
     assert (where.required, where.words) == (False, "x and y or nodeId")
     assert where.types == {"x": "place", "y": "place", "nodeId": "word"}
     assert (span.required, span.types) == (False, {"duration_ms": "whole"})
 
 
 @given(
-    st.sampled_from(sorted(ARGUMENT_RULES)),
+    st.sampled_from(sorted(WITH_RULES)),
     st.dictionaries(
         st.sampled_from(["text", "x", "y", "nodeId", "limit", "enabled", "direction", "attachments", "to", "action"]),
         st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=3),
