@@ -32,6 +32,9 @@ export const command = (device, name, body, signal) => call("POST", `${RELAY}/ph
 /** Ask a model's server for its models, or test one. */
 export const probe = (body, signal) => call("POST", `${AGENT}/model/probe`, body, signal, 2 * SLOW);
 
+/** Return a text as sound: `{ data_url }`. */
+export const speak = (text, signal) => call("POST", "api/audio/speak", { text }, signal, 3 * SLOW);
+
 /** Send a request to the reference phone. */
 export const phone = (method, path, body, signal) => call(method, PHONE + path, body, signal);
 

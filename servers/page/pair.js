@@ -4,26 +4,23 @@ import { announce, copyButton, h, icon, s } from "./dom.js";
 import { countdown, now, plain, seconds, text } from "./format.js";
 import { granted } from "./grants.js";
 import { t } from "./i18n.js";
+import { inviteOptions, keepInviteOptions, MODES, SCOPES, SPANS } from "./invite_options.js";
 import { qr, relay } from "./net.js";
 import { ask, badge } from "./view.js";
 
-const KEY = "svc-relay-pairing";
 const SOON = 60; // s
 const MARGIN = 4; // modules around a QR, ISO/IEC 18004
-const MODES = [["auto", t("All routes")], ["lan", t("Local network")], ["mesh", t("Mesh VPN")], ["public", t("Public address")]];
 const ROLES = [["", t("Nearest first")], ["lan", t("Local network")], ["mesh", t("Mesh VPN")], ["public", t("Public address")]];
-const SCOPES = [["", t("Everything")], ["phone", t("Chat, voice, phone control")], ["chat", t("Chat alone")]];
 const WITHHELD = {
   phone: ["terminal", "tui"],
   chat: ["terminal", "tui", "bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"],
 };
-const SPANS = [["", t("As configured")], ["86400", t("A day")], ["604800", t("A week")], ["7776000", t("90 days")], ["0", t("For good")]];
 const SECRET_NOTE = t("A public route makes the relay require its local secret: without a password (SVC_DASHBOARD_PASSWORD) this dashboard then loses its access to the relay.");
 const FIELDS = ["scope", "ttl", "mode", "prefer", "public_url", "host", "port", "tls"];
 
 /** Show the dialog and create a code. `onClose` is called at its end; pass paired devices to `seen(sessions)`. */
 export function openPairing(onClose) {
-  const fields = formOf(recall());
+  const fields = formOf(inviteOptions());
   const stage = h("div", { class: "stage" });
   const again = h("button", { type: "button" }, icon("refresh"), t("New code"));
   const done = h("button", { class: "main", type: "button", onclick: () => dialog.close() }, t("Done"));
@@ -47,7 +44,7 @@ export function openPairing(onClose) {
       return;
     }
     if (!dialog.isConnected) return;
-    remember(fields.values());
+    keepInviteOptions(fields.values());
     const mine = (turn += 1);
     invite = null;
     clearInterval(timer);
@@ -187,18 +184,4 @@ function formOf(values) {
 function looksPublic(host) {
   if (!host || /^[0-9.]+$/.test(host) || host.includes(":") || !host.includes(".")) return false;
   return !/\.(local|localhost|lan|internal|home\.arpa|ts\.net)$/i.test(host);
-}
-
-function recall() {
-  try {
-    return JSON.parse(localStorage.getItem(KEY)) ?? {};
-  } catch {
-    return {};
-  }
-}
-
-function remember(values) {
-  try {
-    localStorage.setItem(KEY, JSON.stringify(values));
-  } catch { /* private window: the options are lost with the page */ }
 }

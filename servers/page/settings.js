@@ -1,17 +1,20 @@
-// Settings: the model of the agent with a test, and the looks of this page.
+// Settings: the model of the agent with a test, defaults for new devices, the voice, the looks of this page.
 
 import { announce, h, put } from "./dom.js";
 import { plain, text } from "./format.js";
+import { hostBlock } from "./host_settings.js";
 import { LANGUAGES, languageSetting, locale, setLanguage, t } from "./i18n.js";
+import { inviteBlock } from "./invite_options.js";
 import { agent, probe } from "./net.js";
 import { setTheme, theme, THEMES } from "./theme.js";
 import { badge } from "./view.js";
+import { voiceBlock } from "./voice_sample.js";
 
 const MAX_TEXT = 256; // characters, as in the API
 
 export function openSettings(room) {
   const closing = new AbortController();
-  room.append(modelBlock(closing.signal), looksBlock());
+  room.append(modelBlock(closing.signal), inviteBlock(), voiceBlock(closing.signal), looksBlock(), hostBlock());
   return { close: () => closing.abort() };
 }
 

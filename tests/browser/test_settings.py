@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import wave
+from base64 import b64encode
+from io import BytesIO
+
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PageOpener, Site
@@ -50,3 +54,42 @@ def test_the_theme_is_chosen(site: Site, visit: PageOpener) -> None:
     expect(page.get_by_role("button", name="Theme: Dark")).to_be_visible()
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def silence(seconds: float) -> str:
+    """Return a WAV file as a data URL."""
+    file = BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(8000)
+        sound.writeframes(bytes(int(16_000 * seconds)))
+    return f"data:audio/wav;base64,{b64encode(file.getvalue()).decode()}"
+
+
+def test_the_voice_is_heard(site: Site, visit: PageOpener) -> None:
+    visit.tolerated = ("Failed to load resource",)
+    page = start(site, visit, "#settings", Scripted())
+    page.route("**/api/audio/speak", lambda route: route.fulfill(json={"ok": True, "data_url": silence(0.5)}))
+    page.get_by_role("button", name="Listen").click()
+    expect(page.get_by_text("0.5 s of sound")).to_be_visible()
+    page.route("**/api/audio/speak", lambda route: route.fulfill(status=501, json={"detail": EVIL}))
+    page.get_by_role("button", name="Listen").click()
+    expect(page.get_by_text(EVIL)).to_be_visible()
+    assert page.locator("#panel img, #panel script, #panel b").count() == 0
+
+
+def test_a_new_code_starts_with_the_settings(site: Site, visit: PageOpener) -> None:
+    script = Scripted(pairing={"code": "ABCDEF", "qr_payload": "q", "pairing_url": "u", "expires_at": 4e9})
+    page = start(site, visit, "#settings", script)
+    page.get_by_label("May do").select_option("Chat alone")
+    page.get_by_label("Paired for").select_option("A day")
+    expect(page.get_by_role("button", name="Copy svc key rotate")).to_be_visible()
+    page.get_by_role("link", name="Management").click()
+    with page.expect_request("**/pairing") as sent:
+        page.get_by_role("button", name="Pair new device").click()
+    wish = sent.value.post_data_json
+    assert wish is not None
+    assert (wish["ttl_seconds"], wish["mode"]) == (86_400, "auto")
+    assert wish["grants"] == dict.fromkeys(wish["grants"], False)
+    assert {"bridge", "terminal"} <= {*wish["grants"]}
