@@ -1,6 +1,6 @@
 // Display of one turn of a chat: the user's message, the agent's reasoning, tool calls and text.
 
-import { copyButton, h, icon } from "./dom.js";
+import { announce, copyButton, h, icon } from "./dom.js";
 import { t } from "./i18n.js";
 import { drawn } from "./pictures.js";
 import { Prose } from "./prose.js";
@@ -138,6 +138,7 @@ export class AgentMessage {
   /** Show the approval request of a call, with all its arguments. */
   ask(id, question) {
     this.#calls.get(id)?.ask(questionOf(question, this.#answer));
+    announce(t("The agent asks: {question}", { question: question.description || t("Allow this call?") }));
   }
 
   /** Show an added or removed note of the agent's memory; `undo()` reverts the change. */
