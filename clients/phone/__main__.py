@@ -30,6 +30,7 @@ Examples:
   python -m clients.phone --remote ws://127.0.0.1 --code ABC123 --block a.mail
   python -m clients.phone --pair-qr 'svc-relay://pair?payload=…' --allow-plain
   python -m clients.phone --remote ws://127.0.0.1 --token … --fetch MEDIA:/x
+  python -m clients.phone --dashboard http://192.168.1.5:9119
 
 \b
 Register a code first, on the relay's host:
@@ -48,6 +49,10 @@ ends both.
 
 Device Control is off until it is turned on at the terminal or by --master on. Over wss the relay's key is pinned at the
 first connection; --pin keeps a pin for the next start.
+
+With --dashboard the phone uses the app's standard connection: it signs in to the dashboard with the password in
+SVC_DASHBOARD_PASSWORD, and chats on its gateway. There is no relay and no Device Control then. chat TEXT sends a
+prompt; y, a, n or say TEXT answer a question; leave stops the turn.
 
 The phone reconnects after each loss of the connection.
 
@@ -70,6 +75,12 @@ SWITCHES = ("accessibility", "capture", "overlay")
     metavar="URL",
     help="The API server's http:// or https:// address, in place of --remote: the relay is beside it, on port 8767.",
 )
+@click.option(
+    "--dashboard",
+    metavar="URL",
+    help="A dashboard's http:// or https:// address: only chat there, by the app's standard connection.",
+)
+@click.option("--password", envvar="SVC_DASHBOARD_PASSWORD", help="The dashboard's password.", show_envvar=True)
 @click.option("--code", envvar="SVC_RELAY_CODE", help="Pairing code, six characters.")
 @click.option("--token", envvar="SVC_RELAY_TOKEN", help="Session token of an earlier pairing.")
 @click.option("--pin", metavar="sha256/…", help="Required key of the relay's certificate.")

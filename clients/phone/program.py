@@ -31,12 +31,14 @@ from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 from svc_proto.facts import FailureKind
 from svc_proto.machines.candidate_selection import Candidate
+from svc_proto.phone.dashboard_phone import DashboardPhone, DashboardPhoneConfig
 from svc_proto.phone.invite import Invite, parse_phone_invite
 from svc_proto.phone.preferences import Preferences
 from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST
 from svc_proto.phone.safety.settings import ConfirmationPolicy, SafetySettings
 from svc_proto.phone.service import Phone, PhoneConfig
 from svc_proto.service_clients.relay_url import DERIVED_PROBE, derive_relay_url
+from svc_proto.wire.urls import parse_url
 
 __all__ = ["TerminalOptions", "phone_program", "phone_programs", "read_speech"]
 
@@ -56,6 +58,8 @@ def phone_programs(
     remote: str | None,
     pair_qr: str | None,
     api: str | None,
+    dashboard: str | None,
+    password: str | None,
     code: str | None,
     token: str | None,
     pin: str | None,
@@ -87,6 +91,8 @@ def phone_programs(
     verbose: bool,
 ) -> list[Program]:
     """Build the phone for a command line. Raises `CannotStartError`, code 2."""
+    if dashboard:
+        return [dashboard_phone_program(dashboard, password or "", verbose=verbose)]
     preferences = Preferences(
         max_inbound_mb=max_attachment_mb,
         auto_fetch_threshold_mb=auto_fetch_mb,
@@ -168,6 +174,28 @@ def phone_program(
             client_tls=pins,
             compute={**COMPUTE_FUNCTIONS, "tls.expect": pins.expect, "tls.seen": pins.seen, "speech.read": read_speech},
         ),
+        on_notify=screen.on_notify,
+        on_exit=print_exit_reason,
+    )
+
+
+def dashboard_phone_program(url: str, password: str, *, verbose: bool = False) -> Program:
+    """Build the program of a phone on the app's standard connection. Raises `CannotStartError`, code 2."""
+    try:
+        scheme = parse_url(url).scheme
+    except RemoteProtocolError as error:
+        raise CannotStartError(f"--dashboard cannot be used: {error}", code=2) from error
+    if scheme not in ("http", "https"):
+        raise CannotStartError("--dashboard must be an address such as http://192.168.1.5:9119", code=2)
+    level = Level.DEBUG if verbose else Level.INFO
+    config = DashboardPhoneConfig(url=url.rstrip("/"), password=password)
+    keyboard = sys.stdin is not None
+    out, err = _streams(waiting=keyboard)
+    screen = PhoneDisplay(out, view=False, print_token=False)
+    return Program(
+        core=Engine(DashboardPhone(config), entropy=os.urandom, log_level=level),
+        stdio=keyboard,
+        services=Services(logger=setup_logging(int(level), name="svc.phone", stream=err)),
         on_notify=screen.on_notify,
         on_exit=print_exit_reason,
     )

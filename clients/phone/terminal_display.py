@@ -86,7 +86,7 @@ class PhoneDisplay:
                 self._print(f"route: {one_line(str(fields['role']))} ({fields['url']})")
             case "attachment":
                 self._print(_attachment(fields))
-            case "terminal" | "answer" | "answered":
+            case "terminal" | "answer":
                 self._go_on(strip_terminal_escapes(str(fields.get("text", ""))))
             case "spoken":
                 self._spoken(str(fields["text"]), cast("bytes", fields["sound"]))
@@ -96,6 +96,22 @@ class PhoneDisplay:
                 # Method and path come from the relay: shown unchanged only if printable.
                 command = f"{fields['method']} {fields['path']}"
                 self._print(f"{command if command.isprintable() else ascii(command)} -> {fields['status']}")
+            case _:
+                self._show_chat(news)
+
+    def _show_chat(self, news: Notify) -> None:
+        """Show an event of the chat on the standard connection."""
+        fields = news.fields
+        match news.event:
+            case "connected":
+                self._print(f"connected: {fields['url']}")
+            case "question":
+                choices = ", ".join(one_line(str(choice)) for choice in cast("list[object]", fields["choices"]))
+                self._print(click.style(f"? {one_line(str(fields['question']))} ({choices})", bold=True))
+            case "answered":
+                self._go_on("")
+                if fields.get("error"):
+                    self._print(f"- {one_line(str(fields['error']))}")
 
     def _show_confirmation(self, news: Notify) -> None:
         fields = news.fields

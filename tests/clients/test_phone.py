@@ -87,6 +87,8 @@ def test_a_relay_that_has_blocked_us(tmp_path: Path) -> None:
         (["--remote", "ws://u:secret@h", "--code", "ABC123"], "--remote"),
         (["--remote", "ws://h", "--code", "ABC123", "--brand", "acme"], "--brand"),
         (["--api", "ws://h", "--code", "ABC123"], "--api cannot be used"),
+        (["--dashboard", "h:9119"], "--dashboard cannot be used"),
+        (["--dashboard", "ws://h:9119"], "--dashboard must be an address such as http://"),
         (["--remote", "ws://h", "--code", "ABC123", "--pin", "sha256/x"], "--pin must be"),
         (["--remote", "ws://h", "--code", "ABC123", "--ttl", "soon"], "--ttl must be"),
         (["--remote", "ws://h", "--code", "ABC123", "--media-cache-mb", "49"], "--media-cache-mb"),
@@ -154,6 +156,24 @@ def test_the_routes_of_a_qr_and_an_attachment(tmp_path: Path) -> None:
             client.line(r"^attachment \d: READY, 4 bytes of image/png")
             client.line(r"^attachment \d: unavailable card \(")
             assert client.stop() == 0
+
+
+def test_the_standard_connection_of_the_app(tmp_path: Path) -> None:
+    port, api, board = free_port(), free_port(), free_port()
+    ports = ("--port", str(port), "--api-port", str(api), "--dashboard-port", str(board), "--no-qr")
+    env = {"SVC_DASHBOARD_PASSWORD": "correct horse"}
+    with running(tmp_path, "servers", "--host", "127.0.0.1", *ports, env=env) as servers:
+        servers.line(rf"^dashboard: http://127\.0\.0\.1:{board} ")
+        options = ("--dashboard", f"http://127.0.0.1:{board}/", "--password", "correct horse")
+        with Client(tmp_path, *options) as client:
+            client.line(rf"connected: http://127\.0\.0\.1:{board}\n")
+            client.type("chat /echo hello there\n")
+            client.line(r"hello there")
+            client.process.terminate()
+            assert client.process.wait(TIMEOUT) == 0
+        with running(tmp_path, "clients.phone", *options[:3], "wrong password") as refused:
+            refused.line("^error: the dashboard refused the password")
+            assert refused.wait() == 1
 
 
 # --- the person ---------------------------------------------------------------------------------------------------

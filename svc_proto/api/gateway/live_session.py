@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PromptAttachment", "LiveSession", "QueuedPrompt"]
 
 KEEPALIVE_INTERVAL = 60.0  # s without an event of a turn; clients give a turn up after 180 s
+MAX_MESSAGE_IDS = 64  # ids of prompts that are recognized when they are repeated; the oldest is dropped
 MERGED = ("message.delta", "reasoning.delta")  # consecutive texts of one `handle` call are one event
 
 
@@ -32,6 +33,7 @@ class QueuedPrompt:
     text: str
     content: Content
     credential_id: str
+    message_id: str = ""  # given by the client, see `LiveSession.accept`
 
 
 @frozen
@@ -53,6 +55,7 @@ class LiveSession:
         self.queue = deque[QueuedPrompt]()
         self.attachments: list[PromptAttachment] = []
         self.turns: dict[str, LiveTurn] = {}  # by run id, in order: the first one runs
+        self.accepted: dict[str, None] = {}  # ids of the latest prompts that have an id, oldest first
         self.pending = 0  # flows that are about to start a turn, or to finish one
         self.personality: str | None = None  # chosen for this session; None: the server's
         self.effort: str | None = None  # reasoning effort chosen for this session
@@ -85,6 +88,7 @@ class LiveSession:
             "status": "streaming" if running else "idle",
             "inflight": None,
             "queued": None,
+            "accepted": list(self.accepted),
         }
         if turn is not None and running:
             inflight = {"user": turn.run.user_text, "assistant": turn.run.text, "streaming": True, "corrections": []}
@@ -92,6 +96,16 @@ class LiveSession:
         if self.queue:
             state["queued"] = {"user": self.queue[0].text}
         return state
+
+    def accept(self, message_id: str) -> bool:
+        """Record the id of a prompt; return False if the prompt was accepted before. An empty id is always new."""
+        if message_id in self.accepted:
+            return False
+        if message_id:
+            self.accepted[message_id] = None
+            if len(self.accepted) > MAX_MESSAGE_IDS:
+                del self.accepted[next(iter(self.accepted))]
+        return True
 
     # --- clients ---
 

@@ -32,6 +32,7 @@ __all__ = ["MAX_ROWS", "QUEUE_FULL", "finish_turn", "methods"]
 
 MAX_QUEUED = 16  # prompts that wait in one session
 MAX_TEXT = 10_000_000  # characters of a prompt, as in a body of the other routes (wire api 2.5)
+MAX_MESSAGE_ID = 64  # characters
 MAX_TITLE = 48  # characters of a title that the server makes
 QUEUE_FULL = 4090  # clients show the refusal, instead of sending the prompt again
 OTHER_NODE = 5071
@@ -75,6 +76,7 @@ def _start_next(gateway: ApiGateway, session: LiveSession) -> Flow[None]:
     try:
         yield from _start(gateway, session, prompt.content, prompt.credential_id)
     except (RpcError, Refused) as error:
+        session.accepted.pop(prompt.message_id, None)
         message = error.message if isinstance(error, Refused) else str(error)
         session.send("message.start", None)
         session.send("message.complete", {"text": "", "status": "error", "error": message, "usage": {}})
@@ -133,9 +135,24 @@ class _PromptMethods:
         self._gateway = gateway
 
     def submit(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Start a turn, or keep the prompt as the next one while a turn is under way."""
+        """Start a turn, or keep the prompt as the next one while a turn is under way.
+
+        A prompt with the `message_id` of an accepted one is not accepted again.
+        """
         session = yield from self._gateway.find(connection, call)
-        text = _prompt_text(call)
+        text, message_id = _prompt_text(call), call.params.text("message_id")[:MAX_MESSAGE_ID]
+        if not session.accept(message_id):
+            return {"status": "streaming", "repeated": True}
+        try:
+            return (yield from self._accept(connection, call, session, text, message_id))
+        except (RpcError, Refused):
+            session.accepted.pop(message_id, None)
+            raise
+
+    def _accept(
+        self, connection: GatewayConnection, call: RpcCall, session: LiveSession, text: str, message_id: str
+    ) -> Flow[Result]:
+        """Start a turn with a prompt, or queue it. Raises `RpcError` or `Refused`."""
         cut = any(name in call.params for name in ("truncate_before_user_ordinal", "truncate_before_row_id"))
         parts = [attached.part for attached in session.attachments]
         shown: list[object] = [{"type": "text", "text": text}] if text.strip() or not parts else []
@@ -145,7 +162,7 @@ class _PromptMethods:
             if cut or len(session.queue) >= MAX_QUEUED:
                 raise RpcError(QUEUE_FULL, "a turn is under way: stop it first, or wait for its end")
             session.attachments = []
-            session.queue.append(QueuedPrompt(text, content, connection.credential_id))
+            session.queue.append(QueuedPrompt(text, content, connection.credential_id, message_id))
             return {"status": "queued", "queued": True}
         session.attachments = []
         if cut:
