@@ -61,12 +61,12 @@ def finish_turn(gateway: ApiGateway, session: LiveSession, run: Run | None = Non
         if run is not None and chat.title is None and run.ended is not None and run.ended.completed:
             chat = yield from _add_title(gateway, chat, run.user_text)
         info = yield from build_info(gateway, session, chat, used=0 if run is None else run.context_used)
-        others = session.pending > 1 or bool(session.turns) or bool(session.queue)
-        session.send("session.info", {**info, "running": others})
     except (RpcError, Refused):
-        pass  # the session was deleted, or the store fails, which is logged
+        info = {}  # the session was deleted, or the store fails, which is logged
     finally:
         session.pending -= 1
+    others = session.is_busy or bool(session.queue)
+    session.send("session.info", {**info, "running": others})
     if session.queue and not session.is_busy:
         yield from _start_next(gateway, session)
 
@@ -80,6 +80,7 @@ def _start_next(gateway: ApiGateway, session: LiveSession) -> Flow[None]:
         message = error.message if isinstance(error, Refused) else str(error)
         session.send("message.start", None)
         session.send("message.complete", {"text": "", "status": "error", "error": message, "usage": {}})
+        yield from finish_turn(gateway, session)
 
 
 def _add_title(gateway: ApiGateway, chat: ChatSession, text: str) -> Flow[ChatSession]:

@@ -119,14 +119,16 @@ def test_a_place_that_does_not_exist_changes_nothing(place: dict[str, object]) -
     assert phone.call("prompt.submit", session_id=session, text="go on")["status"] == "streaming"
 
 
-def test_a_prompt_of_a_deleted_session_fails_visibly() -> None:
+def test_prompts_of_a_deleted_session_fail_visibly() -> None:
     book, phone, session = chatted()
-    phone.call("prompt.submit", session_id=session, text="one")
-    phone.call("prompt.submit", session_id=session, text="two", queued=True)
+    for text in ("one", "two", "three"):
+        phone.call("prompt.submit", session_id=session, text=text)
     book.store.execute(DeleteChat(id=session))
     phone.take()
     book.hand.finish()
-    assert phone.kinds() == ["message.complete", "message.start", "message.complete"]
+    failed = ["message.start", "message.complete", "session.info"]
+    assert phone.kinds() == ["message.complete", "session.info", *failed * 2]
+    assert phone.last("session.info") == {"running": False}
     assert phone.last("message.complete")["error"] == "no such session"
 
 
