@@ -16,6 +16,6 @@ const ROWS = [
 export function hostBlock() {
   return h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, t("On the host"))),
     h("div", { class: "settings" }, h("p", { class: "sub" }, t("Run the commands on the host. Variables are set in ~/.svc/.env and count from the next start on.")),
-      h("ul", { class: "news" }, ROWS.map(([title, command]) => h("li", {}, title, h("div", { class: "joined" }, h("code", {}, command),
+      h("ul", { class: "news" }, ROWS.map(([title, command]) => h("li", {}, title, h("div", { class: "host-row" }, h("code", {}, command),
         copyButton(command, "", { "aria-label": t("Copy {name}", { name: command }), title: t("Copy") })))))));
 }
