@@ -1,6 +1,6 @@
 """The Makefile's reaction to a failed installation: only a missing wheel is tolerated.
 
-And the completeness of the lock files.
+And the completeness of the lock files, the versions that are excluded, and what the container file installs.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tomllib
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -63,3 +64,18 @@ def test_the_locks_keep_required_extras() -> None:
         for lock in (ROOT / "requirements").glob("*.lock"):
             locked = re.search(rf"(?im)^{re.escape(one.name)}(?:\[(.*)\])?==", lock.read_text())
             assert locked is None or one.extras <= set((locked[1] or "").split(",")), (lock.name, str(one))
+
+
+def test_a_version_of_h2_with_a_known_flaw_is_excluded() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (h2,) = [found for found in map(Requirement, project["dependencies"]) if found.name == "h2"]
+    assert not h2.specifier.contains("4.4.0")  # CVE-2026-71554, repaired in 4.4.1
+    assert h2.specifier.contains("4.4.1")
+
+
+def test_the_container_has_locked_packages_and_a_base_that_can_be_pinned() -> None:
+    text = (ROOT / "Containerfile").read_text()
+    assert set(re.findall(r"(?m)^FROM (\S+)", text)) == {"${BASE}"}
+    installs = re.findall(r"pip install (.*)", text)
+    assert len(installs) == 4
+    assert all("--require-hashes" in each or "--no-deps" in each for each in installs)
