@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import anyio
 import pytest
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from examples import relay_in_starlette, relay_in_task_group
 from runtimes.net.listener import bind
+
+TUTORIAL = Path(__file__).parents[2] / "docs/tutorials/embed-a-core.md"
+
+
+def test_lifespan_of_the_tutorial() -> None:
+    lifespan = re.findall(r"```python\n(.*?)```", TUTORIAL.read_text(), re.DOTALL)[1]
+    listener = bind("127.0.0.1", 0)
+    with listener.sock:
+        port = listener.address.port
+    found: dict[str, Any] = {}
+    exec(lifespan.replace("8767", str(port)), found)
+    with TestClient(Starlette(lifespan=found["lifespan"])), urlopen(f"http://127.0.0.1:{port}/health") as answer:
+        assert json.load(answer)["status"] == "ok"
 
 
 def test_starlette(monkeypatch: pytest.MonkeyPatch) -> None:
