@@ -153,7 +153,7 @@ class CoreDriver(CoreHarness):
             self.feed(Sent(peer.ch, n))
 
     def close(self, peer: FuzzPeer, status: int | None = None) -> None:
-        """Close the channel."""
+        """Close the channel from the peer's side; `status` is the exit status of a peer that is a child process."""
         child = peer.child if peer.child is not None and peer.child.ch == peer.ch else None
         if child is not None and child.stderr in self.peers:
             self.close(self.peers[child.stderr])

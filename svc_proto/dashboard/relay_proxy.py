@@ -31,7 +31,7 @@ NO_PUSH = {"configured": False, "reason": "push delivery is not wired: phones ar
 
 
 def routes(dashboard: Dashboard) -> list[Route]:
-    """Return the specification's routes, pairing, phones and pictures, for both brands, and the consent page."""
+    """Return the routes that lead to the relay, below both prefixes, and those of the consent page."""
     config = dashboard.config
     # This host's secret is sent only on behalf of an owner whom a password or the kernel has identified.
     relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=config.identifies_owner))

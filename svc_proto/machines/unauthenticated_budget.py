@@ -76,7 +76,7 @@ class BudgetedConnection:
         self.state = BudgetState.READING
 
     def resume(self) -> None:
-        """Resume reading after a wait."""
+        """Continue reading; the budget calls it after a wait, and subclasses override it."""
 
     @property
     def waiting(self) -> bool:

@@ -71,7 +71,10 @@ class LocalPhoneControl:
     def begin(
         self, method: str, path: str, arguments: Mapping[str, object], on_response: Callable[[PhoneResponse], bool]
     ) -> PhoneResponse | None:
-        """Start a command as `call` does; `on_response` gets the answer, unless it is returned at once."""
+        """Start a command as `call` does; an immediate answer is returned, a later one goes to `on_response`.
+
+        `on_response` returns whether the request is still open.
+        """
         relay, query, body = self._relay, NOTHING, arguments
         if method == "GET" and arguments:
             query, body = {name: query_text(value) for name, value in arguments.items()}, NOTHING

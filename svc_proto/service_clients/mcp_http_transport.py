@@ -128,7 +128,7 @@ class McpHttpTransport:
             task.cancel()
 
     def close(self) -> None:
-        """Implement `McpTransport.close`."""
+        """End the session at its server, and implement `McpTransport.close`."""
         if self._listener is not None:
             self._listener.cancel()
         if self._session:

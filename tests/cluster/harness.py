@@ -36,7 +36,7 @@ CommandT = TypeVar("CommandT", bound=Command)
 class RedisHarness(CoreHarness, Generic[T]):
     """Harness of the object `made`, which uses Redis; `ch` is the channel of the last connection.
 
-    `commands` has no sent data.
+    `commands` has the core's commands without `Send`: `new_commands` returns what was sent to Redis.
     """
 
     def __init__(self, make: Callable[[Engine], T]) -> None:

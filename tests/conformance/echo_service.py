@@ -102,7 +102,7 @@ class EchoService(ScriptedService):
         )
 
     def count(self, request: Request) -> Response:
-        """Answer `/sse-open`."""
+        """Answer `/sse-open`: the number of open endless streams."""
         return _text(f"{self.streams}\n")
 
     def events(self, request: Request) -> StreamedResponse:

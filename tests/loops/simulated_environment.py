@@ -88,7 +88,7 @@ class SimulatedConnection(ByteConnection):
 
 
 class NotificationTap:
-    """A core whose notifications are recorded for a test."""
+    """Core around another one, whose notifications go to `heard` in place of the runtime."""
 
     def __init__(self, core: Core, heard: list[Notify]) -> None:
         self._core = core

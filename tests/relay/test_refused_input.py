@@ -1,6 +1,6 @@
-"""Refused input of every route of the relay: a 400 that names the field.
+"""Refused input of the relay's routes: a 400 that names the field, or plain text from a route of voice.
 
-The rows are compared with the relay's own routes, so a new route without a row fails `test_every_route_has_a_row`.
+A new route without a row fails `test_every_route_has_a_row`; `/mcp`, OAuth and `/.well-known` have tests of their own.
 """
 
 from __future__ import annotations

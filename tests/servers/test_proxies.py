@@ -217,7 +217,7 @@ def test_usual_nginx_blocks(tmp_path: Path) -> None:
 
 
 def test_no_proxy_at_all(tmp_path: Path) -> None:
-    """Without a proxy, requests come from this host, so the doctor has to report every problem."""
+    """Without a proxy the doctor's requests are those of a local program: local routes are open, the API has no key."""
     with running(tmp_path, "servers", *LOCAL) as servers:
         ports = ports_of(servers, 3)
         code, found = diagnosed(tmp_path, f"http://127.0.0.1:{ports['api']}")
