@@ -28,10 +28,11 @@ Method: TypeAlias = "Callable[[GatewayConnection, RpcCall], Flow[Result] | Resul
 class GatewayConnection:
     """Client of the gateway. Its sessions outlive it."""
 
-    __slots__ = ("_calls", "_gateway", "_socket", "credential_id")
+    __slots__ = ("_calls", "_gateway", "_socket", "credential_id", "is_closed")
 
     def __init__(self, gateway: ApiGateway, credential_id: str) -> None:
         self.credential_id = credential_id  # of the client, see `Engine.revocables`; empty: none
+        self.is_closed = False  # calls that are under way continue
         self._gateway = gateway
         self._socket: WebSocketConnection  # set when it is open
         self._calls = 0
@@ -59,6 +60,7 @@ class GatewayConnection:
 
     def on_closed(self, code: int, reason: str) -> None:
         """Implement `WebSocketHandler.on_closed`."""
+        self.is_closed = True
         self._gateway.disconnect(self)
 
     # --- for the gateway ---

@@ -110,9 +110,10 @@ class LiveSession:
     # --- clients ---
 
     def attach(self, connection: GatewayConnection) -> None:
-        """Send the events of this session to a client from now on."""
+        """Send the events of this session to a client from now on, unless it was closed during its call."""
         self._flush_texts()
-        self.connections[connection] = None
+        if not connection.is_closed:
+            self.connections[connection] = None
 
     def show_question(self, connection: GatewayConnection) -> None:
         """Send the pending approval request, if any, to a client that has just attached."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from svc_proto.agent.interface import TextDelta
+from svc_proto.api.chat.store_requests import GetChat
 from tests.api.gateway_client import open_gateway
 from tests.api.scripted_agent import TurnHarness
 
@@ -35,3 +36,16 @@ def test_a_client_that_attaches_between_two_texts_misses_none_twice() -> None:
     late.call("session.activate", session_id=session)
     book.hand.emit(TextDelta("late"))
     assert [event["payload"]["text"] for event in late.take()] == ["late"]
+
+
+def test_a_client_whose_socket_closes_during_its_call_is_not_kept() -> None:
+    book = TurnHarness()
+    phone = open_gateway(book)
+    session = phone.new_session()
+    book.api.gateway.sessions.clear()
+    book.hold = (GetChat,)
+    phone.begin("session.resume", session_id=session)
+    phone.vanish()
+    book.release()
+    book.release()
+    assert not book.api.gateway.sessions[session].connections
