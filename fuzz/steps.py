@@ -436,6 +436,15 @@ class ForkChat(Step):
     copy: int = choice()
 
 
+@kind("app")
+@frozen
+class ChatOnGateway(Step):
+    """App phone {phone} uses the gateway of the dashboard, manner {action}."""
+
+    phone: int = index()
+    action: int = choice()
+
+
 @kind("repeat")
 @frozen
 class RepeatCompletion(Step):

@@ -10,6 +10,7 @@ from random import Random
 
 from fuzz.simulation.script import PAIRED
 from fuzz.steps import (
+    ChatOnGateway,
     DownloadSlowly,
     Fault,
     ForkChat,
@@ -35,8 +36,10 @@ OPTIONAL_ACTIONS = (
     UseMcp,
     RevokeOnFullDisk,
     GuessFromDevice,
+    ChatOnGateway,
 )
 SHARE = 1 / 3  # share of all scripts
+ON_GATEWAY = 1 / 8  # share of all scripts with phones on the app's standard connection
 SUSPECTED = 1 / 16  # share of all scripts in which a device guesses
 MOST = 3  # other scenarios of one script at most
 NEXT = 1.0  # s at most from one step of a scenario to the next
@@ -45,7 +48,15 @@ BEHIND = 3  # scenarios start after so many other steps
 
 def optional_scenarios(seed: int, others: list[Step]) -> list[Step]:
     """Return the steps of optional scenarios for a seed."""
-    return [*_several(seed, others), *_suspected(seed, others)]
+    return [*_several(seed, others), *_suspected(seed, others), *_on_gateway(seed, others)]
+
+
+def _on_gateway(seed: int, others: list[Step]) -> list[Step]:
+    rng = Random(f"gateway {seed}")
+    if rng.random() >= ON_GATEWAY:
+        return []
+    begin = max(PAIRED + 1.0, rng.choice(others).at)
+    return _row(rng, begin, [(ChatOnGateway, rng.randrange(64), rng.randrange(64), 0.0) for _ in range(12)])
 
 
 def _suspected(seed: int, others: list[Step]) -> list[Step]:

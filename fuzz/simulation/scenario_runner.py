@@ -18,6 +18,7 @@ from fuzz.simulation.actors.chat_clients import ChatClients
 from fuzz.simulation.actors.chat_forkers import ChatForkers
 from fuzz.simulation.actors.completion_clients import CompletionClients
 from fuzz.simulation.actors.device_control import DeviceControlActors
+from fuzz.simulation.actors.gateway_phones import GatewayPhones
 from fuzz.simulation.actors.mcp_actors import McpActors
 from fuzz.simulation.actors.mcp_pingers import IDLE, McpPingers
 from fuzz.simulation.actors.media_users import MediaUsers
@@ -126,6 +127,7 @@ class _ScenarioRunner:
         self.pairing = PairingDevices(self.crowd)
         self.control = DeviceControlActors(self.crowd)
         self.chats = ChatClients(self.world)
+        self.gateway_phones = GatewayPhones(self.chats)
         self.voices = VoiceUsers(self.crowd)
         owners = SessionOwners(self.crowd)
         media = MediaUsers(self.crowd)
@@ -145,6 +147,7 @@ class _ScenarioRunner:
             **CompletionClients(self.chats).handlers,
             **ApprovalUsers(self.chats).handlers,
             **ChatForkers(self.chats).handlers,
+            **self.gateway_phones.handlers,
             **self.agents.handlers,
             **self.mcp.handlers,
             **self.voices.handlers,
@@ -244,6 +247,7 @@ class _ScenarioRunner:
             self.wait_until(lambda: world.are_programs_up, 120.0, "the relay does not come back")
         self.pass_until(world.sim.now + SETTLE_TIME)
         self.wait_for_runs()
+        self.gateway_phones.settle()
         self.voices.check_ended()
         self.check_everything_works()
         self.reports.check_all()

@@ -1,0 +1,158 @@
+"""Phones on the app's standard connection: they sign in to a dashboard, chat on its gateway, lose it and come back.
+
+At the end each prompt is stored once: none is lost, and none is sent twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from attrs import define, field
+
+from fuzz.simulation.actors.actor_context import StepHandler
+from fuzz.simulation.actors.chat_clients import ChatClients
+from fuzz.simulation.deployment import API, API_KEY, HOME, LIMITS, LOCAL, UNTIL_DROPPED
+from fuzz.simulation.invariants import Invariant
+from fuzz.simulation.models.reference_model import violated
+from fuzz.steps import ChatOnGateway, Step
+from runtimes.sim.connection import SimConnection
+from runtimes.sim.host import SimHost
+from runtimes.sim.process import SimProcess
+from svc_proto.basics.entropy import Entropy
+from svc_proto.commands import Notify
+from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.dashboard.service import Dashboard
+from svc_proto.engine.core import Engine
+from svc_proto.phone.dashboard_phone import DashboardPhone, DashboardPhoneConfig
+from svc_proto.phone.keyboard_control import KEYBOARD
+
+PORT = 9119
+PASSWORD = "dashboard-word-31aa"
+PHONES = 2
+MANNERS = ("plain", "plain", "tool", "break")  # of the model's answers
+RESTART = 2.0  # s until a dashboard that was killed is started again
+SETTLE_TIME = 120.0  # s within which a phone has reconnected, and its prompts are done
+STOPPED = 15.0  # s
+
+
+@define(eq=False)
+class _GatewayPhone:
+    process: SimProcess
+    service: DashboardPhone
+    keys: SimConnection
+    sent: list[str] = field(factory=list)
+    is_excused: bool = False  # prompts of it may be missing: one was refused, or a turn was stopped
+
+
+class GatewayPhones:
+    """Steps of phones on the standard connection. The dashboard and the phones start with the first step."""
+
+    def __init__(self, chats: ChatClients) -> None:
+        self.chats = chats
+        self.world = chats.world
+        self._dashboard: SimProcess | None = None
+        self._phones: list[_GatewayPhone] = []
+        self.handlers: dict[type[Step], StepHandler] = {ChatOnGateway: self._use}
+
+    def _use(self, step: ChatOnGateway) -> None:
+        if self._dashboard is None:
+            self._start()
+        phone = self._phones[step.phone % PHONES]
+        match step.action % 8:
+            case 4 | 5:
+                self._lose(phone, hangs=step.action % 8 == 5)
+            case 6:
+                phone.is_excused = True
+                phone.keys.client.send(b"leave\n")
+            case 7:
+                self._kill_dashboard()
+            case _:
+                text = f"{MANNERS[step.action % 4]}: question {self.chats.number()}"
+                phone.sent.append(text)
+                phone.keys.client.send(f"chat {text}\n".encode())
+
+    def settle(self) -> None:
+        """Check that each prompt is stored once, then stop the phones and the dashboard."""
+        world = self.world
+        self._wait(lambda: not any(phone.service.chat.unfinished for phone in self._phones))
+        for phone in self._phones:
+            rows = self.chats.rows(phone.service.chat.session_id)
+            stored = Counter(str(row.content) for row in rows if row.role == "user")
+            for text in phone.sent:
+                world.count("prompts on the gateway")
+                may_be_missing = phone.is_excused or world.store_trouble
+                if stored[text] > 1 or (not stored[text] and not may_be_missing):
+                    violated(Invariant.STORED, f"{text!r} was sent on the gateway, and is stored {stored[text]} times")
+        processes = [phone.process for phone in self._phones]
+        processes += [] if self._dashboard is None else [self._dashboard]
+        for process in processes:
+            process.stop(STOPPED)
+        world.sim.run_until(lambda: not any(process.alive for process in processes))
+        for process in processes:
+            if process.exit_code != 0:
+                violated(Invariant.RECOVERY, f"{process.name} stopped with {process.exit_code} {process.exit_reason}")
+
+    def _wait(self, so: Callable[[], bool]) -> None:
+        until = self.world.sim.now + SETTLE_TIME
+        while not so():
+            if self.world.sim.now >= until:
+                left = [(phone.service.chat.unfinished, phone.process.alive) for phone in self._phones]
+                violated(Invariant.RECOVERY, f"phones on the gateway have not settled: {left}")
+            self.world.sim.run_for(1.0)
+            self.world.supervise()
+
+    # --- programs ---
+
+    def _start(self) -> None:
+        self.world.secrets[PASSWORD] = "the dashboard's password"
+        self._dashboard = self.world.home.start(self._make_dashboard, [PORT], name="dashboard")
+        for number in range(PHONES):
+            host = self.world.sim.host(f"app-{number}", f"10.0.1.{110 + number}")
+            self._phones.append(self._start_phone(host))
+
+    def _make_dashboard(self, entropy: Entropy) -> Engine:
+        config = DashboardConfig(
+            host="0.0.0.0",
+            port=PORT,
+            password=PASSWORD,
+            api_url=f"http://{API.address}:{API.port}",
+            api_key=API_KEY,
+            relay_url=f"http://{LOCAL.address}:{LOCAL.port}",
+        )
+        return Engine(Dashboard(config, {"index.html": b"<!doctype html>"}, limits=LIMITS), entropy=entropy)
+
+    def _start_phone(self, host: SimHost) -> _GatewayPhone:
+        service = DashboardPhone(
+            DashboardPhoneConfig(url=f"http://{HOME}:{PORT}", password=PASSWORD),
+            on_notify=lambda news: self._on_notify(phone, news),
+        )
+        process = host.start(lambda entropy: Engine(service, entropy=entropy))
+        keys = SimConnection(self.world.sim.network, 0, (host, KEYBOARD), (host, KEYBOARD))
+        process.accepted(keys.server)
+        phone = _GatewayPhone(process, service, keys)
+        return phone
+
+    def _on_notify(self, phone: _GatewayPhone, news: Notify) -> None:
+        refused = news.event == "answered" and news.fields["status"] in ("refused", "interrupted")
+        phone.is_excused = phone.is_excused or refused or news.event == "note"
+
+    # --- losses ---
+
+    def _lose(self, phone: _GatewayPhone, *, hangs: bool) -> None:
+        for connection in self.world.sim.network.connections:
+            if connection.client.host is phone.process.host and connection is not phone.keys:
+                if hangs:
+                    self.world.blackhole(connection, UNTIL_DROPPED)
+                else:
+                    connection.cut()
+
+    def _kill_dashboard(self) -> None:
+        assert self._dashboard is not None
+        if self._dashboard.alive:
+            self._dashboard.kill()
+            self.world.sim.after(RESTART, self._restart_dashboard)
+
+    def _restart_dashboard(self) -> None:
+        assert self._dashboard is not None
+        self._dashboard = self._dashboard.restart()
