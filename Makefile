@@ -51,9 +51,7 @@ WITHOUT_WORLDS = --deselect $(WORLDS)
 CORE_TESTS = $(filter-out $(OTHER_TESTS) $(addprefix tests/,runtimes __pycache__), \
 	$(patsubst %/,%,$(wildcard tests/*/)) $(wildcard tests/test_*.py))
 
-MEASURE = --cov=svc_proto --cov=runtimes --cov-branch --cov-report=
-empty :=
-space := $(empty) $(empty)
+MEASURE = --cov=svc_proto --cov=runtimes --cov-branch --cov-report= $(addprefix --unmeasured=,$(OTHER_TESTS))
 
 # What is about the core alone, and quick: values, tables, what is read and written.
 QUICK = .venv-quick-$(VERSION)
@@ -98,7 +96,7 @@ hunts: $(STAMP)-dev ## 300 simulated worlds, storms over several nodes, sampled 
 # With COVERAGE=1 `make test` measures too, and `make coverage` runs only the tests that it left out.
 coverage: $(STAMP)-dev ## the gates, by the tests of their own folders: the core 100 % of branches, the runtimes 90 %
 	$(BIN)/python -m pytest -q $(PARALLEL) $(if $(COVERAGE),--rest --cov-append,--full) $(MEASURE) $(CORE_TESTS) tests/runtimes
-	$(BIN)/python -m coverage report --include='svc_proto/*' --contexts='^(?!($(subst $(space),|,$(OTHER_TESTS) tests/runtimes))$$)' --fail-under=100
+	$(BIN)/python -m coverage report --include='svc_proto/*' --contexts='^(?!tests/runtimes$$)' --fail-under=100
 	$(BIN)/python -m coverage report --include='runtimes/*' --contexts='^(tests/runtimes)?$$' --fail-under=90
 
 quick: $(QUICK)/.installed ## part of the core's tests, in an environment of their own: for another Python (PYTHON=python3.13)

@@ -65,17 +65,21 @@ ALIAS = "anyio"  # another name of `asyncio`
 INSTALLED = [name for name, ours in RUNTIMES.items() if name != ALIAS and find_spec(ours.package) is not None]
 # the host on a bare selector, for the stories that `ScenarioEnvironments.ALL` names and for the adapters' own tests
 BARE = "threads"
-CONTEXT = pytest.StashKey[str]()  # the context that coverage is recorded under
+CONTEXT = pytest.StashKey[str]()  # the folder of the current test, the context that coverage is recorded under
+MEASURING = pytest.StashKey["Measuring"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--loop`, `--full`, `--rest` and `--reference`."""
+    """Add `--loop`, `--full`, `--rest`, `--reference` and `--unmeasured`."""
     parser.addoption(
         "--loop", action="append", metavar="NAME", help="Run on this loop (package.module:function); repeat."
     )
     parser.addoption("--full", action="store_true", help="Run all tests, each on every loop that the plan names.")
     parser.addoption("--rest", action="store_true", help="Run what --full runs and the suite without options does not.")
     parser.addoption("--reference", action="store_true", help="Turn the fast paths off: every result stays the same.")
+    parser.addoption(
+        "--unmeasured", action="append", metavar="FOLDER", default=[], help="Measure no coverage there; repeat."
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -166,13 +170,41 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def name_coverage_context(item: pytest.Item) -> None:
     """Record coverage under the folder of the test, such as `tests/relay`: a gate counts some folders alone."""
     folder = "/".join(item.nodeid.split("/")[:2]).partition("::")[0]
-    if not item.config.getoption("cov_source", None) or item.config.stash.get(CONTEXT, "") == folder:
+    stash, options = item.config.stash, item.config.option
+    if not getattr(options, "cov_source", None) or stash.get(CONTEXT, "") == folder:
         return
-    from coverage import Coverage
+    stash[CONTEXT] = folder
+    if MEASURING not in stash:
+        stash[MEASURING] = Measuring()
+    stash[MEASURING].enter(folder, measured=folder not in options.unmeasured)
 
-    if coverage := Coverage.current():
-        coverage.switch_context(folder)  # takes 10 ms
-        item.config.stash[CONTEXT] = folder
+
+class Measuring:
+    """Coverage of this process and of the programs that it starts, which costs as much time as the tests themselves.
+
+    In a worker of pytest-xdist it is measured twice: as a worker, and as a program that was started.
+    """
+
+    def __init__(self) -> None:
+        from coverage import Coverage
+
+        self._current = Coverage.current
+        self._stopped: list[Coverage] = []
+        self._variables: dict[str, str] = {}
+
+    def enter(self, folder: str, *, measured: bool) -> None:
+        """Measure under the name of this folder, or not at all until another one is entered."""
+        if measured:
+            os.environ.update(self._variables)
+            while self._stopped:
+                self._stopped.pop().start()
+            if current := self._current():
+                current.switch_context(folder)  # takes 10 ms
+            return
+        while current := self._current():
+            current.stop()
+            self._stopped.append(current)
+        self._variables |= {name: os.environ.pop(name) for name in [*os.environ] if name.startswith("COVERAGE_")}
 
 
 def import_share(config: pytest.Config, number: int, count: int) -> None:
