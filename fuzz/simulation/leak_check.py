@@ -29,7 +29,8 @@ _FAMILIES = ("OutputSessionManager", "LabSessionManager", "AgentSessionManager")
 
 KEPT: Mapping[str, str] = {
     "PairedSessionRegistry._accessed": _LIVE,
-    "PairedSessionRegistry._sessions": _LIVE,
+    "SessionMap._expiries": _LIVE,
+    "SessionMap._groups": _LIVE,
     "SessionIndex._devices": _LIVE,
     "SessionIndex._groups": _LIVE,
     "PairedSessionRegistry._tombstones": "records that the store does not let go of",
@@ -146,7 +147,7 @@ class LeakCheck:
         world = self._world
         sessions = world.relay_service.sessions
         for token_hash, record in world.home.store.sessions.items():
-            known = token_hash in sessions._sessions or token_hash in sessions._tombstones
+            known = sessions.hashed(token_hash) is not None or token_hash in sessions._tombstones
             expires_at = record["expires_at"]
             over = isinstance(expires_at, float) and expires_at < world.home.wall()
             if not known and not (over and (world.store_trouble or world.store_refused)):

@@ -87,10 +87,6 @@ class ExpiringMap(Generic[K, V]):
         """Return all entries, due ones included, in the order they were put."""
         return [(key, entry.value) for key, entry in self._entries.items()]
 
-    def copy_keys(self) -> dict[K, object]:
-        """Return all keys, due ones included, in a dictionary: its copy takes a fifth of the time of a new set."""
-        return dict(self._entries)
-
     def purge(self, now: float) -> list[tuple[K, V]]:
         """Remove every due entry; return them in order of deadline, then of `put`."""
         gone: list[tuple[K, V]] = []

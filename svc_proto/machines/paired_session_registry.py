@@ -8,14 +8,12 @@ order of calls, no grant outlives its session.
 
 from __future__ import annotations
 
-from math import inf
 from typing import assert_never
 
 from attrs import evolve
 
 from svc_proto.basics.entropy import Entropy, new_secret, sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
-from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.grants import (
     CHANNELS,
@@ -42,6 +40,7 @@ from svc_proto.machines.paired_session import (
     session_record,
 )
 from svc_proto.machines.session_index import SessionIndex
+from svc_proto.machines.session_map import SessionMap
 from svc_proto.relay_config import SessionPolicy
 
 # Users of the registry need the names of the session module, too.
@@ -77,9 +76,8 @@ class PairedSessionRegistry:
 
     def __init__(self, cap: int = MAX_SESSIONS) -> None:
         self.cap = cap
-        # On the wall clock.
-        self._sessions: ExpiringMap[str, PairedSession] = ExpiringMap(max(cap, MAX_CLUSTER_SESSIONS))
-        self.hashed = self._sessions.peek  # returns the session whose token has this hash, alive or due
+        self._sessions = SessionMap()
+        self.hashed = self._sessions.find  # returns the session whose token has this hash, alive or due
         self._index = SessionIndex()
         self._accessed: dict[str, PairedSession] = {}  # sessions of OAuth clients, by the SHA-256 of the access token
         self._tombstones: dict[str, PairedSession] = {}  # they count towards the cap
@@ -143,7 +141,7 @@ class PairedSessionRegistry:
 
     def find_by_token_hash(self, token_hash: str, now: Moment) -> PairedSession | None:
         """Return the session whose token has this hash, if it is accepted now; update `last_seen`."""
-        session = self._sessions.peek(token_hash)
+        session = self.hashed(token_hash)
         if session is None or not session.is_for_device or not self._is_alive(session, now):
             return None
         session.last_seen = now.wall
@@ -151,7 +149,7 @@ class PairedSessionRegistry:
 
     def find_by_audience(self, token: str, audience: str, now: Moment) -> PairedSession | None:
         """Return the session of a token for this audience, if it is accepted now; update `last_seen`."""
-        session = self._sessions.peek(sha256_hex(token))
+        session = self.hashed(sha256_hex(token))
         if session is None or session.audience != audience or not self._is_alive(session, now):
             return None
         session.last_seen = now.wall
@@ -193,7 +191,7 @@ class PairedSessionRegistry:
 
     def find_by_refresh_token(self, token: str, now: Moment) -> tuple[PairedSession | None, bool]:
         """Return the session of a refresh token, and whether the token is accepted: unused, or in its grace."""
-        session = self._sessions.peek(sha256_hex(token.partition(".")[0]))
+        session = self.hashed(sha256_hex(token.partition(".")[0]))
         if session is None or session.tokens is None or not self._is_alive(session, now):
             return None, False
         return session, session.tokens.accepts_refresh(_changing_part(token), now.wall)
@@ -218,7 +216,7 @@ class PairedSessionRegistry:
         if len(prefix) < TOKEN_LENGTHS[0]:
             found = self._index.find(prefix[:PREFIX_LENGTH])
         else:
-            session = self._sessions.peek(sha256_hex(prefix))
+            session = self.hashed(sha256_hex(prefix))
             found = [] if session is None else [session]
         return [session for session in found if self._is_alive(session, now)]
 
@@ -236,7 +234,7 @@ class PairedSessionRegistry:
         """Revoke an active session: its token is no longer accepted. Raise `LocalProtocolError` if not active."""
         self._is_alive(session, now)
         session.step(SessionTrigger.REVOKE)
-        self._sessions.discard(session.token_hash)
+        self._sessions.discard(session)
         self._index.remove(session)
         self._forget_tokens(session)
 
@@ -321,7 +319,7 @@ class PairedSessionRegistry:
 
     def expire_due(self, now: Moment) -> list[PairedSession]:
         """Remove and return the expired sessions: first those marked as expired, then the others in order of expiry."""
-        gone = [session for _, session in self._sessions.purge(now.wall)]
+        gone = self._sessions.purge(now.wall)
         for session in gone:
             self._index.remove(session)
             self._forget_tokens(session)
@@ -338,7 +336,7 @@ class PairedSessionRegistry:
         session = PairedSession.from_record(record)
         if not session.is_active(now.wall):
             return None
-        if session.token_hash not in self._sessions:
+        if self.hashed(session.token_hash) is None:
             self._check_room()
         self._file(session)
         return session
@@ -349,7 +347,7 @@ class PairedSessionRegistry:
         Return None if it has expired, here or there. Raise `Refused` for an invalid record or at the cap.
         """
         received = PairedSession.from_record(record)
-        session = self._sessions.peek(received.token_hash)
+        session = self.hashed(received.token_hash)
         if session is None:
             return self.restore(record, now)
         if session.state is SessionState.EXPIRED:
@@ -363,16 +361,16 @@ class PairedSessionRegistry:
         self._file(session)
         return session
 
-    def copy_hashes(self) -> dict[str, object]:
+    def copy_hashes(self) -> dict[str, None]:
         """Return the token hashes of all sessions that are here, alive or due."""
-        return self._sessions.copy_keys()
+        return self._sessions.copy_hashes()
 
     def _is_alive(self, session: PairedSession, now: Moment) -> bool:
         alive = session.is_active(now.wall)
         if not alive and session.state is SessionState.ACTIVE:
             # Final, even if the operator sets the clock back: the session is due from now on.
             session.step(SessionTrigger.LIFETIME_ELAPSED)
-            self._sessions.put(session.token_hash, session, -inf)
+            self._sessions.put(session)
         return alive
 
     def _check_room(self) -> None:
@@ -388,12 +386,12 @@ class PairedSessionRegistry:
         raise LocalProtocolError("the entropy source repeats itself")
 
     def _file(self, session: PairedSession) -> None:
-        replaced = self._sessions.peek(session.token_hash)
+        replaced = self.hashed(session.token_hash)
         if replaced is not session:
             if replaced is not None:
                 self._index.remove(replaced)
             self._index.add(session)
-        self._sessions.put(session.token_hash, session, session.expires_at)
+        self._sessions.put(session)
         if session.tokens is not None:
             self._accessed.update((pair.access, session) for pair in session.tokens.pairs)
 

@@ -1,0 +1,92 @@
+"""Paired sessions by the hash of their tokens, with their expiries on the wall clock.
+
+Sessions are in groups by the first characters of the hash, which are random. So no addition takes several milliseconds,
+as the growth of a dictionary of 175,000 entries does.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from itertools import chain
+from math import inf
+
+from svc_proto.machines.paired_session import PairedSession, SessionState
+
+__all__ = ["SessionMap"]
+
+_SLACK = 64  # stale expiries tolerated besides one for each session
+_NONE: dict[str, PairedSession] = {}
+
+
+class SessionMap:
+    """Map of sessions. A session is due at its expiry, and at once when it is marked as expired."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[str, PairedSession]] = {}
+        self._expiries: list[tuple[float, str]] = []  # heap of expiries and hashes, also of replaced expiries
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, token_hash: str) -> PairedSession | None:
+        """Return the session whose token has this hash, alive or due."""
+        return self._groups.get(token_hash[:3], _NONE).get(token_hash)
+
+    def put(self, session: PairedSession) -> None:
+        """Add a session, or update its expiry."""
+        group = self._groups.setdefault(session.token_hash[:3], {})
+        self._count += session.token_hash not in group
+        group[session.token_hash] = session
+        expiry = _expiry_of(session)
+        if expiry < inf:
+            heappush(self._expiries, (expiry, session.token_hash))
+        if len(self._expiries) > 2 * self._count + _SLACK:
+            self._expiries = [(_expiry_of(each), each.token_hash) for each in self.values() if _expiry_of(each) < inf]
+            heapify(self._expiries)
+
+    def discard(self, session: PairedSession) -> None:
+        """Remove a session, if it is here."""
+        group = self._groups.get(session.token_hash[:3], {})
+        if group.pop(session.token_hash, None) is not None:
+            self._count -= 1
+            if not group:
+                del self._groups[session.token_hash[:3]]
+
+    def values(self) -> list[PairedSession]:
+        """Return all sessions, due ones included."""
+        return [session for group in self._groups.values() for session in group.values()]
+
+    def copy_hashes(self) -> dict[str, None]:
+        """Return the token hashes of all sessions, due ones included."""
+        return dict.fromkeys(chain.from_iterable(self._groups.values()))
+
+    def purge(self, wall: float) -> list[PairedSession]:
+        """Remove and return every due session, in the order of expiry."""
+        due: list[PairedSession] = []
+        while (session := self._first()) is not None and _expiry_of(session) <= wall:
+            self.discard(session)
+            due.append(session)
+        return due
+
+    def next_expiry(self) -> float | None:
+        """Return the earliest expiry of all sessions; None if none expires."""
+        session = self._first()
+        return None if session is None else _expiry_of(session)
+
+    def _first(self) -> PairedSession | None:
+        """Return the session that expires first; None if none expires."""
+        while self._expiries:
+            expiry, token_hash = self._expiries[0]
+            session = self.find(token_hash)
+            if session is not None and _expiry_of(session) == expiry:
+                return session
+            heappop(self._expiries)
+        return None
+
+
+def _expiry_of(session: PairedSession) -> float:
+    """Return when the session is due (epoch s): infinite for never, and minus infinity if marked as expired."""
+    if session.state is SessionState.EXPIRED:
+        return -inf
+    return inf if session.expires_at is None else session.expires_at
