@@ -14,6 +14,7 @@ from svc_proto.commands import StoreRequest
 __all__ = [
     "AppendAuditEvent",
     "CheckStore",
+    "CountSessions",
     "DeleteSession",
     "ListAuditEvents",
     "LoadClusterSecret",
@@ -40,6 +41,13 @@ class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
     token_hash: str = ""
     after: str = ""
     limit: int = SESSIONS_PAGE
+
+
+@fast_frozen
+class CountSessions(StoreRequest[int]):
+    """The number of stored session records."""
+
+    answer = int
 
 
 @fast_frozen

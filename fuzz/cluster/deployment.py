@@ -37,7 +37,7 @@ from svc_proto.facts import FailureKind
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress, S3Bucket
-from svc_proto.store_requests import LoadSessionChanges, LoadSessionRevision, LoadSessions, SaveSession
+from svc_proto.store_requests import CountSessions, LoadSessionChanges, LoadSessionRevision, LoadSessions, SaveSession
 from tests.support.sim_http import HttpClientConnection, Pairs, RequestClient, ServerAddress, WebSocketClient
 
 PORT = 8767
@@ -72,7 +72,7 @@ class NodeStore(SimStore):
         world, now = self._world, self._world.sim.now
         if world.sim.network.parted(self._host, world.store_host):
             raise HostError(FailureKind.UNREACHABLE, "the store does not answer")
-        if isinstance(request, LoadSessions | LoadSessionChanges | LoadSessionRevision):
+        if isinstance(request, LoadSessions | CountSessions | LoadSessionChanges | LoadSessionRevision):
             left = now - world.rng.random() * self.seconds / 2  # no request takes less time, so no record is older
             before = next((store for since, store in reversed(world.stored) if since <= left), SimStore())
             return before.apply(request)

@@ -15,6 +15,7 @@ from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import (
     CheckStore,
+    CountSessions,
     DeleteSession,
     LoadClusterSecret,
     LoadSessionChanges,
@@ -46,6 +47,7 @@ class SimStore:
         self._sql: SqlStore | None = None  # made when first needed: most simulations have no chats
         self._answers: dict[type, Callable[[Any], object]] = {
             LoadSessions: self._load,
+            CountSessions: lambda request: len(self.sessions),
             LoadSessionChanges: self._load_changes,
             LoadSessionRevision: lambda request: self._revision,
             LoadClusterSecret: lambda request: CLUSTER_SECRET,

@@ -24,6 +24,7 @@ from svc_proto.facts import FailureKind
 from svc_proto.store_requests import (
     AppendAuditEvent,
     CheckStore,
+    CountSessions,
     DeleteSession,
     ListAuditEvents,
     LoadSessionChanges,
@@ -60,6 +61,8 @@ class MemoryStore:
                     return tuple(map(self._record, page))
                 case LoadSessions(token_hash=wanted):
                     return (self._record(wanted),) if wanted in self._records else ()
+                case CountSessions():
+                    return len(self._records)
                 case LoadSessionChanges():
                     raise HostError(FailureKind.NOT_FOUND, "a store in memory keeps no changes")
                 case LoadSessionRevision():

@@ -18,6 +18,7 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.store_requests import (
     AppendAuditEvent,
     CheckStore,
+    CountSessions,
     DeleteSession,
     ListAuditEvents,
     LoadClusterSecret,
@@ -60,6 +61,10 @@ def _record_of(token_hash: str, record: str) -> Mapping[str, object]:
     except (ValueError, RecursionError):
         members = None
     return {**(members if isinstance(members, dict) else {}), "token_hash": token_hash}
+
+
+def _count(hand: SqlExecutor, request: CountSessions) -> int:
+    return int(hand.query("SELECT count(*) FROM paired_sessions")[0][0])
 
 
 def _load_revision(hand: SqlExecutor, request: LoadSessionRevision) -> int:
@@ -131,6 +136,7 @@ def _list(hand: SqlExecutor, request: ListAuditEvents) -> tuple[AuditEvent, ...]
 
 SESSION_HANDLERS: Mapping[type[StoreRequest[Any]], Callable[[SqlExecutor, Any], object]] = {
     LoadSessions: _load,
+    CountSessions: _count,
     LoadSessionChanges: _load_changes,
     LoadSessionRevision: _load_revision,
     LoadClusterSecret: _load_secret,
@@ -141,5 +147,5 @@ SESSION_HANDLERS: Mapping[type[StoreRequest[Any]], Callable[[SqlExecutor, Any], 
     ListAuditEvents: _list,
 }
 SESSION_READS: frozenset[type[StoreRequest[Any]]] = frozenset(
-    {LoadSessions, LoadSessionChanges, LoadSessionRevision, LoadClusterSecret, ListAuditEvents}
+    {LoadSessions, CountSessions, LoadSessionChanges, LoadSessionRevision, LoadClusterSecret, ListAuditEvents}
 )

@@ -13,6 +13,7 @@ from typing import TypeAlias
 __all__ = [
     "CODE_ALPHABET",
     "Entropy",
+    "SECRET_LENGTH",
     "new_api_key",
     "new_code",
     "new_media_token",
@@ -27,6 +28,7 @@ Entropy: TypeAlias = Callable[[int], bytes]
 """Function that returns that many random bytes; `os.urandom` in a runtime, a seeded generator in a simulation."""
 
 CODE_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+SECRET_LENGTH = 43  # characters
 BATCH_SIZE = 64  # UUIDs
 CODE_LENGTH = 6  # characters, spec "Pairing code"
 _VERSION = bytes(0x40 | byte & 0x0F for byte in range(256))  # mapping of the seventh byte, RFC 9562 section 4.2
@@ -68,7 +70,7 @@ def new_media_token(entropy: Entropy) -> str:
 
 
 def new_secret(entropy: Entropy) -> str:
-    """Return a secret: 32 bytes as unpadded base64url, 43 characters."""
+    """Return a secret: 32 bytes as unpadded base64url, `SECRET_LENGTH` characters."""
     return base64.urlsafe_b64encode(entropy(32)).rstrip(b"=").decode("ascii")
 
 

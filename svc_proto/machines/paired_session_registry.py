@@ -76,6 +76,7 @@ class PairedSessionRegistry:
 
     def __init__(self, cap: int = MAX_SESSIONS) -> None:
         self.cap = cap
+        self.unread = 0  # stored sessions that are not here yet, at most; for a new one they count towards the cap
         self._sessions = SessionMap()
         self.hashed = self._sessions.find  # returns the session whose token has this hash, alive or due
         self._index = SessionIndex()
@@ -84,6 +85,11 @@ class PairedSessionRegistry:
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    @property
+    def total(self) -> int:
+        """Number of sessions, with those that are not read yet."""
+        return len(self._sessions) + self.unread
 
     def create(
         self,
@@ -104,7 +110,7 @@ class PairedSessionRegistry:
         `ttl` in seconds: None for the default, 0 for never. `max_ttl` is the operator's maximum; None and 0 set none.
         Raise `Refused` 503 `too_many_sessions` at the cap.
         """
-        self._check_room()
+        self._check_room(self.unread)
         token = self._new_token(entropy)
         device = device or DeviceInfo()
         expires_at = session_expiry(now.wall, ttl, max_ttl)
@@ -373,8 +379,8 @@ class PairedSessionRegistry:
             self._sessions.put(session)
         return alive
 
-    def _check_room(self) -> None:
-        if len(self._sessions) + len(self._tombstones) >= self.cap:
+    def _check_room(self, unread: int = 0) -> None:
+        if len(self._sessions) + len(self._tombstones) + unread >= self.cap:
             raise Refused(503, "too_many_sessions", "there are too many paired sessions; revoke some")
 
     def _new_token(self, entropy: Entropy) -> str:

@@ -26,7 +26,7 @@ def relay_metrics(relay: Relay) -> list[MetricFamily]:
     settled = {trigger.value: count for trigger, count in bridge.settled.items()}
     return [
         gauge("svc_phones", "Phones that can be driven now, by a socket here.", here),
-        gauge("svc_sessions", "Paired devices.", len(relay.sessions)),
+        gauge("svc_sessions", "Paired devices.", relay.sessions.total),
         gauge("svc_sockets", "Signed-in sockets, and what is open on a channel of theirs.", sockets, "channel"),
         counter("svc_bridge_commands", "Commands to phones that are settled.", settled, "outcome"),
         bridge.took.family("svc_bridge_command_duration_seconds", "From a command to its phone's answer."),

@@ -193,7 +193,9 @@ class Relay:
         try:
             return authorize(access, request, self.sessions, self.local_authorizer, self.engine.now)
         except Refused as refused:
-            seeking = self.coordinator.lookup_session(bearer_token(request)) if refused.status == 401 else None
+            agents = access is RelayAccess.AGENT
+            token = bearer_token(request)
+            seeking = self.coordinator.lookup_session(token, agents=agents) if refused.status == 401 else None
             if seeking is not None:
                 return self._authorize_remote(seeking, access, request)
             raise self._explain_refusal(refused, access, request) from None
@@ -515,9 +517,7 @@ class Relay:
 
     # --- helpers ---
 
-    def _authorize_remote(
-        self, seeking: Flow[PairedSession | None], access: RelayAccess, request: Request
-    ) -> Flow[object]:
+    def _authorize_remote(self, seeking: Flow[object], access: RelayAccess, request: Request) -> Flow[object]:
         """Authorize again after the lookup of a session that another node may have created."""
         yield from seeking
         try:
@@ -540,8 +540,7 @@ class Relay:
 
     def _start(self) -> Flow[None]:
         engine = self.engine
-        yield from self.coordinator.prepare()
-        failure = yield from self._records.load()
+        failure = yield from self.coordinator.load_sessions(self._records)
         if failure is not None:
             engine.exit(1, f"the session store cannot be read: {failure.detail or failure.kind.value}")
             return
@@ -553,7 +552,7 @@ class Relay:
         if self.config.pairing_code is not None and self.config.begins:
             yield from self.coordinator.register_code(self.config.pairing_code, PairingMeta())
         self.watch_sessions()
-        engine.log(Level.INFO, "ready", sessions=len(self.sessions), port=self.config.port)
+        engine.log(Level.INFO, "ready", sessions=self.sessions.total, port=self.config.port)
         engine.emit(Ready())
 
     def _start_failed(self, error: Exception) -> None:

@@ -10,6 +10,7 @@ the answer to the DELETE. Relays that share a home share the file: each adds and
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, Query, StoreRequest, WriteConfig
@@ -21,9 +22,11 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.schema.json_object import as_text
-from svc_proto.store_requests import SESSIONS_PAGE, DeleteSession, LoadSessions, SaveSession
+from svc_proto.store_requests import SESSIONS_PAGE, CountSessions, DeleteSession, LoadSessions, SaveSession
 
 __all__ = ["TOMBSTONES", "SessionRecords"]
+
+T = TypeVar("T")
 
 TOMBSTONES = "revoked-sessions"  # file of the service home: the SHA-256 of a token on each line
 STORE_TIMEOUT = 31.0  # s, a little more than the store's own timeout
@@ -78,17 +81,32 @@ class SessionRecords:
         self._timer.cancel()
         self._again()
 
+    def load_tombstones(self) -> Flow[Failure | None]:
+        """Load the tombstones, and count the other stored sessions, which are read later."""
+        revoked = yield from self._read_revoked()
+        if isinstance(revoked, Failure):
+            return revoked
+        stored = yield from self._query(CountSessions())
+        if isinstance(stored, Failure):
+            return stored
+        self._sessions.unread = stored
+        for token_hash in revoked:
+            records = yield from self._query(LoadSessions(token_hash))
+            if isinstance(records, Failure):
+                return records
+            for record in records:
+                self._restore(record, revoked)
+        return None
+
     def load(self) -> Flow[Failure | None]:
         """Load the stored sessions; return a `Failure` if they or the tombstones cannot be read.
 
         If the runtime has no store, sessions are kept in memory only.
         """
         engine, after = self._engine, ""
-        revoked: list[str] | None = None
+        revoked: list[str] | Failure | None = None
         while True:
-            records = yield from run_operation(
-                engine, Query(engine.new_op(), LoadSessions(after=after, limit=SESSIONS_PAGE))
-            )
+            records = yield from self._query(LoadSessions(after=after, limit=SESSIONS_PAGE))
             if isinstance(records, Failure) and records.kind is FailureKind.UNSUPPORTED:
                 self._has_store = False
                 engine.log(Level.WARNING, "no store: sessions end with this process")
@@ -98,16 +116,22 @@ class SessionRecords:
             if not records:
                 return None
             if revoked is None:
-                text = yield from read_state(engine, TOMBSTONES)
-                if isinstance(text, Failure):
-                    return text
-                self._written = text or ""
-                revoked = self._written.split()
+                revoked = yield from self._read_revoked()
+            if isinstance(revoked, Failure):
+                return revoked
             for record in records:
                 self._restore(record, revoked)
             if len(records) < SESSIONS_PAGE:
                 return None
             after = str(records[-1].get("token_hash"))
+
+    def _read_revoked(self) -> Flow[list[str] | Failure]:
+        """Return the token hashes of the tombstones."""
+        text = yield from read_state(self._engine, TOMBSTONES)
+        if isinstance(text, Failure):
+            return text
+        self._written = text or ""
+        return self._written.split()
 
     def _restore(self, record: Mapping[str, object], revoked: list[str]) -> None:
         engine, token_hash = self._engine, as_text(record.get("token_hash"))
@@ -122,10 +146,10 @@ class SessionRecords:
             engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
             return
         if restored is None and token_hash is not None:  # the session expired while no relay ran
-            engine.spawn(self._erase_stored(token_hash))
+            engine.spawn(self._query(DeleteSession(token_hash)))
 
-    def _erase_stored(self, token_hash: str) -> Flow[None]:
-        yield from run_operation(self._engine, Query(self._engine.new_op(), DeleteSession(token_hash)))
+    def _query(self, request: StoreRequest[T]) -> Flow[T | Failure]:
+        return (yield from run_operation(self._engine, Query(self._engine.new_op(), request)))
 
     def _again(self) -> None:
         for session in self._sessions.tombstones():
@@ -139,7 +163,7 @@ class SessionRecords:
             return None
 
         def write() -> Flow[Failure | None]:
-            answer = yield from run_operation(engine, Query(engine.new_op(), change))
+            answer = yield from self._query(change)
             failure = answer if isinstance(answer, Failure) and answer.kind is not FailureKind.NOT_FOUND else None
             if failure is not None:
                 engine.log(

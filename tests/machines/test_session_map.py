@@ -16,6 +16,7 @@ from svc_proto.machines.session_map import SessionMap
 def new_session(seed: int, expires_at: float | None) -> PairedSession:
     session = PairedSessionRegistry().create(Moment(0.0, 0.0), Random(seed).randbytes)[1]
     session.expires_at = expires_at
+    session.token_hash = f"{seed % 2:03d}{seed}"  # two groups
     return session
 
 
@@ -29,7 +30,7 @@ def test_sessions_without_expiry_are_never_due() -> None:
     assert sessions.purge(-1e18) == [session]
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.one_of(st.none(), st.integers(0, 9)), st.booleans()), max_size=400))
+@given(st.lists(st.tuples(st.integers(0, 5), st.one_of(st.none(), st.integers(0, 9)), st.booleans()), max_size=60))
 def test_every_session_is_due_at_its_last_expiry(steps: list[tuple[int, int | None, bool]]) -> None:
     sessions, model, expiries = SessionMap(), dict[str, PairedSession](), list[float]()
     for seed, expiry, stays in steps:

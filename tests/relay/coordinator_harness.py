@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svc_proto.commands import Query, StoreRequest
+from svc_proto.commands import Query, ReadConfig, StoreRequest
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Done, Failed, Failure, FailureKind
 from svc_proto.machines.paired_session_registry import PairedSession, PairedSessionRegistry
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 from svc_proto.relay.service import Relay
+from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay_config import RelayConfig
-from svc_proto.store_requests import LoadSessionChanges, LoadSessionRevision
+from svc_proto.store_requests import CountSessions, LoadSessionChanges, LoadSessionRevision, LoadSessions
 from svc_proto.wire.resp import Push
 from tests.cluster.harness import WHERE, RedisHarness, opened, signed
 from tests.support.core_harness import HOME
@@ -42,15 +44,22 @@ class PhoneRouteStub:
 class CoordinatorHarness:
     """Relay with a scripted Redis; another node, `b`, is known."""
 
-    def __init__(self, config: RelayConfig | None = None, revision: int | None = None, greeted: int = 0) -> None:
-        """Start the relay. `revision` is the store's, if the relay has read its sessions.
+    def __init__(
+        self,
+        config: RelayConfig | None = None,
+        revision: int | None = None,
+        greeted: int = 0,
+        stored: int | None = None,
+    ) -> None:
+        """Start the relay. `revision` is the store's, if the relay has read its sessions, since an API is beside it.
 
-        `greeted` is the number of nodes that receive its `hello`; with one, the start is not over.
+        `greeted` is the number of nodes that receive its `hello`; with one, the start is not over. `stored` is the
+        number of sessions that the relay is about to read; none of the queries for them is answered.
         """
         settings = config or RelayConfig(home=HOME, cluster=WHERE)
 
         def make(engine: Engine) -> Relay:
-            relay = Relay(settings)
+            relay = Relay(settings, keys=None if revision is None else PairingApiKeys())
             relay.bind(engine)
             return relay
 
@@ -61,14 +70,23 @@ class CoordinatorHarness:
         self.coordinator = coordinator
         self.told = 0
         self.started: list[object] = []
+        if revision is not None or stored is not None:
+            records = SessionRecords(self.book.engine, self.relay.sessions)
+            self.run(coordinator.load_sessions(records), [])
+            self.answer_query(LoadSessionRevision(), revision or 0)
         if revision is not None:
-            self.run(coordinator.prepare(), [])
-            self.answer_query(LoadSessionRevision(), revision)
+            self.answer_query(LoadSessions(), ())
+        elif stored is not None:
+            (tombstones,) = self.book.ordered(ReadConfig)
+            self.book.feed(Failed(tombstones.op, Failure(FailureKind.NOT_FOUND)))
+            self.answer_query(CountSessions(), stored)
         self.run(coordinator.start(), self.started)
         self.book.give_secret()
         self.book.open()
         self.book.new_commands()
         self.book.answers([b"1800000000", b"0"], 1 + greeted)
+        if stored is not None:
+            return
         if revision is None:
             self.loads()
         else:

@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
+from svc_proto.basics.entropy import SECRET_LENGTH
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.metrics import MetricFamily
@@ -71,17 +72,19 @@ from svc_proto.relay.cluster.codes import ClusterCodes
 from svc_proto.relay.cluster.local_coordinator import LocalCoordinator, PhoneRoute
 from svc_proto.relay.cluster.phone_moves import PhoneMoves
 from svc_proto.relay.cluster.request_forwarding import RequestForwarder
-from svc_proto.relay.cluster.sessions import UNKNOWN, ClusterSessions, load_revision
+from svc_proto.relay.cluster.sessions import LOAD_TIMEOUT, UNKNOWN, ClusterSessions, load_revision
 from svc_proto.schema.envelope import parse_envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
+    from svc_proto.relay.session_records import SessionRecords
     from svc_proto.relay.websocket.client_connection import ClientConnection
 
 __all__ = ["ClusterCoordinator"]
 
+START_TIMEOUT = 2.0  # s for Redis and the sessions; the start does not wait longer for them
 JOIN_TIMEOUT = 1.0  # s for the states of the other nodes; a hung node does not delay the start for longer
 MAX_FORWARDED = 10_000  # commands of other nodes that wait for phones of ours; the oldest is dropped
 MAX_LOOKUPS = 64  # concurrent lookups of consent requests at other nodes; a further one finds nothing
@@ -121,6 +124,7 @@ class ClusterCoordinator(LocalCoordinator):
         self._since: RecencyHeap[int] = RecencyHeap()  # every phone, by number, on Redis's clock
         self._seeking = 0
         self._revision = UNKNOWN  # of the store, before its sessions were read
+        self._are_loaded = True
         self._active = ""  # device id of the last broadcast, connected or not
         self._active_since = 0.0
         self._joined: set[str] = set()  # nodes that have sent their state since the start
@@ -128,9 +132,16 @@ class ClusterCoordinator(LocalCoordinator):
         # Node and socket that the answer belongs to.
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_FORWARDED)
 
-    def prepare(self) -> Flow[None]:
-        """Read the store's revision, so that only later changes are read after the start."""
-        self._revision = yield from load_revision(self.relay.engine)
+    def load_sessions(self, records: SessionRecords) -> Flow[Failure | None]:
+        """Load the tombstones, and leave the reading of all sessions to `ClusterSessions`.
+
+        An API server beside the relay needs all keys, so all sessions are loaded first.
+        """
+        self._revision = yield from load_revision(self.relay.engine)  # only later changes are read after the start
+        if self.relay.keys is None and self._revision != UNKNOWN:
+            self._are_loaded = False
+            return (yield from records.load_tombstones())
+        return (yield from records.load())
 
     def start(self) -> Flow[None]:
         """Join the cluster; wait, for limited times, for the changed sessions and the states of all nodes.
@@ -140,14 +151,16 @@ class ClusterCoordinator(LocalCoordinator):
         engine = self.relay.engine
         self._state_received = Condition(engine)
         self.node = Node(engine, self._where, self, url=self.relay.config.node_url, load=self._count_phones)
-        self.sessions = ClusterSessions(self.relay, self.node, self._revision)
+        self.sessions = ClusterSessions(self.relay, self.node, self._revision, are_loaded=self._are_loaded)
         for session in self.relay.sessions.tombstones():  # the other nodes may not have received these
             self.sessions.note_end(session.token_hash)
         self.codes = ClusterCodes(self.relay, self.node)
         self._intermediary = RequestForwarder(self.relay, self.node)
         self.moves = PhoneMoves(self.relay)
         yield from self.node.start()
-        yield from self.sessions.caught_up()
+        yield from self.sessions.caught_up(START_TIMEOUT)
+        if not self.sessions.are_loaded:
+            self.sessions.read_again()  # without Redis, too
         deadline = engine.now.mono + JOIN_TIMEOUT
         while len(self._joined) < self.node.greeted and engine.now.mono < deadline:
             yield from self._state_received.wait(deadline)
@@ -195,9 +208,19 @@ class ClusterCoordinator(LocalCoordinator):
         self.sessions.note_end(session.token_hash)
         self.broadcast("ended", {"token_hash": session.token_hash})
 
-    def lookup_session(self, token: str) -> Flow[PairedSession | None] | None:
-        """Look the session up in the store, where another node may just have put it; None for text that is no token."""
-        return self.sessions.lookup(token) if len(token) in TOKEN_LENGTHS and token.isascii() else None
+    def lookup_session(self, token: str, *, agents: bool = False) -> Flow[object] | None:
+        """Look the session up in the store, where another node may just have put it; None for text that is no token.
+
+        For an OAuth access token, which the store cannot find, wait until all sessions are here.
+        """
+        if len(token) in TOKEN_LENGTHS and token.isascii():
+            return self.sessions.lookup(token)
+        waits = agents and len(token) == SECRET_LENGTH and not self.sessions.are_loaded
+        return self.sessions.wait_until_loaded() if waits else None
+
+    def wait_until_loaded(self, within: float = LOAD_TIMEOUT) -> Flow[None]:
+        """Wait until all stored sessions are here. Raise `Refused` 503 after `within` seconds."""
+        return self.sessions.wait_until_loaded(within)
 
     def flush(self) -> Flow[None]:
         """Wait until Redis has received every message of this connection. Raise `Refused` 503 if it does not answer.

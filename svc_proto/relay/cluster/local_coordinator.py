@@ -16,12 +16,14 @@ from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import HandlerResult
+from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.pairing_codes import PairingMeta
 
 if TYPE_CHECKING:
     from svc_proto.relay.service import Relay
+    from svc_proto.relay.session_records import SessionRecords
     from svc_proto.relay.websocket.client_connection import ClientConnection
 
 __all__ = ["LocalCoordinator", "PhoneRoute", "local_or_forwarded"]
@@ -46,9 +48,9 @@ class LocalCoordinator:
         self.relay = relay
         self.limiter = AuthRateLimiter()
 
-    def prepare(self) -> Flow[None]:
-        """Prepare for the reading of all stored sessions; a single node has nothing to do."""
-        yield from ()
+    def load_sessions(self, records: SessionRecords) -> Flow[Failure | None]:
+        """Load the stored sessions, or what must be here before them; return a `Failure` without an answer."""
+        return records.load()
 
     def start(self) -> Flow[None]:
         """Join the cluster; a single node has none."""
@@ -84,9 +86,16 @@ class LocalCoordinator:
     def session_ended(self, session: PairedSession) -> None:
         """Publish to other nodes that the session was revoked; a single node does nothing."""
 
-    def lookup_session(self, token: str) -> Flow[PairedSession | None] | None:
-        """Look up a session that this node does not have; None without another place to look, as here."""
+    def lookup_session(self, token: str, *, agents: bool = False) -> Flow[object] | None:
+        """Look up a session that this node does not have; None without another place to look, as here.
+
+        With `agents`, the token may be an OAuth access token. The flow raises `Refused` 503.
+        """
         return None
+
+    def wait_until_loaded(self, within: float = 0.0) -> Flow[None]:
+        """Wait until all stored sessions are here; a single node has them. Raise `Refused` 503 after a timeout."""
+        yield from ()
 
     def flush(self) -> Flow[None]:
         """Wait until all nodes have, or will get, the messages so far; a single node does not wait.

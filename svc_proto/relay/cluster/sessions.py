@@ -1,10 +1,13 @@
 """Paired sessions of a clustered relay, merged from the store and the messages of other nodes.
 
-A session that this node does not have is looked up in the store. After a missed message the changes since the last
-reading are read, a page at a time. All sessions are read when the store does not have all these changes; one that is
-missing then, and in a second lookup by itself, has ended. An ended session stays ended: a record that was read before
-is ignored. So is a record read before a change that this node made or received since, and a message that is older by
-Redis's clock.
+All sessions are read at the start, a page at a time. With many of them the node is ready before that ends. A session
+that this node does not have is looked up in the store by its token. Lists, searches by anything else, and OAuth access
+tokens wait for the end of the reading.
+
+After a missed message the changes since the last reading are read. All sessions are read again when the store does not
+have all these changes; one that is missing then, and in a second lookup by itself, has ended. An ended session stays
+ended: a record that was read before is ignored. So is a record read before a change that this node made or received
+since, and a message that is older by Redis's clock.
 """
 
 from __future__ import annotations
@@ -16,13 +19,14 @@ from typing import TYPE_CHECKING, TypeVar
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.cluster.node import RETRY
 from svc_proto.commands import Level, Query, StoreRequest
 from svc_proto.engine.flow import Flow, Task, run_operation, sleep
-from svc_proto.engine.sync import Condition
+from svc_proto.engine.sync import Condition, Semaphore
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.schema.json_object import as_text
-from svc_proto.store_requests import SESSIONS_PAGE, LoadSessionChanges, LoadSessionRevision, LoadSessions
+from svc_proto.store_requests import SESSIONS_PAGE, DeleteSession, LoadSessionChanges, LoadSessionRevision, LoadSessions
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
@@ -39,7 +43,12 @@ ENDED_TTL = 3_600.0  # s for which the hash of a revoked session is kept
 MAX_ENDED = 10_000  # the oldest is dropped
 CHANGE_TTL = 60.0  # s for which the time of a change is kept; a store query never takes that long
 MAX_CHANGES = 10_000  # the oldest is dropped
-MAX_LOOKUPS = 64  # concurrent lookups of unknown tokens in the store; a further one is refused with 503
+MAX_LOOKUPS = 64  # concurrent lookups of unknown tokens in the store; further ones wait
+MAX_WAITING = 10_000  # lookups that wait; a further one is refused with 503
+LOOKUP_TIMEOUT = 5.0  # s for which a lookup waits, and then is refused with 503
+LOAD_TIMEOUT = 5.0  # s for which a request waits for the reading of all sessions, and then is refused with 503
+UNKNOWN_TTL = 10.0  # s for which an unknown token is not looked up again
+MAX_UNKNOWN = 10_000  # the oldest is dropped
 UNKNOWN = -1  # revision that no store has
 OVER = "the session was revoked"
 
@@ -47,8 +56,11 @@ OVER = "the session was revoked"
 class ClusterSessions:
     """Session synchronisation of one node."""
 
-    def __init__(self, relay: Relay, node: Node, revision: int) -> None:
-        """Create the synchronisation. `revision` is one up to which the relay has the store's sessions."""
+    def __init__(self, relay: Relay, node: Node, revision: int, *, are_loaded: bool = True) -> None:
+        """Create the synchronisation.
+
+        `revision` is one up to which the relay has the store's sessions, if they are loaded.
+        """
         self._relay = relay
         self._node = node
         self._ended: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
@@ -57,7 +69,10 @@ class ClusterSessions:
         self._task: Task | None = None  # that reads changed sessions
         self._again = False
         self._revision = revision  # of the store, up to which the sessions here are those of the store
-        self._seeking = 0
+        self._lookups = Semaphore(relay.engine, MAX_LOOKUPS)
+        self._unknown: ExpiringMap[str, bool] = ExpiringMap(MAX_UNKNOWN)  # hashes that the store does not have
+        self.are_loaded = are_loaded
+        self._loaded = Condition(relay.engine)
 
     @property
     def ended(self) -> list[str]:
@@ -74,24 +89,39 @@ class ClusterSessions:
         self.read_again()
         yield from self.caught_up()
 
-    def caught_up(self) -> Flow[None]:
-        """Wait at most `CATCH_UP_TIMEOUT` until the changed sessions are read."""
-        yield from self._read.wait(self._relay.engine.now.mono + CATCH_UP_TIMEOUT)
+    def caught_up(self, within: float = CATCH_UP_TIMEOUT) -> Flow[None]:
+        """Wait at most `within` seconds until the changed sessions are read."""
+        yield from self._read.wait(self._relay.engine.now.mono + within)
+
+    def wait_until_loaded(self, within: float = LOAD_TIMEOUT) -> Flow[None]:
+        """Wait until all sessions are here. Raise `Refused` 503 after `within` seconds."""
+        if not self.are_loaded and (yield from self._loaded.wait(self._relay.engine.now.mono + within)) is not None:
+            raise Refused(503, "busy", "this node has just started and reads its sessions", headers=RETRY)
 
     def lookup(self, token: str) -> Flow[PairedSession | None]:
-        """Look up the session of a token in the store. Raise `Refused` 503 at `MAX_LOOKUPS`."""
-        token_hash = sha256_hex(token)
-        if self._seeking >= MAX_LOOKUPS:
-            raise Refused(503, "busy", "too many tokens are being looked up")
-        queried_at = self._relay.engine.now.mono
-        self._seeking += 1
+        """Look up the session of a token in the store.
+
+        Raise `Refused` 503 at the limits, and without an answer of the store while not all sessions are here.
+        """
+        token_hash, engine = sha256_hex(token), self._relay.engine
+        if self._unknown.get(token_hash, engine.now.mono):
+            return None
+        if self._lookups.waiting >= MAX_WAITING or not (yield from self._lookups.acquire(LOOKUP_TIMEOUT)):
+            raise Refused(503, "busy", "too many tokens are being looked up", headers=RETRY)
+        queried_at = engine.now.mono
         try:
             records = yield from self._query(LoadSessions(token_hash))
         finally:
-            self._seeking -= 1
+            self._lookups.release()
+        if isinstance(records, Failure) and not self.are_loaded:
+            raise Refused(503, "store_unavailable", "the session store does not answer", headers=RETRY)
         for record in () if isinstance(records, Failure) else records:
             self._was_read(record, queried_at)
-        return self._relay.sessions.hashed(token_hash)
+        session = self._relay.sessions.hashed(token_hash)
+        if records == () and session is None:
+            self._unknown.purge(engine.now.mono)
+            self._unknown.put(token_hash, True, engine.now.mono + UNKNOWN_TTL)
+        return session
 
     def apply_record(self, record: Mapping[str, object], at: float) -> None:
         """Apply a record that another node stored at `at` (Redis's clock).
@@ -140,9 +170,12 @@ class ClusterSessions:
         except Refused as refused:
             relay.engine.log(Level.WARNING, "stored session skipped", problem=refused.message)
             return
+        self._unknown.discard(token_hash)
         if session is not None:
             relay.grants_changed(session)
             relay.name_changed(session)
+        elif not self.are_loaded and relay.sessions.hashed(token_hash) is None:  # it expired while no relay ran
+            relay.engine.spawn(self._query(DeleteSession(token_hash)))
         relay.watch_sessions()
 
     def note_end(self, token_hash: str) -> None:
@@ -175,6 +208,8 @@ class ClusterSessions:
 
     def _read_changes(self) -> Flow[bool]:
         """Read what changed since the last reading, or all sessions; return whether the store has answered."""
+        if not self.are_loaded:
+            return (yield from self._read_sessions())
         while True:
             queried_at = self._relay.engine.now.mono
             changes = yield from self._query(LoadSessionChanges(self._revision, limit=SESSIONS_PAGE))
@@ -194,7 +229,8 @@ class ClusterSessions:
         revision = yield from load_revision(self._relay.engine)
         if revision == UNKNOWN:
             return False
-        missing = self._relay.sessions.copy_hashes()
+        sessions = self._relay.sessions
+        missing, unread = sessions.copy_hashes(), sessions.unread
         after = ""
         while True:
             queried_at = self._relay.engine.now.mono
@@ -205,6 +241,7 @@ class ClusterSessions:
                 after = as_text(record.get("token_hash")) or after
                 missing.pop(after, None)
                 self._was_read(record, queried_at)
+            unread = sessions.unread = max(unread - len(records), 0)
             if len(records) < SESSIONS_PAGE:
                 break
         for token_hash in missing:
@@ -215,6 +252,11 @@ class ClusterSessions:
             if found == ():
                 self.end_local(token_hash)
         self._revision = revision
+        sessions.unread = 0
+        if not self.are_loaded:
+            self.are_loaded = True
+            self._relay.engine.log(Level.INFO, "sessions loaded", sessions=len(sessions))
+            self._loaded.notify_all()
         return True
 
     def _query(self, request: StoreRequest[T]) -> Flow[T | Failure]:

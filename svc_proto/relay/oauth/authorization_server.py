@@ -112,8 +112,10 @@ class AuthorizationServer:
         """Revoke the session of an access or refresh token (RFC 7009); unknown tokens are ignored."""
         token = self._form(request).get("token", "")
         relay = self._relay
-        now = relay.engine.now
-        session = relay.sessions.find_by_access_token(token, now) or relay.sessions.find_by_refresh_token(token, now)[0]
+        session = self._find_session(token)
+        if session is None:
+            yield from self._lookup_session(token)
+            session = self._find_session(token)
         if session is not None:
             problem = yield from relay.revoke(session, "the agent has given its tokens back")
             if problem is not None:
@@ -312,6 +314,8 @@ class AuthorizationServer:
     def _refresh(self, form: dict[str, str]) -> Flow[Response]:
         relay = self._relay
         token, client = form.get("refresh_token", ""), form.get("client_id", "")
+        if self._find_session(token) is None:
+            yield from self._lookup_session(token)
         session, accepted = relay.sessions.find_by_refresh_token(token, relay.engine.now)
         if session is not None and not accepted:
             yield from self._misused(session, "a refresh token was used twice")
@@ -321,6 +325,17 @@ class AuthorizationServer:
         if not set(form.get("scope", "").split()) <= set(SCOPES if _scope(session) == SCOPE_ACT else (SCOPE_READ,)):
             raise Refused(400, "invalid_scope", "more than was allowed")
         return (yield from self._tokens(session, token.partition(".")[0], client, used=token))
+
+    def _find_session(self, token: str) -> PairedSession | None:
+        """Return the session of an access or refresh token."""
+        sessions, now = self._relay.sessions, self._relay.engine.now
+        return sessions.find_by_access_token(token, now) or sessions.find_by_refresh_token(token, now)[0]
+
+    def _lookup_session(self, token: str) -> Flow[None]:
+        """Look up the session of an access or refresh token that this node does not have. Raise `Refused` 503."""
+        seeking = self._relay.coordinator.lookup_session(token.partition(".")[0], agents=True)
+        if seeking is not None:
+            yield from seeking
 
     def _tokens(self, session: PairedSession, family: str, client: str, *, used: str = "") -> Flow[Response]:
         relay = self._relay

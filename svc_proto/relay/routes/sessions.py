@@ -46,6 +46,8 @@ class _SessionRoutes:
         relay, asks, query = self._relay, request.principal, request.query
         limit = integer(integer_text(query.get("limit", MAX_PAGE)), "limit", 1, MAX_PAGE)
         online = yield from relay.coordinator.online_sessions()
+        if self._manages(request):
+            yield from relay.coordinator.wait_until_loaded()
         relay.expire_sessions()
         now, cursor = relay.engine.now, ""
         if isinstance(asks, PairedSession) and not self._manages(request):
@@ -136,10 +138,16 @@ class _SessionRoutes:
             )
 
     def _found(self, prefix: str) -> Flow[list[PairedSession]]:
-        """Return the active sessions with this prefix; if none is here, after reading the changes of other nodes."""
+        """Return the active sessions with this prefix; if none is here, after reading the changes of other nodes.
+
+        A shorter prefix may match several sessions, so all must be here.
+        """
         relay = self._relay
+        if len(prefix) < PREFIX_LENGTH:
+            yield from relay.coordinator.wait_until_loaded()
         found = relay.sessions.find(prefix, relay.engine.now)
         if not found:
+            yield from relay.coordinator.wait_until_loaded()
             yield from relay.coordinator.sync_sessions()
             found = relay.sessions.find(prefix, relay.engine.now)
         return found

@@ -52,12 +52,12 @@ class _StatusRoutes:
         relay = self._relay
         return json_response(
             200,
-            {"status": "ok", "version": VERSION, "clients": relay.open_clients, "sessions": len(relay.sessions)},
+            {"status": "ok", "version": VERSION, "clients": relay.open_clients, "sessions": relay.sessions.total},
         )
 
     def info(self, request: Request) -> Response:
         relay = self._relay
-        count = len(relay.sessions)
+        count = relay.sessions.total
         return json_response(
             200,
             {

@@ -39,7 +39,6 @@ from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.machines.paired_session import PairedSession
     from svc_proto.machines.pairing_api_keys import PairingApiKeys
     from svc_proto.relay.service import Relay
 
@@ -92,7 +91,7 @@ class VoiceAuthorizer:
         )
 
     def _authorize_after_lookup(
-        self, seeking: Flow[PairedSession | None], grant: str, token: str, request: Request
+        self, seeking: Flow[object], grant: str, token: str, request: Request
     ) -> Flow[Principal]:
         """Authorize after the lookup of a session of another node; no other server gets its token."""
         yield from seeking

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from math import inf
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.entropy import new_uuid
@@ -249,7 +250,12 @@ class ClientConnection:
         relay = self.relay
         seeking = relay.coordinator.lookup_session(token) if token else None
         if seeking is not None:
-            yield from seeking
+            try:
+                yield from seeking
+            except Refused as refused:  # a client that gets `auth.fail` would give up its token, which may be valid
+                self._step(ClientTrigger.REFUSE)
+                self.socket.close(1013, refused.message)
+                return
             session = relay.sessions.lookup(token, relay.engine.now)
             if session is not None:
                 self._step(ClientTrigger.STORED)
@@ -376,6 +382,7 @@ class ClientConnection:
 
 def _end_earlier_sessions(relay: Relay, session: PairedSession) -> Flow[None]:
     """Revoke the earlier sessions of a device that has paired again: it does not use their tokens (wire core 1.9)."""
+    yield from relay.coordinator.wait_until_loaded(inf)
     for earlier in relay.sessions.of_device(session.device_id, relay.engine.now):
         if earlier is not session and earlier.created_at <= session.created_at:
             yield from relay.revoke(earlier, PAIRED_AGAIN)

@@ -13,7 +13,6 @@ from svc_proto.machines.auth_rate_limiter import LimiterState
 from svc_proto.machines.bridge_commands import CommandOutcome
 from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, MAX_SESSIONS
 from svc_proto.relay.cluster import coordinator
-from svc_proto.relay.cluster.sessions import CATCH_UP_TIMEOUT
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress
@@ -536,7 +535,7 @@ def test_start_does_not_wait_longer_than_the_timeout() -> None:
     book.within(lambda: relay.bind(book.engine))
     book.within(lambda: book.engine.spawn(relay.coordinator.start(), on_done=started.append))
     book.give_secret()
-    book.after(CATCH_UP_TIMEOUT - 0.1)
+    book.after(coordinator.START_TIMEOUT - 0.1)
     assert not started
     book.after(0.1)
     assert started == [None]

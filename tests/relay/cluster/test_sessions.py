@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
 
-from svc_proto.basics.entropy import sha256_hex
-from svc_proto.commands import Query
-from svc_proto.facts import Done, FailureKind
+from fuzz.cluster.deployment import ClusterDeployment
+from svc_proto.basics.entropy import SECRET_LENGTH, sha256_hex
+from svc_proto.basics.errors import Refused
+from svc_proto.commands import Query, ReadConfig
+from svc_proto.facts import Done, Failed, Failure, FailureKind
+from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.relay.cluster import sessions
+from svc_proto.relay.cluster.coordinator import START_TIMEOUT, ClusterCoordinator
 from svc_proto.relay.cluster.sessions import CATCH_UP_TIMEOUT
+from svc_proto.relay.session_records import SessionRecords
 from svc_proto.store_requests import (
+    CountSessions,
     DeleteSession,
     LoadSessionChanges,
     LoadSessionRevision,
@@ -19,7 +26,9 @@ from svc_proto.store_requests import (
     SessionChange,
 )
 from tests.cluster.harness import opened
+from tests.relay.cluster.test_coordinator import world
 from tests.relay.coordinator_harness import CoordinatorHarness
+from tests.support.playbook import counting_entropy
 
 
 def test_sessions_of_other_nodes_are_saved_updated_and_ended() -> None:
@@ -40,7 +49,7 @@ def test_sessions_of_other_nodes_are_saved_updated_and_ended() -> None:
     one.deliver("ended", {"token_hash": "56" * 32})
 
 
-def test_unknown_token_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_token_is_looked_up() -> None:
     one = CoordinatorHarness()
     assert one.coordinator.lookup_session("short") is None
     assert one.coordinator.lookup_session("ü" * 36) is None
@@ -58,12 +67,100 @@ def test_unknown_token_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     seek()
     one.loads()
     seek()
-    one.loads(record)
-    assert found == [None, None, one.relay.sessions.hashed(sha256_hex(token))]
-    assert found[2] is not None
-    monkeypatch.setattr(sessions, "MAX_LOOKUPS", 0)
+    assert not one.book.ordered(Query)  # the store did not have it a moment ago
+    one.book.after(sessions.UNKNOWN_TTL)
     seek()
-    assert (found[3].status, found[3].code) == (503, "busy")
+    one.loads(record)
+    assert found == [None, None, None, one.relay.sessions.hashed(sha256_hex(token))]
+    assert found[3] is not None
+
+
+def test_lookups_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_LOOKUPS", 1)
+    monkeypatch.setattr(sessions, "MAX_WAITING", 2)
+    one = CoordinatorHarness()
+    tokens = [f"{n}" * 64 for n in range(4)]
+    found: list[Any] = []
+    for token in tokens:
+        flow = one.coordinator.lookup_session(token)
+        assert flow is not None
+        one.run(flow, found)
+    assert [(each.status, each.code) for each in found] == [(503, "busy")]
+    assert one.loads().request == LoadSessions(sha256_hex(tokens[0]))
+    assert found[1:] == [None]
+    one.book.after(sessions.LOOKUP_TIMEOUT)
+    assert [each.code for each in found[2:]] == ["busy"]
+    assert one.loads().request == LoadSessions(sha256_hex(tokens[1]))
+
+
+def test_sessions_are_read_while_the_node_serves() -> None:
+    one = CoordinatorHarness(stored=5)
+    registry = one.relay.sessions
+    assert (registry.total, one.started) == (5, [])
+    one.answer_query(LoadSessionRevision(), 7)
+    (page,) = one.book.ordered(Query)
+    live, gone, late = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 4))
+    expired = one.record(token_hash="88" * 32, expires_at=5.0)
+    one.deliver("ended", {"token_hash": gone["token_hash"]})
+    one.deliver("saved", {**late, "grants": {}})
+    one.book.after(START_TIMEOUT)
+    assert one.started == [None]  # without the sessions
+    registry.cap = 5
+    with pytest.raises(Refused, match="too many"):  # the stored ones count
+        registry.create(one.book.engine.now, counting_entropy())
+    waits: list[Any] = []
+    one.run(one.coordinator.wait_until_loaded(), waits)
+    one.run(one.coordinator.wait_until_loaded(inf), waits)
+    agent = one.coordinator.lookup_session("x" * SECRET_LENGTH, agents=True)
+    assert agent is not None
+    assert one.coordinator.lookup_session("x" * SECRET_LENGTH) is None
+    one.book.after(sessions.LOAD_TIMEOUT)
+    assert [each.code for each in waits] == ["busy"]
+    one.run(agent, waits)
+    token = "7" * 64
+    flow = one.coordinator.lookup_session(token)
+    assert flow is not None
+    one.run(flow, waits)
+    one.answer_query(LoadSessions(sha256_hex(token)), FailureKind.UNREACHABLE)
+    assert waits[1].code == "store_unavailable"  # the token may be valid
+    one.book.feed(Done(page.op, (live, gone, late, expired)))
+    assert [one.knows(record) for record in (live, gone, late, expired)] == [True, False, True, False]
+    changed = registry.hashed(str(late["token_hash"]))
+    assert changed is not None
+    assert changed.grants == {}  # the page was read before
+    assert waits[2:] == [None, None]
+    assert registry.total == 2
+    erased, changes = one.book.ordered(Query)
+    assert erased.request == DeleteSession("88" * 32)
+    assert changes.request == LoadSessionChanges(7)
+    assert one.coordinator.lookup_session("x" * SECRET_LENGTH, agents=True) is None
+
+
+def test_sessions_are_read_without_redis() -> None:
+    one = CoordinatorHarness(stored=0)
+    one.book.ordered(Query)
+    one.book.after(START_TIMEOUT)
+    assert one.started == [None]
+
+
+@pytest.mark.parametrize("answered", range(4))
+def test_tombstones_are_loaded_before_all_sessions(answered: int) -> None:
+    """The store, or the home, answers only so many queries."""
+    one = CoordinatorHarness()
+    registry, found, token_hash = PairedSessionRegistry(), list[Any](), "11" * 32
+    one.run(one.coordinator.load_sessions(SessionRecords(one.book.engine, registry)), found)
+    one.answer_query(LoadSessionRevision(), 7)
+    (file,) = one.book.ordered(ReadConfig)
+    one.book.feed(Done(file.op, token_hash) if answered else Failed(file.op, Failure(FailureKind.DENIED)))
+    if answered > 0:
+        one.answer_query(CountSessions(), 1 if answered > 1 else FailureKind.UNREACHABLE)
+    if answered > 1:
+        records = (one.record(token_hash=token_hash),)
+        one.answer_query(LoadSessions(token_hash), records if answered > 2 else FailureKind.UNREACHABLE)
+    assert isinstance(found[0], Failure) == (answered < 3)
+    if answered == 3:
+        assert [session.token_hash for session in registry.tombstones()] == [token_hash]
+        one.answer_query(DeleteSession(token_hash), None)
 
 
 def test_reload_ends_sessions_missing_in_the_store() -> None:
@@ -192,6 +289,13 @@ def test_sync_wait_has_a_timeout() -> None:
 def test_limits() -> None:
     numbers = (CATCH_UP_TIMEOUT, sessions.READ_AGAIN, sessions.ENDED_TTL, sessions.MAX_ENDED)
     assert (*numbers, sessions.MAX_LOOKUPS) == (5.0, 1.0, 3_600.0, 10_000, 64)
+    assert (START_TIMEOUT, sessions.LOAD_TIMEOUT, sessions.LOOKUP_TIMEOUT, sessions.MAX_WAITING) == (
+        2.0,
+        5.0,
+        5.0,
+        10_000,
+    )
+    assert (sessions.UNKNOWN_TTL, sessions.MAX_UNKNOWN) == (10.0, 10_000)
 
 
 def test_stale_reload_does_not_undo_a_received_change() -> None:
@@ -258,3 +362,49 @@ def test_invalid_records_are_skipped() -> None:
     one.deliver("saved", {"token_hash": 5})
     one.loads({"token_hash": 5}, record)
     assert one.knows(record)
+
+
+def node_that_reads(monkeypatch: pytest.MonkeyPatch, scene: ClusterDeployment) -> ClusterCoordinator:
+    """Start node 1 anew with a slow store that has three more sessions, read first; return its coordinator."""
+    monkeypatch.setattr(sessions, "SESSIONS_PAGE", 1)
+    scene.add_sessions(3)
+    scene.kill(1)
+    scene.slow_store(0.9, [1])
+    scene.restart(1)
+    scene.run(lambda: scene.nodes[1].ready)
+    starting = scene.relays[1].coordinator
+    assert isinstance(starting, ClusterCoordinator)
+    assert not starting.sessions.are_loaded
+    return starting
+
+
+def test_phones_connect_while_a_node_reads_its_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = world()
+    phones = [scene.pair_phone(f"P{n}", 0) for n in range(3)]
+    starting = node_that_reads(monkeypatch, scene)
+    back = [scene.new_phone(phone.name, 1, token=phone.token) for phone in phones]
+    scene.run(lambda: all(phone.token for phone in back))
+    paired = scene.new_phone("P0", 1, code=scene.create_pairing_code(0))
+    scene.run(lambda: bool(paired.token))
+    assert scene.relays[1].sessions.unread
+    assert scene.request_and_wait(1, "DELETE", f"/sessions/{phones[1].token[:8]}").answer.status == 200
+    shown = scene.request_and_wait(1, "GET", "/sessions", token=phones[2].token).answer.json["sessions"]
+    assert len(shown) == 5  # without the revoked one and the earlier one of P0
+    assert starting.sessions.are_loaded
+    scene.check_invariants()
+
+
+def test_tokens_are_kept_while_a_starting_node_cannot_read_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = world()
+    phone = scene.pair_phone("P", 0)
+    starting = node_that_reads(monkeypatch, scene)
+    scene.partition_from_store(1)
+    back = scene.new_phone(phone.name, 1, token=phone.token)
+    scene.run(lambda: back.closed)
+    assert not back.refused  # a phone would give up its token for `auth.fail`
+    assert scene.request_and_wait(1, "DELETE", f"/sessions/{phone.token[:4]}").answer.status == 503
+    scene.heal()
+    scene.sim.run_for(3.0)
+    assert starting.sessions.are_loaded
+    scene.try_drive(1, phone.token)
+    scene.check_invariants()

@@ -22,6 +22,7 @@ from svc_proto.schema.oauth import AuthorizationRequest, OAuthClient, decode_cli
 from svc_proto.store_requests import DeleteSession, SaveSession
 from tests.mcp.http_harness import TYPES, fields, message
 from tests.relay.cluster.test_coordinator import world
+from tests.relay.cluster.test_sessions import node_that_reads
 from tests.relay.coordinator_harness import CoordinatorHarness
 from tests.relay.harness import REMOTE, RelayHarness
 from tests.relay.oauth_client import FORM, HOST, PLACE, OAuthTestClient, wrong
@@ -504,9 +505,11 @@ class Flow:
 
     def trade(self, node: int, code: str) -> Any:
         shown = {"code": code, "redirect_uri": LOOPBACK, "client_id": self.client, "code_verifier": "v" * 43}
+        return self.post(node, "/oauth/token", {"grant_type": "authorization_code", **shown})
+
+    def post(self, node: int, path: str, form: dict[str, str]) -> Any:
         target = self.scene.target(node, local=True)
-        body = urlencode({"grant_type": "authorization_code", **shown}).encode()
-        what = ("POST", "/oauth/token", {"content-type": FORM[0][1].decode()}, body)
+        what = ("POST", path, {"content-type": FORM[0][1].decode()}, urlencode(form).encode())
         carrier = HttpClientConnection(self.scene.hosts[node], target, self.scene.entropy)
         caller = RequestClient(carrier, target, what, on_done=lambda caller: None)
         self.scene.run(lambda: caller.is_closed)
@@ -537,6 +540,28 @@ def test_flow_continues_across_nodes() -> None:
         assert scene.request_and_wait(node, "GET", "/mcp", token=token, fields=TYPES).status == 401
     assert flow.trade(1, code).json["error"] == "invalid_grant"
     scene.check_invariants()
+
+
+@pytest.mark.parametrize("use", ["call", "refresh", "revoke"])
+def test_tokens_work_while_a_node_reads_its_sessions(monkeypatch: pytest.MonkeyPatch, use: str) -> None:
+    scene = world()
+    flow = Flow(scene)
+    flow.begin(0)
+    assert flow.allow(0) == 200
+    tokens = flow.trade(0, flow.code(0)).json
+    node_that_reads(monkeypatch, scene)
+    access, refresh = tokens["access_token"], tokens["refresh_token"]
+    if use == "call":
+        assert scene.request_and_wait(1, "GET", "/mcp", token=access, fields=TYPES).answer.status == 400
+        return  # 400: an MCP session is needed
+    if use == "refresh":
+        form = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": flow.client}
+        assert flow.post(1, "/oauth/token", form).status == 200
+        assert flow.post(1, "/oauth/token", {**form, "refresh_token": "x"}).status == 400
+        return
+    assert flow.post(1, "/oauth/revoke", {"token": access}).status == 200
+    scene.sim.run_for(0.2)
+    assert scene.request_and_wait(0, "GET", "/mcp", token=access, fields=TYPES).answer.status == 401
 
 
 def test_code_is_redeemed_on_one_node_only() -> None:

@@ -27,6 +27,7 @@ from svc_proto.commands import StoreRequest
 from svc_proto.facts import FailureKind
 from svc_proto.store_requests import (
     CheckStore,
+    CountSessions,
     DeleteSession,
     LoadClusterSecret,
     LoadSessionChanges,
@@ -78,6 +79,7 @@ def test_sessions_in_pages(store: Store) -> None:
     first = execute(store, LoadSessions(limit=3))
     assert [record["token_hash"] for record in first] == ["a", "b", "c"]
     assert execute(store, LoadSessions(after="c", limit=3)) == ({"token_hash": "d"},)
+    assert execute(store, CountSessions()) == 4
 
 
 def test_changes_of_sessions(store: Store) -> None:
