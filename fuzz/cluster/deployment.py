@@ -34,6 +34,7 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.core import Engine
 from svc_proto.facts import FailureKind
+from svc_proto.relay.cluster.phone_moves import MOVE_TIMEOUT
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import RedisAddress, S3Bucket
@@ -147,6 +148,7 @@ class ClusterDeployment:
         self.apart_since: dict[int, float] = {}  # by node, when it was partitioned from Redis
         self.shuffled = self.sim.now  # when a node last started or stopped, with its counts
         self.slow_until = 0.0  # when no request waits for the store any more
+        self.moved_until = 0.0  # when no command waits for a phone of a stopping node any more
         self.lost_store = [0.0] * nodes  # until when the records of each node may be unstored
         self.unknown_hosts = [self.sim.host(f"stranger-{n}", f"10.0.7.{n + 1}") for n in range(2)]
 
@@ -220,6 +222,7 @@ class ClusterDeployment:
     def stop(self, n: int) -> None:
         """Stop a node, like SIGTERM."""
         self.leaving.append(self.nodes[n])
+        self.moved_until = self.sim.now + MOVE_TIMEOUT
         self.nodes[n].stop()
 
     @property

@@ -125,7 +125,8 @@ class ClusterInvariants:
         late = 0.0 if command.over_at is None else now - command.over_at
         if late > UNDER_WAY:
             raise ClusterViolation(f"what was told as {command.told} is performed {late:.1f} s later")
-        if now - command.began > UNDER_WAY and command.began > self.world.slow_until:
+        waits_until = max(self.world.slow_until, self.world.moved_until)
+        if now - command.began > UNDER_WAY and command.began > waits_until:
             raise ClusterViolation(f"a command is performed {now - command.began:.1f} s after it was asked for")
 
     def note_outcome(self, caller: RequestClient, command: PendingCommand) -> None:
