@@ -51,7 +51,7 @@ def check_ends(engine: Engine, relay: Relay) -> None:
 
     Requests with `DELETE` are exempt, since a client that ends its own session waits for the store.
     """
-    alive = relay.sessions._sessions
+    alive = relay.sessions.copy_hashes()
     for held, holder in engine.revocables.items():
         if holder not in alive and _is_answering(cast("Exchange", held)):
             violated(Invariant.AFTER_END, "a request is under way for a session that was ended")

@@ -86,11 +86,13 @@ class CoordinatorHarness:
         self.book.new_commands()
         self.book.answers([b"1800000000", b"0"], 1 + greeted)
         if stored is not None:
+            self.deliver("hello")
             return
         if revision is None:
             self.loads()
         else:
             self.answer_query(LoadSessionChanges(revision), ())
+        self.book.answers(b"PONG")
         assert self.started == ([] if greeted else [None])
         self.deliver("hello")
         self.loads()

@@ -161,6 +161,7 @@ class ClusterCoordinator(LocalCoordinator):
         yield from self.sessions.caught_up(START_TIMEOUT)
         if not self.sessions.are_loaded:
             self.sessions.read_again()  # without Redis, too
+        yield from self.flush_best_effort()  # until Redis has counted the nodes that receive our `hello`
         deadline = engine.now.mono + JOIN_TIMEOUT
         while len(self._joined) < self.node.greeted and engine.now.mono < deadline:
             yield from self._state_received.wait(deadline)

@@ -10,6 +10,7 @@ import pytest
 from fuzz.cluster.deployment import ClusterDeployment
 from svc_proto.basics.entropy import SECRET_LENGTH, sha256_hex
 from svc_proto.basics.errors import Refused
+from svc_proto.cluster.redis_connection import REPLY_TIMEOUT
 from svc_proto.commands import Query, ReadConfig
 from svc_proto.facts import Done, Failed, Failure, FailureKind
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
@@ -104,7 +105,6 @@ def test_sessions_are_read_while_the_node_serves() -> None:
     one.deliver("ended", {"token_hash": gone["token_hash"]})
     one.deliver("saved", {**late, "grants": {}})
     one.book.after(START_TIMEOUT)
-    assert one.started == [None]  # without the sessions
     registry.cap = 5
     with pytest.raises(Refused, match="too many"):  # the stored ones count
         registry.create(one.book.engine.now, counting_entropy())
@@ -115,6 +115,7 @@ def test_sessions_are_read_while_the_node_serves() -> None:
     assert agent is not None
     assert one.coordinator.lookup_session("x" * SECRET_LENGTH) is None
     one.book.after(sessions.LOAD_TIMEOUT)
+    assert one.started == [None]  # without the sessions
     assert [each.code for each in waits] == ["busy"]
     one.run(agent, waits)
     token = "7" * 64
@@ -139,7 +140,7 @@ def test_sessions_are_read_while_the_node_serves() -> None:
 def test_sessions_are_read_without_redis() -> None:
     one = CoordinatorHarness(stored=0)
     one.book.ordered(Query)
-    one.book.after(START_TIMEOUT)
+    one.book.after(START_TIMEOUT + 2 * REPLY_TIMEOUT)
     assert one.started == [None]
 
 
