@@ -10,7 +10,8 @@ from svc_proto.engine.message import Request
 from svc_proto.machines.paired_session import PairedSession
 
 if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.request_origin import TrustedProxies
 
 __all__ = ["RelayAudit"]
 
@@ -18,15 +19,15 @@ __all__ = ["RelayAudit"]
 class RelayAudit:
     """Audit log of a relay."""
 
-    def __init__(self, relay: Relay) -> None:
-        self._relay = relay
-        self._log = AuditLog(relay.engine)
+    def __init__(self, engine: Engine, proxies: TrustedProxies) -> None:
+        self._proxies = proxies
+        self._log = AuditLog(engine)
 
     def record(self, event: str, request: Request, /, **about: object) -> None:
         """Record an event of the client that sent a request."""
         caller = request.principal
         principal = caller.principal_name if isinstance(caller, PairedSession) else OPERATOR
-        self._log.record(event, principal, self._relay.proxies.client_address(request), **about)
+        self._log.record(event, principal, self._proxies.client_address(request), **about)
 
     def record_sign_in(self, session: PairedSession, address: str, *, pairs: bool = False) -> None:
         """Record a pairing, or a sign-in from another address than before."""

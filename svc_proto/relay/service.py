@@ -138,7 +138,7 @@ class Relay:
             engine, self, self.limits, behind=self.proxies.client_address if self.config.trusted_proxies else None
         )
         self._monitor.bind(engine, self._admission, lambda: relay_metrics(self))
-        self.audit = RelayAudit(self)
+        self.audit = RelayAudit(engine, self.proxies)
         self._records = SessionRecords(engine, self.sessions, shared=self.config.shares_home)
         self.owner_replied = Condition(engine)
         self.shells = ShellLauncher(engine, self.config)
@@ -528,7 +528,9 @@ class Relay:
     def _explain_refusal(self, refused: Refused, access: RelayAccess, request: Request) -> Refused:
         self._log_refusal(refused, request)
         if access is RelayAccess.AGENT and refused.code in ("unauthorized", "grant_required"):
-            refused.headers = challenge_headers(self, request, refused.status) or refused.headers
+            refused.headers = (
+                challenge_headers(self.proxies, self.config.root_path, request, refused.status) or refused.headers
+            )
         return refused
 
     def _log_refusal(self, refused: Refused, request: Request) -> None:

@@ -164,7 +164,7 @@ class AuthorizationServer:
     def _wait(self, request: Request) -> Response:
         engine = self._relay.engine
         consent = self.consents.find_by_ticket(request.params["ticket"], engine.now)
-        place = issuer_url(self._relay, request)
+        place = issuer_url(self._relay.proxies, self._relay.config.root_path, request)
         if consent is None or place is None:
             return expired_page()
         authorization_request = consent.question
@@ -274,7 +274,7 @@ class AuthorizationServer:
         return consent
 
     def _place(self, request: Request) -> str:
-        place = issuer_url(self._relay, request)
+        place = issuer_url(self._relay.proxies, self._relay.config.root_path, request)
         if place is None:
             raise Refused(400, "invalid_request", "over plain HTTP nothing is allowed from elsewhere: HTTPS is needed")
         return place

@@ -7,13 +7,9 @@ Over plain HTTP from other hosts there is no issuer: tokens could be read in tra
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from svc_proto.engine.message import Request
-from svc_proto.engine.request_origin import is_from_this_host
-
-if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
+from svc_proto.engine.request_origin import TrustedProxies, is_from_this_host
 
 __all__ = ["MCP_PATH", "METADATA", "challenge_headers", "issuer_url"]
 
@@ -22,19 +18,24 @@ METADATA = "/.well-known/oauth-protected-resource"
 _HOST = re.compile(rb"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 
 
-def issuer_url(relay: Relay, request: Request) -> str | None:
-    """Return our URL without a final slash, such as `https://home.example/relay`; None without confidentiality."""
+def issuer_url(proxies: TrustedProxies, root_path: str, request: Request) -> str | None:
+    """Return our URL without a final slash, such as `https://home.example/relay`; None without confidentiality.
+
+    `root_path` is the prefix under which a proxy serves the relay.
+    """
     host = request.headers.get(b"host") or b""
-    if not _HOST.fullmatch(host) or not relay.proxies.is_confidential(request):
+    if not _HOST.fullmatch(host) or not proxies.is_confidential(request):
         return None
-    tls = request.secure or relay.proxies.forwarded_https(request)
-    prefix = "" if is_from_this_host(request) else relay.config.root_path
+    tls = request.secure or proxies.forwarded_https(request)
+    prefix = "" if is_from_this_host(request) else root_path
     return f"{'https' if tls else 'http'}://{host.decode('ascii').lower()}{prefix}"
 
 
-def challenge_headers(relay: Relay, request: Request, status: int) -> tuple[tuple[bytes, bytes], ...]:
+def challenge_headers(
+    proxies: TrustedProxies, root_path: str, request: Request, status: int
+) -> tuple[tuple[bytes, bytes], ...]:
     """Return the challenge of refusals at `/mcp` (RFC 6750 section 3, RFC 9728 section 5.1); none without an issuer."""
-    place = issuer_url(relay, request)
+    place = issuer_url(proxies, root_path, request)
     if place is None:
         return ()
     words = [f'resource_metadata="{place}{METADATA}{MCP_PATH}"']
