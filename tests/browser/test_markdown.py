@@ -205,6 +205,10 @@ def test_hostile_markdown_and_math(site: Site, visit: PageOpener) -> None:
     ]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert prose.evaluate("each => getComputedStyle(each).overflow") == "clip"
+    code = prose.locator(".code pre").first
+    assert code.evaluate(
+        "each => [getComputedStyle(each).letterSpacing, parseFloat(getComputedStyle(each).fontSize) < 16]"
+    ) == ["normal", True]
 
 
 def test_first_view_loads_no_library(site: Site, visit: PageOpener) -> None:
