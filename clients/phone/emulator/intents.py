@@ -27,7 +27,15 @@ SETTINGS_PAGES = {
     "android.settings.WIFI_SETTINGS": "network",
     "android.settings.DATA_ROAMING_SETTINGS": "network",
     "android.settings.AIRPLANE_MODE_SETTINGS": "settings",
+    "android.settings.BLUETOOTH_SETTINGS": "connected",
+    "android.settings.NFC_SETTINGS": "connected",
+    "android.settings.DISPLAY_SETTINGS": "display",
+    "android.settings.DARK_THEME_SETTINGS": "display",
+    "android.settings.SOUND_SETTINGS": "sound",
 }
+SEARCH = "android.intent.action.WEB_SEARCH"
+CLOCK_ACTIONS = ("android.intent.action.SET_ALARM", "android.intent.action.SET_TIMER")
+CLOCK = "com.android.deskclock"
 SEND = "android.intent.action.SEND"
 
 
@@ -54,6 +62,11 @@ def resolve(device: EmulatedDevice, intent: Intent, target: str, now: Moment) ->
         if package in device.apps:
             device.fill(package, {key: intent.data if package == BROWSER else unquote(rest)})
         return device.launch(package, now, screen)
+    if intent.action == SEARCH and BROWSER in device.apps:
+        device.fill(BROWSER, {"address": intent.extras.get("query", "")})
+        return device.launch(BROWSER, now, "page")
+    if intent.action in CLOCK_ACTIONS:
+        return device.launch(CLOCK, now)  # as on phones in use: numbers arrive as text, so the clock sets nothing
     if target:
         return device.launch(target, now)
     if intent.action == SEND:
