@@ -303,6 +303,7 @@ READERS = {
         cli/operator_pairing.py phone/safety/master_toggle.py machines/media_registry.py relay/routes/pairing.py
         relay/media/upload_registry.py voice/session.py""",
     "counts the time until a date": "agent/model_client.py",
+    "answers with the time of day": "agent/sentence_actions.py",
     "stamps": """
         api/gateway/compression.py api/gateway/prompts.py api/gateway/sessions.py api/gateway/settings.py
         api/mcp_agent.py api/projections/turn_events.py api/routes/completions.py api/routes/responses.py

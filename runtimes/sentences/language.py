@@ -2,31 +2,43 @@
 
 A file has the templates of each intent, the names of the phone's settings and kinds of apps, the texts of answers, and
 examples, which are shown for a sentence that matches none.
+
+Templates without free text are also compared with the content words of a sentence: without polite words, without
+articles, and without a clause that gives a reason. Free text is cut from the original by its place.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher, get_close_matches
 from importlib.resources import files
 from typing import Any, TypeAlias
 
 import yaml
-from attrs import frozen
+from attrs import field, frozen
 from hassil import Intents, recognize_all
 from hassil.models import MatchEntity
 from hassil.recognize import RecognizeResult
+from unicode_rbnf import RbnfEngine
+
+from runtimes.sentences.folding import Folded, fold, fold_template, has_chinese, word_pattern
 
 __all__ = ["Language", "Score", "load_language"]
 
 Score: TypeAlias = tuple[int, int, str]
 
-WILDCARDS = ("app", "name", "message", "rest", "text")
-VERBATIM = frozenset({"message", "rest", "text"})  # slots whose words are the user's own, so that none may be skipped
-_COMMAS = " ,\uff0c"
+OWN_WORDS = frozenset({"message", "rest", "text"})  # slots whose words are the user's own, so that none may be skipped
+WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place")
+UNGUARDED = OWN_WORDS | {"label", "query"}  # slots whose words are no part of the request
+PERSONS = ("name", "rest")
+MAX_NUMBER = 100  # the highest number that is known as a word
+HEAD = 4  # words of a recipient and a message that can be names
+_CLAUSES = re.compile("[^,.;!?。\uff01\uff1b]+")
 _WORD = re.compile(r"[\w-]+")
+_QUOTES = re.compile('["“”„«»]')
+_ZH_BLANKS = re.compile(r"(?<![a-z0-9]) +| +(?![a-z0-9])")
+_TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
 
 
 @frozen(kw_only=True)
@@ -34,119 +46,226 @@ class Language:
     """Templates and texts of a language."""
 
     code: str
-    intents: Intents
-    skip: tuple[str, ...]
+    closed: Intents  # templates without free text
+    open: Intents  # templates with free text
+    patterns: Mapping[str, re.Pattern[str]]  # `polite`, `small`, `reason`, `because`, `guard`, `several`, `own`, …
     words: Mapping[str, tuple[str, ...]]  # of settings and kinds of apps, in lower case
+    labels: Mapping[str, str]  # of the same, for replies
     kinds: Mapping[str, tuple[str, ...]]  # by a word of theirs
     replies: Mapping[str, str]
     examples: tuple[str, ...]
+    folded_examples: tuple[str, ...] = field(init=False)
     vocabulary: frozenset[str]  # of all templates
+
+    @folded_examples.default
+    def _fold_examples(self) -> tuple[str, ...]:
+        return tuple(fold(example, self.code).text for example in self.examples)
 
     def match(self, text: str) -> tuple[Score, str, dict[str, str] | None] | None:
         """Return the best match: its rank, best first, its intent, and its slots.
 
-        The slots are None if a polite word would have to be skipped within the user's own words.
+        The slots are None if the sentence is no plain request.
         """
-        best = self._best(text)
+        whole = self._fold(text)
+        if not whole.text:
+            return None
+        best = min(self._candidates(whole), key=lambda found: _score(found[0]), default=None)
         if best is None:
             return None
+        result, candidate = best
+        score, name = _score(result), result.intent.name
         slots: dict[str, str] = {}
-        for name, entity in best.entities.items():
-            value = _slot_value(name, entity)
-            own = (
-                _own_words(value, text)
-                if name in VERBATIM
-                else self._trim(value, ends=False)
-                if name == "name"
-                else value
-            )
-            if own is None:
-                return _score(best), best.intent.name, None
-            slots[name] = own
-        return _score(best), best.intent.name, slots
+        unguarded: set[int] = set()
+        for entity in result.entities_list:
+            if entity.text_span is None or not (entity.is_wildcard or entity.name == "app"):
+                slots[entity.name] = _fixed_value(entity)
+                continue
+            start, end = candidate.span(*entity.text_span)
+            if entity.name in UNGUARDED:
+                unguarded |= set(range(start, end))
+            if entity.name in OWN_WORDS and name != "tap":
+                start, end = _with_skipped(candidate, entity.text_span, len(text))
+            slots[entity.name] = self._without_article(entity.name, text[start:end].strip(_TRIMMED))
+        if self._is_no_request(whole, unguarded, slots, is_tap=name == "tap"):
+            return score, name, None
+        return score, name, slots
+
+    def kinds_of(self, text: str) -> tuple[str, ...]:
+        """Return the kinds of app that a text names."""
+        return self.kinds.get(fold(text, self.code).text, ())
 
     def count_known_words(self, text: str) -> int:
         """Return how many words of a text are in the templates."""
-        return len(_words_of(text) & self.vocabulary)
+        return len(_words_of(self._fold(text).text) & self.vocabulary)
 
     def nearest(self, text: str) -> tuple[str, ...]:
         """Return the examples, most alike first."""
-        return tuple(sorted(self.examples, key=lambda example: -_likeness(text, example.lower())))
+        plain = self._fold(text).text
+        ranks = {
+            example: -_likeness(plain, folded)
+            for example, folded in zip(self.examples, self.folded_examples, strict=True)
+        }
+        return tuple(sorted(self.examples, key=ranks.__getitem__))
 
-    def _best(self, text: str) -> RecognizeResult | None:
-        """Return the best match. Polite words are skipped where no free text contains them."""
-        begun = self._trim(text, ends=False)
-        found = self._all((text, begun, self._trim(text)))
-        best = min(found, key=_score, default=None)
-        if best is not None and VERBATIM & best.entities.keys():
-            return min(self._all((text, begun)), key=_score, default=best)  # a message may end with a polite word
-        if best is None or self._has_polite_name(best):
-            skipping = recognize_all(text, self.intents, skip_words=self.skip, language=self.code)
-            best = min(skipping, key=_score, default=best)
-        return best
+    def _fold(self, text: str) -> Folded:
+        whole = fold(text, self.code)
+        return whole.without(_ZH_BLANKS) if self.code == "zh" else whole
 
-    def _all(self, texts: Iterable[str]) -> list[RecognizeResult]:
-        return [m for text in dict.fromkeys(texts) for m in recognize_all(text, self.intents, language=self.code)]
+    def _candidates(self, whole: Folded) -> Iterator[tuple[RecognizeResult, Folded]]:
+        """Yield matches: of closed templates if there are any, else of open ones."""
+        polite = whole.without(self.patterns["polite"])
+        main = self._main_clause(polite)
+        small = self.patterns["small"]
+        closed = tuple(self._all((whole, polite, polite.without(small), main, main.without(small)), self.closed))
+        if closed:
+            yield closed[0] if len(closed) == 1 else min(closed, key=lambda found: _score(found[0]))
+            return
+        yield from self._all((whole, polite), self.open)
+        for found in self._all((main,), self.open) if main is not polite else ():
+            if not OWN_WORDS & found[0].entities.keys():
+                yield found
 
-    def _has_polite_name(self, match: RecognizeResult) -> bool:
-        """Report whether a polite word is in a name, and all free text are names."""
-        free = {entity.name: f" {entity.text.lower()} " for entity in match.entities_list if entity.is_wildcard}
-        return not VERBATIM & free.keys() and any(f" {word} " in text for text in free.values() for word in self.skip)
+    def _all(self, texts: Iterable[Folded], intents: Intents) -> Iterator[tuple[RecognizeResult, Folded]]:
+        for candidate in {each.text: each for each in texts if each.text}.values():
+            for result in recognize_all(candidate.text, intents, language=self.code):
+                yield result, candidate
 
-    def _trim(self, text: str, *, ends: bool = True) -> str:
-        """Return the text without polite words at its start, and at its end if `ends`."""
-        separator = "" if self.code == "zh" else " "
-        while True:
-            shorter = text.strip(_COMMAS)
-            lowered = shorter.lower()
-            for words in self.skip:
-                if lowered.startswith(words + separator):
-                    shorter = shorter[len(words) :]
-                    break
-                if ends and lowered.endswith(separator + words):
-                    shorter = shorter[: -len(words)]
-                    break
-            if shorter == text or not shorter.strip(_COMMAS):
-                return text
-            text = shorter
+    def _main_clause(self, text: Folded) -> Folded:
+        """Return the text without its clauses that only give a reason; the text itself if it has none."""
+        reason = self.patterns["reason"]
+        tail = self.patterns["because"].search(text.text, 1)
+        shorter = text if tail is None else text.part(0, tail.start())
+        clauses = [match.span() for match in _CLAUSES.finditer(shorter.text)]
+        kept = [span for span in clauses if not reason.match(shorter.text[slice(*span)].lstrip())]
+        return shorter.part(*kept[0]) if len(kept) == 1 < len(clauses) else shorter
+
+    def _without_article(self, name: str, value: str) -> str:
+        if name not in ("name", "rest", "app"):
+            return value
+        found = self.patterns["own"].match(fold_template(value, "") if self.code == "zh" else fold(value, "en").text)
+        shorter = value if found is None else value[found.end() :].strip(_TRIMMED)
+        return shorter or value
+
+    def _is_no_request(self, whole: Folded, unguarded: set[int], slots: Mapping[str, str], *, is_tap: bool) -> bool:
+        """Report whether a sentence is a negation, a question or a quotation, or has a condition.
+
+        So is a sentence that names several persons, or none by a name.
+        """
+        text = "".join(
+            " " if place in unguarded else letter for letter, place in zip(whole.text, whole.places, strict=True)
+        )
+        text = self.patterns["settings"].sub(" ", text)
+        if self.patterns["guard"].search(text) or _QUOTES.search(text):
+            return True
+        for slot in PERSONS:
+            person = self._fold(slots.get(slot, "")).text
+            if slot == "rest":
+                person = person[: HEAD + 1] if self.code == "zh" else " ".join(person.split()[:HEAD])
+            if person and (self.patterns["several"].search(person) or self.patterns["pronoun"].match(person)):
+                return True
+        return is_tap and self.patterns["object"].match(self._fold(slots["text"]).text) is not None
 
 
 def load_language(code: str) -> Language:
     """Load the file of a language."""
-    found: dict[str, Any] = yaml.load(files(__package__).joinpath(f"{code}.yaml").read_bytes(), yaml.CSafeLoader)
+    found: dict[str, Any] = _read(code)
     settings: dict[str, list[str]] = found["settings"]
     kinds: dict[str, list[str]] = found["kinds"]
     replies = {key: text for key, text in found["replies"].items() if isinstance(text, str)}
     replies |= {f"state_{state}": text for state, text in found["replies"]["states"].items()}
+    replies |= {f"day_{day}": name for day, name in enumerate(found["replies"]["days"])}
     by_word: dict[str, tuple[str, ...]] = {}
     for kind, names in kinds.items():
         for name in names:
-            by_word[name.casefold()] = (*by_word.get(name.casefold(), ()), kind)
+            folded = fold(name, code).text
+            by_word[folded] = (*by_word.get(folded, ()), kind)
     lists: dict[str, Any] = {name: {"wildcard": True} for name in WILDCARDS}
-    lists["minutes"] = {"range": {"from": 1, "to": 600}}
-    for slot, table in (("setting", settings), ("state", found["states"]), ("direction", found["directions"])):
-        lists[slot] = {"values": [{"in": word, "out": key} for key, words in table.items() for word in words]}
-    intents = Intents.from_dict(
-        {
-            "language": code,
-            "settings": {"ignore_whitespace": code == "zh"},
-            "intents": {intent: {"data": [{"sentences": rows}]} for intent, rows in found["sentences"].items()},
-            "lists": lists,
-            "expansion_rules": found["rules"],
-        }
+    for slot, table in {"setting": settings, **found["lists"]}.items():
+        lists[slot] = {"values": [_value(word, key, code) for key, words in table.items() for word in words]}
+    known_apps = [*(word for names in kinds.values() for word in names), *_read("apps")]
+    lists["kind"] = {"values": [_value(word, word, code) for word in known_apps]}
+    rules = {name: fold_template(rule, code) for name, rule in found["rules"].items()}
+    numbers = _number_words(code, found["numbers"])
+    for slot, low, high in (("hour", 0, 24), ("minute", 0, 59), ("percent", 0, 100), ("amount", 1, 600)):
+        lists[f"{slot}_digits"] = {"range": {"from": low, "to": high, "words": False}}
+        lists[f"{slot}_words"] = {"values": [{"in": w, "out": n} for w, n in numbers if low <= int(n) <= high]}
+    for rule, slot in _NUMBER_RULES.items():
+        rules[rule] = f"({{{slot}_digits:{rule}}}|{{{slot}_words:{rule}}})"
+    rows = {intent: [fold_template(row, code) for row in each] for intent, each in found["sentences"].items()}
+    intents = tuple(
+        Intents.from_dict(
+            {
+                "language": code,
+                "settings": {"ignore_whitespace": code == "zh"},
+                "intents": {
+                    intent: {"data": [{"sentences": chosen}]}
+                    for intent, each in rows.items()
+                    if (chosen := [row for row in each if _has_free_text(row) is free])
+                },
+                "lists": lists,
+                "expansion_rules": rules,
+            }
+        )
+        for free in (False, True)
     )
-    words = {key: tuple(word.casefold() for word in names) for key, names in (*settings.items(), *kinds.items())}
-    templates = [row for rows in found["sentences"].values() for row in rows]
+    every_setting = [word for names in settings.values() for word in names]
+    patterns = {name: word_pattern(found["skip"][name], code) for name in ("polite", "small", "reason", "because")}
+    patterns |= {name: word_pattern(found["refuse"][name], code) for name in ("several", "pronoun", "object")}
+    patterns["guard"] = re.compile("|".join(fold_template(each, code) for each in found["refuse"]["guard"]))
+    patterns["settings"] = word_pattern(every_setting, code)
+    patterns["own"] = word_pattern(found["skip"]["own"], code)
+    named = {**settings, **kinds, **{f"bar_{bar}": names for bar, names in found["bars"].items()}}
+    words = {key: tuple(word.casefold() for word in names) for key, names in named.items()}
     return Language(
         code=code,
-        intents=intents,
-        skip=tuple(sorted(found["skip"], key=len, reverse=True)),
+        closed=intents[0],
+        open=intents[1],
+        patterns=patterns,
         words=words,
+        labels={key: names[0] for key, names in named.items()},
         kinds=by_word,
         replies=replies,
         examples=tuple(found["examples"]),
-        vocabulary=frozenset(_words_of(" ".join((*templates, *found["skip"])).lower())),
+        vocabulary=frozenset(_words_of(" ".join(each for row in rows.values() for each in row))),
     )
+
+
+_NUMBER_RULES = {
+    "hour": "hour",
+    "minute": "minute",
+    "percent": "percent",
+    "hours": "amount",
+    "minutes": "amount",
+    "seconds": "amount",
+}
+"""Rules of the templates, each a number in digits or in words, which is also the name of the slot."""
+
+
+def _read(name: str) -> Any:
+    """Read a file of this package; all scalars are text, so that "on" and "no" are words."""
+    data = files(__package__).joinpath(f"{name}.yaml").read_bytes()
+    return yaml.load(data, yaml.CBaseLoader)  # noqa: S506 - this loader builds no objects
+
+
+def _value(word: str, key: str, code: str) -> dict[str, str]:
+    return {"in": fold(word, code).text, "out": key}
+
+
+def _number_words(code: str, more: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Return the words of numbers with their digits, longest first."""
+    engine = RbnfEngine.for_language(code)
+    words = {
+        fold(word.replace("\u00ad", ""), code).text: str(number)
+        for number in range(MAX_NUMBER + 1)
+        for ruleset, word in engine.format_number(number).text_by_ruleset.items()
+        if "financial" not in ruleset and "days" not in ruleset
+    }
+    words |= {fold(word, code).text: str(number) for word, number in more.items()}
+    return sorted(words.items(), key=lambda pair: -len(pair[0]))
+
+
+def _has_free_text(template: str) -> bool:
+    return any(f"{{{name}}}" in template for name in WILDCARDS)
 
 
 def _score(match: RecognizeResult) -> Score:
@@ -155,29 +274,21 @@ def _score(match: RecognizeResult) -> Score:
     return sum(len(entity.text) for entity in free), len(free), match.intent.name
 
 
-def _slot_value(name: str, entity: MatchEntity) -> str:
-    value = str(int(entity.value)) if isinstance(entity.value, float) else str(entity.value)
-    return value.strip().strip("-\"'„“”«» ") if name in WILDCARDS else value
+def _fixed_value(entity: MatchEntity) -> str:
+    return str(int(entity.value)) if isinstance(entity.value, float) else str(entity.value)
 
 
-def _own_words(value: str, text: str) -> str | None:
-    """Return the part of the text that has the words of the value, with its punctuation; None if there is none."""
-    words = _WORD.findall(value)
-    found = re.search(r"\W+".join(map(re.escape, words)) if words else re.escape(value), text)
-    return None if found is None else found[0]
+def _with_skipped(candidate: Folded, span: tuple[int, int], end_of_text: int) -> tuple[int, int]:
+    """Return the place of free text in the original, with the polite words beside it that were skipped."""
+    start, end = span
+    first = candidate.places[start - 1] + 1 if start else 0
+    last = end_of_text if end >= len(candidate.text.rstrip()) else candidate.places[end - 1] + 1
+    return first, last
 
 
 def _words_of(text: str) -> set[str]:
     """Return the words of a text; of Chinese text, the characters."""
-    return {
-        word
-        for found in _WORD.findall(text)
-        for word in ((found,) if found.isascii() or not _is_chinese(found) else found)
-    }
-
-
-def _is_chinese(text: str) -> bool:
-    return any("CJK" in unicodedata.name(letter, "") for letter in text)
+    return {word for found in _WORD.findall(text) for word in (found if has_chinese(found) else (found,))}
 
 
 def _likeness(text: str, example: str) -> float:

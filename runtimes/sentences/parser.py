@@ -27,8 +27,16 @@ ALIASES: Mapping[str, tuple[SentenceIntent, Mapping[str, str]]] = {
     "turn_off": (SentenceIntent.TOGGLE, {"state": "off"}),
     "scroll_down": (SentenceIntent.SCROLL, {"direction": "down"}),
     "scroll_up": (SentenceIntent.SCROLL, {"direction": "up"}),
+    "mute": (SentenceIntent.SET_LEVEL, {"bar": "volume", "percent": "0"}),
+    "brightness_up": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "up"}),
+    "brightness_down": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "down"}),
 }
 _END = re.compile(r"[\s.!?…。\uff01\uff1f¡¿]+$")
+_DOT = " (?:dot|punkt|point|punto) |\\s?点\\s?|\\."
+_DOMAIN = re.compile(
+    rf"(?:https?://)?(?:www(?:{_DOT}))?[a-z0-9-]{{1,63}}(?:(?:{_DOT})[a-z0-9-]{{2,63}}){{1,4}}(?:/\S*)?", re.IGNORECASE
+)
+_PACKAGE = re.compile(r"(?:com|org|net|de|io|app)\.[a-z]\w*\.\w+", re.IGNORECASE)
 
 
 class HassilParser:
@@ -43,8 +51,11 @@ class HassilParser:
         if not found:
             return None
         _, name, slots, code = min(found, key=lambda match: match[0])
+        if slots is None:
+            return None
         intent, fixed = ALIASES.get(name) or (SentenceIntent(name), {})
-        return None if slots is None else Sentence(intent, code, {**slots, **fixed})
+        reduced = _reduced(intent, {**slots, **fixed})
+        return None if reduced is None else Sentence(reduced[0], code, reduced[1])
 
     def nearest(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Implement `SentenceParser.nearest`."""
@@ -64,10 +75,13 @@ class HassilParser:
         """Implement `SentenceParser.words`."""
         return tuple(word for language in self._languages for word in language.words.get(key, ()))
 
+    def label(self, language: str, key: str) -> str:
+        """Implement `SentenceParser.label`."""
+        return self._by_code[language].labels[key]
+
     def kinds_of(self, text: str) -> tuple[str, ...]:
         """Implement `SentenceParser.kinds_of`."""
-        plain = text.strip().casefold()
-        return tuple(dict.fromkeys(kind for language in self._languages for kind in language.kinds.get(plain, ())))
+        return tuple(dict.fromkeys(kind for language in self._languages for kind in language.kinds_of(text)))
 
     @cached_property
     def _languages(self) -> tuple[Language, ...]:
@@ -78,3 +92,51 @@ class HassilParser:
     @cached_property
     def _by_code(self) -> dict[str, Language]:
         return {language.code: language for language in self._languages}
+
+
+def _reduced(intent: SentenceIntent, slots: Mapping[str, str]) -> tuple[SentenceIntent, dict[str, str]] | None:
+    """Return an intent with its slots in their final form: addresses, times of day and lengths of time.
+
+    Return None for a place that is neither a known app nor an address.
+    """
+    match intent:
+        case SentenceIntent.OPEN_APP if _is_address(slots["app"]):
+            return SentenceIntent.OPEN_URL, {"url": _address(slots["app"])}
+        case SentenceIntent.OPEN_URL if "place" in slots:
+            return (intent, {"url": _address(slots["place"])}) if _is_address(slots["place"]) else None
+        case SentenceIntent.OPEN_URL if _is_address(slots["site"]):
+            return intent, {"url": _address(slots["site"])}
+        case SentenceIntent.OPEN_URL:
+            return SentenceIntent.WEB_SEARCH, {"query": slots["site"]}
+        case SentenceIntent.WEB_SEARCH:
+            return intent, {"query": slots["query"]}
+        case SentenceIntent.ALARM:
+            return intent, {"time": _time_of_day(slots)}
+        case SentenceIntent.TIMER:
+            units = {"hours": 3600, "minutes": 60, "seconds": 1, "span": 1}
+            return intent, {"seconds": str(sum(int(slots.get(unit, 0)) * each for unit, each in units.items()))}
+        case _:
+            return intent, dict(slots)
+
+
+def _is_address(text: str) -> bool:
+    return _DOMAIN.fullmatch(text) is not None and _PACKAGE.fullmatch(text) is None
+
+
+def _address(text: str) -> str:
+    plain = re.sub(_DOT, ".", text.lower())
+    return plain if plain.startswith("http") else f"https://{plain}"
+
+
+def _time_of_day(slots: Mapping[str, str]) -> str:
+    hour = int(slots["hour"]) % 24
+    minutes = (
+        int(slots.get("minute", 0)) * int(slots.get("dir", 1)) + int(slots.get("past", 0)) - int(slots.get("less", 0))
+    )
+    part = slots.get("part")
+    if part == "pm" and hour < 12:
+        hour += 12
+    elif part == "am" and hour == 12:
+        hour = 0
+    hour, minute = divmod((hour * 60 + minutes) % (24 * 60), 60)
+    return f"{hour:02}:{minute:02}"

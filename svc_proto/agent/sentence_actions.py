@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from itertools import islice
-from typing import TypeAlias
 
-from svc_proto.agent.sentences import PhoneSetting, Sentence, SentenceIntent, SentenceParser
+from attrs import evolve
+
+from svc_proto.agent.sentence_pages import SettingPages
+from svc_proto.agent.sentence_steps import ToolRunner
+from svc_proto.agent.sentences import Sentence, SentenceIntent
 from svc_proto.basics.errors import ToolError
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.service_clients.phone_control import PhoneControl
 
 __all__ = ["PLAIN_TOOLS", "SentenceActions", "ToolRunner"]
 
-ToolRunner: TypeAlias = "Callable[[str, Mapping[str, object]], Flow[str]]"
-"""Runs a tool and returns its result; the result of a failed call begins with `error: `."""
-
-FAILED = "error: "
 MAX_NAMES = 8  # names in a question which one is meant
 MAX_NAME_WORDS = 4  # of a contact at the start of a text
 MAX_CONTACTS = 20  # of one search
@@ -66,19 +65,6 @@ SHOWN_TOOLS: Mapping[SentenceIntent, str] = {
 }
 """Tools whose result is the answer."""
 
-PAGES: Mapping[PhoneSetting, str] = {
-    PhoneSetting.WIFI: "WIFI_SETTINGS",
-    PhoneSetting.BLUETOOTH: "BLUETOOTH_SETTINGS",
-    PhoneSetting.MOBILE_DATA: "DATA_ROAMING_SETTINGS",
-    PhoneSetting.AIRPLANE: "AIRPLANE_MODE_SETTINGS",
-    PhoneSetting.LOCATION: "LOCATION_SOURCE_SETTINGS",
-    PhoneSetting.DO_NOT_DISTURB: "ZEN_MODE_SETTINGS",
-    PhoneSetting.DARK_THEME: "DARK_THEME_SETTINGS",
-    PhoneSetting.BATTERY_SAVER: "BATTERY_SAVER_SETTINGS",
-    PhoneSetting.NFC: "NFC_SETTINGS",
-}
-"""Pages of Android's settings, of the intents `android.settings.…` (android.provider.Settings)."""
-
 APP_KINDS: Mapping[str, tuple[str, ...]] = {
     "mail": ("com.google.android.gm", "com.android.email", "com.samsung.android.email.provider", "com.fsck.k9"),
     "messages": ("com.google.android.apps.messaging", "com.android.messaging", "com.samsung.android.messaging"),
@@ -106,12 +92,8 @@ APP_KINDS: Mapping[str, tuple[str, ...]] = {
 """Packages of common apps, for phones whose labels are in another language than the sentence."""
 
 
-class SentenceActions:
+class SentenceActions(SettingPages):
     """Executor of sentences on the paired phone."""
-
-    def __init__(self, phone: PhoneControl, parser: SentenceParser) -> None:
-        self._phone = phone
-        self.parser = parser
 
     def run(self, sentence: Sentence, call: ToolRunner, show: Callable[[str, str], str]) -> Flow[str]:
         """Run the action of a sentence and return the answer. `show` renders the result of a tool for people."""
@@ -129,26 +111,7 @@ class SentenceActions:
         except ToolError as error:
             return self._reply(sentence, "failed", reason=error.message)
 
-    def _act(
-        self,
-        sentence: Sentence,
-        call: ToolRunner,
-        name: str,
-        given: Mapping[str, object],
-        done: str = "",
-    ) -> Flow[str]:
-        """Run a tool and return `done`, the usual reply, or the reason of its failure."""
-        problem = yield from self._try(sentence, call, name, given)
-        return problem or done or self._reply(sentence, "done")
-
-    def _try(self, sentence: Sentence, call: ToolRunner, name: str, given: Mapping[str, object]) -> Flow[str]:
-        """Run a tool and return the answer that reports its failure; empty if it has none."""
-        result = yield from call(name, given)
-        if not result.startswith(FAILED):
-            return ""
-        return self._reply(sentence, "failed", reason=result.removeprefix(FAILED).partition("\n")[0])
-
-    def _open_app(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+    def _open_app(self, sentence: Sentence, call: ToolRunner, reply: str = "opened") -> Flow[str]:
         name = sentence.slots["app"]
         rows = yield from self._rows("GET", "/get_apps", {}, "apps")
         apps = {row.text("package"): row.text("label") or row.text("package") for row in rows}
@@ -156,7 +119,7 @@ class SentenceActions:
         if len(found) != 1:
             key = "which_app" if found else "no_app"
             return self._reply(sentence, key, name=name, found=_listed(apps[each] for each in found))
-        done = self._reply(sentence, "opened", name=apps[found[0]])
+        done = self._reply(sentence, reply, name=apps[found[0]])
         return (yield from self._act(sentence, call, "phone_open_app", {"package": found[0]}, done))
 
     def _matching_apps(self, name: str, apps: Mapping[str, str]) -> list[str]:
@@ -233,88 +196,62 @@ class SentenceActions:
         return (yield from self._act(sentence, call, "memory", given))
 
     def _timer(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        seconds = int(sentence.slots["minutes"]) * 60
-        extras = {"android.intent.extra.alarm.LENGTH": seconds, "android.intent.extra.alarm.SKIP_UI": True}
-        given = {"action": "android.intent.action.SET_TIMER", "extras": extras}
-        return (yield from self._act(sentence, call, "phone_send_intent", given))
+        seconds = int(sentence.slots["seconds"])
+        units = ((seconds // 3600, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s"))
+        length = " ".join(f"{count} {unit}" for count, unit in units if count)
+        return self._ask_clock(sentence, call, "TIMER", {"LENGTH": seconds}, length)
 
-    def _set(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        """Open the page of a setting; press its switch if another state is wanted, and report the state."""
-        setting = PhoneSetting(sentence.slots["setting"])
-        given = {"action": f"android.settings.{PAGES[setting]}"}
-        problem = yield from self._try(sentence, call, "phone_send_intent", given)
-        if problem:
-            return problem
-        switch = yield from self._switch(setting)
-        if switch is None:
-            return self._reply(sentence, "no_switch")
-        name, wanted = self.parser.words(setting.value)[0], sentence.slots.get("state")
-        node, is_on = switch
-        if wanted is None:
-            return self._state_reply(sentence, "setting_is", name, is_on=is_on)
-        if is_on is (wanted == "on"):
-            return self._state_reply(sentence, "already", name, is_on=is_on)
-        problem = yield from self._try(sentence, call, "phone_tap", {"nodeId": node})
-        if problem:
-            return problem
-        after = yield from self._switch(setting)
-        done = after is not None and after[1] is (wanted == "on")
-        return self._state_reply(sentence, "toggled" if done else "not_toggled", name, is_on=wanted == "on")
+    def _alarm(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        time = sentence.slots["time"]
+        hour, _, minute = time.partition(":")
+        return self._ask_clock(sentence, call, "ALARM", {"HOUR": int(hour), "MINUTES": int(minute)}, time)
 
-    def _state_reply(self, sentence: Sentence, key: str, name: str, *, is_on: bool) -> str:
-        state = self._reply(sentence, "state_on" if is_on else "state_off")
-        return self._reply(sentence, key, setting=name, state=state)
+    def _ask_clock(
+        self, sentence: Sentence, call: ToolRunner, kind: str, extras: Mapping[str, int], time: str
+    ) -> Flow[str]:
+        """Send a request to the clock app. Phones in use pass numbers on as text (wire bridge 3.5)."""
+        named = {f"android.intent.extra.alarm.{name}": value for name, value in extras.items()}
+        given = {"action": f"android.intent.action.SET_{kind}", "extras": named}
+        done = self._reply(sentence, "asked_clock", time=time)
+        return (yield from self._act(sentence, call, "phone_send_intent", given, done))
 
-    def _switch(self, setting: PhoneSetting) -> Flow[tuple[str, bool] | None]:
-        """Return the node and the state of the switch that the screen shows for a setting.
+    def _photo(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        camera = evolve(sentence, slots={"app": self.parser.label(sentence.language, "camera")})
+        return (yield from self._open_app(camera, call, "photo"))
 
-        Stock phones report the state of a node only when it is described (wire bridge 3.4).
-        """
-        nodes = yield from self._rows("GET", "/screen", {"include_bounds": True}, "nodes")
-        switches = [node for node in nodes if _is_switch(node)]
-        words = self.parser.words(setting.value)
-        named = [node for node in switches if _names(node, words)] or [
-            node for node in switches if any(_is_beside(node, label) for label in nodes if _names(label, words))
-        ]
-        if not named:
-            return None
-        identity = named[0].text("nodeId")
-        described = yield from self._phone.call("POST", "/describe_node", {"nodeId": identity})
-        return identity, described.body.get("checked") is True
+    def _open_url(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        address = sentence.slots["url"]
+        given = {"action": "android.intent.action.VIEW", "data": address}
+        done = self._reply(sentence, "page_shown", name=address)
+        return (yield from self._act(sentence, call, "phone_send_intent", given, done))
 
-    def _rows(self, method: str, path: str, given: Mapping[str, object], key: str) -> Flow[list[JsonObject]]:
-        answer = yield from self._phone.call(method, path, given)
-        body = JsonObject.of(answer.body)
-        if answer.status >= 400:
-            raise ToolError(body.text("error") or str(answer.status))
-        return body.objects(key)
+    def _web_search(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        query = sentence.slots["query"]
+        given = {"action": "android.intent.action.WEB_SEARCH", "extras": {"query": query}}
+        done = self._reply(sentence, "asked_search", query=query)
+        return (yield from self._act(sentence, call, "phone_send_intent", given, done))
 
-    def _reply(self, sentence: Sentence, key: str, **values: str) -> str:
-        return self.parser.reply(sentence.language, key, **values)
+    def _battery(self, sentence: Sentence, _call: ToolRunner) -> Flow[str]:
+        status = yield from self._phone.phone_status({})
+        percent = status.get_object("device").integer("battery_percent")
+        if percent is None or percent < 0:
+            return self._reply(sentence, "no_battery")
+        return self._reply(sentence, "battery", percent=str(percent))
+
+    def _now(self, sentence: Sentence, _call: ToolRunner) -> Flow[str]:
+        """Answer with the server's time in UTC: a phone does not report its time zone."""
+        yield from ()
+        now = datetime.fromtimestamp(int(self._phone.engine.now.wall), UTC)
+        if sentence.intent is SentenceIntent.TIME:
+            return self._reply(sentence, "time", time=f"{now:%H:%M}")
+        day = self._reply(sentence, f"day_{now.weekday()}")
+        return self._reply(sentence, "date", day=day, date=f"{now:%Y-%m-%d}")
 
 
 def _words_of(name: str) -> set[str]:
     """Return the words of a name in lower case; of a name in a script without blanks, its letters."""
     words = _WORD.findall(name.casefold())
     return set(words if name.isascii() or len(words) > 1 or name[:1].isupper() else name)
-
-
-def _is_switch(node: JsonObject) -> bool:
-    return node.text("className").rpartition(".")[2] in ("Switch", "ToggleButton", "CheckBox", "CompoundButton")
-
-
-def _names(node: JsonObject, words: tuple[str, ...]) -> bool:
-    """Report whether a node's text is one of these words, or begins or ends with it."""
-    texts = (node.text("text").casefold(), node.text("contentDescription").casefold())
-    return any(text and (text.startswith(word) or text.endswith(word)) for text in texts for word in words)
-
-
-def _is_beside(switch: JsonObject, label: JsonObject) -> bool:
-    """Report whether the middle of a switch is at the height of a label."""
-    mine, theirs = switch.get_object("bounds"), label.get_object("bounds")
-    top, bottom = mine.integer("top") or 0, mine.integer("bottom") or 0
-    middle = (top + bottom) // 2
-    return (theirs.integer("top") or 0) <= middle <= (theirs.integer("bottom") or 0)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -328,6 +265,14 @@ _FLOWS: Mapping[SentenceIntent, Callable[[SentenceActions, Sentence, ToolRunner]
     SentenceIntent.FIND_CONTACT: SentenceActions._find_contact,
     SentenceIntent.REMEMBER: SentenceActions._remember,
     SentenceIntent.TIMER: SentenceActions._timer,
-    SentenceIntent.TOGGLE: SentenceActions._set,
-    SentenceIntent.CHECK_SETTING: SentenceActions._set,
+    SentenceIntent.TOGGLE: SentenceActions.set_switch,
+    SentenceIntent.CHECK_SETTING: SentenceActions.set_switch,
+    SentenceIntent.SET_LEVEL: SentenceActions.set_level,
+    SentenceIntent.ALARM: SentenceActions._alarm,
+    SentenceIntent.PHOTO: SentenceActions._photo,
+    SentenceIntent.OPEN_URL: SentenceActions._open_url,
+    SentenceIntent.WEB_SEARCH: SentenceActions._web_search,
+    SentenceIntent.BATTERY: SentenceActions._battery,
+    SentenceIntent.TIME: SentenceActions._now,
+    SentenceIntent.DATE: SentenceActions._now,
 }

@@ -40,6 +40,14 @@ class SentenceIntent(Enum):
     MEDIA_PREVIOUS = "media_previous"
     VOLUME_UP = "volume_up"
     VOLUME_DOWN = "volume_down"
+    SET_LEVEL = "set_level"
+    BATTERY = "battery"
+    TIME = "time"
+    DATE = "date"
+    PHOTO = "photo"
+    OPEN_URL = "open_url"
+    WEB_SEARCH = "web_search"
+    ALARM = "alarm"
     CURRENT_APP = "current_app"
     LIST_APPS = "list_apps"
     LOCATION = "location"
@@ -67,6 +75,9 @@ class PhoneSetting(Enum):
     DARK_THEME = "dark_theme"
     BATTERY_SAVER = "battery_saver"
     NFC = "nfc"
+    FLASHLIGHT = "flashlight"
+    HOTSPOT = "hotspot"
+    AUTO_ROTATE = "auto_rotate"
 
 
 @frozen
@@ -99,6 +110,10 @@ class SentenceParser(Protocol):
 
     def words(self, key: str) -> tuple[str, ...]:
         """Return the words, in lower case and in all languages, for a setting or a kind of app such as `mail`."""
+        ...
+
+    def label(self, language: str, key: str) -> str:
+        """Return the name of a setting, a bar or a kind of app in a language."""
         ...
 
     def kinds_of(self, text: str) -> tuple[str, ...]:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import cast
 
 import pytest
 
 from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.environment import Contact, PhoneNumber
+from clients.phone.emulator.record_apps import ALL_APPS
 from svc_proto.agent.builtin_agent import GREETING
 from svc_proto.agent.interface import TurnOutcome
-from svc_proto.agent.sentence_actions import SentenceActions
 from svc_proto.agent.sentences import Sentence, SentenceIntent
-from svc_proto.engine.flow import Flow
-from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse
 from tests.agent.harness import AgentHarness
 
-WORDS = {"wifi": ("wi-fi",), "airplane": ("airplane mode",), "mail": ("mail", "post"), "nfc": ("nfc",)}
+ALARM = "android.intent.extra.alarm."
+WORDS = {
+    "wifi": ("wi-fi",),
+    "airplane": ("airplane mode",),
+    "mail": ("mail", "post"),
+    "hotspot": ("hotspot",),
+    "flashlight": ("flashlight",),
+    "camera": ("camera",),
+    "bar_volume": ("media volume",),
+    "bar_brightness": ("brightness",),
+}
 
 
 class ScriptedParser:
@@ -40,6 +48,9 @@ class ScriptedParser:
 
     def words(self, key: str) -> tuple[str, ...]:
         return WORDS.get(key, ())
+
+    def label(self, language: str, key: str) -> str:
+        return self.words(key)[0]
 
     def kinds_of(self, text: str) -> tuple[str, ...]:
         return ("mail",) if text == "Courrier" else ()
@@ -181,72 +192,29 @@ def test_text_to_a_number(world: AgentHarness) -> None:
     assert (name, arguments) == ("phone_send_sms", {"to": "5550177", "body": "I am late"})
 
 
-def test_timer(world: AgentHarness) -> None:
-    say(world, "timer | minutes=5", "once")
-    ((name, arguments),) = calls(world)
-    assert name == "phone_send_intent"
-    assert arguments["extras"] == {"android.intent.extra.alarm.LENGTH": 300, "android.intent.extra.alarm.SKIP_UI": True}
-
-
-def test_setting_is_switched_once(world: AgentHarness) -> None:
-    assert say(world, "toggle | setting=wifi | state=off", "session") == "toggled wi-fi state_off"
-    assert [name for name, _ in calls(world)] == ["phone_send_intent", "phone_tap"]
-    assert say(world, "toggle | setting=wifi | state=off", "once") == "already wi-fi state_off"
-    assert say(world, "check_setting | setting=wifi", "once") == "setting_is wi-fi state_off"
-    assert say(world, "toggle | setting=airplane | state=on", "once") == "toggled airplane mode state_on"
-
-
-def test_setting_without_a_switch_or_without_consent(world: AgentHarness) -> None:
-    assert say(world, "toggle | setting=wifi | state=off").startswith("failed ")
-    assert say(world, "toggle | setting=nfc | state=on", "once") == "no_switch"
-
-
-def test_failure_of_the_phone_is_answered() -> None:
-    world = AgentHarness(relay=True, sentences=ScriptedParser())
-    assert say(world, "open_app | app=Mail").startswith("failed ")
-    assert say(world, "toggle | setting=wifi | state=off").startswith("failed ")
-
-
-class CannedPhone:
-    """Phone whose page of settings has two switches beside their labels; `states` are those of the second, in turn."""
-
-    def __init__(self, *states: bool) -> None:
-        self.states = list(states)
-
-    def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        yield from ()
-        if path == "/describe_node":
-            assert arguments == {"nodeId": "s2"}
-            return PhoneResponse(200, {"checked": self.states.pop(0)})
-        rows = (("l1", "TextView", "NFC", 0), ("s1", "Switch", "", 0), ("l2", "TextView", "Use Wi-Fi", 90))
-        nodes = [
-            {
-                "nodeId": node,
-                "className": f"android.widget.{kind}",
-                "text": text,
-                "bounds": {"top": y, "bottom": y + 80},
-            }
-            for node, kind, text, y in (*rows, ("s2", "Switch", "", 100))
-        ]
-        return PhoneResponse(200, {"nodes": nodes})
-
-
 @pytest.mark.parametrize(
-    ("states", "tap", "answer"),
+    ("text", "action", "more", "answer"),
     [
-        ((False, True), "{}", "toggled wi-fi state_on"),
-        ((False, False), "{}", "not_toggled wi-fi state_on"),
-        ((False,), "error: denied\nadvice for a model", "failed denied"),
-        ((True,), "", "already wi-fi state_on"),
+        ("timer | seconds=5405", "SET_TIMER", {"extras": {ALARM + "LENGTH": 5405}}, "asked_clock 1 h 30 min 5 s"),
+        ("alarm | time=07:05", "SET_ALARM", {"extras": {ALARM + "HOUR": 7, ALARM + "MINUTES": 5}}, "asked_clock 07:05"),
+        ("open_url | url=https://a.de", "VIEW", {"data": "https://a.de"}, "page_shown https://a.de"),
+        ("web_search | query=tea", "WEB_SEARCH", {"extras": {"query": "tea"}}, "asked_search tea"),
     ],
 )
-def test_switch_beside_its_label(states: tuple[bool, ...], tap: str, answer: str) -> None:
-    def call(name: str, arguments: Mapping[str, object]) -> Flow[str]:
-        yield from ()
-        return tap if name == "phone_tap" else "{}"
+def test_intent_is_sent_with_consent(text: str, action: str, more: Mapping[str, object], answer: str) -> None:
+    world = AgentHarness(phone=True, backend=EmulatedPhone(seed_apps=ALL_APPS), sentences=ScriptedParser())
+    assert say(world, text).startswith("failed ")
+    assert say(world, text, "once") == answer
+    assert calls(world) == [("phone_send_intent", {"action": f"android.intent.action.{action}", **more})]
 
-    actions = SentenceActions(cast("PhoneControl", CannedPhone(*states)), ScriptedParser())
-    sentence = Sentence(SentenceIntent.TOGGLE, "xx", {"setting": "wifi", "state": "on"})
-    with pytest.raises(StopIteration) as stop:
-        next(actions.run(sentence, call, lambda name, result: result))
-    assert stop.value.value == answer
+
+def test_battery_and_time(world: AgentHarness) -> None:
+    assert say(world, "battery") == "battery 64"
+    assert say(AgentHarness(relay=True, sentences=ScriptedParser()), "battery") == "no_battery"
+    assert re.fullmatch(r"time \d\d:\d\d", say(world, "time"))
+    assert re.fullmatch(r"date day_[0-6] \d{4}-\d\d-\d\d", say(world, "date"))
+
+
+def test_photo_opens_the_camera(world: AgentHarness) -> None:
+    assert say(world, "photo") == "photo Camera"
+    assert [name for name, _ in calls(world)] == ["phone_open_app"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.agent import sentence_actions
+from svc_proto.agent import sentence_actions, sentence_pages
 from svc_proto.agent.sentences import PhoneSetting, SentenceIntent
 
 WITHOUT_PHONE = {SentenceIntent.GREETING, SentenceIntent.HELP, SentenceIntent.TOOLS, SentenceIntent.MEMORY}
@@ -21,4 +21,4 @@ def test_every_intent_has_one_action() -> None:
 
 
 def test_every_setting_has_a_page() -> None:
-    assert set(sentence_actions.PAGES) == set(PhoneSetting)
+    assert set(sentence_pages.PAGES) == set(PhoneSetting)

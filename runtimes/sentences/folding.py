@@ -1,0 +1,106 @@
+"""Folded text: lower case, plain letters, and without words that carry no meaning, with its places in the original."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from attrs import frozen
+
+__all__ = ["Folded", "fold", "fold_template", "has_chinese", "word_pattern"]
+
+_GERMAN = {"ä": "a", "ö": "o", "ü": "u", "ae": "a", "oe": "o", "ue": "u"}
+_BLANKS = re.compile(r"[-\u2010-\u2015:]")
+_SLOT = re.compile(r"({[^}]*}|<[^>]*>)")
+_DOTTED = re.compile(r"(?<=\b[ap])\.(?=m\b)|(?<=\b[ap]\.m)\.")
+_IDEOGRAPH = re.compile("[\u4e00-\u9fff]")
+
+
+@frozen
+class Folded:
+    """Text for matching. `places` has the index in the original of each of its characters."""
+
+    text: str
+    places: tuple[int, ...]
+
+    def without(self, pattern: re.Pattern[str]) -> Folded:
+        """Return the text without the matches of a pattern."""
+        kept = [True] * len(self.text)
+        for match in pattern.finditer(self.text):
+            kept[slice(*match.span())] = [False] * (match.end() - match.start())
+        pairs = [pair for pair, keep in zip(zip(self.text, self.places, strict=True), kept, strict=True) if keep]
+        return Folded("".join(letter for letter, _ in pairs), tuple(place for _, place in pairs)).strip()
+
+    def part(self, start: int, end: int) -> Folded:
+        """Return a part of the text."""
+        return Folded(self.text[start:end], self.places[start:end]).strip()
+
+    def strip(self) -> Folded:
+        """Return the text without blanks and commas at its ends."""
+        begin = len(self.text) - len(self.text.lstrip(" ,;"))
+        end = len(self.text.rstrip(" ,;"))
+        return self if (begin, end) == (0, len(self.text)) else Folded(self.text[begin:end], self.places[begin:end])
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the part of the original for a part of the text."""
+        return self.places[start], self.places[end - 1] + 1
+
+
+def fold(text: str, language: str) -> Folded:
+    """Fold a text: lower case, no accents, blanks for hyphens and colons."""
+    letters: list[str] = []
+    places: list[int] = []
+    skipped = {match.start() for match in _DOTTED.finditer(text)}
+    place = 0
+    while place < len(text):
+        pair = text[place : place + 2].lower() if language == "de" else ""
+        size = 2 if pair in _GERMAN else 1
+        folded = "" if place in skipped else _fold_letter(pair if size == 2 else text[place].lower(), language)
+        letters += folded
+        places += [place] * len(folded)
+        place += size
+    return Folded("".join(letters), tuple(places)).strip()
+
+
+def has_chinese(text: str) -> bool:
+    """Report whether a text has Chinese characters."""
+    return _IDEOGRAPH.search(text) is not None
+
+
+def fold_template(template: str, language: str) -> str:
+    """Fold the literal parts of a template."""
+    pieces = _SLOT.split(template)
+    return "".join(each if place % 2 else _fold_literal(each, language) for place, each in enumerate(pieces))
+
+
+def word_pattern(words: Iterable[str], language: str) -> re.Pattern[str]:
+    """Return a pattern of whole words, the longest first; of Chinese words, anywhere."""
+    found = sorted({fold(word, language).text for word in words if word}, key=len, reverse=True)
+    if not found:
+        return re.compile("(?!)")
+    joined = "|".join(map(re.escape, found))
+    return re.compile(joined if language == "zh" else rf"(?<![\w'])(?:{joined})(?:(?<=')|(?![\w']))[ ,]*")
+
+
+def _fold_literal(text: str, language: str) -> str:
+    folded = "".join(_fold_letter(letter, language) for letter in text.lower())
+    return re.sub("[aou]e", lambda found: found[0][0], folded) if language == "de" else folded
+
+
+def _fold_letter(letter: str, language: str) -> str:
+    if letter in "\u2019`\u00b4":
+        return "'"
+    if letter == "%" and language != "zh":
+        return " % "
+    if letter == "\uff0c":  # full-width comma
+        return ","
+    if _BLANKS.fullmatch(letter):
+        return " "
+    if language == "de" and letter in _GERMAN:
+        return _GERMAN[letter]
+    if letter == "ß":
+        return "ss"
+    if letter.isascii() or _IDEOGRAPH.fullmatch(letter):
+        return letter
+    return "".join(each for each in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(each)).lower()

@@ -1,0 +1,56 @@
+"""Steps of the actions of plain sentences: tool calls, reads of the phone, and replies in the sentence's language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from svc_proto.agent.phone_consent import StatusSource
+from svc_proto.agent.sentences import Sentence, SentenceParser
+from svc_proto.basics.errors import ToolError
+from svc_proto.engine.flow import Flow
+from svc_proto.schema.json_object import JsonObject
+
+__all__ = ["SentenceSteps", "ToolRunner"]
+
+ToolRunner: TypeAlias = "Callable[[str, Mapping[str, object]], Flow[str]]"
+"""Runs a tool and returns its result; the result of a failed call begins with `error: `."""
+
+FAILED = "error: "
+
+
+class SentenceSteps:
+    """Steps that several actions share."""
+
+    def __init__(self, phone: StatusSource, parser: SentenceParser) -> None:
+        self._phone = phone
+        self.parser = parser
+
+    def _act(
+        self,
+        sentence: Sentence,
+        call: ToolRunner,
+        name: str,
+        given: Mapping[str, object],
+        done: str = "",
+    ) -> Flow[str]:
+        """Run a tool and return `done`, the usual reply, or the reason of its failure."""
+        problem = yield from self._try(sentence, call, name, given)
+        return problem or done or self._reply(sentence, "done")
+
+    def _try(self, sentence: Sentence, call: ToolRunner, name: str, given: Mapping[str, object]) -> Flow[str]:
+        """Run a tool and return the answer that reports its failure; empty if it has none."""
+        result = yield from call(name, given)
+        if not result.startswith(FAILED):
+            return ""
+        return self._reply(sentence, "failed", reason=result.removeprefix(FAILED).partition("\n")[0])
+
+    def _rows(self, method: str, path: str, given: Mapping[str, object], key: str) -> Flow[list[JsonObject]]:
+        answer = yield from self._phone.call(method, path, given)
+        body = JsonObject.of(answer.body)
+        if answer.status >= 400:
+            raise ToolError(body.text("error") or str(answer.status))
+        return body.objects(key)
+
+    def _reply(self, sentence: Sentence, key: str, **values: str) -> str:
+        return self.parser.reply(sentence.language, key, **values)
