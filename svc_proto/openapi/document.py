@@ -108,7 +108,7 @@ class _DocumentBuilder:
         if parameters:
             found["parameters"] = parameters
         if doc.body is not None:
-            found["requestBody"] = {"content": self._content(doc.body, {})}
+            found["requestBody"] = {"content": self._content(doc.body, {}), **_requirement(doc.body)}
         return {**found, "responses": self._responses(route, doc)}
 
     def _places(self, route: Route) -> list[dict[str, object]]:
@@ -186,6 +186,12 @@ class _DocumentBuilder:
             "description": HTTPStatus(status).phrase if isinstance(status, int) else "Any other status of the phone"
         }
         return described if shape is None else {**described, "content": self._content(shape, events)}
+
+
+def _requirement(body: SchemaType) -> Mapping[str, object]:
+    """Return that a body is required: each of its types has members that are."""
+    kinds = body.values() if isinstance(body, Mapping) else [body]
+    return {"required": True} if all(getattr(kind, "__required_keys__", None) for kind in kinds) else {}
 
 
 def _identity(route: Route) -> str:

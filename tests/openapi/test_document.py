@@ -4,12 +4,13 @@ from enum import Enum
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
+from attrs import evolve
 from openapi_spec_validator import validate
 
 from svc_proto.basics import strict_json
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route, RouteKind
-from svc_proto.openapi.document import build_document, document_json
+from svc_proto.openapi.document import JSON, build_document, document_json
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
 from svc_proto.version import VERSION
 
@@ -102,6 +103,16 @@ def test_document_is_valid(document: Any) -> None:
     assert list(document["components"]["schemas"]) == ["Thing", "Refusal"]
     assert document["components"]["securitySchemes"] == {"key": {"type": "http", "scheme": "bearer"}}
     assert "servers" not in document
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [(Thing, True), ({JSON: Thing}, True), (Fields, None), ({JSON: Thing, "text/plain": str}, None)],
+)
+def test_body_with_required_members_is_required(body: Any, expected: bool | None) -> None:
+    changed = {"GET /things/{id}": OperationDoc("A thing", None, body=body)}
+    document: Any = build_document(ROUTES[:1], evolve(MANUAL, operations={"Things": changed}))
+    assert document["paths"]["/things/{id}"]["get"]["requestBody"].get("required") is expected
 
 
 def test_behind_a_proxy() -> None:
