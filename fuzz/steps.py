@@ -70,7 +70,7 @@ def kind(name: str) -> Callable[[type[StepT]], type[StepT]]:
 
 
 def slots(kind: type[Step]) -> dict[str, str]:
-    """Return the fields of a kind of step, and the slot of each."""
+    """Return the numbered fields of a kind of step, each with the kind of its number: index, choice or amount."""
     return {each.name: each.metadata["slot"] for each in fields(kind) if "slot" in each.metadata}
 
 

@@ -53,7 +53,10 @@ def session_options(command: Command) -> Command:
 
 
 def relay_selection(remote: str | None, token: str | None) -> RelaySelection:
-    """Return the relay that a command is for. Raises `CliError`, code 2."""
+    """Return what the options select; without both the stored session is meant.
+
+    Raises `CliError`, code 2, for an invalid option, or a token without a relay.
+    """
     from svc_proto.cli.desktop_sessions import RelaySelection
     from svc_proto.cli.errors import USAGE_ERROR, CliError
     from svc_proto.cli.input_parsing import parse_relay_url

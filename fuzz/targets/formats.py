@@ -36,7 +36,7 @@ def multipart(data: bytes) -> None:
 
 
 def sse(data: bytes) -> None:
-    """Check an event stream."""
+    """Check that the events of a stream do not depend on how its bytes are split, and survive encoding and parsing."""
     events, _ = check_chunking_invariance(_events, data)
     for event in events:
         if "\x00" in event.event:  # the field is parsed, but never written

@@ -26,7 +26,7 @@ def answer(data: bytes) -> None:
 
 
 def chunks(data: bytes) -> None:
-    """Check that the strict chunked parser reads the body that h11 reads, or refuses it."""
+    """Check that the strict chunked parser refuses the input, or reads a body with which h11's body begins."""
     found = check_chunking_invariance(_serve, CHUNKED + data)
     if found.status is None:
         body = b"".join(event.data for event in found.heard if isinstance(event, RequestData) and event.stream == ONE)

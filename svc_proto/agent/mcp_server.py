@@ -1,15 +1,16 @@
 """Lifecycle of one configured MCP server: started at the first use, restarted after a failure.
 
-| state    | trigger | next     |                                                              |
-|----------|---------|----------|--------------------------------------------------------------|
-| DOWN     | START   | STARTING | the first turn with tools                                    |
-| STARTING | UP      | READY    | its tools are listed                                         |
-| STARTING | FAIL    | WAITING  | for a pause that doubles from 1 s to 5 minutes               |
-| READY    | FAIL    | WAITING  | the same; the pause is short again after a minute of service |
-| WAITING  | START   | STARTING | the pause is over, or a call needs the server                |
-| any      | STOP    | STOPPED  | removed from the configuration, or the process ends          |
+| state    | trigger | next     |                                                                           |
+|----------|---------|----------|---------------------------------------------------------------------------|
+| DOWN     | START   | STARTING | the first turn with tools                                                 |
+| STARTING | UP      | READY    | its tools are listed                                                      |
+| STARTING | FAIL    | WAITING  | for a pause that doubles from 1 s to 5 minutes                            |
+| READY    | FAIL    | WAITING  | the same; the pause is short again after a minute of service              |
+| WAITING  | START   | STARTING | the pause is over, a test is requested, or a call found its session ended |
+| any      | STOP    | STOPPED  | removed from the configuration, or the process ends                       |
 
-A call to an unavailable server fails at once, with a text for the model; the turn goes on.
+A call waits for a server that is starting, at most for its timeout. If the server is not started or has failed, the
+call fails at once, with a text for the model, and the turn goes on.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ class OkJson(TypedDict):
 
 
 class CodeQueryJson(TypedDict, total=False):
-    """Code of the agent that waits."""
+    """Query of the page on which the owner decides about an agent that wants access."""
 
     code: Annotated[str, "the code that the page of the agent shows"]
 

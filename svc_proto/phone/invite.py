@@ -20,7 +20,10 @@ __all__ = ["Invite", "parse_phone_invite"]
 
 @frozen(kw_only=True)
 class Invite:
-    """Parsed invite: the relay's address, the code, and the candidates, best first; without any, only the address."""
+    """Parsed invite: the code, and the candidates, best first.
+
+    `remote` is the address of the best candidate; without candidates the relay's address in the invite.
+    """
 
     remote: str
     code: str

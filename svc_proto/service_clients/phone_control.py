@@ -48,9 +48,10 @@ NO_TOKEN = (
 
 @fast_frozen
 class PhoneResponse:
-    """Response of a route: the HTTP status, and the body, an object (text that is no JSON is its `error`).
+    """Response of a route: the HTTP status, and the body as an object.
 
-    `text` is the body as compact JSON, if available.
+    A body that is no JSON object is its `value`, or the `error` of a failed HTTP request. `text` is the body as compact
+    JSON, if available.
     """
 
     status: int

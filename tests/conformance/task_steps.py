@@ -134,7 +134,7 @@ def type_text(field: str, text: str, mode: str = "replace") -> Step:
 
 
 def bar(text: str, percent: int) -> Step:
-    """Set a bar."""
+    """Set the slider with a text to a percentage."""
 
     def step(screen: SeenScreen) -> Act:
         return "phone_set_bar", {"nodeId": screen.node(text, "slider"), "look": screen.number, "percent": percent}

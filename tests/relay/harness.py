@@ -125,7 +125,7 @@ class RelayHarness(HttpHarness):
         return phone
 
     def register(self, code: str = "Q7M2ZK", meta: Mapping[str, object] | None = None) -> str:
-        """Register a pairing code as the operator does."""
+        """Register a pairing code as the operator does, and return it."""
         assert self.request("POST", "/pairing/register", {"code": code, **(meta or {})}).status == 200
         self.secrets.add(code)
         return code

@@ -1,7 +1,8 @@
 """Local provider `local`: speech programs of the host, without a key and without a network.
 
-espeak-ng renders in a child process, whose sound is passed on as it is made. pocketsphinx transcribes in another one,
-since it blocks its interpreter for seconds and reads files of clients. `Compute` returns their command lines
+espeak-ng renders in a child process, whose sound is passed on as it is made. Whisper, or pocketsphinx where Whisper is
+not installed, transcribes in another one, since it blocks its interpreter for seconds and reads files of clients.
+`Compute` returns their command lines
 (`voice.engines`) and makes MP3 files (`voice.mp3`).
 """
 
