@@ -11,7 +11,7 @@ from bench.in_memory import MemoryRelay
 from svc_proto.facts import ChannelId, Closed
 
 PHONES = 50
-BOUND = 4600  # bytes for each: 3,600 with CPython 3.11
+BOUND = 4800  # bytes for each: 4,400 to 4,600 with CPython 3.11, by what ran before
 
 
 @pytest.mark.fast_path  # a connection of wsproto that is never dropped takes more
