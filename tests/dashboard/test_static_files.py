@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.dashboard.static_files import routes
+from svc_proto.dashboard.static_files import command_sentences, routes
 from tests.loops.dashboard_client import FILES, DashboardServer
 from tests.loops.simulated_environment import SimulatedEnvironment
 
@@ -47,3 +47,11 @@ def test_under_a_path_of_a_proxy(virtual: SimulatedEnvironment) -> None:
 def test_file_of_an_unknown_type_is_an_error() -> None:
     with pytest.raises(KeyError):
         routes({"page.exe": b""})
+
+
+def test_sentences_of_the_commands_are_a_module() -> None:
+    lines = command_sentences().decode().splitlines()
+    assert lines[0] == 'import { t } from "./i18n.js";'
+    assert '  "/ping": [t("Checked the connection"), t("check the connection")],' in lines
+    keys = [line.partition(":")[0].strip() for line in lines]
+    assert keys.index('"GET /clipboard"') < keys.index('"/clipboard"')
