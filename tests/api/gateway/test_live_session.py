@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import GetChat
+from svc_proto.api.gateway.live_session import MAX_MESSAGE_IDS
 from tests.api.gateway_client import open_gateway
 from tests.api.scripted_agent import TurnHarness
 
@@ -49,3 +50,13 @@ def test_a_client_whose_socket_closes_during_its_call_is_not_kept() -> None:
     book.release()
     book.release()
     assert not book.api.gateway.sessions[session].connections
+
+
+def test_oldest_id_of_a_prompt_is_forgotten() -> None:
+    book = TurnHarness()
+    live = book.api.gateway.sessions[open_gateway(book).new_session()]
+    ids = [str(number) for number in range(MAX_MESSAGE_IDS)]
+    assert all(map(live.accept, ids))
+    assert not any(map(live.accept, ids))
+    assert live.accept("one more")
+    assert [live.accept(ids[1]), live.accept(ids[0])] == [False, True]
