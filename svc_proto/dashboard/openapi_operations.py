@@ -15,7 +15,7 @@ from svc_proto.dashboard.phone_commands import COMMANDS
 from svc_proto.dashboard.phone_proxy import PREFIX as PHONE
 from svc_proto.dashboard.relay_proxy import PREFIXES
 from svc_proto.dashboard.sign_in import COOKIE
-from svc_proto.dashboard.static_files import INDEX
+from svc_proto.dashboard.static_files import path_of
 from svc_proto.openapi.document import COMMON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
 from svc_proto.relay.openapi import types as relay
@@ -356,7 +356,7 @@ ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
 def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
     """Return the OpenAPI texts, with one route for each file of the page."""
     page = {
-        "GET /" if name == INDEX else f"GET /page/{name}": OperationDoc(
+        f"GET {path_of(name)}": OperationDoc(
             "Return a file of the page", {"*/*": bytes}, other_responses={304: None}
         )
         for name in files

@@ -12,7 +12,7 @@ from svc_proto.engine.static_asset import StaticAsset
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.wire.events import Headers
 
-__all__ = ["INDEX", "command_sentences", "routes"]
+__all__ = ["command_sentences", "path_of", "routes"]
 
 INDEX = "index.html"
 OF_ROOT = {INDEX: "/", "sw.js": "/sw.js"}  # a service worker serves the folder that it is in
@@ -40,7 +40,7 @@ def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
     found = [
         Route(
             method="GET",
-            pattern=OF_ROOT.get(name, f"/page/{name}"),
+            pattern=path_of(name),
             access=DashboardAccess.SIGN_IN if name in OF_SIGN_IN else DashboardAccess.OWNER,
             handler=_asset(name, body).answer,
         )
@@ -51,6 +51,11 @@ def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
             Route(method="GET", pattern=prefix, access=DashboardAccess.OWNER, handler=_redirect_handler(f"{prefix}/"))
         )
     return found
+
+
+def path_of(name: str) -> str:
+    """Return the path of a file of the page."""
+    return OF_ROOT.get(name, f"/page/{name}")
 
 
 def _asset(name: str, body: bytes) -> StaticAsset:

@@ -15,7 +15,12 @@ from tests.support.http_client import Response
 
 PORT = 9119
 RELAY = PREFIXES[0]
-FILES = {"index.html": b"<!doctype html><title>t</title>", "app.js": b"export {}\n", "app.css": b"body {}\n"}
+FILES = {
+    "index.html": b"<!doctype html><title>t</title>",
+    "app.js": b"export {}\n",
+    "app.css": b"body {}\n",
+    "sw.js": b"// none\n",
+}
 
 
 class DashboardServer(ServedProgram):
