@@ -133,6 +133,7 @@ def test_the_axis_has_round_steps(site: Site, visit: PageOpener) -> None:
         script.answers["activity"] = {"activity": [record(1), record(oldest)]}
         page.set_viewport_size({"width": width, "height": 800})
         page.reload()
+        expect(page.locator(".timeline .axis").first).to_be_visible()
         expect(page.locator(".timeline .axis")).to_have_text(axis)
         # At once, since they are redrawn as time passes.
         boxes = page.locator(".timeline .axis").evaluate_all("all => all.map(each => each.getBoundingClientRect())")
