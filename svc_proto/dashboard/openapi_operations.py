@@ -356,9 +356,7 @@ ACCESS_DOCS: Mapping[Enum, AccessDoc] = {
 def build_api_doc(files: Iterable[str], prefix: str = "") -> ApiDoc:
     """Return the OpenAPI texts, with one route for each file of the page."""
     page = {
-        f"GET {path_of(name)}": OperationDoc(
-            "Return a file of the page", {"*/*": bytes}, other_responses={304: None}
-        )
+        f"GET {path_of(name)}": OperationDoc("Return a file of the page", {"*/*": bytes}, other_responses={304: None})
         for name in files
     }
     if prefix:
