@@ -50,7 +50,7 @@ class Language:
     open: Intents  # templates with free text
     patterns: Mapping[str, re.Pattern[str]]  # `polite`, `small`, `reason`, `because`, `guard`, `several`, `own`, …
     words: Mapping[str, tuple[str, ...]]  # of settings and kinds of apps, in lower case
-    labels: Mapping[str, str]  # of the same, for replies
+    labels: Mapping[str, str]  # of settings and kinds of apps, for replies
     kinds: Mapping[str, tuple[str, ...]]  # by a word of theirs
     replies: Mapping[str, str]
     examples: tuple[str, ...]

@@ -19,7 +19,7 @@ from svc_proto.schema.json_object import JsonObject
 __all__ = ["CONTENT", "PrivateData"]
 
 CONTENT = {row.path: row.content for row in DEVICE_CONTROL.values() if row.content is not None}
-"""What the answers of routes contain, by path."""
+"""Kind of private data in each route's answers, by path."""
 PRIVATE_TOOLS = frozenset(
     f"phone_{tool.name}"
     for row in DEVICE_CONTROL.values()
