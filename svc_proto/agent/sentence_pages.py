@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 from svc_proto.agent.sentence_steps import SentenceSteps, ToolRunner
 from svc_proto.agent.sentences import PhoneSetting, Sentence
@@ -31,6 +32,8 @@ The flashlight has a switch in the quick settings alone.
 """
 
 BAR_PAGES: Mapping[str, str] = {"volume": "SOUND_SETTINGS", "brightness": "DISPLAY_SETTINGS"}
+SWITCHES = ("Switch", "ToggleButton", "CheckBox", "CompoundButton")  # classes of Android's views
+BARS = ("SeekBar", "Slider")
 STEP = 25  # percent by which a bar goes up or down
 NEAR = 3  # percent that a bar may be off after a touch
 
@@ -72,15 +75,10 @@ class SettingPages(SentenceSteps):
 
         Stock phones report the state of a node only when it is described (wire bridge 3.4).
         """
-        nodes = yield from self._rows("GET", "/screen", {"include_bounds": True}, "nodes")
-        switches = [node for node in nodes if _is_switch(node)]
-        words = self.parser.words(setting.value)
-        named = [node for node in switches if _names(node, words)] or [
-            node for node in switches if any(_is_beside(node, label) for label in nodes if _names(label, words))
-        ]
-        if not named:
+        node = yield from self._control(SWITCHES, setting.value)
+        if node is None:
             return None
-        identity = named[0].text("nodeId")
+        identity = node.text("nodeId")
         described = yield from self._phone.call("POST", "/describe_node", {"nodeId": identity})
         return identity, described.body.get("checked") is True
 
@@ -113,16 +111,21 @@ class SettingPages(SentenceSteps):
 
     def _bar(self, kind: str) -> Flow[tuple[str, int | None] | None]:
         """Return the node of the bar that the screen shows, and its value in percent if it is known."""
-        nodes = yield from self._rows("GET", "/screen", {"include_bounds": True}, "nodes")
-        bars = [node for node in nodes if _is_bar(node)]
-        words = self.parser.words(f"bar_{kind}")
-        named = [node for node in bars if _names(node, words)] or [
-            node for node in bars if any(_is_beside(node, label) for label in nodes if _names(label, words))
-        ]
-        if not named:
+        node = yield from self._control(BARS, f"bar_{kind}")
+        if node is None:
             return None
-        value = named[0].text("value")
-        return named[0].text("nodeId"), int(value) if value.isdecimal() else None
+        value = node.text("value")
+        return node.text("nodeId"), int(value) if value.isdecimal() else None
+
+    def _control(self, classes: tuple[str, ...], key: str) -> Flow[JsonObject | None]:
+        """Return the control of these classes that the screen shows with one of the words for a key, or beside one."""
+        nodes = yield from self._rows("GET", "/screen", {"include_bounds": True}, "nodes")
+        words = self.parser.words(key)
+        controls = [node for node in nodes if node.text("className").rpartition(".")[2] in classes]
+        labels = [node for node in nodes if _names(node, words)]
+        named = (node for node in controls if _names(node, words))
+        beside = (node for node in controls if any(_is_beside(node, label) for label in labels))
+        return next(chain(named, beside), None)
 
 
 def _level(slots: Mapping[str, str], now: int | None) -> int | None:
@@ -134,23 +137,15 @@ def _level(slots: Mapping[str, str], now: int | None) -> int | None:
     return min(100, now + STEP) if slots["change"] == "up" else max(0, now - STEP)
 
 
-def _is_switch(node: JsonObject) -> bool:
-    return node.text("className").rpartition(".")[2] in ("Switch", "ToggleButton", "CheckBox", "CompoundButton")
-
-
 def _names(node: JsonObject, words: tuple[str, ...]) -> bool:
     """Report whether a node's text is one of these words, or begins or ends with it."""
     texts = (node.text("text").casefold(), node.text("contentDescription").casefold())
     return any(text and (text.startswith(word) or text.endswith(word)) for text in texts for word in words)
 
 
-def _is_beside(switch: JsonObject, label: JsonObject) -> bool:
-    """Report whether the middle of a switch is at the height of a label."""
-    mine, theirs = switch.get_object("bounds"), label.get_object("bounds")
+def _is_beside(control: JsonObject, label: JsonObject) -> bool:
+    """Report whether the middle of a control is at the height of a label."""
+    mine, theirs = control.get_object("bounds"), label.get_object("bounds")
     top, bottom = mine.integer("top") or 0, mine.integer("bottom") or 0
     middle = (top + bottom) // 2
     return (theirs.integer("top") or 0) <= middle <= (theirs.integer("bottom") or 0)
-
-
-def _is_bar(node: JsonObject) -> bool:
-    return node.text("className").rpartition(".")[2] in ("SeekBar", "Slider")
