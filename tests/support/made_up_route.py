@@ -38,6 +38,12 @@ ROUTE = ControlRoute(
 )  # fmt: skip
 
 
+def reply(answer: object) -> CommandReply:
+    """Return a phone's answer, which is given at once."""
+    assert isinstance(answer, CommandReply)
+    return answer
+
+
 def find_places() -> dict[str, object]:
     """Return what each reader of the table makes of the row."""
     DEVICE_CONTROL[ROUTE.method, ROUTE.path] = ROUTE
@@ -74,10 +80,10 @@ def find_places() -> dict[str, object]:
         "summary": operation["summary"],
         "required members": document["components"]["schemas"][body]["required"],
         "reference page": f"| `POST /vibrate` | {SUMMARY}." in section,
-        "gate, master off": closed.execute(command("/vibrate"), NOW).result["error_code"],  # type: ignore[union-attr]
-        "gate, target": gate.execute(command("/vibrate", package=BANK), NOW).result["error"],  # type: ignore[union-attr]
-        "gate, open": [gate.execute(command("/vibrate", "r2"), NOW).status, len(backend.asked), backend.woken],  # type: ignore[union-attr]
-        "reference phone": phone.execute(command("/vibrate", ms=5), NOW).result,  # type: ignore[union-attr]
+        "gate, master off": reply(closed.execute(command("/vibrate"), NOW)).result["error_code"],
+        "gate, target": reply(gate.execute(command("/vibrate", package=BANK), NOW)).result["error"],
+        "gate, open": [reply(gate.execute(command("/vibrate", "r2"), NOW)).status, len(backend.asked), backend.woken],
+        "reference phone": reply(phone.execute(command("/vibrate", ms=5), NOW)).result,
         "agent": [row.name, row.tool.description, row.parameters["required"]],
         "MCP": [mcp["description"], mcp["annotations"]["readOnlyHint"]],
         "dashboard": COMMANDS["vibrate"],
