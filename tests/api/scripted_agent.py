@@ -16,7 +16,17 @@ from typing import Any
 
 from attrs import define, field
 
-from svc_proto.agent.interface import NO_EXTRA, AgentHost, ToolCall, Turn, TurnEvent, TurnOutcome
+from svc_proto.agent.interface import (
+    NO_EXTRA,
+    AgentHost,
+    TextDelta,
+    ToolCall,
+    ToolCallFinished,
+    ToolCallStarted,
+    Turn,
+    TurnEvent,
+    TurnOutcome,
+)
 from svc_proto.api.config import ApiConfig
 from svc_proto.engine.flow import Flow, wait
 from svc_proto.facts import OperationId
@@ -147,6 +157,22 @@ class TurnHarness(ApiHarness):
         """Post a message to a session's stream; the default is a new session."""
         message = {"message": "Hi"} if body is None else body
         return self.call("POST", f"/api/sessions/{session or self.session()}/chat/stream", message, **options)
+
+    def finish_two_turns(self, call: ToolCall, settle: Callable[[], None]) -> None:
+        """Run the tool of this turn and finish it, then answer the queued prompt; `settle` runs after each step."""
+        first = self.hand
+        steps: list[Callable[[], None]] = [
+            lambda: first.emit(ToolCallStarted(call)),
+            lambda: first.store_result(call, "done"),
+            lambda: first.emit(ToolCallFinished(call=call, output="done", preview="done")),
+            lambda: first.emit(TextDelta("It is gone.")),
+            first.finish,
+            lambda: self.hand.emit(TextDelta("Nothing.")),
+            lambda: self.hand.finish(),
+        ]
+        for step in steps:
+            step()
+            settle()
 
 
 def chatting(**options: Any) -> tuple[TurnHarness, str, ApiCall]:

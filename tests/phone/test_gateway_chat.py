@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.approval_memory import build_owner_question
-from svc_proto.agent.interface import ApprovalRequested, TextDelta, ToolCallFinished, ToolCallStarted
+from svc_proto.agent.interface import ApprovalRequested, TextDelta
 from svc_proto.api.chat.store_requests import BeginTurn, CreateChat, GetChat
 from svc_proto.engine.flow import Flow
 from svc_proto.phone.gateway_chat import MAX_PROMPTS, ChatAttachment, GatewayChat
@@ -146,17 +146,7 @@ def test_a_socket_that_is_lost_at_any_message_changes_nothing() -> None:
         while not hand.answers or hand.answers[-1] != "once":
             assert phone.chat.decide(allow=True)
             phone.settle()
-        hand.emit(ToolCallStarted(CALL))
-        phone.settle()
-        hand.store_result(CALL, "done")
-        hand.emit(ToolCallFinished(call=CALL, output="done", preview="done"))
-        phone.settle()
-        hand.finish()
-        phone.settle()
-        book.hand.emit(TextDelta("Nothing."))
-        phone.settle()
-        book.hand.finish()
-        phone.settle()
+        book.finish_two_turns(CALL, phone.settle)
         assert phone.chat.unfinished == 0
         rows = book.messages(phone.chat.session_id)
         names = ("role", "content", "row_id", "tool_name", "finish_reason")

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import define
 
-from svc_proto.agent.interface import ApprovalRequested, TextDelta, ToolCallFinished, ToolCallStarted
+from svc_proto.agent.interface import ApprovalRequested, TextDelta
 from svc_proto.engine.flow import Flow
 from svc_proto.wire.events import Event, TextMessage
 from tests.api.gateway_client import GatewayClient, open_socket
@@ -110,19 +110,7 @@ def chat(lost_after: int) -> tuple[list[dict[str, Any]], int, int]:
     hand.do(ask)
     phone.act(phone.has_no_question, "approval.respond", choice="once")
     assert hand.answers[-1] == "once"
-    hand.emit(ToolCallStarted(CALL))
-    phone.settle()
-    hand.store_result(CALL, "done")
-    hand.emit(ToolCallFinished(call=CALL, output="done", preview="done"))
-    phone.settle()
-    hand.emit(TextDelta("It is gone."))
-    phone.settle()
-    hand.finish()
-    phone.settle()
-    book.hand.emit(TextDelta("Nothing."))
-    phone.settle()
-    book.hand.finish()
-    phone.settle()
+    book.finish_two_turns(CALL, phone.settle)
     left = phone.socket.left
     assert phone.socket.call("session.activate", session_id=phone.session)["running"] is False
     rows = book.messages(phone.session)
