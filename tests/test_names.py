@@ -6,7 +6,8 @@ import ast
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -18,10 +19,10 @@ PRODUCT = ("svc_proto", "runtimes", "servers", "clients", "fuzz", "tests/support
 FOLDERS = (*PRODUCT, "tests", "bench", "examples", "scripts")
 
 
-def trees(*folders: str) -> dict[str, ast.Module]:
-    """Return the syntax tree of each module below the folders, by its path."""
-    paths = {path for folder in folders for path in (ROOT / folder).rglob("*.py")}
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(paths)}
+def trees(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
+    """Yield the path and the syntax tree of each module below the folders."""
+    for path in sorted({path for folder in folders for path in (ROOT / folder).rglob("*.py")}):
+        yield path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))
 
 
 def defined(tree: ast.AST) -> Iterator[str]:
@@ -36,17 +37,18 @@ def defined(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
+@cache
 def retired_words(identifier: str) -> set[str]:
     """Return the retired words of an identifier in snake_case or CamelCase."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", identifier)
     return {word.lower() for word in words} & RETIRED
 
 
-def doubled(modules: dict[str, ast.Module]) -> set[str]:
+def doubled(modules: Iterable[ast.Module]) -> set[str]:
     """Return the public class names that more than one module defines."""
     names = [
         node.name
-        for tree in modules.values()
+        for tree in modules
         for node in tree.body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     ]
@@ -56,15 +58,15 @@ def doubled(modules: dict[str, ast.Module]) -> set[str]:
 def test_no_identifier_has_a_retired_word() -> None:
     found = [
         f"{path}: {name}"
-        for path, tree in trees(*FOLDERS).items()
-        for name in {*defined(tree), Path(path).stem}
+        for path, tree in trees(*FOLDERS)
+        for name in {*defined(tree), path.stem}
         if retired_words(name) and name not in PUBLIC
     ]
     assert found == []
 
 
 def test_a_public_class_name_stands_for_one_class() -> None:
-    assert doubled(trees(*PRODUCT)) == SHARED.keys()
+    assert doubled(tree for _, tree in trees(*PRODUCT)) == SHARED.keys()
 
 
 def test_the_checks_find_what_they_look_for() -> None:
@@ -77,4 +79,4 @@ def test_the_checks_find_what_they_look_for() -> None:
         "the_door",
     ]
     one, other = ast.parse("class A: ...\nclass _B: ..."), ast.parse("class A: ...\nclass _B: ...\nclass C: ...")
-    assert doubled({"one.py": one, "other.py": other}) == {"A"}
+    assert doubled([one, other]) == {"A"}
