@@ -129,7 +129,7 @@ class ApprovalMemory:
         return not isinstance(known, Failure) and pattern in known
 
     def request(self, session_id: str, asked: ApprovalRequested, host: AgentHost) -> Flow[bool]:
-        """Request an approval, store it for the chosen scope, and report whether it was given."""
+        """Request an approval from the user, store it for the chosen scope, and report whether the user gave it."""
         choice = yield from host.request_approval(asked)
         if choice == "session":
             self._remember(session_id, asked.pattern)
@@ -147,7 +147,7 @@ class ApprovalMemory:
         return [*(("", each) for each in known), *of_chats]
 
     def end(self, session_id: str, pattern: str) -> Flow[str]:
-        """Remove an approval of a chat, or of all chats without a `session_id`, and the one for good.
+        """Remove an approval: of one chat, or of all chats if `session_id` is empty; also the same approval for good.
 
         Returns the reason if that failed, else an empty text.
         """
@@ -157,7 +157,10 @@ class ApprovalMemory:
         return (yield from self.forget(session_id, pattern))
 
     def forget(self, session_id: str, pattern: str) -> Flow[str]:
-        """Remove an approval of a chat, and the same for good; return the reason if that failed, else an empty text."""
+        """Remove an approval of one chat, and the same approval for good.
+
+        Return the reason of a failure, else an empty text.
+        """
         self._sessions.get(session_id, {}).pop(pattern, None)
         yield from self._writing.acquire()
         try:

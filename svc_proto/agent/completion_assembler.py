@@ -176,7 +176,7 @@ class CompletionAssembler:
         return self._text_size + self._reasoning_size + self._argument_size + len(self.calls)
 
     def _is_answer(self, text: str) -> bool:
-        """Report whether a text is a part of the answer as it is."""
+        """Report whether a text is answer text as it stands: no tag is open, and the text has no mark of a tag."""
         return self._splitter.is_plain and not (ANGLE in text or SQUARE in text or TRIANGLE in text)
 
     def _add_chunk(self, chunk: JsonObject) -> Iterator[Delta]:
@@ -239,7 +239,7 @@ class CompletionAssembler:
             yield TextDelta(text)
 
     def _retract(self) -> Iterator[Delta]:
-        """Turn the answer so far into reasoning."""
+        """Declare the answer text so far to be reasoning: yield its retraction, then its text as reasoning."""
         text = self.text
         self._text.clear()
         self._text_size = 0
@@ -296,7 +296,7 @@ class CompletionAssembler:
 
 
 def _begins_call(known: PartialToolCall, identity: str, name: str, arguments: str) -> bool:
-    """Report whether a fragment with the place of a known call begins another one."""
+    """Report whether a fragment with the index of a known call begins another call: its id or name differs."""
     if identity and known.id and identity != known.id:
         return True
     if not name or not known.pieces:

@@ -229,7 +229,7 @@ class AgentHost(Protocol):
 
     @property
     def reader_behind(self) -> bool:
-        """Report whether a reader is behind: then the agent must call `wait_drained` before it reads on."""
+        """Report whether a reader has much unread data: the agent must then call `wait_drained` before it reads on."""
         ...
 
     @property

@@ -80,7 +80,7 @@ def fingerprint_of(tree: ScreenTree) -> str:
 
 @frozen
 class _Look:
-    """Number of screens that were read, and of those that differed from the one before."""
+    """Count of the screens that were read, and of those that differed from the one before."""
 
     count: int = 0
     changes: int = 0
@@ -106,7 +106,7 @@ class ScreenTrail:
             self.idle_acts = 0
 
     def act(self, *, shows: bool = True) -> None:
-        """Note that a command which acts on the screen is sent; `shows`: the screen shows what it changes."""
+        """Note that an acting command is about to be sent; `shows`: its effect would be visible on the screen."""
         self.idle_acts += shows
         self.at_act = self.latest if shows and self.latest.count else None
 
@@ -129,7 +129,10 @@ class LoopGuard:
         self._acts: list[_Act] = []
 
     def record(self, call: ToolCall, result: str, *, is_act: bool) -> str | None:
-        """Note a call with its result; return a notice for the model if it is one too many. May set `reason`."""
+        """Record a call with its result; return a notice for the model if the call repeats too much.
+
+        May set `reason`.
+        """
         trail = self.trail
         outcome = _outcome_of(result)
         if is_act or outcome == DENIED:
@@ -144,7 +147,10 @@ class LoopGuard:
         return next((notice for notice in notices if notice is not None), None)
 
     def unfinished(self, prompt: str = "", answer: str = "") -> tuple[str, ...]:
-        """Return the acts that failed, were denied or changed nothing, and what was left open, as lines for people."""
+        """Return lines for people about what the turn has not completed.
+
+        They name acts that failed, were denied or changed nothing on the screen, and what was left open.
+        """
         following = self.trail.latest
         lines: list[str] = []
         for act in reversed(self._acts):
@@ -278,7 +284,7 @@ class RepetitionWatch:
 
 
 def _outcome_of(result: str) -> str:
-    """Return what became of a call that did not succeed, for people; empty if it succeeded."""
+    """Return the reason why a call failed, for people; empty for a call that succeeded."""
     if not result.startswith("error: "):
         return ""
     if any(words in result for words in DENIALS):

@@ -191,7 +191,10 @@ class ModelAgent:
     def _complete(
         self, endpoint: ModelEndpoint, request: Row, host: AgentHost, shaper: RequestShaper, *, before_text: str = ""
     ) -> Flow[CompletionAssembler | ModelCallFailure]:
-        """Return the model's answer. One that is stopped has no token counts of the server, so they are estimated."""
+        """Call the model and return its answer.
+
+        For an answer that is cut off as a repetition, the token counts are estimated.
+        """
         try:
             return (
                 yield from call_model(
@@ -210,9 +213,10 @@ class ModelAgent:
         return profile
 
     def _probe(self, endpoint: ModelEndpoint, profile: ModelProfile) -> Flow[bool]:
-        """Read the size of a context that is not configured before the first request; report whether it was found.
+        """Read the size of the model's context from its server, unless it is configured; report whether it was found.
 
-        Without it a small request may have an answer that fills the context. A stored size is read anew.
+        An endpoint is probed once for each profile, before its first request. Without the size, the limit of an answer
+        could be as large as the whole context.
         """
         if profile.probed or endpoint.context is not None:
             return False

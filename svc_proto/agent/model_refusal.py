@@ -118,7 +118,7 @@ class _Report:
 
     @property
     def is_unknown(self) -> bool:
-        """Report whether something is not known or not taken, rather than missing."""
+        """Report whether the error is about an unknown or unaccepted part of the request, not about a missing one."""
         return self.has(words.UNKNOWN) and not self.has(words.MISSING)
 
     @property
@@ -168,7 +168,10 @@ _RULES: tuple[tuple[Problem, Callable[[_Report], bool]], ...] = (
 
 
 def _named_member(value: object, request: Mapping[str, object]) -> str:
-    """Return the member that `param` or `loc` names, as a path; else a member of the request in quotes."""
+    """Return the member of the request that the error names: by `param`, by `loc`, or in quotes in its text.
+
+    Else empty.
+    """
     for members in _objects(value, MAX_DEPTH):
         param = members.text("param")
         if param:

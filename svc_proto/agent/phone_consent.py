@@ -152,9 +152,9 @@ class ConsentingPhoneControl:
         yield from self._consent.request(effect, tree)
 
     def _needs_consent(self, effect: Effect) -> bool:
-        """Report whether an effect needs consent: a soft one does if what is submitted may hold private data.
+        """Report whether an effect needs the owner's consent; a `soft` one only if it may carry private data away.
 
-        In a browser any text may, in an encoding.
+        In a browser any text may hold private data in an encoding, and so may a text with a recipient.
         """
         private = self._consent.turn.private
         if not effect.soft or private.is_in(effect.details):
@@ -162,7 +162,7 @@ class ConsentingPhoneControl:
         return private.was_read and (kind_of_app(effect.place) is AppKind.BROWSER or bool(effect.recipient))
 
     def _phone_asks(self, row: ControlRoute, arguments: Mapping[str, object], tree: ScreenTree) -> bool:
-        """Report whether the phone's gates request a confirmation: of shares, and of touches with a verb."""
+        """Report whether the phone itself requests a confirmation: on some routes always, and for presses on a verb."""
         safety = (self._consent.turn.phone or JsonObject()).get_object("safety")
         if not safety.integer("destructive_verbs_count", 1):
             return False

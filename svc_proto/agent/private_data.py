@@ -87,7 +87,7 @@ class PrivateData:
 
 
 def _values_of(text: str) -> list[str]:
-    """Return what identifies a person or opens a door: addresses, and numbers of at least four digits."""
+    """Return the private values in a text: mail addresses, and numbers of at least four digits, without separators."""
     mails = [re.sub(r"[\W_]+", "", found).casefold() for found in _EMAIL.findall(text)]
     numbers = [digits for found in _DIGITS.findall(text) if len(digits := re.sub(r"\D", "", found)) >= 4]
     return mails + numbers

@@ -70,7 +70,7 @@ class RequestShaper:
         return self._estimate
 
     def shape(self, request: Mapping[str, object]) -> tuple[dict[str, object], str]:
-        """Return the request as this server takes it, and a line for readers, or empty."""
+        """Return a request in the form that this server accepts, and a notice for readers of what was left out."""
         profile = self._profile
         tools = cast("Sequence[Row]", request.get("tools") or ())[: profile.tool_limit]
         if not profile.tools or self._drops_tools:
@@ -96,7 +96,10 @@ class RequestShaper:
         return shaped, notice
 
     def learn(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> Problem | None:
-        """Learn from the refusal of a request; return what it was if the next request will differ."""
+        """Adapt the profile to a refusal.
+
+        Return the problem that was found, or None if another attempt would not differ.
+        """
         for problem in refusal.problems:
             if self._apply(problem, refusal, sent):
                 return problem
@@ -157,7 +160,10 @@ class RequestShaper:
         return alternate_roles(shaped) if profile.alternates else shaped
 
     def _bound(self, asked: int | None) -> int | None:
-        """Return the limit of the answer's tokens: the caller's, and one that fits the context."""
+        """Return the limit on the tokens of the answer; None for no limit.
+
+        It is the least of the caller's limit, the server's limit, and the room that the request leaves in the context.
+        """
         profile = self._profile
         limits = [each for each in (asked, profile.output_limit if asked else None) if each is not None]
         context = profile.context

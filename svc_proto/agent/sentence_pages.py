@@ -118,7 +118,7 @@ class SettingPages(SentenceSteps):
         return node.text("nodeId"), int(value) if value.isdecimal() else None
 
     def _control(self, classes: tuple[str, ...], key: str) -> Flow[JsonObject | None]:
-        """Return the control of these classes that the screen shows with one of the words for a key, or beside one."""
+        """Return a control of these classes whose text, or the label beside it, is one of the words for `key`."""
         nodes = yield from self._rows("GET", "/screen", {"include_bounds": True}, "nodes")
         words = self.parser.words(key)
         controls = [node for node in nodes if node.text("className").rpartition(".")[2] in classes]
@@ -129,7 +129,7 @@ class SettingPages(SentenceSteps):
 
 
 def _level(slots: Mapping[str, str], now: int | None) -> int | None:
-    """Return the level to set; None for a change from a level that is unknown."""
+    """Return the percentage to set; None for a step up or down from an unknown level (`now`)."""
     if "percent" in slots:
         return int(slots["percent"])
     if now is None:

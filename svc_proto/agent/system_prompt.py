@@ -35,7 +35,7 @@ do not try the same by other means."""
 
 
 def apps_part(apps: Sequence[str]) -> str:
-    """Return the apps that the task names as a part of the prompt; empty if it names none."""
+    """Return the part of the prompt that restricts the work to these apps; empty without apps."""
     return f"Work in these apps alone: {', '.join(apps)}. The user is asked about acts in others." if apps else ""
 
 
@@ -45,7 +45,7 @@ def date_part(now: Moment) -> str:
 
 
 def build_system_prompt(base: str, *parts: str) -> str:
-    """Join the parts to one system prompt."""
+    """Join the caller's prompt and the other parts, with a blank line between them; empty parts are left out."""
     return "\n\n".join(part.strip() for part in (base, *parts) if part.strip())
 
 

@@ -89,7 +89,11 @@ class ThoughtSplitter:
         self._has_thought = self._trims = True
 
     def _is_quoted(self, *, opens: bool) -> bool:
-        """Report whether a tag here is part of the answer: in code, in a line, behind a quote, or a second end."""
+        """Report whether a tag at this place is only text of the answer.
+
+        That is a tag in a code block, an opening tag within a line, and a closing tag after a quote or after a first
+        one.
+        """
         text = "".join(self._answer)
         if sum(line.lstrip().startswith(FENCE) for line in text.split("\n")) % 2:
             return True

@@ -159,7 +159,7 @@ class Toolbox:
         return found
 
     def hidden_arguments(self) -> Flow[tuple[str, ...]]:
-        """Return arguments that a model does not need at the moment."""
+        """Return the names of arguments that are left out of the tools' descriptions now, since no call needs them."""
         found: list[str] = []
         for toolset in self._toolsets:
             if toolset.hidden is not None and self.choice.includes(toolset.name):
@@ -294,7 +294,10 @@ class Toolbox:
     def _question(
         self, attempt: _Attempt, tool: Tool, given: Arguments
     ) -> Flow[tuple[ApprovalRequested | None, Arguments]]:
-        """Return the approval request, if one is needed, and the tool's arguments. Raises `ToolError` if refused."""
+        """Return the approval request for a call, or None, and the arguments to run it with.
+
+        Raises `ToolError` if refused.
+        """
         state = attempt.state
         attempt.effect = None if tool.effect_of is None else tool.effect_of(given)
         # An intent may be one that only opens a page of the settings.

@@ -73,7 +73,10 @@ class TurnConsent:
         self._denied.append(effect)
 
     def grant(self, effect: Effect, tree: ScreenTree) -> None:
-        """Note that the owner allowed an effect on a screen. An app that is allowed completes no other effect."""
+        """Record that the owner allowed an effect on a screen.
+
+        Consent to use another app completes no further effect.
+        """
         if effect.kind is EffectKind.ELSEWHERE:
             self._granted.insert(0, _Grant(effect, frozenset(), left=0))
             return
@@ -89,7 +92,10 @@ class TurnConsent:
         return len(self._denied) >= MAX_DENIALS or any(_covers_denied(each, effect) for each in self._denied)
 
     def is_granted(self, effect: Effect, tree: ScreenTree) -> bool:
-        """Report whether an approval of this turn covers an effect: it completes the effect, or repeats a setting."""
+        """Report whether an approval of this turn covers an effect.
+
+        An approval covers the step that completes its effect, and the repetition of a setting.
+        """
         for grant in self._granted:
             same = (grant.effect.kind, grant.effect.place) == (effect.kind, effect.place)
             if same and grant.effect == effect and effect.kind in _REPEATABLE:
@@ -133,7 +139,7 @@ class CallConsent(Protocol):
 
 
 def _is_confirmation(tree: ScreenTree, seen: frozenset[str]) -> bool:
-    """Report whether a dialog has appeared that confirms or cancels: it may repeat the label of what opened it."""
+    """Report whether the top window is a short dialog that has appeared since, with a button that only leaves."""
     top = [node for node in tree.nodes if node.window == tree.nodes[0].window]
     labels = [label for node in top for label in node.labels]
     return len(labels) <= MAX_CONFIRMATION and any(is_harmless([each]) and each not in seen for each in labels)

@@ -151,7 +151,10 @@ class UnfinishedWork:
         return tuple(found or self._only_pages(prompt, answer))
 
     def _typed(self) -> Iterator[str]:
-        """Yield texts that still stand in their field, and those whose page was left without a trace."""
+        """Yield a line for each typed text that may not have been sent or saved.
+
+        Such a text is still in its field, or its page was left for a page that shows no change.
+        """
         steps, page = self._steps, self._page
         typed = {step.field: place for place, step in enumerate(steps) if step.text}
         left = False
@@ -215,7 +218,10 @@ class UnfinishedWork:
             yield "pages were opened or left; the screens show no other change"
 
     def _has_changed(self, place: int, *, choices: bool = True) -> bool:
-        """Report whether an act did more than open or leave a page. `choices`: those of dialogs and menus count."""
+        """Report whether an act did more than open or leave a page.
+
+        With `choices`, a choice in a dialog or menu counts.
+        """
         step = self._steps[place]
         before, after = step.before, step.after
         if step.path in ("/open_app", "/scroll"):

@@ -79,10 +79,10 @@ class ApiAccess(Enum):
 def authorize(
     access: ApiAccess, request: Request, key: str, names: tuple[str, ...], device: Callable[[str], str | None]
 ) -> AnonymousType | str | None:
-    """Apply an access policy; return the principal, or `ANONYMOUS` without one. Raises `Refused` 401 or 403.
+    """Apply an access policy; return the principal, or `ANONYMOUS` for a client without one.
 
-    None is the principal of the main key, and of programs of this host. `names` are host names of this host. `device`
-    maps the API key of a pairing to its principal.
+    Raises `Refused` 401 or 403. None is the principal of the main key, and of programs of this host. `names` are host
+    names of this host. `device` maps the API key of a pairing to its principal.
     """
     match access:
         case ApiAccess.PUBLIC:

@@ -100,9 +100,10 @@ class AgentSettingsReader:
         self._next_question = 0.0  # monotonic seconds, after a server without an answer
 
     def read(self, config: ApiConfig) -> Flow[AgentSettings]:
-        """Return the current settings. A missing file counts as empty, and so, with a warning, does a broken one.
+        """Return the current settings, from the environment and the configuration file.
 
-        An invalid model is logged as well.
+        A missing file counts as empty, and so does a broken one, which is logged as a warning. An invalid model is
+        logged as well.
         """
         engine = self._engine
         found = yield from read_yaml(engine, config.config_path)
@@ -122,7 +123,7 @@ class AgentSettingsReader:
         return last[2]
 
     def _with_model_name(self, settings: AgentSettings) -> Flow[AgentSettings]:
-        """Return the settings with the first model of the server, if they have an address alone."""
+        """Return the settings; if they name a server but no model, with the first model that the server lists."""
         endpoint, engine = settings.endpoint, self._engine
         if endpoint is None or endpoint.model != UNNAMED_MODEL:
             return settings

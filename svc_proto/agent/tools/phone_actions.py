@@ -35,7 +35,7 @@ class PhoneActions(TouchActions):
         return self.looks.show(device, found, bounds=arguments.get("include_bounds") is True)
 
     def find_nodes(self, arguments: Arguments) -> Flow[str]:
-        """Return the rows of the screen that meet all conditions."""
+        """Return the rows of the screen that have a text, a class and a clickable state, as far as each is given."""
         device = device_of(arguments)
         screen = yield from self.looks.read(device)
         text, class_name = str(arguments.get("text", "")).lower(), str(arguments.get("class_name", ""))
@@ -202,7 +202,7 @@ class PhoneActions(TouchActions):
         yield from self.call("/tap", device, {"nodeId": key.target.node_id})
 
     def _edit(self, device: str, key: str, before: PhoneScreen) -> Flow[str]:
-        """Paste into the focused field, or delete its last character, by typing its whole text anew."""
+        """Paste the clipboard into the focused field, or delete its last character, by typing its whole text anew."""
         if not any(row.node.editable for row in before.rows):
             return "there is no text field on the screen, so nothing was done"
         row, _ = yield from self._field(device, {}, before)

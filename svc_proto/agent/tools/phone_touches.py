@@ -80,7 +80,7 @@ class TouchActions:
         return (yield from self._touch(device, row, before, "/tap", "tapped", {}, about))
 
     def swipe(self, arguments: Arguments) -> Flow[str]:
-        """Swipe in a direction, which phones in use do not support (wire bridge 3.9), or between two points."""
+        """Swipe between two points, or in a direction, which is converted to points (wire bridge 3.9)."""
         device = device_of(arguments)
         line = {name: arguments[name] for name in POINTS if name in arguments}
         before = yield from self.read_before(device)
@@ -289,7 +289,7 @@ class TouchActions:
         return self.report(device, told, before, after, settled=settled)
 
     def report(self, device: str, told: str, before: PhoneScreen | None, after: PhoneScreen, *, settled: bool) -> str:
-        """Return what was done, what changed, and the screen unless the model has seen it."""
+        """Return the report of an act: what was done, what changed, and the new screen unless the model has it."""
         if before is not None and before.fingerprint == after.fingerprint:
             shown = self.looks.latest(device)
             if shown is not None and shown[1].fingerprint == after.fingerprint:

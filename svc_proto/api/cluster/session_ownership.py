@@ -226,7 +226,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         return self._find_run_elsewhere(request, run_id)
 
     def _find_run_elsewhere(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None]:
-        """Return the answer of the node that has the run; None without one.
+        """Forward a request to the node that has the run, and return its answer; None if no other node has the run.
 
         Raise `Refused` 503 if no node has the run and a node did not answer, or if this node is disconnected.
         """

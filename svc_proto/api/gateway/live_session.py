@@ -110,7 +110,7 @@ class LiveSession:
     # --- clients ---
 
     def attach(self, connection: GatewayConnection) -> None:
-        """Send the events of this session to a client from now on, unless it was closed during its call."""
+        """Send this session's events to a client from now on, unless the client's connection is closed by now."""
         self._flush_texts()
         if not connection.is_closed:
             self.connections[connection] = None

@@ -184,7 +184,10 @@ class _PromptMethods:
         return {"status": "interrupted"}
 
     def redirect(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Keep a text as the next prompt, since a turn in progress takes no further input; reject it without a turn."""
+        """Queue a text as the first of the waiting prompts.
+
+        Reject it if no turn is in progress or the queue is full.
+        """
         session = yield from self._gateway.find(connection, call)
         text = _prompt_text(call)
         if not session.is_busy or not text.strip() or len(session.queue) >= MAX_QUEUED:

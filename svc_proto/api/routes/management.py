@@ -259,7 +259,7 @@ def _check_target(target: str) -> None:
 
 
 def _texts(request: Request, *names: str) -> list[str]:
-    """Return members of the body that must be text; the first is a target."""
+    """Return the values of these members of the body, which must be texts; the first must name a list of notes."""
     body = request.json_object()
     values = [text(body.get(name), name) for name in names]
     _check_target(values[0])

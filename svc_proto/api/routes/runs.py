@@ -189,7 +189,10 @@ class _RunRoutes:
 
 
 def _talk(body: JsonObject) -> MessageList:
-    """Parse `input`: text, parts or messages; `conversation_history` replaces earlier messages (wire api 6.1)."""
+    """Parse `input` (text, parts or messages) and its history.
+
+    `conversation_history` replaces earlier messages (6.1).
+    """
     value = body.get("input")
     if value is None and body.get("message") is None:
         raise invalid_request("input is missing", param="input")

@@ -35,7 +35,7 @@ class _StoredRun:
 
 
 class IdempotencyKeys:
-    """The runs that were started with a key, for one group of routes (`theme`)."""
+    """The runs that were started with an idempotency key; `theme` names the group of routes that share the keys."""
 
     def __init__(self, theme: str) -> None:
         self._theme = theme

@@ -113,7 +113,7 @@ class ResponseStore:
         return True
 
     def _restore(self, value: object) -> None:
-        """Put the file's entries before those that were added while it could not be read."""
+        """Load the entries of the file, as older ones than those that were added while the file could not be read."""
         state = cast("dict[str, list[list[object]]]", value)
         texts, sessions, conversations = {}, {}, {}
         for response_id, session_id, told in state["responses"]:

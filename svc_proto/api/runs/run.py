@@ -216,7 +216,7 @@ class Run:
         return "run.completed" if event.error is None else "run.failed"
 
     def subscribe(self, projection: Projection) -> Subscriber:
-        """Return the run's one reader, which gets every event from now on; after the end, only the end."""
+        """Return the run's one reader: it receives every event from now on, or only the end event of an ended run."""
         subscriber = self.subscriber = Subscriber(self._engine, projection, self._on_caught_up)
         if self.ended is not None:
             subscriber.add_event(self.ended)
@@ -229,7 +229,7 @@ class Run:
 
     @property
     def text(self) -> str:
-        """The answer so far; empty after the end."""
+        """The answer's text so far; empty after the end."""
         return "".join(self._text)
 
     def wait_ended(self) -> Flow[TurnEnded]:
@@ -288,7 +288,7 @@ class Run:
         return self._outcome
 
     def notify(self) -> None:
-        """Wake the turn's flow: it got its slot, its agent has ended, or the run was stopped."""
+        """Wake the flow of the turn: the run has got its slot, its agent has ended, or it was stopped."""
         self._turn_wakeup.notify_all()
 
     def unsaved_rows(self, *, finish: str) -> tuple[Message, ...]:

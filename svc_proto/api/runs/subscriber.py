@@ -164,7 +164,10 @@ class Subscriber:
     # --- for the engine ---
 
     def flush(self) -> None:
-        """Write the events of one `handle` call together, at its end."""
+        """Resume the producer, which writes the collected events.
+
+        The engine calls this once at the end of a `handle`.
+        """
         self._engine.resume(self._ticket, None)
 
     # --- helpers ---
