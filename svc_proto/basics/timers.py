@@ -47,7 +47,10 @@ class Timer:
         self._call = _nothing
 
     def unfile(self, filed: float) -> None:
-        """File the timer at its current deadline, after an entry was taken off the heap early."""
+        """Handle that an entry of this timer was taken off the heap early.
+
+        The timer is filed again at its current deadline, unless a newer entry exists.
+        """
         if filed != self._filed:
             return  # an older entry; an earlier one has taken its place
         self._filed = self.when
@@ -55,7 +58,10 @@ class Timer:
             self._timers.file(self.when, self)
 
     def sweep(self, filed: float) -> bool:
-        """Report whether an entry anywhere in the heap is still valid; called by `Timers.sweep`."""
+        """Report whether a heap entry of this timer with the time `filed` is still valid.
+
+        `Timers.sweep` drops the others.
+        """
         if filed != self._filed:
             return False
         if self.when is None:

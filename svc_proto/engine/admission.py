@@ -186,9 +186,9 @@ class UnauthenticatedConnection(BudgetedConnection):
             admission.schedule_reads()
 
     def defer_end(self) -> bool:
-        """Return whether the peer's FIN has to wait for kept bytes.
+        """Return whether the peer's FIN has to wait until the kept bytes are parsed.
 
-        The timeout starts, since most senders of a FIN are gone.
+        If the connection is queued for reading, its timeout starts now, since most senders of a FIN are gone.
         """
         if self in self.admission.read_scheduler:
             self._be_patient()

@@ -112,7 +112,7 @@ class Channel(ABC):
             self._update_reading()
 
     def set_file_transfer(self, passing: bool) -> None:
-        """Start or stop watching a file transfer past the core; `file_timeout` applies to its progress."""
+        """Record whether a file is being sent past the core; while it is, `file_timeout` applies to its progress."""
         self._passing = passing
         if passing:
             self._stall.set(self.engine.now.mono + self.limits.file_timeout)

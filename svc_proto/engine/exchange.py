@@ -78,7 +78,7 @@ class Exchange:
 
     @property
     def full(self) -> bool:
-        """Report whether the handler has to read first: no more is to be read from the peer."""
+        """Report whether too much of the body is unread: the handler must read before the peer is read further."""
         incoming, reading = self._incoming, self.state in (ExchangeState.STREAMING, ExchangeState.DUPLEX)
         return incoming is not None and reading and incoming.full_since is not None
 
@@ -283,7 +283,7 @@ class Exchange:
             self._failed(error)
 
     def _body_read(self, since: float) -> None:
-        """Resume the body after the handler has read, or will not read. Its time does not count against the peer."""
+        """Read the body further, since the handler has read it, or will not; the time since `since` does not count."""
         now = self.channel.engine.now.mono
         self.begun += now - since
         self.last_data_at = now

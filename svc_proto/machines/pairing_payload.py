@@ -198,7 +198,7 @@ def _relay_member(relay: RelayBlock) -> dict[str, object]:
 
 
 def _whole(span: float) -> int:
-    """Round up: clients declare these members as integers and fail on `604800.0`; 0 would mean never."""
+    """Return a duration rounded up to whole seconds: clients fail on `604800.0`, and 0 would mean never."""
     return math.ceil(span)
 
 

@@ -33,7 +33,10 @@ __all__ += ["bearer_token"]
 
 
 class RelayAccess(Enum):
-    """Access policy of a route. The brackets name the result of `authorize`."""
+    """Access policy of a route.
+
+    The brackets behind each value name what `authorize` returns for an admitted caller.
+    """
 
     PUBLIC = "public"  # any client [ANONYMOUS]
     SOCKET = "socket"  # any client but a page of another site, else 403 [ANONYMOUS]

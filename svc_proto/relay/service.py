@@ -360,7 +360,7 @@ class Relay:
         return client
 
     def welcome(self, client: ClientConnection, session: PairedSession) -> None:
-        """Register an authenticated client, also as a phone if its surface is one and it has the bridge grant."""
+        """Register an authenticated client; also as a phone if it is one by its surface and has the bridge grant."""
         self.clients[client.number] = client
         self._sockets.setdefault(session.token_hash, {})[client.number] = client
         if session.client_surface in TARGET_SURFACES and client.has_grant("bridge"):

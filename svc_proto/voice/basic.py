@@ -213,7 +213,10 @@ def _overrides(body: Mapping[str, object]) -> dict[str, str]:
 
 
 def _enhanced(engine: SpeechProviderConfig) -> dict[str, object] | None:
-    """Return what a request may choose for this provider (wire 3.1)."""
+    """Return the options of the member `enhanced` that a request may set.
+
+    None for a provider without any (wire 3.1).
+    """
     if engine.provider not in WITH_CONTROLS:
         return None
     return {

@@ -52,6 +52,6 @@ class VoiceServices:
         return key or None
 
     def _can_speak(self) -> Flow[bool]:
-        """Report whether local programs for synthesis and for transcription are installed."""
+        """Report whether this host has programs both for synthesis and for transcription."""
         engines = yield from self.providers.host.engines()
         return bool(engines.speak and engines.listen)

@@ -133,9 +133,10 @@ class ClusterCoordinator(LocalCoordinator):
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_FORWARDED)
 
     def load_sessions(self, records: SessionRecords) -> Flow[Failure | None]:
-        """Load the tombstones, and leave the reading of all sessions to `ClusterSessions`.
+        """Load the tombstones at the start; `ClusterSessions` reads the sessions later.
 
-        An API server beside the relay needs all keys, so all sessions are loaded first.
+        All sessions are loaded here if an API server beside the relay needs all keys, or if the store did not report
+        its revision.
         """
         self._revision = yield from load_revision(self.relay.engine)  # only later changes are read after the start
         if self.relay.keys is None and self._revision != UNKNOWN:
@@ -530,7 +531,7 @@ class ClusterCoordinator(LocalCoordinator):
                 self.moves.begin(phone)
 
     def _forget(self, socket: int | None) -> None:
-        """Drop the numbers of a phone that is gone."""
+        """Remove a disconnected phone from the numbers of sockets by node, and from the order of arrival."""
         if socket is None:
             return
         self._since.discard(socket)
@@ -546,7 +547,7 @@ class ClusterCoordinator(LocalCoordinator):
         self.broadcast("active", {"device_id": device_id, "since": self._active_since})
 
     def _prefer(self) -> None:
-        """Set the preferred phone by the same rule at every node."""
+        """Set the default phone as all nodes do: the selected one, else the one that connected last."""
         phones = self.relay.phones
         phone = phones.find_by_socket(self._since.last or 0)
         phones.set_preferred(active=self._active, most_recent=None if phone is None else phone.device_id)

@@ -49,7 +49,7 @@ class LocalCoordinator:
         self.limiter = AuthRateLimiter()
 
     def load_sessions(self, records: SessionRecords) -> Flow[Failure | None]:
-        """Load the stored sessions, or what must be here before them; return a `Failure` without an answer."""
+        """Load the stored sessions at the start; return a `Failure` if the store or the tombstones cannot be read."""
         return records.load()
 
     def start(self) -> Flow[None]:

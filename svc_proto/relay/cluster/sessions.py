@@ -59,7 +59,7 @@ class ClusterSessions:
     def __init__(self, relay: Relay, node: Node, revision: int, *, are_loaded: bool = True) -> None:
         """Create the synchronisation.
 
-        `revision` is one up to which the relay has the store's sessions, if they are loaded.
+        The sessions here are those of the store up to `revision`, if they are loaded.
         """
         self._relay = relay
         self._node = node

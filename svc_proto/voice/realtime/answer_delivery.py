@@ -124,7 +124,7 @@ class AnswerDelivery:
         self.floor.step(TurnTakingTrigger.END)
 
     def quiet(self, now: float) -> tuple[list[ConversationAction], str | None]:
-        """Abandon the current speech; return the actions and the id of its response."""
+        """Abandon the speech that is played now; return the actions for that, and the id of its response, if any."""
         response_id = self.floor.abandon_response(now)
         out = self.filler.stop()
         if self.playback.renders is not None:

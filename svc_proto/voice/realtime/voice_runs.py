@@ -114,7 +114,7 @@ class VoiceRuns:
 
     @property
     def free(self) -> bool:
-        """Report whether a run may be detached."""
+        """Report whether one more run may be detached: the limits on detached runs and on waiting answers allow it."""
         states = [run.state for run in self._runs]
         detached = states.count(VoiceRunState.DETACHED)
         return detached < self.rules.max_runs and detached + states.count(VoiceRunState.WAITING) < MAX_RESULTS
@@ -440,7 +440,7 @@ class VoiceRuns:
         return [LogEvent(f"voice.{self.word}_run.promoted", {"run_id": run.story.run_id, "tier": tier.value}), promoted]
 
     def _finish_run(self, run: VoiceRun) -> None:
-        """Move a run to the end: runs start, and answers are delivered, in this order."""
+        """Move a run to the end of the list, whose order is that of starting runs and of delivering answers."""
         self._runs.remove(run)
         self._runs.append(run)
 
