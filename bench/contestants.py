@@ -98,7 +98,7 @@ def missing(contestants: tuple[Contestant, ...]) -> list[str]:
 
 
 def placement() -> str:
-    """Return a line on where servers and load run."""
+    """Return a line for the report on the CPUs of the servers and of the load."""
     if len(CPUS) > 1:
         return f"servers run on CPU {CPUS[0]}, the load on CPU {CPUS[-1]}"
     return "servers and load share a CPU, or go where the system puts them"
@@ -201,7 +201,7 @@ def load_cpu() -> int:
 
 @contextmanager
 def room_for(descriptors: int) -> Iterator[int]:
-    """Raise the limit on open descriptors, which servers inherit; yield how many are available."""
+    """Raise this process's limit on open descriptors, which servers inherit; yield the number that is available."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = descriptors + SPARE
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -33,7 +33,7 @@ ALONE = evolve(RELAYS[0], name="relay, alone")
 
 @frozen
 class _Asked(Server):
-    """A relay under load, and its helpers, whose processor time counts as its own."""
+    """Server under load together with helper processes, whose CPU time and waiting count as its own."""
 
     others_at_work: tuple[Server, ...] = ()
 

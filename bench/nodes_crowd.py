@@ -137,7 +137,7 @@ class _Crowd:
 
 
 def _judged(batch: list[_Phone]) -> bool:
-    """Report whether each phone is accepted or refused."""
+    """Report whether each phone of a batch was either paired or refused."""
     return all(each.token or each.refused for each in batch)
 
 

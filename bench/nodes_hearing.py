@@ -52,7 +52,7 @@ class _Ear:
     told: int = 0
 
     def prove(self) -> None:
-        """Deliver a message to the node alone, after which it counts the broadcasts."""
+        """Send the node a message on its own channel, so that it counts the sender's broadcasts from now on."""
         self.hear(self._encode(self.inbox, "proof", {}))
 
     def _encode(self, channel: bytes, word: str, body: Mapping[str, object]) -> bytes:

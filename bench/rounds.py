@@ -55,7 +55,7 @@ class Work(Protocol):
 
 @frozen
 class Stretch:
-    """Bytes received in one round."""
+    """Result of one round that received bytes: their number, the seconds, and the CPU seconds of the load itself."""
 
     amount: float
     elapsed: float

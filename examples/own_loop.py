@@ -99,7 +99,7 @@ class OwnLoop:
         self.facts.append(proto.Received(connection.ch, data) if data else proto.ReadClosed(connection.ch))
 
     def look_after(self, connection: Connection) -> None:
-        """Write what the kernel takes, half-close after it, close a finished connection, and watch the others."""
+        """Write a connection's unsent bytes, half-close and close it when due, else watch its socket."""
         sock, unsent = connection.sock, connection.unsent
         try:
             if unsent and not connection.over:

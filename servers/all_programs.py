@@ -267,7 +267,7 @@ def _candidates(engine: Engine, config: RelayConfig) -> Flow[list[dict[str, obje
 
 
 def _count(listed: HttpResult | Failure) -> int | None:
-    """Return the number of paired devices."""
+    """Return the number of paired devices in the relay's list; None without a list."""
     if isinstance(listed, Failure) or listed.status != 200:
         return None
     sessions = listed.members.array_or_none("sessions")

@@ -303,7 +303,10 @@ def _certificate(cert: str | None, key: str | None) -> ServerContext | None:
 
 
 def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
-    """Add a log file in the home of the first server, for `svc logs`."""
+    """Add a log file to the first server that has claimed a home, for `svc logs`; return its handler, or None.
+
+    On a terminal only errors are printed from then on, unless the level is DEBUG.
+    """
     for program in programs:
         if program.claim is not None:
             logger = program.services.logger

@@ -140,7 +140,7 @@ def _port(otherwise: str) -> Option:
 
 
 def _taken(command: Command, options: Sequence[Option]) -> Command:
-    """Add options in this order, and `--runtime`, to a command."""
+    """Return a command with these options, in this order, and with `--runtime`."""
     for option in reversed(options):
         command = option(command)
     return runtime_option(command)

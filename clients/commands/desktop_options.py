@@ -84,7 +84,7 @@ def run_on_relay(
     *,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """Call a relay over HTTP on its best route, with the stored or named session."""
+    """Run a flow with the HTTP client of a relay, on its best route and with the stored or named session."""
     from svc_proto.cli.desktop_sessions import relay_client_for
 
     def plan(engine: Engine, session: StoredSession) -> Flow[T]:
@@ -100,7 +100,7 @@ def run_on_session(
     *,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """Run a flow with the stored or named session."""
+    """Run a flow with the session of a relay: the stored one, or the one that the options name."""
     from svc_proto.cli.desktop_sessions import find_stored_session
 
     def plan(engine: Engine) -> Flow[T]:

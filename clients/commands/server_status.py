@@ -122,7 +122,7 @@ def _devices(relay: RunningServer | None, home: Path) -> list[JsonObject] | None
 
 
 def _public_route(relay: RunningServer | None, home: Path) -> list[str]:
-    """Return a line if an invite with a public route has changed what programs of this host must show."""
+    """Return a line if programs of this host must show the local secret because of an invite with a public route."""
     answer = None if relay is None else probe_json(relay.inside, "/relay/security", home)
     if answer is None or answer.get("public_route") is not True:
         return []

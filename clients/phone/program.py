@@ -202,7 +202,10 @@ def dashboard_phone_program(url: str, password: str, *, verbose: bool = False) -
 
 
 def _streams(*, waiting: bool) -> tuple[TextIO, TextIO]:
-    """Return standard output and error; with `waiting`, streams that block although keyboard input does not."""
+    """Return the streams for standard output and error; with `waiting`, ones whose writes block.
+
+    Keyboard input that is read without blocking makes the terminal's output non-blocking as well.
+    """
     return (
         (cast("TextIO", BlockingStream(1)), cast("TextIO", BlockingStream(2))) if waiting else (sys.stdout, sys.stderr)
     )

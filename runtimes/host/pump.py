@@ -168,7 +168,7 @@ class Pump:
             self.owner.arm(when)
 
     def timer_added(self) -> None:
-        """Arm the loop for a chore that was set outside of `feed`."""
+        """Have the loop wake in time for the pump's next own timer, which was set outside of `feed`."""
         own = self.own_timers.next()
         if own is not None:
             self.owner.arm(own)

@@ -200,7 +200,7 @@ class TcpChannel(Source):
         return n
 
     def check_finished(self) -> bool:
-        """Report whether the kernel has all bytes that `write` took."""
+        """Return True: without TLS the kernel has all bytes that `write` reported as taken."""
         return True
 
     def wait_writable(self) -> None:
@@ -228,7 +228,7 @@ class TcpChannel(Source):
         body.step_sendfile(self.sock, done)
 
     def body_blocked(self) -> bool:
-        """Report, after a step that wrote nothing, whether to wait until the socket is writable."""
+        """Return True: a step of a file that wrote nothing has to wait until the socket is writable."""
         return True
 
     def body_sent(self, n: int) -> None:
@@ -237,7 +237,7 @@ class TcpChannel(Source):
             self.pump.sent(self, n)
 
     def _next_of(self, outbox: deque[Item], body: FileBody) -> bool:
-        """Continue with the file at the head of the outbox; return True when it is finished."""
+        """Start the next part of the file at the head of the outbox; return True once the file is complete."""
         if not body.left:
             outbox.popleft()
             body.answer()

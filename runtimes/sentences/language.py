@@ -112,7 +112,7 @@ class Language:
         return whole.without(_ZH_BLANKS) if self.code == "zh" else whole
 
     def _candidates(self, whole: Folded) -> Iterator[tuple[RecognizeResult, Folded]]:
-        """Yield matches: of closed templates if there are any, else of open ones."""
+        """Yield the best match of the templates without free text; if none matches, matches with free text."""
         polite = whole.without(self.patterns["polite"])
         main = self._main_clause(polite)
         small = self.patterns["small"]
@@ -279,7 +279,7 @@ def _fixed_value(entity: MatchEntity) -> str:
 
 
 def _with_skipped(candidate: Folded, span: tuple[int, int], end_of_text: int) -> tuple[int, int]:
-    """Return the place of free text in the original, with the polite words beside it that were skipped."""
+    """Return the place of a free text in the original sentence, extended by the polite words beside it."""
     start, end = span
     first = candidate.places[start - 1] + 1 if start else 0
     last = end_of_text if end >= len(candidate.text.rstrip()) else candidate.places[end - 1] + 1

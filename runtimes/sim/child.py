@@ -302,7 +302,10 @@ class SimChild:
         self.later(lambda: self._call(resized))
 
     def let_go(self, end: SimChildEnd, why: str) -> None:
-        """Close a channel that the core aborts."""
+        """Close a channel of the child that the core aborts.
+
+        Without its main channel the child gets a hangup or a closed pipe.
+        """
         if end is self.errors:
             end.finish(why, None)
             self.check_finished()
@@ -311,7 +314,7 @@ class SimChild:
         self._break()
 
     def orphan(self, *, kill: bool) -> None:
-        """Handle the end of the process that started the child."""
+        """Handle the end of the process that started the child: kill it, or close its pipes or terminal."""
         for end in (self.errors, self.output):
             if end is not None:
                 end.owner = None
@@ -322,7 +325,7 @@ class SimChild:
             self._break()
 
     def taken(self, end: SimChildEnd) -> None:
-        """Continue after the core has read output."""
+        """Handle that the core has read output: call `on_room` of the script, or close an exited child's channel."""
         if end is self.output and self._full and end.buffered_bytes == 0:
             self._full = False
             self.later(lambda: self._call(self.script.on_room))

@@ -81,7 +81,7 @@ class LogLine:
 
 
 class _SimChannel:
-    """Owner of an end: turns its events into notices, and notices into facts when the core takes them."""
+    """Owner of one end of a connection: collects its events, and converts them to facts when the core takes them."""
 
     __slots__ = ("_process", "_read_noted", "_sent", "_why", "ch", "end")
 
@@ -221,7 +221,7 @@ class SimProcess:
 
     @property
     def require_tls(self) -> int:
-        """Return the number of ports with TLS."""
+        """Return the number of listening ports that require TLS."""
         return sum(port.tls for port in self._ports)
 
     # --- for the host, listeners and operations ------------------------------------------------------------------

@@ -301,7 +301,7 @@ class RedisService:
         return len(places) - len(left)
 
     def _places(self, client: _Client, key: bytes) -> dict[str, float]:
-        """Return the live members of a sorted set, stored here as JSON: expiry by member."""
+        """Return the live members of a sorted set with their expiries; this server stores such a set as JSON."""
         found = self._get_live(client, key)
         known: dict[str, float] = {} if found is None else loads_trusted(found[0])
         return {place: until for place, until in known.items() if until > self._now.mono}

@@ -49,5 +49,8 @@ class TsvectorSearch:
 
 
 def _query(*words: str) -> ColumnElement[object]:
-    """Build a prefix query. In quotes only the quote and the backslash are special, and both are blanks by now."""
+    """Return the text query for words that begin with each of these words.
+
+    In quotes only the quote and the backslash are special, and both are blanks by now.
+    """
     return func.to_tsquery("simple", " & ".join(f"'{word}':*" for word in words))

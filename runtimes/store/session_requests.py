@@ -103,7 +103,7 @@ def _delete(hand: SqlExecutor, request: DeleteSession) -> None:
 
 
 def _check(hand: SqlExecutor, request: CheckStore) -> None:
-    """Change a row: a full disk or a read-only database fails the transaction, which a query would not."""
+    """Check that the store accepts changes: update a row, which a full disk or a read-only database refuses."""
     hand.execute("UPDATE session_revision SET checks = checks + 1")
 
 

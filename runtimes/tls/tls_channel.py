@@ -242,7 +242,10 @@ class TlsChannel(TcpChannel):
         return True
 
     def _push(self) -> bool:
-        """Pass records to the kernel; return True if none is left. The last byte is reported with the last record."""
+        """Pass encrypted records to the kernel; return True if none is left.
+
+        Sent plaintext is reported after its last record.
+        """
         taken = 0
         if self._out.pending:
             self._encrypted.append(memoryview(self._out.read()))
@@ -275,7 +278,7 @@ class TlsChannel(TcpChannel):
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def end(self, reason: str, *, reset: bool = False) -> None:
-        """Close the channel as any other; before the handshake's end, fail the handshake instead."""
+        """Close the channel as `TcpChannel.end` does; during the handshake report a failed handshake instead."""
         if self._opening is not None:
             self._give_up(Failure(FailureKind.TLS, reason or "closed during the handshake"))
             return

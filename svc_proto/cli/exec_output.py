@@ -68,7 +68,7 @@ class ExecOutput:
 
     @property
     def unmarked(self) -> str:
-        """The last output before the command has started."""
+        """Return the last line of output that came before the command has started; empty after its start."""
         return "" if self._begun else self._pending.rstrip().rpartition("\n")[2]
 
     def feed(self, text: str) -> str:
@@ -92,7 +92,7 @@ class ExecOutput:
         return shown
 
     def _whole(self) -> int:
-        """Return the index at which the second mark may begin: all text before is returned at once."""
+        """Return the length of the pending text that is surely output: the second mark may begin only behind it."""
         text, mark = self._pending, self._ends
         for at in range(max(len(text) - KEPT, 0), len(text)):
             tail = text[at:]

@@ -136,7 +136,7 @@ def find_poor_address(facts: HostFacts) -> str | None:
 
 
 def _public_relay(facts: HostFacts) -> ServerFacts | None:
-    """Return the relay if phones reach it by an address of this host alone."""
+    """Return the relay if it listens for the network, and no public address or mesh leads to it from outside."""
     relay = _server(facts, "relay")
     return relay if _is_public(relay) and not facts.has_outside_route else None
 
@@ -166,7 +166,10 @@ def find_api_here_alone(facts: HostFacts) -> str | None:
 
 
 def find_dead_route(facts: HostFacts) -> str | None:
-    """Find routes of an invite that do not answer; the checks of the public address name that one."""
+    """Find invite routes that do not answer.
+
+    A public one is left to the checks of the public address, if these ran.
+    """
     dead = [
         f"{route.role} {route.url}: {route.problem}"
         for route in facts.routes
@@ -179,7 +182,10 @@ def find_dead_route(facts: HostFacts) -> str | None:
 
 
 def find_public(*subjects: str, other: bool = False) -> Callable[[HostFacts], str | None]:
-    """Return the finder of problems of the public address by subject, or of all other subjects."""
+    """Return a finder of problems of the public address with these subjects.
+
+    With `other`, of subjects without a finder.
+    """
     known = ("encryption", "local routes", "WebSocket", "forwarded headers")
 
     def find(facts: HostFacts) -> str | None:
@@ -282,7 +288,7 @@ def find_false_context(facts: HostFacts) -> str | None:
 
 
 def find_learned(facts: HostFacts) -> str | None:
-    """Find what the agent has learned about the model's server."""
+    """Report the limits of the model's server that the agent has learned from refusals."""
     return f"{facts.model.name}: {'; '.join(facts.model.learned)}" if facts.model.learned else None
 
 
@@ -381,7 +387,7 @@ def find_weak_password(facts: HostFacts) -> str | None:
 
 
 def find_other_brand(facts: HostFacts) -> str | None:
-    """Find a relay that runs with other names than the settings have."""
+    """Find a running relay whose brand differs from the one in the settings."""
     relay = _server(facts, "relay")
     if relay is None or not relay.runs or relay.brand == facts.brand:
         return None

@@ -110,7 +110,7 @@ def lan_candidate(config: RelayConfig, request: RouteRequest, addresses: HostAdd
 
 
 def _reached_at(host: str, addresses: HostAddresses) -> str:
-    """Return the address at which a phone reaches a server that is bound to `host`; a loopback address if none does."""
+    """Return the address at which other hosts reach a server bound to `host`; a loopback address if there is none."""
     host = host.strip().lower()
     if host in WILDCARD_ADDRESSES:
         return addresses.best(host) or WILDCARD_ADDRESSES[host]

@@ -150,7 +150,7 @@ class ShellService(OneShotService[ShellResult]):
                 yield from self._reconnect(routes, text)
 
     def _start_timeout(self) -> float:
-        """Return the time in s for which a shell may be silent: a day, if it owes no start of a command."""
+        """Return the seconds left for a requested command to start; a day if no command is waited for."""
         if self._exec is None or self._exec.begun:
             return A_DAY
         return self._last_output + START_TIMEOUT - self.engine.now.mono
@@ -288,7 +288,7 @@ class ShellService(OneShotService[ShellResult]):
 
     @property
     def _is_over(self) -> bool:
-        """Report whether the command has ended: further input would not be read."""
+        """Report whether the requested command has ended, so that it reads no more input."""
         return self._exec is not None and self._exec.status is not None
 
     def _lost(self, why: str) -> None:
@@ -312,7 +312,10 @@ class ShellService(OneShotService[ShellResult]):
             self._type(self._keys.decode(data))
 
     def _ends_command(self, data: bytes, escape: int | None) -> bool:
-        """Report whether these keys end a command here: one that survives Ctrl-C, or has not started."""
+        """Report whether these keys end the client's command.
+
+        They do with the escape key, and with Ctrl-C twice in a row or while the requested command does not run.
+        """
         if escape is not None and escape in data:
             return True
         if CTRL_C not in data or not self._order.person:
@@ -372,7 +375,7 @@ class ShellService(OneShotService[ShellResult]):
             self._screen.write(text.encode("utf-8", "replace"))
 
     def _lines(self, text: str) -> str:
-        """Return the output of a command, with CRLF line ends for a terminal in raw mode."""
+        """Return output with CRLF line ends if a person's terminal, which is in raw mode, shows it; else unchanged."""
         return text.replace("\n", "\r\n") if self._order.person else text
 
     def _update_reading(self) -> None:

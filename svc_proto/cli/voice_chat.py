@@ -365,7 +365,10 @@ class VoiceChatService(OneShotService[None]):
             self._rest(socket)
 
     def _rest(self, socket: WebSocketConnection) -> None:
-        """Begin the next typed turn, prompt, or leave."""
+        """Continue between turns: send a line typed ahead, else prompt.
+
+        After the end of input leave unless an answer is due.
+        """
         if self._typed_ahead:
             self._send_text(socket, self._typed_ahead.popleft())
         elif not self._input_over:

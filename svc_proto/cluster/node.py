@@ -418,7 +418,7 @@ class Node(RedisHandler):
                 pass
 
     def _counted(self, answer: Reply) -> None:
-        """Remove nodes whose channel has no subscriber; the reply alternates channels and counts."""
+        """Handle the reply with the subscribers of each channel: a node whose channel has none is lost."""
         counts = answer if isinstance(answer, list) else []
         for channel, count in zip(counts[::2], counts[1::2], strict=False):
             if count == 0 and isinstance(channel, bytes):

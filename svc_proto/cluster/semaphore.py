@@ -63,7 +63,7 @@ class DistributedSemaphore:
         return answer
 
     def has_free(self) -> Flow[bool | Failure]:
-        """Report whether a slot is free."""
+        """Report whether the cluster has a free slot; the slot is not acquired."""
         return self._acquire_one("", self._most)
 
     def holds_all(self) -> Flow[bool | Failure]:

@@ -61,7 +61,10 @@ class HttpSession:
         return self.conversation.busy or any(log.reader is not None for log in self.logs.values())
 
     def number(self, log: EventStore) -> bool:
-        """Register a stream that readers may resume; report whether its first event may be an id only."""
+        """Number a stream so that readers may resume it.
+
+        Report whether the session's version allows a first event without data.
+        """
         self._count += 1
         log.number = self._count
         self.logs[self._count] = log

@@ -206,7 +206,7 @@ class PendingRequest:
     # --- the answer ---
 
     def _found(self, result: Result | Exception) -> None:
-        """Send a result, or the error in its place."""
+        """Send the result of a method as the answer; for an exception send the error."""
         if isinstance(result, Exception):
             self._failed(result)
             return
@@ -221,7 +221,7 @@ class PendingRequest:
         self._finish(outgoing)
 
     def _dressed(self, text: str) -> str:
-        """Return a result with the members of version 2026-07-28."""
+        """Return the JSON of a result with the members that version 2026-07-28 adds."""
         if self.request.method == LISTEN:
             return text
         kind = "" if text.startswith(_HAS_KIND) else '"resultType":"complete",'

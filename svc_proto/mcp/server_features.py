@@ -262,7 +262,11 @@ class RequestHandlers:
     def _allow(
         self, offered: ServerTool, why: str, arguments: Arguments, asking: ConfirmCallback | None
     ) -> Flow[Arguments]:
-        """Return the approved arguments, or those that leave approval to the phone. Raises `ToolError` if denied."""
+        """Have the client's user approve a call; return its arguments. Raises `ToolError` if denied.
+
+        If the phone requests the approval itself, none is requested here, and the returned arguments are marked for
+        that.
+        """
         tool = offered.tool
         bound = None if tool.requests_own_approval is None else (yield from tool.requests_own_approval(arguments))
         if bound is not None:
@@ -359,7 +363,7 @@ def _list(
     params: JsonObject,
     call: PendingRequest,
 ) -> Result:
-    """Return a whole list: there is one page, and no cursor."""
+    """Return all rows of a list in one page. Raises `RpcError` for a cursor, since no page follows."""
     if params.get("cursor") is not None:
         raise RpcError(INVALID_PARAMS, "there is no such cursor")
     return {name: [show(row) for row in rows]}

@@ -398,7 +398,7 @@ class Phone:
         self._finding = self.engine.spawn(routes.select(anew=self._anew), on_done=self._chosen, on_error=self._failed)
 
     def _chosen(self, route: Candidate | None) -> None:
-        """Use the selected candidate: connect to it, or close a connection to another one."""
+        """Handle the result of the selection: connect to the candidate, leave another one, or back off without any."""
         if route is not None and self.state is PhoneState.CONNECTING:
             self._route, self._remote = route, RelayUrl(route.url)
             self._notify("route", {"role": route.role, "url": route.url})
@@ -412,7 +412,7 @@ class Phone:
             self._socket.close(1000, "another route")
 
     def _route_problems(self) -> str:
-        """Return why each candidate was rejected: a wrong pin is no silent relay."""
+        """Return the reason for each rejected candidate; a wrong pin must not look like an unreachable relay."""
         problems = {} if self._routes is None else self._routes.problems
         return "; ".join(f"{candidate.url}: {problem}" for candidate, problem in problems.items())
 

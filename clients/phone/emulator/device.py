@@ -158,7 +158,7 @@ class EmulatedDevice(DeviceState):
         self._changed(now, Overlay.SHARE_SHEET)
 
     def _changed(self, now: Moment, overlay: Overlay | None = None) -> None:
-        """Set the window on top, and record the change."""
+        """Show a system window, or none, over the app; reset cursor and picker, and record the change as an event."""
         self.overlay = overlay
         self._cursor = self._picker = None
         self._shown_at = now.mono

@@ -190,7 +190,7 @@ def bar(key: str, text: str) -> Row:
 
 
 def cells(*parts: Row) -> Row:
-    """Build a row of rows side by side."""
+    """Build a row that shows these rows side by side."""
     return Row(kind=RowKind.CELLS, parts=parts)
 
 

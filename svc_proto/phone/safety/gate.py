@@ -385,7 +385,10 @@ class SafetyGate:
         return _confirmed(self._backend.execute(command, now))
 
     def _context(self, command: PhoneCommand) -> tuple[str, ...]:
-        """Return the condition of an Allow: for a touch, the app in front and the texts; for a message, none."""
+        """Return what must be unchanged when the user allows a command: the app in front and the texts of the target.
+
+        It is empty for the routes that are always confirmed, which do not depend on the screen.
+        """
         if command.path in route_rules.ALWAYS_ASK:
             return ()
         return self._backend.foreground, *self._texts(command)

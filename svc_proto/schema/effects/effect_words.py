@@ -46,7 +46,10 @@ def _phrases(words: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _net() -> tuple[dict[str, EffectKind], tuple[tuple[str, EffectKind], ...]]:
-    """Return the phrases of spaced scripts by their text, and the others, longest first."""
+    """Return the kinds of effects by phrase.
+
+    The first value has the phrases of scripts with spaces, the second those of other scripts, longest first.
+    """
     spaced: dict[str, EffectKind] = {}
     unspaced: dict[str, EffectKind] = {}
     for kind, words in EFFECT_WORDS.items():
@@ -62,7 +65,7 @@ def _harmless() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _refreshing() -> frozenset[str]:
-    """Return the words that load something again, alone and with what they load."""
+    """Return the words for loading again, alone and joined with the words for what is loaded."""
     words, things = _phrases(REFRESHING), _phrases(REFRESHED)
     pairs = (pair for word in words for each in things for pair in ((word, each), (each, word)))
     return words | {phrase for pair in pairs for phrase in (" ".join(pair), "".join(pair))}
