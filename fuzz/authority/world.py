@@ -154,7 +154,7 @@ class World:
         self._compare(who, "POST", "/mcp", who.may_use_mcp(self._now))
 
     def list_sessions(self) -> None:
-        """Compare the sessions that a principal sees."""
+        """Compare the sessions that the relay lists for a principal with those of the model."""
         who = self._any()
         if who is None or not who.may_as_device("", self._now):
             return
@@ -299,7 +299,10 @@ class World:
                 self._expect(not phone.is_open, f"an open socket of {who}")
 
     def _end(self) -> None:
-        """Revoke all principals; nothing of theirs acts, or acts without the owner's knowledge."""
+        """Revoke all principals.
+
+        Then check that their sockets, runs and keys have ended, and that the ledger names changes.
+        """
         for who in self.principals:
             if who.is_active(self._now):
                 self.book.at(self._node())

@@ -37,7 +37,10 @@ class UploadedFile:
     knows: list[SimProcess]  # live nodes that certainly learned of it
 
     def forget(self, world: ClusterDeployment) -> None:
-        """Drop nodes that ended; under faults, soon after the upload, drop all but the receiving node."""
+        """Remove ended nodes from the nodes that must have the file.
+
+        Under faults, soon after the upload, only the receiving node must have it.
+        """
         if not world.is_fault_free and world.sim.now - self.told_at < SOON:
             self.knows = [self.process]
         self.knows = [process for process in self.knows if process in world.stable_nodes]

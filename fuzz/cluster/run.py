@@ -123,7 +123,7 @@ class _ClusterScenario:
         return self.rng.choice(found) if found else None
 
     def _somewhere(self, do: Callable[[int, ClusterPhone], object], inside: float = 1.0) -> None:
-        """Act at some node with a connected phone; with probability `inside` < 1, else with a disconnected one."""
+        """Call `do` with a random node and phone; `inside` is the probability that the phone is a connected one."""
         node, phone = self._node(), self._pick_phone(inside=inside == 1.0 or self.rng.random() < inside)
         if node is not None and phone is not None:
             do(node, phone)

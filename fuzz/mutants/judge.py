@@ -26,7 +26,7 @@ FAR = 4.0  # factor of the time limit for the many tests of packages and whole p
 
 
 class MutantResult(StrEnum):
-    """Outcome of a mutant."""
+    """Result of a mutant: the kind of test that failed, or that it survived or is equal."""
 
     OWN = "killed by its own file"
     ROOM = "killed by its room"
@@ -39,7 +39,7 @@ class MutantResult(StrEnum):
 
 @frozen
 class Verdict:
-    """Outcome of one mutant."""
+    """A mutant with its result, and the test or message that gave the result."""
 
     mutant: Mutant
     fate: MutantResult

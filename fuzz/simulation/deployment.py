@@ -588,7 +588,7 @@ class Deployment:
                 violated(Invariant.BOUNDED, f"{len(waits)} events, {reader._size} characters wait for a reader")
 
     def _check_unsent(self, end: SimEnd) -> None:
-        """Check number and age of unsent bytes. A model may wait as long as a reader, with a margin."""
+        """Check that unsent bytes at one end of a connection stay within their limit, and that some leave in time."""
         ours, model = end.host is self.home, end.peer.port == MODEL_PORT
         if not ours and end.connection.blocked:
             return

@@ -95,7 +95,10 @@ def prompt_tokens(requests: Sequence[Mapping[str, Any]]) -> int:
 
 
 def shared_part(requests: Sequence[Mapping[str, Any]]) -> float:
-    """Return the share of the prompts' tokens with which the next prompt begins, too; the last prompt is left out."""
+    """Return which part of the prompts' tokens (0 to 1) is also the beginning of the following prompt.
+
+    A model's server has that part in its cache. The last prompt, which none follows, is not counted.
+    """
     whole = shared = 0
     for before, after in pairwise(requests):
         same = True
@@ -107,7 +110,7 @@ def shared_part(requests: Sequence[Mapping[str, Any]]) -> float:
 
 
 def steps(*, few: bool, looks: bool) -> list[dict[str, Any]]:
-    """Return the requests of a look, ten acts, each with a look behind it on demand, and the answer."""
+    """Return the model requests of one turn: a look at the screen, ten acts, and with `looks` one behind each act."""
     world = AgentHarness(phone=True, backend=WalkingPhone(), tools=ToolPolicy(few=few))
     look, act = calls(("phone_screen", {})), calls(("phone_press_key", {"key": "back"}))
     world.model.answers = [look, *([act, look] if looks else [act]) * 10, plain("Done.")]

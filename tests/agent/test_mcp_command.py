@@ -11,7 +11,7 @@ from tests.support.servers.mcp_program import READ, WRITE, McpProgram, install, 
 
 
 def said(world: AgentHarness, *lines: str, found: dict[str, object] | None = None) -> list[str]:
-    """Return the answer to each line, alternately without and with a model."""
+    """Run each line as a turn, alternately without and with a model; return the answers."""
     answers: list[str] = []
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[None]:

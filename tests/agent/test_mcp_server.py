@@ -26,12 +26,12 @@ READING: dict[str, Any] = {"auto": ["read"]}
 
 
 def shop(text: str) -> str:
-    """Return a result of the server as the model reads it."""
+    """Return a result of the MCP server `shop` with the marks of foreign content that the model receives around it."""
     return f"[untrusted: MCP server shop]\n{text}\n[/untrusted]"
 
 
 class Kept(AgentHarness):
-    """Agent harness with a server `shop`, which lives on between the turns of one plan."""
+    """Agent harness with an MCP server `shop`, a program that stays alive between the turns of one plan."""
 
     def __init__(self, kind: type[McpProgram] = McpProgram, *, model: Any = (), **given: Any) -> None:
         super().__init__(model=model)

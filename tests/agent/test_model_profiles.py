@@ -24,7 +24,7 @@ LEARNED = ModelProfile(context=4096, tools=False, output_member="max_completion_
 
 
 def use(world: AgentHarness, plan: Callable[[ModelProfiles, Engine], Flow[object]]) -> None:
-    """Run a plan with the profiles of a new process, which ends when its writes have ended."""
+    """Run a plan with the model profiles of a new process, and let the process write its state file."""
 
     def begin(parts: AgentParts, engine: Engine) -> Flow[None]:
         yield from plan(parts.profiles, engine)
@@ -133,7 +133,7 @@ def test_a_tested_model_is_learned_anew(restarted: bool) -> None:
 
 @pytest.mark.parametrize("text", [b"\xff", b"{", b"[]", b'{"profiles": 5}', None])
 def test_unreadable_file(text: bytes | None) -> None:
-    """Two first turns at once read the file once."""
+    """An unreadable file counts as empty, and two first turns at the same time read it once."""
 
     def plan(profiles: ModelProfiles, engine: Engine) -> Flow[None]:
         found = yield from gather(engine, [profiles.find(ENDPOINT), profiles.find(ENDPOINT)])

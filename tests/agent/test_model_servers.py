@@ -83,7 +83,10 @@ def refused(report: list[Any], headers: tuple[tuple[bytes, bytes], ...] = ()) ->
 
 
 def unless(server: Server, member: str, applies: Callable[[dict[str, Any]], bool], answer: ModelAnswer) -> Scripted:
-    """Return a script: the server's refusal while `applies`, and `answer` otherwise."""
+    """Return a scripted model: it refuses a request for which `applies` is true if this server refuses `member`.
+
+    It gives `answer` to all other requests.
+    """
 
     def respond(request: dict[str, Any]) -> ModelAnswer:
         return refused(server[member]) if member in server and applies(request) else answer

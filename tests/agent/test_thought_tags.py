@@ -10,7 +10,7 @@ from svc_proto.agent.thought_tags import MARKS, MAX_TAGS, ThoughtSplitter, witho
 
 
 def split(*pieces: str) -> tuple[str, str]:
-    """Return reasoning and answer."""
+    """Split an answer that arrives in these pieces; return its reasoning and its answer text."""
     answer, reasoning = list[str](), list[str]()
     splitter = ThoughtSplitter(answer)
     for place, piece in enumerate((*pieces, None)):

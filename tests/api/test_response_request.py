@@ -105,7 +105,7 @@ def test_both_routes_refuse_the_same(chat: dict[str, Any], param: str, response:
 
 
 def test_each_option_of_a_chat_is_compared() -> None:
-    """The others have tests of their own: they name the request, its form, or the session."""
+    """Only the members for the model, messages, stream and session are not compared: they have tests of their own."""
     compared = {name for row in (*SAME, *REFUSED) for name in row[0]}
     assert {*NOT_PASSED} - compared == {"model", "messages", "stream", "stream_options", "profile", "session_id"}
 

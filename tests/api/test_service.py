@@ -49,7 +49,7 @@ def test_silent_store_gives_503() -> None:
 
 
 def test_the_stop() -> None:
-    """Stop: requests in progress are answered first."""
+    """At a stop idle connections close at once, and a request in progress is answered before the process exits."""
     book = ApiHarness()
     book.hold = (CreateChat,)
     call = book.call("POST", "/api/sessions", {})
@@ -85,7 +85,7 @@ def test_turn_during_the_stop_is_refused() -> None:
 
 
 def test_read_only_routes_accept_no_body() -> None:
-    """Give bodies only to routes that change something and that check access before they read."""
+    """GET and HEAD routes and public routes accept no body; all others have the same limit, or none."""
     routes = ApiHarness().api.router.routes
     assert {route.body_limit for route in routes if route.method in ("GET", "HEAD")} == {0}
     assert {route.body_limit for route in routes if route.access is ApiAccess.PUBLIC} == {0}

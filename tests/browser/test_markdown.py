@@ -121,7 +121,7 @@ async (texts) => {
 
 
 def test_a_text_that_has_grown_is_drawn_as_the_whole_one(site: Site, visit: PageOpener) -> None:
-    """The last drawing of a growing text may already hold all of it."""
+    """A text that is drawn while it grows looks in the end like the same text drawn at once."""
     page = start(site, visit)
     files = ["MEDIA:svc-relay://abc", "See:\n\nMEDIA:/tmp/a.png", "- one\n- MEDIA:/tmp/a.png"]
     assert page.evaluate(GROWN, [*(source for source, _ in EXAMPLES), RICH, *files]) == []

@@ -11,7 +11,10 @@ RELAY = local_relay(RelayConfig())
 
 
 def waited(*answers: Reply, patience: float = 60.0) -> tuple[str | None, list[UpstreamRequest], float]:
-    """Return the result, the requests, and the time that passed. The last answer repeats."""
+    """Wait for a device while the relay gives these answers, of which the last repeats.
+
+    Return the device's name or None, the requests, and the seconds that passed.
+    """
     left = list(answers)
     world: OneShotHarness[str | None] = OneShotHarness(
         lambda engine: plan(engine), http=lambda asked: left.pop(0) if left[1:] else left[0]

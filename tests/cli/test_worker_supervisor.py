@@ -37,7 +37,7 @@ def worker(n: int) -> WorkerSpec:
 
 
 class Program(ScriptedProgram):
-    """Program that follows the settings of its yard."""
+    """Supervised program that starts and reacts to signals as its `Yard` orders."""
 
     def __init__(self, child: SimChild, yard: Yard) -> None:
         super().__init__(child)
@@ -56,7 +56,7 @@ class Program(ScriptedProgram):
 
 
 class Yard:
-    """A worker supervisor, and the programs that it starts."""
+    """Simulated host with a worker supervisor; `on_start` and `deaf` define how its programs behave."""
 
     def __init__(
         self, workers: int = 2, needed: WorkerSpec | None = REDIS, on_start: Callable[[SimChild], object] | None = None

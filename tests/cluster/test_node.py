@@ -21,7 +21,7 @@ ALL = b"svc:3:all"
 
 
 class Town:
-    """Service that records its messages."""
+    """`NodeHandler` that records the messages and states that it receives."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -89,7 +89,7 @@ class Scene:
         return found
 
     def hear(self, node: str, word: str, body: object = None, *, told: int | None = None, to_me: bool = False) -> None:
-        """Deliver a message of another node; `told` is its number of broadcasts, this one included."""
+        """Deliver a message of another node; `told` is the number of broadcasts that the node has sent by then."""
         if told is None:
             counted = not to_me and word not in ("hello", "beat", "bye")
             told = self.told.get(node, 0) + counted

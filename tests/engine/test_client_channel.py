@@ -193,7 +193,10 @@ class Bare:
         return talk, handler, handler.open_socket
 
     def waiting(self) -> tuple[CallDialogue, RecordingWebSocketHandler, WebSocketConnection]:
-        """Send more messages than the window permits."""
+        """Open a WebSocket and send more messages than the window permits.
+
+        Return the dialogue, the handler and the socket.
+        """
         talk, handler, socket = self.opened()
         for _ in range(8):
             assert socket.send_text("x" * 50_000)

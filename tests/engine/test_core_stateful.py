@@ -18,7 +18,7 @@ WHAT = st.integers(0, 255)
 
 
 class AnyCore(RuleBasedStateMachine):
-    """A service from its start to its end."""
+    """State machine of Hypothesis: random actions on one service, from its start to its end."""
 
     play: CoreScriptRun
     kind: ServiceKind

@@ -24,7 +24,7 @@ Story = Callable[[ToyPlaybook], None]
 
 
 def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, reference: bool, limits: Limits) -> list[object]:
-    """Return every command of a story, its logs, and its deadlines."""
+    """Run a story (a function that drives a playbook); return every command, log record and deadline of the core."""
     monkeypatch.setattr(
         server_channel, "FastPathServerConnection", ReferenceServerConnection if reference else FastPathServerConnection
     )
@@ -44,7 +44,7 @@ def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, reference: bool, limi
 
 
 def same(story: Story, monkeypatch: pytest.MonkeyPatch, limits: Limits | None = None) -> None:
-    """Check that fast path and reference implementation give the same story."""
+    """Check that a story has the same commands, logs and deadlines with the fast path and with h11."""
     limits = limits or Limits()
     stream_channel, reference = (
         told(story, monkeypatch, reference=reference, limits=limits) for reference in (False, True)

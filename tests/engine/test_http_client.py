@@ -311,7 +311,7 @@ def uploading(
 
 
 def reads(book: Playbook, source: Source) -> int:
-    """Deliver the next piece; return the number of bytes that are sent then."""
+    """Let the source deliver its next piece; return how many bytes the client sends then."""
     return len(wire_bytes(book.act(lambda: source.engine.resume(source.ticket, None)).drain_commands(), ONE))
 
 

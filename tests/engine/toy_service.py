@@ -253,7 +253,7 @@ class ToyService:
         return Response(200, Headers([(b"x", b"a\r\nb")]))
 
     def _parked(self, handler: Callable[[Request], Response]) -> Handler:
-        """Return a handler that parks the request before it calls `handler`."""
+        """Return a handler that waits until a test resumes the request, and then calls `handler`."""
 
         def answer(request: Request) -> Flow[Response]:
             yield from self._park(request)
@@ -279,7 +279,7 @@ class ToyPlaybook(Playbook):
         return self
 
     def says(self, status: int, body: bytes, *headers: bytes, ch: int = CH) -> Send:
-        """Return the response of this service with this status and body."""
+        """Return the `Send` with which this service answers with this status and body."""
         lines = [
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode(),
             b"date: " + http_date(int(self.now.wall)),

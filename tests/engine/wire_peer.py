@@ -87,7 +87,7 @@ class WirePeerDialogue:
 
 
 class CallDialogue(WirePeerDialogue):
-    """A call over one version of HTTP, on its first and its later connections."""
+    """A client call and the server's end of its connection, over one version of HTTP."""
 
     def __init__(
         self, flow: Callable[[Engine], Flow[Any]], version: str, *, server: Http2Connection | None = None
@@ -104,7 +104,7 @@ class CallDialogue(WirePeerDialogue):
         return self.caller.results
 
     def begin(self, server: Http2Connection | None = None) -> None:
-        """Complete the requested connection."""
+        """Accept the connection that the caller requested last; without `server` the peer is a new connection."""
         self.peer = server or self.connection(Role.SERVER)
         self.connect = next(order for order in reversed(self.orders) if isinstance(order, Connect))
         self.orders = []

@@ -79,7 +79,7 @@ def traced() -> Iterator[SimulatedEnvironment]:
 
 
 class Scene:
-    """An API server that is killed and restarted."""
+    """Simulated API server for tests that start a turn, kill the server and restart it."""
 
     def __init__(self, world: SimulatedEnvironment) -> None:
         self.world = world

@@ -66,7 +66,7 @@ def test_a_story_of_a_relay(
 
 @pytest.mark.parametrize("story", [test_relay.test_serve_and_stop, test_all_servers.test_relay_and_api_in_one_process])
 def test_a_program(story: Callable[[str, Path], None], tmp_path: Path) -> None:
-    """Run a story with a process of its own: `python -m servers.relay --runtime runtimes.loops.threads_loop:run`."""
+    """Run a test that starts a program, with `python -m servers.relay --runtime runtimes.loops.threads_loop:run`."""
     story(OUTSIDE, tmp_path)
 
 

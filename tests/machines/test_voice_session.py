@@ -32,7 +32,7 @@ T = VoiceTrigger
 
 
 def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW) -> VoiceSessionLifecycle:
-    """Return a session in this state at second 0; socket 1 owns it, or did."""
+    """Return a voice session in this state at second 0; socket 1 owns it, or owned it before."""
     made = VoiceSessionLifecycle(token_hash=sha256_hex(TOKEN), deadline=120.0, window=window)
     if state in (VoiceState.FRESH, VoiceState.CLOSED):
         if state is VoiceState.CLOSED:
@@ -210,7 +210,7 @@ def test_ring_drops_its_oldest_events(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def roomy(made: VoiceSessionLifecycle) -> bool:
-    """Return `has_room`; a type checker takes the attribute for constant."""
+    """Return `has_room` by a call, since a type checker assumes that the property cannot change between two asserts."""
     return made.has_room
 
 

@@ -33,7 +33,7 @@ def virtual() -> Iterator[SimulatedEnvironment]:
 
 
 def order(world: SimulatedEnvironment, seen: PhoneScreen, path: str, body: object) -> int:
-    """Send a bridge command as the agent and return the status."""
+    """Send a bridge command through the relay with the phone's token, as an agent does; return the status."""
     data = json.dumps(body).encode()
     return world.http("POST", path, headers=bearer(seen.token), body=data).status
 

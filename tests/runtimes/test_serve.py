@@ -170,7 +170,7 @@ def test_debug_mode_reports_a_handler_that_blocks(caplog: pytest.LogCaptureFixtu
 
 
 def test_a_late_time_to_wake_is_kept(run_host: Callable[[Callable[[], Awaitable[None]]], None]) -> None:
-    """A core's deadline is reached without any other event."""
+    """`serve` calls a core when its deadline has passed, although nothing else happens."""
 
     async def main() -> None:
         core, handle = ScriptCore(), HostHandle()

@@ -29,7 +29,7 @@ ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "server
 
 
 class Bag:
-    """`McpTransport` with the server behind it."""
+    """Fake `McpTransport` that records what the client sends, and answers as the server."""
 
     def __init__(self, client: McpClient) -> None:
         self.client = client

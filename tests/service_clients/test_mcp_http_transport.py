@@ -98,7 +98,7 @@ def moved(location: bytes, status: int = 302) -> Response:
 
 
 def stream(*events: bytes, wait: float = 0.0, then: float = 0.0) -> StreamedResponse:
-    """Return a response of events; `then` is how long it stays open, in seconds."""
+    """Return a response that sends these events, each followed by `wait` seconds, and stays open for `then` seconds."""
 
     def tell(writer: ResponseWriter, engine: Engine) -> Flow[None]:
         for event in events:
@@ -297,7 +297,7 @@ def refused(status: int, text: str = "", code: int = -32000) -> Response:
 
 
 class Restarted(Server):
-    """Server that answers `lost` to all but `initialize`, as soon as a tool was called."""
+    """Server that answers tool calls with `lost`, and pings with `ping`, as one that has lost its sessions."""
 
     def __init__(self, lost: Any, ping: Any = None) -> None:
         super().__init__()

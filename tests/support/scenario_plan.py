@@ -42,7 +42,10 @@ class ScenarioEnvironments(Enum):
 
 
 class AsNodes(Enum):
-    """Choice for a simulator test with three nodes; without a row, each connection goes to another node."""
+    """Choice of when a simulator test also runs with three nodes.
+
+    Without a row, each connection goes to another node.
+    """
 
     KEPT = "always; a client keeps to the node that it found first"
     NAMED = "if `--loop nodes` is given"
@@ -51,7 +54,7 @@ class AsNodes(Enum):
 
 @frozen
 class PlanRow(Generic[HowT]):
-    """Tests by name, `module` or `module::test*`; the first row that fits counts."""
+    """Row of the plan: tests, as `module` or `module::test*`, and how they run; the first row that fits counts."""
 
     stories: tuple[str, ...]
     how: HowT

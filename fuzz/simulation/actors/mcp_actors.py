@@ -37,7 +37,7 @@ class McpActors:
 
     @property
     def talked(self) -> bool:
-        """Report whether MCP sessions may be left for a while."""
+        """Report whether any MCP client was ever active, so that abandoned sessions may exist."""
         return bool(self._apps.apps or self._drivers.talks or self._chat_clients.client.talks)
 
     def close(self) -> None:

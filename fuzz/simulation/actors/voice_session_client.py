@@ -399,7 +399,7 @@ class VoiceSessionClient:
             )
 
     def _is_heard(self, talker: WebSocketClient) -> bool:
-        """Report whether no fault affects the path to the relay, and the wall clock was never set."""
+        """Report whether the relay surely receives what this client sends: no fault, restart or set clock."""
         world = self.world
         return (
             world.is_relay_up

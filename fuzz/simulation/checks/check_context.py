@@ -256,7 +256,7 @@ class CheckContext:
 
     @classmethod
     def difference(cls, one: object, other: object) -> object:
-        """Return what differs from the other value, within equal-sized lists and objects."""
+        """Return the parts of `one` that differ from `other`: by member of objects, by index of equally long lists."""
         if isinstance(one, dict) and isinstance(other, dict):
             keys = [key for key in one if key not in other or one[key] != other[key]]
             return {key: cls.difference(one[key], other.get(key)) for key in keys}

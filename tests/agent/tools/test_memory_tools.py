@@ -13,7 +13,7 @@ from tests.support.servers.model_server import calls, plain
 
 
 def call(world: AgentHarness, tool: str, /, **arguments: Any) -> tuple[dict[str, Any], bool]:
-    """Return the result as JSON, and whether the call failed."""
+    """Let the model call a tool; return the parsed result, and whether the call failed."""
     world.model.answers = [calls((tool, arguments)), plain("Ok")]
     world.host.events.clear()
     world.answer("Go")

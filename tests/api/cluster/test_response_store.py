@@ -20,7 +20,7 @@ def response(name: str = ID, text: str = "ä") -> dict[str, object]:
 
 
 class Two(ApiClusterHarness):
-    """Two nodes."""
+    """Harness of two API nodes with access to the response store of each."""
 
     def responses(self, n: int = 0) -> ClusterResponseStore:
         responses = self.at(n).api.responses

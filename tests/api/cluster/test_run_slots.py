@@ -25,12 +25,12 @@ REFUSED = (
 
 
 def begun(book: ApiClusterHarness) -> list[str]:
-    """Return the prompts of the turns that have begun."""
+    """Return the prompts of the turns that have begun, on all nodes."""
     return [str(hand.turn.prompt) for hand in book.scripted.hands]
 
 
 def chat(book: ApiClusterHarness, n: int, said: str, session: str = "") -> ApiCall:
-    """Start a turn on a node, by default in a new session."""
+    """Start a turn with the message `said` on node `n`, by default in a new session."""
     book.at(n)
     return book.chat(session or book.session(), {"message": said})
 
@@ -40,13 +40,13 @@ def hand_of(book: ApiClusterHarness, said: str) -> ScriptedTurn:
 
 
 def finish(book: ApiClusterHarness, n: int, said: str) -> None:
-    """Finish that turn on its node."""
+    """Finish the turn with the message `said` on node `n`."""
     book.at(n)
     hand_of(book, said).finish()
 
 
 def held(book: ApiClusterHarness, kind: str) -> str:
-    """Return the record of slots of this kind in Redis."""
+    """Return the record in Redis of the held slots of this kind, as JSON text."""
     value, _ = book.town.keys.get(redis_key(f"places:{kind}"), (b"{}", 0.0))
     return value.decode()
 

@@ -13,7 +13,7 @@ from tests.api.scripted_agent import TurnHarness, call_of
 
 
 def talk(book: TurnHarness, phone: GatewayClient, session: str, turns: int = 2) -> None:
-    """Have turns with one answer each."""
+    """Run turns in a session, each with one question and one answer; their events are consumed."""
     for number in range(turns):
         phone.call("prompt.submit", session_id=session, text=f"Question {number}")
         book.hand.emit(TextDelta(f"Answer {number}"))

@@ -44,7 +44,7 @@ class _LossySocket(GatewayClient):
 
 
 class _Phone:
-    """A client that comes back after the loss of its socket, and repeats only what the server has not received."""
+    """Client that reconnects after the loss of its socket, and repeats only calls that the server has not performed."""
 
     def __init__(self, book: TurnHarness, lost_after: int) -> None:
         self._book = book
@@ -53,14 +53,14 @@ class _Phone:
         self.socket.left = lost_after
 
     def act(self, is_done: Callable[[dict[str, Any]], bool], method: str, **params: object) -> None:
-        """Perform a call."""
+        """Perform a call; after a lost socket repeat it, unless `is_done` finds its effect in the server's state."""
         self.settle()
         call = self.socket.begin(method, session_id=self.session, **params)
         if call not in self.socket.answers and not is_done(self._come_back()):
             self.socket.call(method, session_id=self.session, **params)
 
     def settle(self) -> None:
-        """Come back if the socket is lost."""
+        """Reconnect if the socket is lost."""
         if self.socket.lost:
             self._come_back()
 
@@ -70,12 +70,12 @@ class _Phone:
         return self.socket.call("session.activate", session_id=self.session)
 
     def has_no_question(self, snapshot: dict[str, Any]) -> bool:
-        """Report whether the server shows no question after a return."""
+        """Report whether the server shows no approval request after a reconnect."""
         return "approval.request" not in self.socket.kinds()
 
 
 def never(snapshot: dict[str, Any]) -> bool:
-    """Report an attachment as not done, so that it is sent again: the server recognizes it."""
+    """Return False, so that the call is repeated after each loss: the server recognizes a repeated attachment."""
     return False
 
 

@@ -16,7 +16,7 @@ ASKING = call_of("ask_user", "call_q")
 
 
 def request(book: TurnHarness, event: ApprovalRequested) -> list[str]:
-    """Let the agent request something, and go on; return the list that gets the answer."""
+    """Let the agent request an approval without waiting for it; return the list that will receive the answer."""
     answers: list[str] = []
     host, engine = book.hand.host, book.engine
 
@@ -32,7 +32,7 @@ def request(book: TurnHarness, event: ApprovalRequested) -> list[str]:
 
 
 def begin() -> tuple[TurnHarness, GatewayClient, str, list[str]]:
-    """Begin a turn whose agent asks a question."""
+    """Start a turn whose agent asks a question; return harness, client, session and the list for the answer."""
     book = TurnHarness()
     phone = open_gateway(book)
     session = phone.new_session()

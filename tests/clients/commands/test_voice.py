@@ -28,7 +28,7 @@ CONFIG = f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n"
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandHome]:
-    """Return a paired desktop, and a relay with a clear voice."""
+    """Yield a paired desktop and its relay, whose local voice is easy to transcribe."""
     home = tmp_path_factory.mktemp("voice")
     (home / "svc").mkdir(mode=0o700)
     (home / "svc" / "config.yaml").write_text(CONFIG)
@@ -113,7 +113,10 @@ open('{}', 'ab').write(sys.stdin.buffer.read())
 
 
 def sounds(folder: Path, said: bytes, seconds: float) -> dict[str, str]:
-    """Install fake recorder and player, which block for some seconds; return the variable that finds them first."""
+    """Install a fake recorder, which takes some seconds, and a fake player.
+
+    Return the `PATH` that finds them first.
+    """
     (folder / "said.pcm").write_bytes(said)
     for name, script in (
         ("arecord", RECORDS.format(folder / "said.pcm", seconds)),

@@ -371,7 +371,7 @@ def test_later_connection_of_a_phone_wins() -> None:
 
 
 def begin(one: CoordinatorHarness, socket: int, outcomes: list[CommandOutcome], request_id: str = "r-1") -> None:
-    """Begin a bridge command on this node."""
+    """Register a pending bridge command at a node; its outcome will be appended to `outcomes`."""
     now = one.book.engine.now
     one.relay.bridge.begin(
         request_id, socket=socket, method="GET", path="/ping", params={}, body={}, now=now, on_outcome=outcomes.append
