@@ -485,7 +485,7 @@ class SaySomething(Step):
     voice_session: int = index()
 
 
-# --- MCP and OAuth ---------------------------------------------------------------------------------------------------
+# --- MCP -------------------------------------------------------------------------------------------------------------
 
 
 @kind("mcp")
@@ -495,46 +495,6 @@ class UseMcp(Step):
 
     session: int = index()
     action: int = choice()
-    seconds: float = amount()
-
-
-@kind("guest")
-@frozen
-class AuthorizeAgent(Step):
-    """OAuth agent {agent} requests tokens, or uses them: {action}, {seconds:g} s."""
-
-    agent: int = index()
-    action: int = choice()
-    seconds: float = amount()
-
-
-@kind("drive")
-@frozen
-class DrivePhone(Step):
-    """Agent {agent} drives a phone by MCP: {action}, {seconds:g} s."""
-
-    agent: int = index()
-    action: int = choice()
-    seconds: float = amount()
-
-
-@kind("inquire")
-@frozen
-class AskAgentByMcp(Step):
-    """An MCP client calls the agent of chat {chat}: {action}, {seconds:g} s."""
-
-    chat: int = index()
-    action: int = choice()
-    seconds: float = amount()
-
-
-@kind("tool")
-@frozen
-class UseToolServers(Step):
-    """The agent of chat {chat} uses tools of other servers: {tools}; questions are answered after {seconds:g} s."""
-
-    chat: int = index()
-    tools: int = choice()
     seconds: float = amount()
 
 

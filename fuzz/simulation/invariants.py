@@ -51,11 +51,6 @@ class Invariant(Enum):
     CONFIRMED = "wire terminal-voice 6.7: an answer is passed on once, and what asks first happens only after a yes"
     VOICE_OVER = "wire terminal-voice 4.6, 4.8: sessions are short-lived; one that is over opens no more"
     VOICE_ROOM = "wire terminal-voice 4.6: at the limit the caller's sessions without a listener end, or 503"
-    CONSENT = "decision 154: what an owner is asked by an agent is answered once, and leads to what he has said"
-    TOKENS_ONCE = (
-        "decision 153: a code is good once, and a token until there is a newer one; an access token opens `/mcp`"
-    )
-    LOOKS_ONLY = "decision 153: with `bridge:read` nothing is done that changes anything"
     ANSWERED = "Peers that deviate: each waiting party gets an answer or an error within 2 s of the cause"
     RECOVERY = "When all faults are over every client can connect and work again, and nothing is left behind"
 

@@ -1,8 +1,7 @@
 """Simulated MCP client over Streamable HTTP, which counts and checks all messages of the server.
 
 The requests of each session are numbered from 1. Each message about a request names its request, and arrives once and
-in order, also after a reconnect. A cancelled request is not answered. A client receives only notifications that it
-requested.
+in order, also after a reconnect. A client without a subscription receives no notification.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent
 from tests.support.sim_http import RequestClient, ServerAddress
 
 VERSION = "2025-11-25"
-LATE = 5.0  # s after which earlier messages have arrived
 COMES_BACK = 1.0  # s after which a disconnected client reconnects
 CUTS = 3  # disconnections for one request at most
 Message: TypeAlias = Mapping[str, Any]
@@ -46,11 +44,8 @@ class PendingMcpRequest:
     method: str
     sent: float
     on_answer: Callable[[Message], None]
-    on_note: Callable[[str], None] | None = None  # receives progress messages
-    on_question: Callable[[Message], None] | None = None
     caller: RequestClient | None = None  # the current reader
     answered: float | None = None
-    cancelled: float | None = None  # when the server acknowledged the cancellation
     stream: str = ""  # the number of its stream
     place: int = 0  # number of the last event received
     progress: float = -1.0
@@ -70,23 +65,11 @@ class McpClientSession:
         self.ended: float | None = None  # when the end was acknowledged
         self.ending = False
         self.used = client.world.sim.now
-        self.subscribed: dict[str, float | None] = {}  # by URI; when the end of the subscription was acknowledged
-        self.watching: dict[str, float] = {}  # when the subscription was acknowledged
-        self.updates: list[tuple[float, str]] = []  # that were received
-        self._heard = 0  # number of the last update
 
-    def request(
-        self,
-        method: str,
-        params: Message,
-        on_answer: Callable[[Message], None],
-        *,
-        on_note: Callable[[str], None] | None = None,
-        on_question: Callable[[Message], None] | None = None,
-    ) -> PendingMcpRequest:
-        """Send a request; `on_note` receives the text of its progress notifications."""
+    def request(self, method: str, params: Message, on_answer: Callable[[Message], None]) -> PendingMcpRequest:
+        """Send a request."""
         number = len(self.asked) + 1
-        asked = self.asked[number] = PendingMcpRequest(number, method, self._now, on_answer, on_note, on_question)
+        asked = self.asked[number] = PendingMcpRequest(number, method, self._now, on_answer)
         told = {**params, "_meta": {"progressToken": number}}
         self._read(asked, "POST", {"jsonrpc": "2.0", "id": number, "method": method, "params": told})
         return asked
@@ -96,16 +79,6 @@ class McpClientSession:
         self.used = self._now
         self.client.send(self, "POST", {"jsonrpc": "2.0", **message}, done)
 
-    def cancel(self, asked: PendingMcpRequest) -> None:
-        """Cancel a request."""
-
-        def done(caller: RequestClient) -> None:
-            if caller.status == 202 and asked.cancelled is None:
-                asked.cancelled = self._now
-
-        params = {"requestId": asked.number, "reason": "changed my mind"}
-        self.send({"method": "notifications/cancelled", "params": params}, done)
-
     def disconnect_request(self, asked: PendingMcpRequest, pause: float) -> None:
         """Reset the connection of a request; resume after `pause` seconds, if possible."""
         if asked.caller is not None and not asked.caller.is_closed:
@@ -113,33 +86,18 @@ class McpClientSession:
         self.client.world.sim.after(pause, lambda: self._resume(asked))
 
     def listen(self, done: Done = lambda caller: None) -> RequestClient:
-        """Open the stream of notifications, after the last event received."""
+        """Open the stream of notifications."""
         self.used = self._now
         decoder = EventStreamDecoder()
 
         def piece(data: bytes) -> None:
-            if self.listener is caller and is_stream(caller):
-                for event in decoder.receive_data(data):
-                    self._on_resource_updated(event)
+            is_read = self.listener is caller and is_stream(caller)
+            if is_read and any(event.data for event in decoder.receive_data(data)):
+                violated(Invariant.OWN_BYTES, f"a client of MCP without a subscription receives {data!r:.100}")
 
-        last = {"last-event-id": f"0-{self._heard}"} if self._heard else {}
-        caller = self.client.send(self, "GET", None, done, piece, **last)
+        caller = self.client.send(self, "GET", None, done, piece)
         self.listener = caller
         return caller
-
-    def subscribe(self, uri: str, *, off: bool = False) -> None:
-        """Subscribe to a resource; with `off`, unsubscribe."""
-        if off:
-            self.watching.pop(uri, None)
-        else:
-            self.subscribed[uri] = None
-
-        def answered(message: Message) -> None:
-            if "result" in message:
-                known = self.subscribed if off else self.watching
-                known[uri] = self._now
-
-        self.request(f"resources/{'un' if off else ''}subscribe", {"uri": uri}, answered)
 
     def end(self) -> None:
         """End the session, and check that the server refuses its id afterwards."""
@@ -159,7 +117,7 @@ class McpClientSession:
     # --- messages about a request ---
 
     def _resume(self, asked: PendingMcpRequest) -> None:
-        gone = asked.answered is not None or asked.cancelled is not None or self.ending
+        gone = asked.answered is not None or self.ending
         if gone or not asked.stream or (asked.caller is not None and not asked.caller.is_closed):
             return
         asked.cuts += 1
@@ -208,12 +166,7 @@ class McpClientSession:
         params = message.get("params", {})
         if message.get("method") == "notifications/progress":
             self._on_progress(asked, params)
-        elif message.get("method") == "notifications/cancelled":
-            pass  # the server cancels its own request
-        elif "method" in message:
-            if asked.on_question is not None:
-                asked.on_question(message)
-        else:
+        elif "method" not in message:
             self._on_response(asked, message)
 
     def _on_progress(self, asked: PendingMcpRequest, params: Message) -> None:
@@ -222,39 +175,15 @@ class McpClientSession:
         if params["progress"] <= asked.progress:
             violated(Invariant.STREAM, f"request {asked.number} by MCP has come to {params}, from {asked.progress}")
         asked.progress = params["progress"]
-        if asked.on_note is not None:
-            asked.on_note(str(params["message"]))
 
     def _on_response(self, asked: PendingMcpRequest, message: Message) -> None:
-        now = self._now
         if message.get("id") != asked.number:
             violated(Invariant.OWN_ANSWER, f"request {asked.number} by MCP is told {message!r:.100}")
         if asked.answered is not None:
             violated(Invariant.ONE_ANSWER, f"request {asked.number} by MCP was answered twice")
-        if asked.cancelled is not None and now > asked.cancelled + LATE and self._is_unaffected(asked.caller):
-            late = now - asked.cancelled
-            violated(
-                Invariant.CANCELLED, f"request {asked.number} by MCP was cancelled, and answered {late:.0f} s later"
-            )
-        asked.answered = now
+        asked.answered = self._now
         self.client.world.count("answers by MCP")
         asked.on_answer(message)
-
-    # --- notifications ---
-
-    def _on_resource_updated(self, event: ServerSentEvent) -> None:
-        stream, _, number = event.id.partition("-")
-        if not event.data:
-            return
-        if stream != "0" or int(number) <= self._heard:
-            violated(Invariant.STREAM, f"note {event.id} of MCP comes after 0-{self._heard}")
-        self._heard = int(number)
-        uri = json.loads(event.data)["params"]["uri"]
-        left = self.subscribed.get(uri, -1.0)
-        if left is not None and (left < 0.0 or (self._now > left + LATE and self._is_unaffected(self.listener))):
-            violated(Invariant.OWN_BYTES, f"a client of MCP is told of {uri}, which it has not subscribed to")
-        self.updates.append((self._now, uri))
-        self.client.world.count("updates by MCP")
 
     # --- helpers ---
 
@@ -262,24 +191,20 @@ class McpClientSession:
     def _now(self) -> float:
         return self.client.world.sim.now
 
-    def _is_unaffected(self, caller: RequestClient | None) -> bool:
-        return caller is not None and self.client.world.is_unaffected(caller)
-
 
 class SimMcpClient:
-    """MCP client with sessions at one endpoint. `elicits` adds the capability of elicitation."""
+    """MCP client with sessions at one endpoint."""
 
-    def __init__(self, world: Deployment, place: McpEndpoint, *, elicits: bool = False) -> None:
+    def __init__(self, world: Deployment, place: McpEndpoint) -> None:
         self.world = world
         self.place = place
         self.talks: list[McpClientSession] = []
-        self._capabilities: dict[str, object] = {"elicitation": {}} if elicits else {}
 
     def open(self, server: SimProcess, then: Callable[[McpClientSession], None]) -> RequestClient:
         """Initialize a session, and pass the session to `then`."""
         about = {
             "protocolVersion": VERSION,
-            "capabilities": self._capabilities,
+            "capabilities": {},
             "clientInfo": {"name": "agent", "version": "1"},
         }
 

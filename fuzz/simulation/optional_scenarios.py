@@ -26,18 +26,6 @@ from fuzz.steps import (
     UseMcp,
 )
 
-# These are only drawn here.
-OPTIONAL_ACTIONS = (
-    RequestNoteApproval,
-    ForkChat,
-    RepeatCompletion,
-    ListNotifications,
-    DownloadSlowly,
-    UseMcp,
-    RevokeOnFullDisk,
-    GuessFromDevice,
-    ChatOnGateway,
-)
 SHARE = 1 / 3  # share of all scripts
 ON_GATEWAY = 1 / 8  # share of all scripts with phones on the app's standard connection
 SUSPECTED = 1 / 16  # share of all scripts in which a device guesses

@@ -19,7 +19,6 @@ from fuzz.simulation.actors.chat_forkers import ChatForkers
 from fuzz.simulation.actors.completion_clients import CompletionClients
 from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.actors.gateway_phones import GatewayPhones
-from fuzz.simulation.actors.mcp_actors import McpActors
 from fuzz.simulation.actors.mcp_pingers import IDLE, McpPingers
 from fuzz.simulation.actors.media_users import MediaUsers
 from fuzz.simulation.actors.pairing_devices import PairingDevices
@@ -43,7 +42,7 @@ from fuzz.simulation.narration import describe_step, narrate, place_of
 from fuzz.simulation.script import Script
 from fuzz.simulation.script_generator import generate_script
 from fuzz.simulation.transition_coverage import Rows, drain_counts
-from fuzz.steps import Fault, PostNotification, Step
+from fuzz.steps import Fault, Step
 from runtimes.sim.contract import ContractError
 from runtimes.sim.process import SimProcess
 from runtimes.sim.simulation import SimulationLimitError
@@ -133,7 +132,6 @@ class _ScenarioRunner:
         media = MediaUsers(self.crowd)
         self.reports = StatusReporters(self.crowd, self.control, media)
         self.agents = McpPingers(self.crowd, self.control)
-        self.mcp = McpActors(self.crowd, self.control, owners, self.chats, self.reports.handlers[PostNotification])
         terminal_users = {**TerminalUsers(self.crowd).handlers, **TuiUsers(self.crowd).handlers}
         self.lives = SessionLifecycles(
             self.crowd, self.pairing, owners, self.control, terminal_users, self.voices.lines
@@ -149,7 +147,6 @@ class _ScenarioRunner:
             **ChatForkers(self.chats).handlers,
             **self.gateway_phones.handlers,
             **self.agents.handlers,
-            **self.mcp.handlers,
             **self.voices.handlers,
             **owners.handlers,
             **media.handlers,
@@ -240,7 +237,6 @@ class _ScenarioRunner:
         """End all faults, and check that all clients connect and work."""
         world = self.world
         world.heal_all()
-        self.mcp.close()
         self.wait_until(lambda: world.are_programs_up, 120.0, "the programs do not come back")
         if world.relay_began_in_trouble:  # a relay that could not store its secret refuses all programs, and logs it
             world.stop_program("relay", 1.0, kill=False)
@@ -366,7 +362,7 @@ class _ScenarioRunner:
             world.close_connections()
         self.check_voice_sessions_end()
         self.voices.check_logs()
-        if self.agents.talked or self.mcp.talked:
+        if self.agents.talked:
             self.pass_until(world.sim.now + IDLE)
         self.run_checks()
         # The reference phone, and the agent's connection.

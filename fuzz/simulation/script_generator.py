@@ -5,7 +5,6 @@ from __future__ import annotations
 from random import Random
 
 from fuzz.simulation.background_scenarios import background_scenarios
-from fuzz.simulation.mcp_scenarios import mcp_scenarios
 from fuzz.simulation.optional_scenarios import optional_scenarios
 from fuzz.simulation.script import PAIRED, Script
 from fuzz.simulation.swarm import swarm_config
@@ -201,7 +200,7 @@ def generate_script(seed: int) -> Script:
             steps.append(PairDevice.of(round(at + soon, 3), rng.choice(mine.people), code))
             codes += 1
     steps += background_scenarios(seed, mine, steps)
-    steps += [*optional_scenarios(seed, steps), *mcp_scenarios(seed, steps)]
+    steps += optional_scenarios(seed, steps)
     return Script(seed, tuple(sorted((step for step in steps if mine.has(type(step))), key=lambda step: step.at)))
 
 

@@ -75,7 +75,9 @@ def test_deltas_are_sent_as_progress() -> None:
     notes = [each["params"] for each in told[:-1]]
     assert {note["progressToken"] for note in notes} == {"t"}
     assert all(one["progress"] < two["progress"] for one, two in pairwise(notes))
-    assert texts(told[-1]["result"])[0].startswith("1 2 3")
+    (words, _) = texts(told[-1]["result"])
+    assert words.startswith("1 2 3")
+    assert words.startswith("".join(note["message"] for note in notes))
     assert 2 < len(notes) < 10
     tool = client.tool("ask", token="t", message="/wait 1")
     book.after(3.0)
