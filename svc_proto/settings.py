@@ -155,10 +155,10 @@ class SettingsSource:
     def url(self, variable: str, option: str | None, default: str) -> str:
         """Return an http:// or https:// URL without a slash at its end."""
         name, text = self.named(variable, option)
-        url = (text or default).rstrip("/")
+        url = text or default
         if url and http_address(url) is None:
             raise ConfigError(f"{name} must be an http:// or https:// URL with a host, without a password")
-        return url
+        return url.rstrip("/")
 
     def shell(self, variable: str, option: str) -> str | None:
         """Return an absolute path of a program."""

@@ -303,7 +303,7 @@ def test_the_address_of_the_api_server(url: str, expected: ApiAddress) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:8642", "ftp://x", "http://", "http://[::1", "http://x:0", "http://x:99999", "http://u:pw@x"]
+    "url", ["/", "localhost:8642", "ftp://x", "http://", "http://[::1", "http://x:0", "http://x:99999", "http://u:pw@x"]
 )
 def test_addresses_that_cannot_be_used(url: str) -> None:
     with pytest.raises(ConfigError, match="must be an http:// or https:// URL"):
