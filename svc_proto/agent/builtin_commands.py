@@ -60,7 +60,7 @@ I am the built-in agent. I understand commands, with and without the slash:
 
 @frozen(kw_only=True)
 class Plan:
-    """Actions for a command."""
+    """Actions that follow from a typed command: text to emit, reasoning to show, and tool calls."""
 
     say: str = ""
     think: str = ""

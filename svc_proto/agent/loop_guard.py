@@ -97,7 +97,7 @@ class ScreenTrail:
     _seen: set[str] = field(factory=set)
 
     def see(self, tree: ScreenTree) -> None:
-        """Note a screen that was read."""
+        """Record a screen that the model has read, by its digest."""
         digest = fingerprint_of(tree)
         self.latest = _Look(self.latest.count + 1, self.latest.changes + (digest != self.current))
         self.current = digest

@@ -31,7 +31,7 @@ def matches(turn: Turn) -> bool:
 
 
 def run(servers: McpServers | None, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-    """Run the command of a turn."""
+    """Answer the turn's `/mcp` command: list the MCP servers, or restart them for `/mcp reload`."""
     words = content_text(turn.prompt).lower().split()[1:]
     if servers is None:
         text = NONE

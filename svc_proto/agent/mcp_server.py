@@ -103,7 +103,7 @@ class McpServer:
             self._task = self._engine.spawn(self._open())
 
     def stop(self) -> None:
-        """Stop the server for good."""
+        """Stop the server's process or connection for good."""
         self._step(McpServerTrigger.STOP)
         self._again.retire()
         self._lists.retire()

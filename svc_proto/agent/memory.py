@@ -43,7 +43,7 @@ class MemoryChangeResult:
 
     @property
     def text(self) -> str:
-        """Return the message for the model."""
+        """Return the text with which the tool `memory` reports this result to the model."""
         return str(self.body.get("message") or self.body.get("error"))
 
 

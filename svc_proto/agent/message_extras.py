@@ -20,7 +20,7 @@ CONSTANT = ("type", "id", "format", "index", "name", "role")  # texts with these
 
 
 class ExtraMembers:
-    """Members collected so far."""
+    """Unknown members of a message, merged from the pieces of a stream."""
 
     def __init__(self) -> None:
         self.members: dict[str, object] = {}

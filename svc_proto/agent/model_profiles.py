@@ -42,7 +42,7 @@ class ModelProfiles:
         self._stored: dict[ProfileKey, dict[str, object]] = {}  # members in the file
 
     def find(self, endpoint: ModelEndpoint) -> Flow[ModelProfile]:
-        """Return the profile of an endpoint."""
+        """Return what was learned about an endpoint's server and model; a default profile if nothing was."""
         if not self._loaded:
             yield from self._load()
         key, now = _key_of(endpoint), self._engine.now.wall

@@ -20,7 +20,7 @@ FAILED = "error: "
 
 
 class SentenceSteps:
-    """Steps that several actions share."""
+    """Base class of sentence actions: tool calls, reads of the phone, and replies."""
 
     def __init__(self, phone: StatusSource, parser: SentenceParser) -> None:
         self._phone = phone

@@ -100,11 +100,11 @@ class DynamicToolSource(Protocol):
         ...
 
     def tool(self, name: str) -> Tool | None:
-        """Return a tool by its name."""
+        """Return a tool by its name; None if no server has it."""
         ...
 
     def toolsets(self) -> tuple[Toolset, ...]:
-        """Return the available tools."""
+        """Return the tools that can be called now, grouped by server."""
         ...
 
 

@@ -119,11 +119,11 @@ class TurnConsent:
 
 
 class CallConsent(Protocol):
-    """Consent for one tool call."""
+    """Access of one running tool call to the owner's consent."""
 
     @property
     def turn(self) -> TurnConsent:
-        """Return the state of the turn."""
+        """Return the consent state of the turn that the call belongs to."""
         ...
 
     def request(self, effect: Effect, tree: ScreenTree) -> Flow[None]:

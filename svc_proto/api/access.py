@@ -65,7 +65,7 @@ _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")  # RFC 9110 section 5.6.2, in 
 
 
 class ApiAccess(Enum):
-    """A policy of the route table."""
+    """Access policy of a route: which clients the API server admits."""
 
     PUBLIC = "public"  # every client
     MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`

@@ -53,12 +53,12 @@ class ChangeLedger:
         self._record(self._change(principal, APPROVAL, session_id, after=pattern))
 
     def memory(self, principal: str, change: MemoryChange) -> None:
-        """Record a change of the notes."""
+        """Record a principal's change of the agent's notes."""
         before, after = change.removed or "", change.added or ""
         self._record(self._change(principal, MEMORY, change.target, before=before, after=after))
 
     def settings(self, principal: str, before: dict[str, str], after: dict[str, str]) -> None:
-        """Record changed settings."""
+        """Record a principal's change of settings, with the values before and after."""
         self._record(
             *(
                 self._change(principal, SETTING, name, before=before.get(name, ""), after=value)

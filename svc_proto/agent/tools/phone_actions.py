@@ -29,7 +29,7 @@ class PhoneActions(TouchActions):
     # --- reading --------------------------------------------------------------------------------------------------
 
     def screen(self, arguments: Arguments) -> Flow[str]:
-        """Return the screen."""
+        """Read the phone's screen, and return it as text with a number for references."""
         device = device_of(arguments)
         found = yield from self.looks.read(device)
         return self.looks.show(device, found, bounds=arguments.get("include_bounds") is True)
@@ -154,7 +154,7 @@ class PhoneActions(TouchActions):
             yield from sleep(engine, min(WAIT_PAUSE, seconds - passed))
 
     def get_apps(self, arguments: Arguments) -> Flow[str]:
-        """Return the apps, a line each."""
+        """Return the phone's apps, one line for each."""
         rows = yield from self._apps(device_of(arguments))
         return "\n".join(f"{package} {quote(label)}" for package, label in rows) or "(no apps)"
 

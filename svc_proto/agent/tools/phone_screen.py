@@ -43,7 +43,7 @@ class ScreenRow:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return all texts, each once."""
+        """Return all texts of the row's nodes, each once."""
         return tuple(dict.fromkeys(text for node in (self.node, *self.inner) for text in node.texts))
 
     @property

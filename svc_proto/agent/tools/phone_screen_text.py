@@ -61,7 +61,7 @@ def screen_lines(screen: PhoneScreen, *, bounds: bool = False, rows: Iterable[Sc
 
 
 def describe_row(row: ScreenRow, *, bounds: bool = False) -> str:
-    """Return the line of a row."""
+    """Return the line that describes a row of the screen to the model."""
     node = row.node
     pieces = [node.number]
     if kind := node.kind:

@@ -265,7 +265,7 @@ class TouchActions:
         *,
         field: ScreenRow | None = None,
     ) -> Flow[str]:
-        """Call an acting route, and report."""
+        """Call an acting route with a body, and return the report of what changed on the screen."""
         yield from self.call(path, device, body)
         return (yield from self.finish(device, told, before, field=field))
 

@@ -39,7 +39,7 @@ class ToolImage:
 
 @frozen
 class ToolResult:
-    """A result with its images."""
+    """Result of a tool: a text for the model, and images."""
 
     text: str
     pictures: tuple[ToolImage, ...] = ()

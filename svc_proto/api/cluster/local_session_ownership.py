@@ -83,7 +83,7 @@ class LocalSessionOwnership:
         return None
 
     def responses(self) -> ResponseStore:
-        """Return the store of responses."""
+        """Return a new store of `/v1/responses` entries for this server."""
         return ResponseStore(self.api.engine)
 
     def metrics(self) -> list[MetricFamily]:

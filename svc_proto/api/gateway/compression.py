@@ -129,7 +129,7 @@ class _SummaryHost:
         self.text = ""
 
     def emit(self, event: TurnEvent) -> None:
-        """Collect the text."""
+        """Collect the text of the summary from an event."""
         if isinstance(event, TextDelta):
             self.text += event.text
         elif isinstance(event, TextRetracted):

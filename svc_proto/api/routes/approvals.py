@@ -20,7 +20,7 @@ __all__ = ["routes"]
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the routes of standing approvals."""
+    """Return the routes that list and end standing approvals."""
     view = _ApprovalRoutes(api)
     return [
         Route(method="GET", pattern="/api/approvals", access=ApiAccess.MAIN_KEY, handler=view.list_all),

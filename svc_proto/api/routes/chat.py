@@ -32,7 +32,7 @@ __all__ = ["routes"]
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the routes of turns."""
+    """Return the routes that run a turn of a session."""
     chat = _ChatRoutes(api)
     blocking = "/api/sessions/{id}/chat"
     stream = f"{blocking}/stream"

@@ -52,7 +52,7 @@ DERIVED = 16  # hexadecimal digits of an id that is derived from the conversatio
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the routes of chat completions."""
+    """Return the routes of `/v1/chat/completions`."""
     completions = _CompletionRoutes(api)
     return [
         Route(method="POST", pattern=PATH, access=ApiAccess.KEY, handler=completions.create, streamed=True),

@@ -18,7 +18,7 @@ PATH = "/api/ws"
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the route of the gateway."""
+    """Return the route of the gateway's WebSocket."""
 
     def new_connection(request: Request) -> WebSocketHandler:
         return api.gateway.new_connection(request)  # the gateway is made at the first use

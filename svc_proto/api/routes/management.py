@@ -29,7 +29,7 @@ NO_TOGGLE = "skills cannot be switched off here: move the skill's folder out of 
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the routes of management."""
+    """Return the routes of configuration, memory, skills, toolsets, models and MCP servers."""
     view = _ManagementRoutes(api)
     rows: list[tuple[str, str, Handler]] = [
         ("GET", "/api/config", view.config),

@@ -19,7 +19,7 @@ __all__ = ["routes"]
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the route of the probe."""
+    """Return the route that lists and tests models of a server."""
 
     def probe(request: Request) -> Flow[Response]:
         """List the models of `base_url`, or of the configured server; with `model`, describe and test that one."""

@@ -31,7 +31,7 @@ FILE_NAMES = {path.rpartition("/")[2]: target for target, path in FILES.items()}
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the routes of the profile."""
+    """Return the routes of the profile inspector."""
     view = _ProfileRoutes(api)
     one = "/api/profiles/{profile}"
     rows: list[tuple[str, str, Handler]] = [

@@ -55,7 +55,7 @@ MAX_NAME = 256  # characters of a conversation's name
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the routes of responses."""
+    """Return the routes of `/v1/responses`."""
     responses = _ResponseRoutes(api)
     one = "/v1/responses/{response_id}"
     return [

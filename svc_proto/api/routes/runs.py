@@ -45,7 +45,7 @@ STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: by these a phon
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the routes of runs."""
+    """Return the routes that start, show and stop runs."""
     runs = _RunRoutes(api)
     one = "/v1/runs/{run_id}"
     return [

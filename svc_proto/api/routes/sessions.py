@@ -50,7 +50,7 @@ FIELDS = ("title", "end_reason", "pinned", "archived")  # members that PATCH acc
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the routes of sessions."""
+    """Return the routes of chat sessions and their messages."""
     view = _ChatSessionRoutes(api)
     one = "/api/sessions/{id}"
     return [

@@ -75,7 +75,7 @@ FEATURES = {  # by the endpoint that they need
 
 
 def routes(api: Api) -> list[Route]:
-    """Return the routes of status."""
+    """Return the routes of health, models and capabilities."""
     view = _ApiStatusRoutes(api)
     return [
         Route(method="GET", pattern="/health", access=ApiAccess.PUBLIC, handler=view.health),

@@ -41,7 +41,7 @@ class RunManager:
         return len(self.registry)
 
     def states(self) -> dict[str, int]:
-        """Count the live runs by state."""
+        """Return the number of live runs for each state."""
         counts = dict.fromkeys((state.value for state in RunState if state not in ENDED), 0)
         for record in self.registry.live():
             counts[record.state.value] += 1

@@ -37,7 +37,7 @@ CUT_ANSWER = "The answer was cut at a limit: of its tokens, of the model's calls
 
 @frozen(kw_only=True)
 class TurnRequest:
-    """A client's request for one turn."""
+    """A client's request for one turn: session, message, and options."""
 
     run_id: str
     session_id: str
