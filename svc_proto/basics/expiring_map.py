@@ -106,7 +106,7 @@ class ExpiringMap(Generic[K, V]):
         return None
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove all entries."""
         self._entries.clear()
         self._heap.clear()
 

@@ -29,7 +29,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class JsonDeviation(Enum):
-    """Deviation of a text from JSON."""
+    """Kind of deviation of a text from JSON that the lenient reader accepts."""
 
     BYTE_ORDER_MARK = "byte order mark"
     INVALID_UTF8 = "invalid utf8"
@@ -50,7 +50,7 @@ def loads(data: bytes | str, *, max_bytes: int | None = None) -> tuple[object, f
 
 
 class _Reader:
-    """Reader of one text."""
+    """Lenient reader of one JSON text, which collects the deviations."""
 
     def __init__(self) -> None:
         self._found: set[JsonDeviation] = set()

@@ -75,7 +75,7 @@ class MetricFamily(NamedTuple):
 
 
 class Histogram:
-    """Histogram of durations."""
+    """Counter of durations in buckets, with their sum."""
 
     __slots__ = ("counts", "total")
 
@@ -93,7 +93,7 @@ class Histogram:
         return HistogramSnapshot(tuple(self.counts), self.total)
 
     def family(self, name: str, text: str) -> MetricFamily:
-        """Return a family without labels."""
+        """Return the histogram as a metric family of one series without labels."""
         return MetricFamily(name, MetricKind.HISTOGRAM, text, (), (((), self.snapshot()),))
 
 
@@ -111,7 +111,7 @@ class EngineMetrics:
         self.store_failures = 0
 
     def metric_families(self) -> list[MetricFamily]:
-        """Return all families."""
+        """Return all metric families of the engine, with their present values."""
         labels = {label: tuple(label.split(" ", 1)) for label in self.answers}
         answers = tuple(
             ((*values, str(status)), float(count))

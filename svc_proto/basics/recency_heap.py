@@ -24,7 +24,7 @@ class RecencyHeap(Generic[K]):
         return len(self._since)
 
     def put(self, key: K, since: float) -> None:
-        """Set the time of a key."""
+        """Set the time of a key, which is added if it is new."""
         self._puts += 1
         self._since[key] = since, self._puts
         heappush(self._heap, (-since, -self._puts, key))

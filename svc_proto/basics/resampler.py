@@ -29,7 +29,7 @@ class Resampler:
         self._offset = 0  # of the next output sample from `_last`, in steps of 1/target of an input sample
 
     def feed(self, pcm: bytes) -> bytes:
-        """Return the output for this piece."""
+        """Convert the next piece of sound; return the samples that are complete now."""
         if self._odd:
             pcm = self._odd + pcm
         whole = len(pcm) & ~1

@@ -88,7 +88,7 @@ class ChatService(OneShotService[ChatResult]):
         self._questions: ApprovalPrompts | None = None
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Return the channel of the keyboard."""
+        """Return the channel on which the user types answers to approval requests."""
         return KeyboardChannel(self._engine, fact, self._typed)
 
     def on_stopping(self) -> None:

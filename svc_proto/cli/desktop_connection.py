@@ -33,7 +33,7 @@ class RelayUnreachableError(CliError):
 
 @frozen(kw_only=True)
 class DesktopIdentity:
-    """Identity of a desktop."""
+    """Description of a desktop for a relay: name, hostname, device id and platform."""
 
     name: str
     hostname: str

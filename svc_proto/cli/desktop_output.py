@@ -32,7 +32,7 @@ NOTHING = "none stored: pair with svc-relay pair CODE --remote ws://…"
 
 
 def paired_lines(paired: PairingResult, file: str) -> list[str]:
-    """Return the lines after a pairing."""
+    """Return the lines that report a successful pairing and the file of the session."""
     session = paired.session
     now = float(session.paired_at)  # so that 30 days are shown as 30 days, and not a moment less
     lines = [f"Paired with {session.url}", f"  Session   {session.token[:8]}…, expires {_expiry(session, now)}"]

@@ -89,7 +89,7 @@ class RelaySelection:
 
 @frozen(kw_only=True)
 class PairingResult:
-    """Result of a pairing."""
+    """Result of a pairing: the stored session, and the relay's hint on the transport."""
 
     session: StoredSession
     transport_hint: str

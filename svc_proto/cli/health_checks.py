@@ -20,7 +20,7 @@ __all__ = ["CHECKS", "HealthCheck", "HealthResult", "Severity", "run_health_chec
 
 
 class Severity(Enum):
-    """Severity of a problem."""
+    """Severity of a check's result: an error, a warning, or a note, which is no problem by itself."""
 
     ERROR = "error"  # something that the operator wants does not work, or is open
     WARNING = "warning"  # it will not work soon, or works badly

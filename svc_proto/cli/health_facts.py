@@ -87,7 +87,7 @@ class ModelFacts:
 
 @frozen(kw_only=True)
 class DeviceFacts:
-    """A paired device."""
+    """Observations of a paired device: its session and, for a phone, its status."""
 
     name: str
     is_online: bool = True
@@ -112,7 +112,7 @@ def parse_device(session: JsonObject, phone: JsonObject | None = None) -> Device
 
 @frozen(kw_only=True)
 class HostFacts:
-    """All observations of one run."""
+    """All observations of a host in one run of the health checks."""
 
     now: float  # epoch seconds
     version: str

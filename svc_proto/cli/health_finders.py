@@ -90,7 +90,7 @@ def find_silent(facts: HostFacts) -> str | None:
 
 
 def find_taken(facts: HostFacts) -> str | None:
-    """Find ports that another program has."""
+    """Find ports of the servers on which another program listens."""
     taken = [f"port {each.port} of the {each.role}" for each in facts.servers if each.taken and each.wanted]
     return f"another program, or a server of another home, has {', '.join(taken)}" if taken else None
 
@@ -293,7 +293,7 @@ def find_learned(facts: HostFacts) -> str | None:
 
 
 def find_no_model(facts: HostFacts) -> str | None:
-    """Find a host without a model."""
+    """Find a host whose agent has no model configured."""
     return None if facts.model.base_url or facts.model.name else "the built-in agent answers"
 
 
@@ -301,7 +301,7 @@ def find_no_model(facts: HostFacts) -> str | None:
 
 
 def find_full(facts: HostFacts) -> str | None:
-    """Find a full disk."""
+    """Find a service home whose disk is full."""
     return _free(facts) if facts.disk_free is not None and facts.disk_free < MIN_FREE else None
 
 
@@ -353,7 +353,7 @@ def find_no_backup(facts: HostFacts) -> str | None:
 
 
 def find_old_backup(facts: HostFacts) -> str | None:
-    """Find an old backup."""
+    """Find a home whose last backup is too old."""
     at = facts.backup_at
     return f"the last one is {(facts.now - at) / DAY:.0f} days old" if at and facts.now - at > BACKUP_AGE else None
 

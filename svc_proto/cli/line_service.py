@@ -41,7 +41,7 @@ class LineService(ABC):
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Serve the first client."""
+        """Return the channel of the first client; None for any further one."""
         if self._lines is not None:
             return None
         self._lines = _LineChannel(self.engine, fact, self)
@@ -49,7 +49,7 @@ class LineService(ABC):
         return self._lines
 
     def on_client_opened(self) -> None:  # noqa: B027, RUF100 - optional hook
-        """Handle the client's connection."""
+        """Handle that the client has connected; by default, do nothing."""
 
     @abstractmethod
     def on_line(self, line: bytes) -> None:
@@ -111,7 +111,7 @@ class _LineChannel(Channel):
         self._service.ended("")
 
     def writable(self) -> None:
-        """Resume the service's output."""
+        """Report to the service that the client reads again."""
         self._service.set_read_paused(False)
 
     def all_sent(self) -> None:
@@ -120,13 +120,13 @@ class _LineChannel(Channel):
             self.abort()
 
     def close(self) -> None:
-        """Close after all output."""
+        """Close the channel after all output."""
         self._closing = True
         if not self.credit.unsent:
             self.abort()
 
     def closed(self, why: str) -> None:
-        """End the process."""
+        """End the process with exit code 0, since the client is gone."""
         super().closed(why)
         self.engine.exit(0)
 

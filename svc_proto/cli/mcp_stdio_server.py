@@ -15,7 +15,7 @@ __all__ = ["McpStdioServer"]
 
 
 class McpStdioServer(LineService):
-    """Service of the MCP server."""
+    """Service of an MCP server with one client on standard input and output."""
 
     def __init__(self, offer: Callable[[Engine], ServerFeatures]) -> None:
         self._make_offer = offer
@@ -27,7 +27,7 @@ class McpStdioServer(LineService):
         self._conversation = McpSession(engine, self._answers, self._send, on_idle=self.close_if_done)
 
     def on_stopping(self) -> None:
-        """End the calls in progress."""
+        """Close the session, which cancels the calls in progress."""
         self._answers.stop()
         self._conversation.close()
 

@@ -54,7 +54,7 @@ class OneShotService(Generic[T]):
         engine.spawn(self._plan(engine), on_done=self._done, on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Accept no connection."""
+        """Return None: the service accepts no connection."""
         return None
 
     def on_stopping(self) -> None:

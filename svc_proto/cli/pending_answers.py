@@ -23,7 +23,7 @@ class PendingAnswers:
         return self._count > 0
 
     def add(self) -> None:
-        """Add an answer."""
+        """Count one more pending answer."""
         self._count += 1
 
     def resolve_one(self) -> None:

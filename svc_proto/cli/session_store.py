@@ -96,7 +96,7 @@ def is_damaged(text: str) -> bool:
 
 
 def apply_change(text: str, change: SessionStoreChange) -> str:
-    """Return the file after a change."""
+    """Return the text of the session file after a change."""
     document = JsonObject.parse_or_empty(text)
     sessions = document.get_object("sessions")
     record = sessions.get_object(change.url)

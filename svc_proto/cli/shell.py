@@ -297,7 +297,7 @@ class ShellService(OneShotService[ShellResult]):
         self._notify("lost", f"connection lost: {sanitize_line(why)}")
 
     def typed(self, data: bytes) -> None:
-        """Handle keys, or standard input."""
+        """Handle typed keys, or bytes of standard input: send them to the relay, detach, or interrupt."""
         escape = self._order.escape if self._order.person else None
         if not self._attached:
             if CTRL_C in data or (escape is not None and escape in data):
@@ -362,7 +362,7 @@ class ShellService(OneShotService[ShellResult]):
             self._link.set_read_paused(not writable)
 
     def screen_empty(self) -> None:
-        """Handle that all output was written."""
+        """Wake the flows that wait until all output is on the screen."""
         self._drained.notify_all()
 
     def _type(self, text: str) -> None:
@@ -406,7 +406,7 @@ class ShellService(OneShotService[ShellResult]):
 
 
 class _LocalTerminalChannel(Channel):
-    """Standard input and output."""
+    """Channel of this program's standard input and output."""
 
     __slots__ = ("_service",)
 

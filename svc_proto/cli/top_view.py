@@ -19,7 +19,7 @@ _Said = Callable[[float | None], str]
 
 @frozen
 class StatsRow:
-    """A line of the table."""
+    """A line of the table: title, present value, side note, and bars."""
 
     title: str
     value: str

@@ -38,36 +38,36 @@ PLAYBACK_TIMEOUT = 900.0  # s
 
 @frozen
 class TypedLine:
-    """A line that the person has typed."""
+    """Event: the user has typed a line."""
 
     text: str
 
 
 @frozen
 class LineTooLong:
-    """A typed line that is too long to be sent."""
+    """Event: the user has typed a line that is too long to be sent."""
 
 
 @frozen
 class InputEnded:
-    """End of the person's input."""
+    """Event: standard input has ended."""
 
 
 @frozen
 class RecorderEnded:
-    """End of the recorder."""
+    """Event: the recorder has ended."""
 
 
 @frozen
 class RelayEvent:
-    """An event of the relay."""
+    """Event: a message of the voice session has arrived from the relay."""
 
     event: JsonObject
 
 
 @frozen
 class ConnectionLost:
-    """End of the WebSocket."""
+    """Event: the WebSocket to the relay has ended."""
 
     why: str
 
@@ -101,7 +101,7 @@ class KeyboardChannel(Channel):
         self._notify(InputEnded())
 
     def stop(self) -> None:
-        """Keep the channel open."""
+        """Do nothing, so that the channel stays open while the process stops."""
 
     def _buffer(self, piece: bytes) -> None:
         if len(self._line) <= MAX_BYTES:  # the rest of a line over the limit is dropped
@@ -174,12 +174,12 @@ class PlayerProcess:
         return True
 
     def play(self, pcm: bytes) -> None:
-        """Play more sound."""
+        """Give more sound to the player."""
         if self._child is not None and not self._over:
             self._child.write(pcm)
 
     def finish(self) -> Flow[None]:
-        """Wait until all sound was played."""
+        """Close the player's input and wait until it has played everything, at most `PLAYBACK_TIMEOUT` seconds."""
         if self._child is None or self._over:
             return
         self._child.close_input()

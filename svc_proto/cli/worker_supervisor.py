@@ -50,7 +50,7 @@ FOREVER = float("inf")
 
 @frozen(kw_only=True)
 class WorkerSpec:
-    """A process to run."""
+    """A process to run: name, command line, environment, and the text by which it reports readiness."""
 
     name: str
     argv: tuple[str, ...]
@@ -78,7 +78,7 @@ class WorkerSupervisor:
         self._starting = self._engine.spawn(self._start())
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Accept no connection: the workers do."""
+        """Return None: the workers accept the connections."""
         return None
 
     def on_stopping(self) -> None:
@@ -129,7 +129,7 @@ class WorkerSupervisor:
 
 
 class _Worker:
-    """A job, with its current process, if any."""
+    """A supervised process of one `WorkerSpec`, restarted after each end."""
 
     def __init__(self, engine: Engine, supervisor: WorkerSupervisor, job: WorkerSpec) -> None:
         self.job = job

@@ -57,7 +57,7 @@ FIELDS = (
 
 
 class DashboardAccess(Enum):
-    """Access policies of the route table."""
+    """Access policy of a dashboard route."""
 
     OWNER = "owner"  # the owner
     MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`

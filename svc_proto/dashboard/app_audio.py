@@ -35,7 +35,7 @@ NO_VOICES = {"available": False, "voices": list[str]()}
 
 
 def routes(dashboard: Dashboard) -> list[Route]:
-    """Return the routes of voice."""
+    """Return the routes of transcription and speech for the phone's app."""
     view = _AppAudio(dashboard)
     owner = DashboardAccess.OWNER
     return [
@@ -60,7 +60,7 @@ class _AppAudio:
         self._relay = ServiceClient("relay", config.relay_url, key, VOICE_TIMEOUT, find_token=find_key)
 
     def transcribe(self, request: Request) -> Flow[Response]:
-        """Return the text of a recording."""
+        """Have a recording transcribed by the relay, and return its text."""
         body = parse_body(request)
         head, _, content = body.text("data_url").partition(",")
         kind = (body.text("mime_type") or head.removeprefix("data:")).partition(";")[0].strip().lower()
@@ -77,7 +77,7 @@ class _AppAudio:
         return json_response(200, {"ok": True, "transcript": answer.members.text("text")}, (PRIVATE,))
 
     def speak(self, request: Request) -> Flow[Response]:
-        """Return a text as sound."""
+        """Have a text synthesized by the relay, and return the sound."""
         text = parse_body(request).text("text")
         call = self._relay.request(self._dashboard.engine, "POST", SPEAK, JsonObject(text=text))
         answer = yield from self._result(self._relay.success(call))

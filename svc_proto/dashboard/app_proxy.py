@@ -35,7 +35,7 @@ MEMORY = {"active": "builtin", "providers": [{"name": "builtin", "available": Tr
 
 
 def routes(dashboard: Dashboard) -> list[Route]:
-    """Return the routes of the app."""
+    """Return the routes of chats, history and settings for the phone's app."""
     view = _AppProxy(dashboard)
     one = "/api/sessions/{id}"
     rows: list[tuple[str, str, Handler]] = [
@@ -100,7 +100,7 @@ class _AppProxy:
         return json_response(200, {**page, "sessions": rows}, (PRIVATE,))
 
     def session(self, request: Request) -> Flow[Response]:
-        """Return one chat."""
+        """Return the record of one chat."""
         return self._call("GET", _path(request))
 
     def search(self, request: Request) -> Flow[Response]:
@@ -224,7 +224,7 @@ class _AppProxy:
         return self._call("PUT", f"{_server(request)}/enabled", parse_body(request))
 
     def test_server(self, request: Request) -> Flow[Response]:
-        """Connect to an MCP server."""
+        """Connect to an MCP server, and return its tools or its problem."""
         engine = self._dashboard.engine
         until = engine.now.mono + TEST_TIMEOUT
         return self._dashboard.require_api().call(engine, "POST", f"{_server(request)}/test", until=until)

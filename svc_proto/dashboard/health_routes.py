@@ -66,7 +66,7 @@ class HealthRoutes:
             self._timer.set(self._engine.now.mono + FIRST_RUN)
 
     def stop(self) -> None:
-        """Cancel the timer and a run."""
+        """Cancel the timer, and a run of the checks in progress."""
         self._timer.cancel()
         if self._task is not None:
             self._task.cancel()

@@ -66,7 +66,7 @@ class SignInSession:
 
 
 class SignInRegistry:
-    """The sessions of one dashboard."""
+    """The login sessions and tickets of one dashboard."""
 
     def __init__(self, password: str) -> None:
         self._password = password

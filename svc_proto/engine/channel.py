@@ -76,7 +76,7 @@ class Channel(ABC):
         self.closed(fact.why)
 
     def closed(self, why: str) -> None:
-        """Mark the channel as closed."""
+        """Mark the channel as closed, so that nothing is read or written any more."""
         self.gone = True
         self._stall.retire()
 

@@ -42,7 +42,7 @@ MAX_ANSWER = 8 * 1024 * 1024  # bytes of a response body that is buffered whole
 
 @frozen
 class HttpResult:
-    """A whole response."""
+    """A complete HTTP response: status, header fields and body."""
 
     status: int
     headers: Headers

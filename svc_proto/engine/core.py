@@ -176,7 +176,7 @@ class Engine:
     # --- for services, channels and flows ---
 
     def emit(self, command: Command) -> None:
-        """Order a command of the runtime."""
+        """Issue a command to the runtime; `handle` returns it."""
         self.out.append(command)
 
     def log(self, level: Level, event: str, **fields: object) -> None:

@@ -144,7 +144,7 @@ class HttpChannel(Channel):
         self.process_events()
 
     def closed(self, why: str) -> None:
-        """Close the channel and its WebSocket."""
+        """Release timer and admission, and end an open WebSocket with 1006."""
         super().closed(why)
         self._timer.retire()
         if self.admission is not None:

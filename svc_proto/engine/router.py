@@ -29,7 +29,7 @@ Handler: TypeAlias = "Callable[[Request], HandlerResult | Deferred | HandlerFlow
 
 
 class RouteKind(Enum):
-    """Protocol of a route."""
+    """Protocol that a route serves: HTTP or WebSocket."""
 
     HTTP = "http"
     WEBSOCKET = "websocket"
@@ -64,7 +64,7 @@ class Route:
 
 
 def path_of_label(label: str) -> str:
-    """Return the path in a label."""
+    """Return the path in a route's label, such as `/health` of `GET /health`."""
     return label.partition(" ")[2]
 
 

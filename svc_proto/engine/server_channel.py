@@ -52,7 +52,7 @@ class HttpApp(Protocol):
 
     @property
     def router(self) -> Router:
-        """The route table."""
+        """The route table of the service."""
         ...
 
     def authorize(self, access: Enum, request: Request) -> object:

@@ -127,7 +127,7 @@ class Semaphore:
 
 
 class Lock(Semaphore):
-    """Semaphore with one slot."""
+    """Semaphore with one slot, held by one flow at a time."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine, 1)

@@ -21,7 +21,7 @@ RELOAD_TIMEOUT = 10.0  # s for the files to be read, in case the file system han
 
 
 class TlsReload:
-    """Certificate reload of an engine."""
+    """Reload of one engine's TLS certificates, one at a time."""
 
     __slots__ = ("_due", "_engine")
 
@@ -30,7 +30,7 @@ class TlsReload:
         self._due = 0  # reloads: the current one, and at most one more
 
     def request(self) -> None:
-        """Schedule a reload."""
+        """Start a reload of the certificates, or repeat the one in progress at its end."""
         self._due = min(self._due + 1, 2)
         if self._due == 1:
             self._engine.spawn(self._run())

@@ -104,7 +104,7 @@ class PendingApprovals:
         return len(self._pending)
 
     def request(self, call_id: str, choices: tuple[str, ...], *, now: float, within: float) -> Approval:
-        """Open an approval."""
+        """Add an open approval for a call, with its choices and its deadline."""
         approval = Approval(call_id, choices, now, now + within)
         self._pending.append(approval)
         return approval

@@ -353,7 +353,7 @@ def parse_limit(value: str | None) -> int:
 
 
 class _PhoneReply:
-    """Parsed answer of a phone."""
+    """A phone's answer to a command, parsed: status and result."""
 
     __slots__ = ("blocked", "error", "impossible", "members", "result", "status", "text")
 

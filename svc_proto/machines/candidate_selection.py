@@ -127,7 +127,7 @@ class CandidateSelector:
         return self.start(now)
 
     def answered(self, candidate: Candidate, now: float) -> list[SelectionAction]:
-        """Handle a successful probe."""
+        """Handle that a probed candidate has answered."""
         if candidate not in self._probing:
             return []
         del self._probing[candidate]
@@ -135,7 +135,7 @@ class CandidateSelector:
         return self._choose(candidate)
 
     def failed(self, candidate: Candidate, now: float) -> list[SelectionAction]:
-        """Handle a failed probe."""
+        """Handle that the probe of a candidate has failed."""
         if self._probing.pop(candidate, None) is None or self._probing:
             return []
         return self._next_tier(now)

@@ -36,7 +36,7 @@ class PendingConfirmations:
 
     @property
     def head(self) -> Confirmation | None:
-        """Confirmation to be answered now."""
+        """The confirmation that is shown now; None without one."""
         return next(iter(self._open.values()), None)
 
     def add(self, question: Confirmation) -> bool:

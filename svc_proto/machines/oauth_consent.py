@@ -249,7 +249,7 @@ class ConsentRegistry:
         self._store(consent)
 
     def answer(self, consent: AuthorizationConsent, allowed: GrantedConsent | None, now: Moment) -> None:
-        """Store the owner's answer; None refuses."""
+        """Store the owner's answer to a consent request; with `allowed` None the owner refuses."""
         consent.step(ConsentTrigger.REFUSE if allowed is None else ConsentTrigger.ALLOW)
         consent.allowed = allowed
         consent.until = now.mono + ANSWER_TIMEOUT

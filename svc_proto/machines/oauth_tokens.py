@@ -65,7 +65,7 @@ class OAuthTokens:
         )
 
     def to_record(self) -> dict[str, object]:
-        """Return the stored form."""
+        """Return the tokens in the form that is stored with the session."""
         return {"client": self.client, "pairs": [asdict(pair) for pair in self.pairs]}
 
     def replaced(self, refresh: str, newest: OAuthTokenPair, now: float) -> OAuthTokens:

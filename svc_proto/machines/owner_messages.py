@@ -108,7 +108,7 @@ class OwnerMessages:
         return dropped
 
     def cancel(self, message_id: str) -> None:
-        """Drop a queued message."""
+        """Remove a message from the queue, if it still waits there."""
         kept = [entry for entry in self._queue if entry[0] != message_id]
         self._queue = deque(kept, maxlen=MAX_QUEUED)
 

@@ -106,7 +106,7 @@ class _Code:
 
 
 class PairingCodes:
-    """Codes that phones may use now."""
+    """The live pairing codes, with their terms and expiry."""
 
     def __init__(self, cap: int = MAX_CODES) -> None:
         self._codes: ExpiringMap[str, _Code] = ExpiringMap(cap)

@@ -34,7 +34,7 @@ class SessionMap:
         return self._groups.get(token_hash[:1], _NONE).get(token_hash)
 
     def put(self, session: PairedSession) -> None:
-        """Add a session, or update its expiry."""
+        """Add a session, or update the expiry of one that is here."""
         group = self._groups.setdefault(session.token_hash[:1], {})
         self._count += session.token_hash not in group
         group[session.token_hash] = session

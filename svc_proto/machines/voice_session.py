@@ -110,7 +110,7 @@ class Cursor(NamedTuple):
     chunk: int = 0  # of the client's microphone, received by the server
 
     def up_to(self, other: Cursor) -> Cursor:
-        """Return the maximum of each field."""
+        """Return a cursor with the greater value of each field."""
         return Cursor(*map(max, self, other))
 
     @classmethod
@@ -168,7 +168,7 @@ class VoiceSessionLifecycle:
         return True
 
     def ready(self) -> None:
-        """Mark the session's resources as ready."""
+        """Leave the state of starting: everything that the session needs is ready."""
         self._step(_T.READY)
 
     def release(self, now: float) -> None:
@@ -250,7 +250,7 @@ class VoiceSessionLifecycle:
         return tuple(text for ids, text in self._ring if (ids.audio > heard if ids.audio else ids.event > cursor.event))
 
     def ack(self, cursor: Cursor) -> None:
-        """Advance the client's acknowledged cursor."""
+        """Record how far the client has received events; the position never goes back."""
         self.acked = self.acked.up_to(self._clamped(cursor))
 
     @property

@@ -296,5 +296,5 @@ def discard_message(outgoing: OutgoingMessage) -> None:
 
 
 def error_message(error: RpcError, identity: RequestId) -> OutgoingMessage:
-    """Build the answer for an error."""
+    """Build the final message to the client that answers a request with an error."""
     return OutgoingMessage(write_error(error, identity), final=True, code=error.code)

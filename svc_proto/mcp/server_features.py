@@ -116,7 +116,7 @@ class Prompt:
 
 @frozen(kw_only=True)
 class ServerFeatures:
-    """All features of an MCP server."""
+    """Tools, resources, prompts and instructions that an MCP server offers."""
 
     name: str
     title: str

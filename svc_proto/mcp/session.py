@@ -280,7 +280,7 @@ class McpSession:
 
 
 class _SessionRequest(PendingRequest):
-    """A request of a session."""
+    """A request of a session that is under way."""
 
     __slots__ = ("home",)
 

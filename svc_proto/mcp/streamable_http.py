@@ -121,7 +121,7 @@ class McpHttpServer:
         return StreamedResponse(200, Headers(EVENTS), partial(log.stream_to, after=int(named[2])))
 
     def delete(self, request: Request) -> Response:
-        """End a session."""
+        """Handle `DELETE`: end the session that the request names."""
         require_session_version(request.headers)
         self.sessions.end(self.sessions.find(request.credential_id, request.headers.get(SESSION_ID)))
         return empty_response(204)

@@ -120,7 +120,7 @@ class ListenRequest(Deferred):
         self._subscriptions.set_paused(holding)
 
     def stop(self) -> None:
-        """Answer the request: no notification follows."""
+        """End the notifications, and answer the request."""
         self._close()
         self.resolve(self._last)
 

@@ -37,7 +37,7 @@ class CommandArguments:
                 raise CommandRefused(400, f"unknown argument: {replace_lone_surrogates(name[:MAX_NAME])}")
 
     def value(self, *names: str) -> object:
-        """Return the value unchanged, or None."""
+        """Return the argument's JSON value unchanged, or None if it is missing."""
         for name in names:
             value = self._body.get(name)
             if value is not None:
@@ -78,7 +78,7 @@ class CommandArguments:
         return value
 
     def boolean(self, *names: str) -> bool | None:
-        """Return a bool-ish value, or None."""
+        """Return the argument as a boolean, or None if it is not bool-ish."""
         return coercion.coerce_boolean(self.text(*names))
 
     def mapping(self, name: str) -> Mapping[str, object]:

@@ -79,7 +79,7 @@ class DashboardPhone:
         self.chat = GatewayChat(self._notify, lambda: new_uuid(engine.entropy))
 
     def on_started(self) -> None:
-        """Start to connect."""
+        """Connect to the dashboard, and again after each loss."""
         self.engine.emit(Ready())
         self._connecting = self.engine.spawn(self._stay_connected())
 
@@ -179,7 +179,7 @@ class DashboardPhone:
     # --- UserInputHandler ---
 
     def on_user_input(self, word: UserInput | None) -> None:
-        """Handle a line from the keyboard."""
+        """Handle a line of the user: send a prompt, answer the open question, or stop the turn."""
         match word:
             case TextInput(verb=TextAction.CHAT, text=text):
                 done, problem = self.chat.submit(text), "too many prompts wait"
@@ -195,7 +195,7 @@ class DashboardPhone:
             self._notify("note", {"text": problem})
 
     def on_keyboard_closed(self) -> None:
-        """Go on without a user."""
+        """Do nothing: the phone stays connected without its user."""
 
     # --- helpers ---
 

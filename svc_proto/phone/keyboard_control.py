@@ -88,7 +88,7 @@ class ConfirmationAnswer:
 
 
 class TextAction(Enum):
-    """Use of a text."""
+    """Use of a typed text, such as a line for the agent or for the shell."""
 
     SHOW = "show"  # a chat text is displayed
     NOTIFY = "notify"  # a notification arrives
@@ -100,7 +100,7 @@ class TextAction(Enum):
 
 @frozen
 class TextInput:
-    """Text with its use."""
+    """A line of the user that carries a text, with the action for the text."""
 
     verb: TextAction
     text: str
@@ -108,7 +108,7 @@ class TextInput:
 
 @frozen
 class SetSwitch:
-    """Change of a switch."""
+    """A line of the user that turns a switch on or off."""
 
     switch: Switch
     on: bool
@@ -116,14 +116,14 @@ class SetSwitch:
 
 @frozen
 class TapAttachment:
-    """Request for an attachment."""
+    """A line of the user that requests an attachment by its number."""
 
     number: int
 
 
 @frozen
 class NetworkChanged:
-    """Change of the phone's network."""
+    """A line of the user that reports a change between Wi-Fi and cellular."""
 
     cellular: bool
 

@@ -51,7 +51,7 @@ class CallAction:
 
     @property
     def question_text(self) -> str:
-        """The text of the confirmation."""
+        """The text that the user confirms: the number to be called."""
         return self.number
 
 

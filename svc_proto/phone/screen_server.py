@@ -64,7 +64,7 @@ TOUCHES = {row.by_hand: row.path for row in DEVICE_CONTROL.values() if row.by_ha
 
 
 class ScreenAccess(Enum):
-    """Access policy of the routes."""
+    """Access policy of the screen's routes: programs of this host with the secret."""
 
     DASHBOARD = "dashboard"
 

@@ -172,15 +172,15 @@ class _ChannelClient(ABC):
 
     @abstractmethod
     def _open(self) -> None:
-        """Request the channel."""
+        """Send the message that requests the channel from the relay."""
 
     @abstractmethod
     def _line(self, text: str) -> None:
-        """Send a line."""
+        """Send one line over the open channel."""
 
     @abstractmethod
     def _bye(self) -> None:
-        """Release the channel at the relay."""
+        """Send the message that releases the channel at the relay."""
 
     def _on_connected(self) -> None:
         self._late.cancel()

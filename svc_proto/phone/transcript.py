@@ -23,7 +23,7 @@ CUT = " … (the rest is not shown here)"
 
 
 class PhoneTranscript:
-    """Transcript lines, oldest first."""
+    """The latest lines of the conversation of user and agent, oldest first."""
 
     def __init__(self) -> None:
         self._lines = deque[_TranscriptLine](maxlen=MAX_LINES)

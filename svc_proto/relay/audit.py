@@ -17,7 +17,7 @@ __all__ = ["RelayAudit"]
 
 
 class RelayAudit:
-    """Audit log of a relay."""
+    """Recorder of the relay's audit events."""
 
     def __init__(self, engine: Engine, proxies: TrustedProxies) -> None:
         self._proxies = proxies

@@ -24,6 +24,6 @@ class ChangeNotifier:
         return partial(self._watching[what].__delitem__, key)
 
     def notify(self, what: str) -> None:
-        """Call all callbacks of `what`."""
+        """Call all callbacks that are registered for the path `what`."""
         for on_change in list(self._watching[what].values()):
             on_change()

@@ -50,7 +50,7 @@ def mcp_server(relay: Relay) -> McpHttpServer:
 
 
 class LocalPhoneControl:
-    """A `PhoneControl` for one session."""
+    """`PhoneControl` that acts with the rights of one session, inside the relay."""
 
     def __init__(self, relay: Relay, session: PairedSession) -> None:
         self._relay = relay

@@ -245,7 +245,7 @@ class Error(ChatEvent):
 
 @frozen
 class Done(ChatEvent):
-    """Last event of the stream."""
+    """Last event of the stream, without further data."""
 
     state: str = "final"
 

@@ -59,7 +59,7 @@ class ModelProfile:
             setattr(self, attribute.name, getattr(saved, attribute.name))
 
     def copy(self) -> ModelProfile:
-        """Return a copy."""
+        """Return a copy of the profile."""
         return evolve(self)
 
     def members(self) -> dict[str, object]:

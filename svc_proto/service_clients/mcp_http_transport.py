@@ -137,7 +137,7 @@ class McpHttpTransport:
     # --- one message ----------------------------------------------------------------------------------------------
 
     def _post_notification(self, text: bytes) -> Flow[None]:
-        """Send a message without an answer."""
+        """Post a message that expects no answer; failures are ignored."""
         with suppress(ServiceCallError):  # the message is not essential
             _discard_response((yield from self._send_request("POST", text, within=CLOSE_TIMEOUT)))
         self._notes -= 1

@@ -60,7 +60,7 @@ class PhoneResponse:
 
 
 class PhoneControl(Protocol):
-    """Access to phones for tools."""
+    """Interface by which tools send commands to phones."""
 
     @property
     def engine(self) -> Engine:

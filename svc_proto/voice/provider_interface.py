@@ -161,7 +161,7 @@ class Recording:
 
 @frozen(kw_only=True)
 class RealtimeOptions:
-    """Set-up of a realtime session."""
+    """Options for a provider's realtime session: model, voice, rate, instructions, functions."""
 
     model: str
     voice: str
@@ -217,7 +217,7 @@ class AudioDelta:
 
 @frozen
 class AudioDone:
-    """End of a response's audio."""
+    """End of the audio of a response."""
 
     response_id: str
 

@@ -98,7 +98,7 @@ class RealtimeConnection:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Send the set-up message."""
+        """Send the provider the message that sets up the session."""
         self._socket = socket
         socket.set_ping_interval(PING_INTERVAL)
         socket.send_text(strict_json.dumps(self._dialect.setup()))

@@ -14,7 +14,7 @@ __all__ = ["Connection", "Role", "ServerConnection"]
 
 
 class Role(Enum):
-    """End of a connection."""
+    """End of a connection that an object implements: client or server."""
 
     CLIENT = "client"
     SERVER = "server"

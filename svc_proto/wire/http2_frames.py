@@ -104,7 +104,7 @@ class Http2FrameSplitter:
         return len(self._inbox) + self._block
 
     def receive(self, data: bytes) -> None:
-        """Receive bytes."""
+        """Append received bytes; `next` parses them."""
         self._inbox += data
 
     def clear(self) -> None:

@@ -27,7 +27,7 @@ class SendScheduler:
         self._streams[entry.id] = entry
 
     def remove(self, entry: Http2Stream) -> None:
-        """Remove a stream without output."""
+        """Remove a stream, so that it gets no more turns."""
         self._streams.pop(entry.id, None)
 
     def clear(self) -> None:

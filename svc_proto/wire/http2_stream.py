@@ -39,7 +39,7 @@ class Http2Stream:
     _queue: deque[bytes] = field(factory=deque)
 
     def queue_data(self, data: bytes) -> None:
-        """Queue bytes."""
+        """Queue bytes of the body until the peer's window is open."""
         self._queue.append(data)
         self.queued += len(data)
 

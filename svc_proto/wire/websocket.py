@@ -331,7 +331,7 @@ class WebSocket(Connection):
 
 
 class _MessageFragments(Generic[AnyStr]):
-    """The fragments of a message."""
+    """Collector of the fragments of one message."""
 
     __slots__ = ("_empty", "_folded", "_pieces", "held")
 
@@ -342,7 +342,7 @@ class _MessageFragments(Generic[AnyStr]):
         self.held = 0  # bytes of memory; a character may take four
 
     def add(self, piece: AnyStr) -> None:
-        """Add the next piece."""
+        """Add the next fragment of the message."""
         if piece:
             self._pieces.append(piece)
             self.held += piece.__sizeof__()
@@ -352,7 +352,7 @@ class _MessageFragments(Generic[AnyStr]):
             self.held = sum(folded.__sizeof__() for folded in self._folded)
 
     def whole(self) -> AnyStr:
-        """Return the joined pieces."""
+        """Return the joined content of the message."""
         return self._empty.join(self._folded + self._pieces)
 
 

@@ -35,7 +35,7 @@ PLAIN = {TEXT: Opcode.TEXT, BINARY: Opcode.BINARY, PING: Opcode.PING, PONG: Opco
 
 
 class FrameParser(IntEnum):
-    """Parser of the next input."""
+    """Parser of the next input: the fast path, wsproto for one frame, or wsproto from now on."""
 
     FAST_PATH = auto()
     WSPROTO_ONCE = auto()

@@ -91,5 +91,5 @@ class Blocklist:
         return True
 
     def reset(self) -> None:
-        """Restore the defaults."""
+        """Restore the default list of blocked packages."""
         self._packages = dict.fromkeys(DEFAULT_BLOCKLIST)

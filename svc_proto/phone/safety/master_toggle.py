@@ -106,7 +106,7 @@ class MasterToggle:
         return self._turn_off(MasterTrigger.PROCESS_DEATH)
 
     def command(self, now: Moment) -> None:
-        """Handle a command: "idle timer resets"."""
+        """Record a command of the agent, which restarts the idle timer while the toggle is on."""
         self._step(MasterTrigger.COMMAND)
         self._active_at = now.mono
 

@@ -44,7 +44,7 @@ PATH_ALIASES = {SVC.self_foreground: HERMES.self_foreground}
 
 
 def routes(relay: Relay) -> list[Route]:
-    """Return the routes of Device Control."""
+    """Return the routes by which agents send commands to phones."""
     control = _DeviceControlRoutes(relay)
     return [
         Route(method=method, pattern=path, access=RelayAccess.BRIDGE, handler=control.forward)

@@ -33,7 +33,7 @@ NONCE = 8  # bytes
 
 
 def routes(relay: Relay) -> list[Route]:
-    """Return the routes of the inbox."""
+    """Return the routes for pasted images and for notifications of phones."""
     view = _InboxRoutes(relay)
     return [
         Route(

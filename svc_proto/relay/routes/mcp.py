@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def routes(relay: Relay) -> list[Route]:
-    """Return the routes of MCP."""
+    """Return the routes of `/mcp`, and those for the owner's consent."""
 
     def found(request: Request, here: Callable[[Request], T]) -> T | Flow[HandlerResult]:
         name = request.headers.get(b"mcp-session-id") or b""

@@ -49,7 +49,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,16}\Z")
 
 
 def routes(relay: Relay) -> list[Route]:
-    """Return the routes of media."""
+    """Return the routes that register, upload, fetch and list media files."""
     view = _MediaRoutes(relay)
     cap = relay.config.media_max_size_mb * MIB
     return [

@@ -27,7 +27,7 @@ __all__ = ["routes"]
 
 
 def routes(relay: Relay) -> list[Route]:
-    """Return the routes of pairing."""
+    """Return the routes that create and register pairing codes."""
     view = _PairingRoutes(relay)
     return [
         Route(method="POST", pattern="/pairing", access=RelayAccess.LOOPBACK, handler=view.create_code),

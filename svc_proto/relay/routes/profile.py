@@ -36,7 +36,7 @@ SHOWN = (b"content-type",)  # header fields that are forwarded
 
 
 def routes(relay: Relay) -> list[Route]:
-    """Return the routes of the profile."""
+    """Return the routes of the profile inspector, which are forwarded to the API server."""
     view = _ProfileInspector(relay)
     return [
         Route(method=method, pattern=pattern, access=RelayAccess.MANAGE, handler=view.forwarder(method, pattern))

@@ -28,7 +28,7 @@ MAX_LISTED = 10_000  # sessions that are listed at once; of more, a request with
 
 
 def routes(relay: Relay) -> list[Route]:
-    """Return the routes of paired sessions."""
+    """Return the routes that list, change and revoke paired sessions."""
     view = _SessionRoutes(relay)
     one = "/sessions/{token_prefix}"
     return [

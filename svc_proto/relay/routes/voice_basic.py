@@ -31,7 +31,7 @@ NAMES = {"audio/mpeg": "tts.mp3", "audio/wav": "tts.wav", "audio/ogg": "tts.ogg"
 
 
 def routes(relay: Relay) -> list[Route]:
-    """Return the routes of basic voice."""
+    """Return the routes of voice configuration, transcription and synthesis."""
     view = _BasicVoiceRoutes(relay)
     config, transcribe, synthesize = BASIC_PATHS
     return [

@@ -211,7 +211,7 @@ class _Gateway:
         return self.child.credit.unsent <= MAX_UNREAD
 
     def send_line(self, message: Mapping[str, object]) -> None:
-        """Write one object as one line."""
+        """Write one JSON object to the gateway's input, as one line."""
         self.child.write(strict_json.dumps_bytes(message) + b"\n")
 
     def on_output(self, data: bytes) -> None:

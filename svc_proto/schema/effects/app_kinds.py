@@ -13,7 +13,7 @@ __all__ = ["AppKind", "kind_of_app"]
 
 
 class AppKind(Enum):
-    """Kind of an app."""
+    """Kind of an app, by the purpose that decides on the effects of touches."""
 
     DIALER = "dialer"
     MESSAGING = "messaging"

@@ -71,7 +71,7 @@ class ScreenTree:
 
     @classmethod
     def parse(cls, body: Mapping[str, object]) -> ScreenTree:
-        """Read an answer of `GET /screen`."""
+        """Build the tree from a body of `GET /screen`."""
         members = JsonObject.of(body)
         nodes = tuple(ScreenNode.parse(node) for node in members.objects("nodes")[:MAX_NODES])
         root = ScreenNode.parse(JsonObject(bounds=members.get("rootBounds")))

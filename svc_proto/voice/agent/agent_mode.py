@@ -82,7 +82,7 @@ class AgentMode(VoiceMode, ABC):
 
     @abstractmethod
     def build_conversation(self, runs: VoiceRuns, setup: AgentSetup) -> NativeConversation | RenderedConversation:
-        """Return the conversation of the session."""
+        """Create the conversation object of this session's mode."""
 
     def now(self) -> float:
         """Return monotonic seconds."""
@@ -302,7 +302,7 @@ class RenderedMode(AgentMode):
     """Mode whose provider only renders (wire terminal-voice 6.10); any close of the socket ends the session."""
 
     def build_conversation(self, runs: VoiceRuns, setup: AgentSetup) -> RenderedConversation:
-        """Return a conversation without background runs."""
+        """Create a rendered conversation, which has no background runs."""
         return RenderedConversation(runs, self.now, hears=self.chosen.provider == LOCAL)
 
 

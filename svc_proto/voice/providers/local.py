@@ -239,7 +239,7 @@ class _StderrText:
 
     @property
     def words(self) -> str:
-        """The text on one line."""
+        """The program's error output on one line."""
         return " ".join(self._said.decode("utf-8", "replace").split())
 
     def on_output(self, data: bytes) -> None:

@@ -116,7 +116,7 @@ class AnswerPlayback:
         return self._response_id if self.state in (PlaybackState.RENDERING, PlaybackState.RENDERED) else None
 
     def start(self, answer: SpokenAnswer) -> None:
-        """Accept an answer for delivery."""
+        """Accept an answer for delivery; nothing of it is played yet."""
         self._step(PlaybackTrigger.TAKE)
         self._clear()
         self.answer = answer

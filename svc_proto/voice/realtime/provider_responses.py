@@ -53,7 +53,7 @@ RESPONSE_TABLE: Table[ResponseState, ResponseTrigger] = {
 
 
 class ResponseOrigin(Enum):
-    """Assignment of a response that starts."""
+    """Classification of a response that starts: requested, known, given up, or not requested."""
 
     OURS = "ours"  # the requested one
     KNOWN = "known"  # started before

@@ -185,7 +185,7 @@ class VoiceRun:
         return [self.send_progress(now, floor) if self.live else self.begin(now)]
 
     def draft(self) -> list[Emit]:
-        """Report that the answer begins, once."""
+        """Return the progress event that the answer is being drafted; nothing after the first call."""
         if self.story.drafting:
             return []
         self.story.drafting = True
