@@ -42,7 +42,7 @@ NOTES = (
 
 @define(eq=False)
 class _Phone:
-    """A phone that answers at once."""
+    """Simulated phone that answers each command at once."""
 
     number: int
     node: int

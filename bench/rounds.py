@@ -44,7 +44,7 @@ class Work(Protocol):
 
     @property
     def elapsed(self) -> float:
-        """Return the seconds."""
+        """Return the duration of the round in seconds."""
         ...
 
     @property
@@ -100,7 +100,7 @@ class TimedRounds(Rounds):
 
 
 def take_round(rounds: Rounds, server: Server, run: Callable[[], Work]) -> Work:
-    """Run one round and add it."""
+    """Run one round of load on a server, and add its result to the contestant's rounds."""
     cpu, waited, others = server.cpu(), server.waited(), server.others()
     work = run()
     waited, others = server.waited() - waited, server.others() - others

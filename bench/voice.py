@@ -201,7 +201,7 @@ class _Listener(Protocol):
     delays: list[float]
 
     def say(self, text: str) -> None:
-        """Request the synthesis of a text."""
+        """Request speech for a text, over the relay or directly."""
         ...
 
     def on_readable(self) -> None:
@@ -210,7 +210,7 @@ class _Listener(Protocol):
 
 
 class _Stamps:
-    """Delays of pieces, in seconds."""
+    """Reader of the time stamps in pieces of sound, and their delays in seconds."""
 
     def __init__(self) -> None:
         self.delays: list[float] = []
@@ -271,7 +271,7 @@ class _Session:
 
 
 class _Client(_Stamps):
-    """An output socket that is ready."""
+    """Test client whose WebSocket for speech output is open and ready."""
 
     def __init__(self, address: Address, token: str, provider: str) -> None:
         super().__init__()

@@ -132,7 +132,7 @@ class ServerResources(NamedTuple):
 
     @property
     def listeners(self) -> list[Listener]:
-        """Return all its listeners."""
+        """Return all listeners of the server."""
         return [self.listener] if self.inner is None else [self.listener, self.inner]
 
 

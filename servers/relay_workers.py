@@ -162,7 +162,7 @@ def _redis_job(program: str, folder: Path) -> WorkerSpec:
 
 
 def _argv(options: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the equivalent command line."""
+    """Return the command-line options that are equivalent to these parsed options."""
     words = [sys.executable, "-P", "-m", "servers.relay"]
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"

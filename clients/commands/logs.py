@@ -72,7 +72,7 @@ class _Tail:
         self._rest = b""
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the log file."""
         self._file.close()
 
     def last(self, count: int) -> list[list[str]]:

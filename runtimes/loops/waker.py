@@ -41,7 +41,7 @@ class Waker(Source):
                 return  # full: the loop wakes anyway; closed: the loop has ended
 
     def on_readable(self) -> None:
-        """Make the calls that were posted."""
+        """Make the calls that were posted from other threads."""
         try:
             self.sock.recv(4096)
         except BlockingIOError:

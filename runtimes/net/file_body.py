@@ -58,7 +58,7 @@ class FileBody:
         self._pump.fail(self._op, Failure(FailureKind.CANCELLED, "the channel closed"))
 
     def finish(self) -> None:
-        """Release the file."""
+        """Release the file's handle."""
         if not self.over:
             self.over = True
             self._source.release_use()

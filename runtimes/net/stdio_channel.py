@@ -33,7 +33,7 @@ class StdioListener:
         self._closed = False
 
     def start(self) -> None:
-        """Accept the channel."""
+        """Report the channel of standard input and output to the core as accepted."""
         if self._closed:
             return
         self._closed = True

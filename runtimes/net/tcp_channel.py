@@ -75,7 +75,7 @@ class TcpChannel(Source):
     # --- reading -------------------------------------------------------------------------------------------------
 
     def on_readable(self) -> None:
-        """Read once."""
+        """Read from the socket once, and report the bytes or the end."""
         try:
             data = self.sock.recv(READ_SIZE)
         except (BlockingIOError, InterruptedError):

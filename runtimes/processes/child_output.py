@@ -115,7 +115,7 @@ class ChildOutput(Source):
             self._check_finished()
 
     def on_writable(self) -> None:
-        """Flush the input of the terminal."""
+        """Write queued input to the terminal, whose descriptor is shared with the output."""
         if self.flush is not None:
             self.flush()
 

@@ -99,7 +99,7 @@ class Language:
         return len(_words_of(self._fold(text).text) & self.vocabulary)
 
     def nearest(self, text: str) -> tuple[str, ...]:
-        """Return the examples, most alike first."""
+        """Return the examples of this language, those most like the text first."""
         plain = self._fold(text).text
         ranks = {
             example: -_likeness(plain, folded)

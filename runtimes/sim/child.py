@@ -86,7 +86,7 @@ class SimChildEnd:
     # --- for the process -----------------------------------------------------------------------------------------
 
     def adopt(self, owner: SimEndHandler) -> None:
-        """Set the owner."""
+        """Set the process that owns this end."""
         self.owner = owner
 
     def send(self, data: bytes) -> None:
@@ -129,7 +129,7 @@ class SimChildEnd:
             self._notify_owner()
 
     def abort(self, why: str = "aborted") -> None:
-        """Release the child."""
+        """Release the child: the core has aborted the channel."""
         self.child.let_go(self, why)
 
     def vanish(self, *, reset: bool) -> None:
@@ -156,7 +156,7 @@ class SimChildEnd:
         return self.gone or self._end_taken or (self.child.held_open and self._held == 0)
 
     def launch(self, data: bytes) -> None:
-        """Send bytes that the child writes."""
+        """Send bytes that the child has written to the core; they arrive after a delay."""
         if not self.gone and data:
             self._held += len(data)
             self.child.later(lambda: self._arrive(data))
@@ -272,13 +272,13 @@ class SimChild:
     # --- for the simulator ---------------------------------------------------------------------------------------
 
     def start(self, factory: ProgramFactory) -> None:
-        """Start the program."""
+        """Create the script of the program and call its `on_start` after a delay."""
         self.host.children.append(self)
         self.script = factory(self)
         self.later(lambda: self._call(self.script.on_start))
 
     def write(self, data: bytes) -> None:
-        """Take input from the core."""
+        """Queue bytes of the core for the child's input."""
         if not self._input_closing and data:
             self._unsent.append(data)
             self._flush()

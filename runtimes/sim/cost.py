@@ -75,13 +75,13 @@ class MeteredRows(tuple[object, ...]):
     _taken: int
 
     def __new__(cls, rows: tuple[object, ...], report: Callable[[], None]) -> Self:
-        """Copy the rows."""
+        """Create the rows; none of them has been reported yet."""
         metered = super().__new__(cls, rows)
         metered._report, metered._taken = report, 0
         return metered
 
     def __iter__(self) -> Iterator[object]:
-        """Iterate over the rows."""
+        """Yield the rows, and report each one when it is taken for the first time."""
         for number, row in enumerate(super().__iter__(), start=1):
             if number > self._taken:
                 self._taken = number

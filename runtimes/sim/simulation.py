@@ -110,7 +110,7 @@ class Simulation:
         heappush(self._agenda, (when, self._filed, timer, callback))
 
     def after(self, seconds: float, callback: Callable[[], object], *, timer: bool = False) -> None:
-        """Call back in `seconds`."""
+        """Call back in `seconds` of simulated time."""
         self.at(self.now + seconds, callback, timer=timer)
 
     def step(self) -> bool:
@@ -127,7 +127,7 @@ class Simulation:
         return True
 
     def run_for(self, seconds: float) -> None:
-        """Let `seconds` pass."""
+        """Run the simulation for `seconds` of simulated time."""
         until = self.now + seconds
         self._run(until, None)
         self.now = until

@@ -53,7 +53,7 @@ BUTTON = "android.widget.Button"
 
 
 class EmulatedDevice(DeviceState):
-    """The device and its reactions."""
+    """Simulated device that reacts to touches, keys, typed text and launches."""
 
     def __init__(self, apps: Iterable[App], *, client: App) -> None:
         super().__init__(apps, client=client)
