@@ -259,7 +259,7 @@ def _request(rng: Random, odd: float) -> bytes:
 
 
 def _response(rng: Random) -> bytes:
-    """Return the response to one call."""
+    """Return the bytes of a random response to one client call."""
     odd = rng.choice((0.0, 0.0, 0.1, 0.3))
     body = rng.choice((*BODIES, b"", b"data: {}\n\n" * rng.randrange(9)))
     fields = rng.sample(ANSWER_FIELDS, rng.choice((0, 1, 3)))

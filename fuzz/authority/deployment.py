@@ -71,11 +71,11 @@ class AuthorityDeployment(RelayHarness):
         self.after(1.0)
 
     def at(self, n: int) -> None:
-        """Select a relay."""
+        """Send the next requests to the relay of node `n`."""
         self.node, self.relay = self.relays[n]
 
     def at_api(self, n: int) -> None:
-        """Select an API server."""
+        """Send the next requests to the API server of node `n`."""
         self.node = self.apis[n]
 
     def api(self, n: int) -> Api:

@@ -484,5 +484,5 @@ class ClusterDeployment:
         return not self.invariants.held[phone.token].bereft
 
     def check_invariants(self) -> None:
-        """Check logs and Redis."""
+        """Check that logs have no secrets and errors, and that each Redis key expires."""
         self.invariants.check_logs_and_redis()

@@ -121,7 +121,7 @@ class ClusterMediaModel:
             self.fetch(n, inside[0])
 
     def repair_bucket(self) -> None:
-        """Restore the bucket."""
+        """Start the bucket again if it is dead, and end the failures of its responses."""
         world, s3 = self._world, self._world.s3
         if s3 is not None:
             s3.instead = lambda request, response: response

@@ -199,7 +199,7 @@ class CoreDriver(CoreHarness):
         return FuzzPeer(node, order.ch)
 
     def fail(self, op: OperationId, kind: FailureKind) -> None:
-        """Let an operation fail."""
+        """Report to the core that an operation has failed."""
         if self.pending.pop(op, None) is not None:
             self.feed(Failed(op, Failure(kind)))
 

@@ -30,7 +30,7 @@ MAX_ACTIONS = 400  # of one script
 
 
 class ServiceKind(Enum):
-    """Service under test."""
+    """Kind of the service under test: a relay or an API server."""
 
     RELAY = "relay"
     API = "api"

@@ -66,7 +66,7 @@ class _Survey:
 
 @frozen
 class _Try:
-    """Order to run some of the tests."""
+    """Request to run some of the collected tests in a fork, with a mutant or for a survey."""
 
     tests: Sequence[int]
     limit: float  # s
@@ -194,7 +194,7 @@ class _ServerPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Serve each connection by a fork."""
+        """Instead of running the tests, wait for connections, and serve each one in a fork."""
         sys.settrace(None)
         gc.unfreeze()  # so that `get_objects` sees all objects
         for each in gc.get_objects():

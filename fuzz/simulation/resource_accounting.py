@@ -118,7 +118,7 @@ class ResourceAccounting:
         self._closings = {"relay": ClosingSockets(), "api": ClosingSockets()}
 
     def check(self, world: Deployment) -> None:
-        """Check all programs that run."""
+        """Check the tables of all running programs of a deployment."""
         now = world.sim.now
         if world.relay.alive and world.relay.ready:
             relay = world.relay_service
@@ -140,7 +140,7 @@ class ClosingSockets:
         self._since: dict[WebSocketConnection, float] = {}
 
     def check(self, engine: Engine, now: float) -> None:
-        """Check all sockets of an engine."""
+        """Check that no WebSocket of an engine has been closing for too long."""
         since, self._since = self._since, {}
         for channel in engine._channels.values():
             stream_channels = channel.stream_channels.values() if isinstance(channel, Http2Channel) else (channel,)

@@ -32,7 +32,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
         self.stream = stream  # the current stream
 
     def feed(self, data: bytes) -> None:
-        """Pass received bytes to both."""
+        """Pass received bytes to both implementations."""
         self.compare(lambda end: end.receive_data(data))
 
     def end(self) -> None:
@@ -58,7 +58,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
             raise LocalMisuseError
 
     def flush(self) -> bytes:
-        """Return the bytes to send."""
+        """Return the bytes that both implementations want to send."""
         said = self.compare(lambda end: end.data_to_send())
         assert isinstance(said, bytes)
         return said
@@ -68,14 +68,14 @@ class DifferentialPair(Generic[Reference, FastPath]):
         self.compare(lambda end: end.lift_limits(StreamId(self.stream)))
 
     def compare(self, what: Callable[[Connection], object]) -> object:
-        """Call both, and return the common result."""
+        """Call a function with both implementations, check that the outcomes are equal, and return the outcome."""
         reference, fast_path = _outcome(what, self.reference), _outcome(what, self.fast_path)
         assert fast_path == reference, f"the lane: {fast_path!r}, the law: {reference!r}"
         self.check()
         return reference
 
     def check(self) -> None:
-        """Check that their properties are equal."""
+        """Check that reference implementation and fast path have equal properties."""
         for name in self.properties:
             reference, fast_path = getattr(self.reference, name), getattr(self.fast_path, name)
             assert fast_path == reference, f"{name}: the lane: {fast_path!r}, the law: {reference!r}"

@@ -24,7 +24,7 @@ SECRET = b"a key of sixteen bytes or more"
 
 
 def multipart(data: bytes) -> None:
-    """Check a form whose boundary is `b`."""
+    """Check the multipart decoder: parts do not depend on the chunking, and survive encoding and decoding."""
     parts, problem = check_chunking_invariance(lambda pieces: _parts(pieces, "b"), data)
     if problem:
         return
@@ -46,7 +46,7 @@ def sse(data: bytes) -> None:
 
 
 def envelope(data: bytes) -> None:
-    """Check envelopes and JSON."""
+    """Check that envelopes and JSON values survive writing and parsing."""
     text = data.decode("utf-8", "replace")
     message = parse_envelope(text)
     if message is not None:
@@ -84,7 +84,7 @@ def _values(pieces: list[bytes]) -> tuple[list[object], bool]:
 
 
 def qr(data: bytes) -> None:
-    """Check a pasted invite."""
+    """Check the parser of invites: a parsed payload can be signed, verified, written and parsed again."""
     try:
         payload = parse_invite(data.decode("utf-8", "replace"))
     except Refused as refused:

@@ -34,7 +34,7 @@ DONE = PhoneResponse(200, {"ok": True})
 
 @define
 class Link:
-    """Phone with one screen, whose answers and status are given."""
+    """Scripted phone control with one screen, given answers and a given status."""
 
     body: Mapping[str, object]
     safety: Mapping[str, object] = field(factory=dict)
@@ -67,7 +67,7 @@ class Link:
 
 @define
 class Consent:
-    """Owner who denies everything."""
+    """Consent for one call whose owner denies every request."""
 
     turn: TurnConsent
     asked: list[Effect] = field(factory=list)

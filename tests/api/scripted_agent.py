@@ -48,13 +48,13 @@ def streamed_text(call: ApiCall) -> str:
 
 
 def call_of(name: str = "terminal", identity: str = "call_7", **args: object) -> ToolCall:
-    """Return a tool call."""
+    """Build a tool call with this name and id."""
     return ToolCall(id=identity, name=name, args=args, arguments="{}", preview=f"{name} it")
 
 
 @define(eq=False)
 class ScriptedTurn:
-    """Turn of the scripted agent."""
+    """Turn of the scripted agent, whose events and end a test orders."""
 
     node: HarnessNode  # node of the agent
     turn: Turn
@@ -80,7 +80,7 @@ class ScriptedTurn:
         return self.host.reader_behind
 
     def do(self, act: Callable[[], Flow[Any]]) -> None:
-        """Run a flow with the host."""
+        """Run a flow inside the agent, with access to the turn's host."""
         self.todo.append(act)
         self._go_on()
 
@@ -93,7 +93,7 @@ class ScriptedTurn:
         self.do(lambda: self.host.store_result(call, output))
 
     def finish(self, finish: str = "stop", **members: Any) -> None:
-        """End the turn."""
+        """End the turn with this finish reason."""
         self.outcome = TurnOutcome(finish=finish, **members)
         self._go_on()
 

@@ -89,7 +89,7 @@ TURN = [
 
 
 class HostileServer(ScriptedService):
-    """Both servers in one."""
+    """Scripted relay and API server in one, whose texts all contain markup and script."""
 
     def __init__(self) -> None:
         answers: list[tuple[str, str, Any]] = [

@@ -107,7 +107,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
 
     @property
     def screen(self) -> str:
-        """Return the text on standard output."""
+        """Return all text that the service has written to standard output."""
         return self.terminal.heard.decode()
 
     @property
@@ -116,7 +116,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
         return any(upstream.held for upstream in self.upstreams)
 
     def open_terminal(self) -> None:
-        """Connect a terminal."""
+        """Accept standard input and output of the service as the channel of a terminal."""
         self.terminal = self.plug_in(self.node, PassiveEnd)
         self.node.post(accepted(STDIO, TERMINAL))
 
@@ -131,7 +131,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
         upstream.flush()
 
     def unfinished(self, body: bytes, *, end: bool = False) -> None:
-        """Continue the first unfinished answer."""
+        """Send more of the body of the first upstream response that is still open; `end` completes it."""
         upstream = next(upstream for upstream in self.upstreams if upstream.open and not upstream.gone)
         upstream.go_on(body, end=end)
         upstream.flush()
@@ -142,7 +142,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
             upstream.finish(why)
 
     def answer(self, name: str, result: object) -> None:
-        """Complete host work that was `SILENT`."""
+        """Complete a computation that was given the result `SILENT`."""
         self._answer(self.silent[name], result)
 
     # --- the runtime ---

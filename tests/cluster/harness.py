@@ -60,7 +60,7 @@ class RedisHarness(CoreHarness, Generic[T]):
         return [order for order in orders if isinstance(order, kind)]
 
     def dialled(self) -> Connect:
-        """Return the one attempt to connect."""
+        """Return the command of the only connection attempt since the last call."""
         (order,) = self.ordered(Connect)
         return order
 
@@ -71,11 +71,11 @@ class RedisHarness(CoreHarness, Generic[T]):
         self.feed(Done(order.op, CLUSTER_SECRET))
 
     def turn_away(self) -> None:
-        """Refuse the connection."""
+        """Refuse the connection to Redis that the object has requested."""
         self.feed(Failed(self.dialled().op, Failure(FailureKind.UNREACHABLE)))
 
     def accept_connection(self) -> None:
-        """Accept the connection without an answer."""
+        """Accept the connection to Redis that the object has requested; no command is answered."""
         order = self.dialled()
         self.ch, self._reader = order.ch, RespReader()
         self.node.ends[self.ch] = PassiveEnd(self.node, self.ch, reads=False)
@@ -100,16 +100,16 @@ class RedisHarness(CoreHarness, Generic[T]):
         return self._reader.feed(data)
 
     def answers(self, *values: object) -> None:
-        """Answer with these values at once."""
+        """Send these values as replies of Redis, in one piece."""
         self.bytes(b"".join(map(encode_reply, values)))
 
     def bytes(self, data: bytes) -> None:
-        """Send these bytes as the server."""
+        """Send these bytes to the object as its Redis server."""
         if data:
             self.feed(Received(self.ch, data))
 
     def close(self) -> None:
-        """Reset the connection."""
+        """Reset the connection to Redis."""
         self.node.ends[self.ch].finish("reset")
         self.run_until_idle()
 
@@ -135,7 +135,7 @@ def opened(command: Any) -> dict[str, Any]:
 def started_client(
     where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: RedisHandler | None = None
 ) -> RedisHarness[RedisClient]:
-    """Return a started client."""
+    """Return the harness of a Redis client that is connected and greeted."""
     book = RedisHarness(lambda engine: RedisClient(engine, where, channels, listener))
     book.within(book.made.start)
     return book

@@ -59,7 +59,7 @@ class Owner:
         return tasks[0]
 
     def have(self, name: str = "s", fence: int = 7) -> None:
-        """Acquire a lease."""
+        """Acquire a lease, which Redis grants with this fencing token."""
         self.take(name)
         self.book.new_commands()
         self.book.answers([b"me", b"%d" % fence])

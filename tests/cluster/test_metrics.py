@@ -11,7 +11,7 @@ from tests.cluster.harness import WHERE, RedisHarness, signed
 
 
 class NoHandler:
-    """Service without state."""
+    """`NodeHandler` of a service that has no state to exchange."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *given: {}

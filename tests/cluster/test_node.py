@@ -101,7 +101,7 @@ class Scene:
         self.book.answers(Push([b"message", self.mine if to_me else ALL, data]))
 
     def prove(self, node: str) -> None:
-        """Deliver the state of a node."""
+        """Deliver a node's complete state to this node, which proves that the node lives."""
         self.hear(node, "state", to_me=True)
         self.town.news()
 

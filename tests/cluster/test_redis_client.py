@@ -14,7 +14,7 @@ from tests.cluster.harness import WHERE, RedisHarness, asking, started_client
 
 
 class Ear(RedisHandler):
-    """Handler that records its events."""
+    """`RedisHandler` that records the events of a Redis client."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []

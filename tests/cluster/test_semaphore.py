@@ -32,7 +32,7 @@ class Quiet:
 
 
 class Owner:
-    """Node with some of three slots."""
+    """Node that acquires slots of a semaphore with three slots, and the Redis commands that it sends."""
 
     def __init__(self) -> None:
         def make(engine: Engine) -> RedisClient:
@@ -45,7 +45,7 @@ class Owner:
         self.book.open()
 
     def asks(self, flow: Flow[Any], *answers: object) -> Any:
-        """Return the result of a flow."""
+        """Start a flow, let Redis reply with `answers`, and return the flow's result."""
         results: list[Any] = []
         self.book.within(lambda: self.book.engine.spawn(flow, on_done=results.append))
         if answers:
@@ -54,7 +54,7 @@ class Owner:
         return result
 
     def have(self, count: int) -> None:
-        """Acquire this number of slots."""
+        """Acquire this number of slots, which Redis grants."""
         for _ in range(count):
             assert self.asks(self.places.acquire(), 1) is True
         self.book.new_commands()

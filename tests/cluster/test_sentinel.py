@@ -41,13 +41,13 @@ class Town:
         self.book.answers(answer)
 
     def up(self, host: str = "10.0.0.1") -> None:
-        """Accept the connection to the master."""
+        """Accept the connection to the master at this address, and complete its greeting."""
         self.dialled(host, 6379)
         assert self.book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"master-secret"]]
         assert self.book.made.is_up
 
     def hear(self, text: bytes) -> list[Command]:
-        """Publish a text and return the dropped connections."""
+        """Publish a text to the client's subscription; return the connections that the client then aborts."""
         self.publish(text)
         return self.book.ordered(Abort)
 

@@ -61,7 +61,7 @@ class Person:
             self._back = (await browser.get(page)).headers["location"]
 
     async def come_back(self) -> Any:
-        """Return the parameters of the redirect."""
+        """Return the query parameters of the redirect with which the browser returns to the client."""
         assert self._back.startswith(REDIRECT)
         fields = {name: values[0] for name, values in parse_qs(urlsplit(self._back).query).items()}
         if "error" in fields:

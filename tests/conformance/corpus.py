@@ -120,7 +120,7 @@ def _fields(fields: list[tuple[str, str]]) -> tuple[tuple[bytes, bytes], ...]:
 
 
 class _Config:
-    """Records its attributes."""
+    """Stand-in for gunicorn's configuration class, which records its attributes."""
 
     def __init__(self) -> None:
         self.settings: dict[str, Any] = {}

@@ -52,7 +52,7 @@ EVENTS = (
 
 
 class EchoService(ScriptedService):
-    """The service, and its HTTP side."""
+    """Engine service with the routes of the echo, which admits every client."""
 
     def __init__(self) -> None:
         super().__init__(())
@@ -78,7 +78,7 @@ class EchoService(ScriptedService):
         return _text("hello\n" if request.method in ("GET", "HEAD") else "")
 
     def lines(self, request: Request) -> Response:
-        """Answer `/echo`."""
+        """Answer `/echo` with the header lines of the request."""
         lines = b"".join(name + b": " + value + b"\n" for name, value in request.headers)
         return Response(200, Headers([TEXT]), lines)
 

@@ -117,7 +117,7 @@ def _read(found: str | bytes) -> Flow[str | bytes]:
 
 
 def _never(tell: Callable[[], None]) -> Callable[[], None]:
-    """Return an unsubscribe function: nothing changes."""
+    """Return a function that does nothing, as the end of a watch on resources that never change."""
     return lambda: None
 
 
@@ -173,7 +173,7 @@ OFFER = ServerFeatures(
 
 
 class ScenarioServer(ScriptedService):
-    """The service, and its HTTP side."""
+    """Engine service with the scenario tools at `/mcp`."""
 
     def __init__(self) -> None:
         super().__init__(())

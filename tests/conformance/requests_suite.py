@@ -78,7 +78,7 @@ DIFFERENT = {
 
 @frozen
 class Heard:
-    """A server's reading of a case."""
+    """A server's reading of a case: its requests, and the refusal if there was one."""
 
     requests: tuple[Expected, ...]
     refused: int | None

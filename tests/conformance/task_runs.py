@@ -163,7 +163,7 @@ def _appended(step: Step) -> Step:
 
 
 def _stops_early(task: Task) -> Script:
-    """Leave the second half out."""
+    """Return the script of a model that performs only the first half of the task's steps."""
     return task.steps[: (len(task.steps) + 1) // 2]
 
 

@@ -75,22 +75,22 @@ def call(tool: str, /, **arguments: Any) -> Step:
 
 
 def look() -> Step:
-    """Look at the screen."""
+    """Return a step that looks at the screen."""
     return lambda screen: LOOK
 
 
 def open_app(package: str) -> Step:
-    """Open an app."""
+    """Return a step that opens an app."""
     return call("phone_open_app", package=package)
 
 
 def key(name: str) -> Step:
-    """Press a key."""
+    """Return a step that presses a key."""
     return call("phone_press_key", key=name)
 
 
 def tap(text: str, place: int = 0) -> Step:
-    """Tap the control with a text; `place` chooses among several."""
+    """Return a step that taps the control with a text; `place` chooses among several."""
 
     def step(screen: SeenScreen) -> Act:
         node = screen.node(text, *CONTROLS, place=place)
@@ -102,7 +102,7 @@ def tap(text: str, place: int = 0) -> Step:
 
 
 def more(text: str) -> Step:
-    """Tap the button More options of the row with a text."""
+    """Return a step that taps the button More options of the row with a text."""
 
     def step(screen: SeenScreen) -> Act:
         row = screen.node(text, "button")
@@ -114,7 +114,7 @@ def more(text: str) -> Step:
 
 
 def hold(text: str, place: int = 0) -> Step:
-    """Press the row or field with a text for long."""
+    """Return a step that presses the row or field with a text for long."""
 
     def step(screen: SeenScreen) -> Act:
         node = screen.node(text, "button", "field", place=place)
@@ -124,7 +124,7 @@ def hold(text: str, place: int = 0) -> Step:
 
 
 def type_text(field: str, text: str, mode: str = "replace") -> Step:
-    """Put a text into the field with a hint."""
+    """Return a step that puts a text into the field with a hint."""
 
     def step(screen: SeenScreen) -> Act:
         node = screen.node(field, "field", "password")
@@ -134,7 +134,7 @@ def type_text(field: str, text: str, mode: str = "replace") -> Step:
 
 
 def bar(text: str, percent: int) -> Step:
-    """Set the slider with a text to a percentage."""
+    """Return a step that sets the slider with a text to a percentage."""
 
     def step(screen: SeenScreen) -> Act:
         return "phone_set_bar", {"nodeId": screen.node(text, "slider"), "look": screen.number, "percent": percent}
@@ -143,10 +143,10 @@ def bar(text: str, percent: int) -> Step:
 
 
 def scroll(until: str) -> Step:
-    """Scroll down until a text is shown."""
+    """Return a step that scrolls down until a text is shown."""
     return call("phone_scroll", direction="down", until=until)
 
 
 def drag(*points: int) -> Step:
-    """Drag between two points."""
+    """Return a step that drags between two points."""
     return call("phone_drag", **dict(zip(("start_x", "start_y", "end_x", "end_y"), points, strict=True)))

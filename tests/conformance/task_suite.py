@@ -55,7 +55,7 @@ class TaskReport:
 
 
 def report_on(task: Task) -> TaskReport:
-    """Run a task three times."""
+    """Run a task three times: right, with an error of the model, and hostile; return the report."""
     right, error = run_right(task), error_of(task)
     erring = run_erring(task, error)
     effect, hostile = run_hostile(task)

@@ -31,7 +31,7 @@ ONE = StreamId(1)
 
 
 class Caller:
-    """A connection to an echo."""
+    """HTTP client of an echo service, both in memory."""
 
     def __init__(self, version: str = "1.1") -> None:
         self.service = EchoService()
@@ -42,7 +42,7 @@ class Caller:
         self.peer: HttpPeer = self.book.accept(lambda node, ch: HttpPeer(node, ch, conn=self.client))
 
     def say(self, *events: Event) -> list[Event]:
-        """Send events and return the answers."""
+        """Send events to the echo service and return the events of its answer."""
         before = len(self.peer.events)
         self.peer.send_events(*events)
         return self.peer.events[before:]

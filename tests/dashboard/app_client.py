@@ -88,7 +88,7 @@ class AppHarness(HttpHarness):
 
 @define
 class AppClient:
-    """A signed-in phone."""
+    """Client of the dashboard with the cookie of a signed-in app."""
 
     book: AppHarness
     token: str
@@ -99,7 +99,7 @@ class AppClient:
         return self.book.request(method, path, body, headers=[cookie], **{"peer": REMOTE, **options})
 
     def ticket(self) -> str:
-        """Get a ticket."""
+        """Return a new ticket for one WebSocket."""
         ticket: str = self.request("POST", "/api/auth/ws-ticket").json["ticket"]
         return ticket
 

@@ -179,7 +179,7 @@ def test_a_server_that_ends_while_messages_wait() -> None:
 
 
 class Bare:
-    """A server of frames written by hand, which gives no window beyond the first."""
+    """HTTP/2 server whose frames a test writes by hand; its flow-control window never grows by itself."""
 
     def opened(
         self, settings: bytes = b"\x00\x08\x00\x00\x00\x01"

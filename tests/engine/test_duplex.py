@@ -66,7 +66,7 @@ class Talk(WirePeerDialogue):
         self.send_from_peer(RequestHead(S, "POST", target, headers))
 
     def resume(self, answer: object = None) -> None:
-        """Finish the work of `deaf`."""
+        """Resume the handler `deaf`: it completes its response, or fails if `answer` is given."""
         self.handle(Done(self.op, answer))
 
     @property

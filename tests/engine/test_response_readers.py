@@ -49,7 +49,7 @@ class Slow:
         self.reader: EventReader | BodyReader
 
     def read(self) -> None:
-        """Continue reading."""
+        """Let the reader read its next batch."""
         self.engine.resume(self.ticket, None)
 
     def flow(self, engine: Engine) -> Flow[object]:

@@ -100,7 +100,7 @@ class CallDialogue(WirePeerDialogue):
 
     @property
     def results(self) -> list[Any]:
-        """Return the results of the caller."""
+        """Return the results of the calling flow so far."""
         return self.caller.results
 
     def begin(self, server: Http2Connection | None = None) -> None:

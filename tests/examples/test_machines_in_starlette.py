@@ -42,7 +42,7 @@ async def call(method: str, path: str, token: str = "") -> tuple[int, Any]:
 
 
 class Phone:
-    """A WebSocket of the app."""
+    """Client of the example app's WebSocket, driven as an ASGI server drives it."""
 
     def __init__(self) -> None:
         self.to_app: asyncio.Queue[Message] = asyncio.Queue()

@@ -28,7 +28,7 @@ SERVERS = ("relay", "servers.relay", "api", "servers.api")  # the servers with t
 
 
 class ClusterEnvironment(SimulatedEnvironment):
-    """The environment of this module."""
+    """Simulated environment whose relay and API server have three nodes each."""
 
     name = "nodes"
 

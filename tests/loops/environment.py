@@ -71,7 +71,7 @@ class ServiceLaunch:
 
 
 class ProgramHandle(ABC):
-    """A program that was started."""
+    """Handle of a program that was started in an environment: its logs, its stop and its exit code."""
 
     @property
     @abstractmethod

@@ -132,7 +132,7 @@ class Simulated(ProgramHandle):
 
 
 class VirtualRelay(Simulated, RelayHandle):
-    """A server as one simulated process."""
+    """A server (relay, API or other) that runs as one simulated process."""
 
     def __init__(self, world: SimulatedEnvironment, process: SimProcess, port: int) -> None:
         super().__init__(world, process)

@@ -50,7 +50,7 @@ def callers(world: Environment) -> dict[str, Caller]:
 
 
 def met(world: Environment, caller: Caller, route: str) -> str:
-    """Return the result of a caller's request on a route of the relay."""
+    """Send a caller's request to a route; return the cell of the access matrix: `in`, or the status of the refusal."""
     method, path = example_path(route)
     if KINDS[route] is RouteKind.WEBSOCKET:
         try:
@@ -64,7 +64,7 @@ def met(world: Environment, caller: Caller, route: str) -> str:
 
 
 def heard(world: Environment, caller: Caller, messages: Iterable[str]) -> dict[str, str]:
-    """Return the results of a caller's messages, over one WebSocket until its authentication is refused."""
+    """Send a caller's messages over one WebSocket until it is refused; return the access matrix cell for each."""
     answers: dict[str, str] = {}
     socket: WebSocketTestClient | None = None
     for message in messages:

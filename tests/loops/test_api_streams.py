@@ -35,7 +35,7 @@ LOOKS = 60  # without a change, after which the state counts as final
 
 @frozen
 class Load:
-    """The size of a test."""
+    """Size of a load test: the number of concurrent streams, and of deltas in each."""
 
     streams: int
     deltas: int

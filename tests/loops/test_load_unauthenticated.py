@@ -127,7 +127,7 @@ class Household:
         self.costs: list[float] = []  # of round trips, s of processor time of the relay
 
     def act(self) -> None:
-        """Do one round trip."""
+        """Send one command to the phone, answer it as the phone, and receive the answer as the caller."""
         before = processor_time(self._relay)
         began = time.monotonic()
         self.caller.send(

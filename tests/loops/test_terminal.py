@@ -33,7 +33,7 @@ def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path, hermetic:
 
 @pytest.fixture
 def plain(loop: Environment) -> Environment:
-    """Start a relay without tmux."""
+    """Yield a world with a relay whose terminals do not use tmux."""
     loop.start_relay(terminal_tmux=False, user_shell="/bin/sh")
     return loop
 
@@ -265,7 +265,7 @@ if TMUX is not None:
 
     @pytest.fixture
     def tmux(loop: Environment) -> Environment:
-        """Start a relay with tmux."""
+        """Yield a world with a relay whose terminals use tmux."""
         loop.start_relay(user_shell="/bin/sh")
         return loop
 

@@ -22,7 +22,7 @@ def paired(world: Environment, *, extensions: str = "") -> RawSocket:
 
 
 def alive(raw: RawSocket) -> None:
-    """Check that the socket still answers."""
+    """Check that the relay still answers a ping on this WebSocket."""
     raw.send(TEXT, SOME)
     assert raw.receive_message() == PONG_ENVELOPE
 

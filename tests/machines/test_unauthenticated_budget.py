@@ -20,7 +20,7 @@ A, B, C = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 
 
 class Caller(BudgetedConnection):
-    """Connection that records its resumption."""
+    """Budgeted connection that records when its reading is resumed."""
 
     def __init__(self, woken: list[BudgetedConnection]) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Caller(BudgetedConnection):
 
 
 class House:
-    """Budget with the connections that it resumed."""
+    """Memory budget, and the connections whose reading it has resumed."""
 
     def __init__(self) -> None:
         self.unknown_hosts = UnauthenticatedBudget(budget=BUDGET, share=SHARE, most=MOST)

@@ -47,14 +47,14 @@ def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW)
 
 
 def say(made: VoiceSessionLifecycle, *, audio: bool = False, text: str = "") -> EventIds:
-    """Record one event."""
+    """Record one event of a voice session, with audio or without; return its ids."""
     ids = made.number(audio=audio)
     made.record(ids, text or f"{ids.event}/{ids.audio}")
     return ids
 
 
 def told(outcome: Replay | ClaimDenied) -> list[str]:
-    """Return the texts of a replay."""
+    """Return the texts of the replayed events; fail if the resume was denied."""
     assert isinstance(outcome, Replay)
     return [*outcome.events]
 

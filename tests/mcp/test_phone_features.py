@@ -115,7 +115,7 @@ def test_without_a_phone() -> None:
 
 
 class FakeLink:
-    """Phone with a prepared answer."""
+    """`PhoneControl` that gives the same prepared answer to each call."""
 
     def __init__(self, answer: Mapping[str, object], data: bytes) -> None:
         self.answer = PhoneResponse(200, answer)

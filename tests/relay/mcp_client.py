@@ -12,7 +12,7 @@ from tests.relay.routes.media_harness import PNG, upload_json
 
 
 class RelayMcpClient(McpHttpSession):
-    """MCP session with the phone that paired for it."""
+    """MCP client of the relay, with the session token of a phone that it has paired."""
 
     def __init__(self, book: RelayHarness) -> None:
         self.paired = book.pair(device_name="Pixel")

@@ -108,7 +108,7 @@ class OAuthTestClient:
         return self._took(answer)
 
     def authorize(self, **allow: object) -> OAuthTestClient:
-        """Perform the whole flow."""
+        """Perform the whole OAuth flow, from the registration to the tokens."""
         assert self.trade(self.code(allow)).status == 200
         return self
 

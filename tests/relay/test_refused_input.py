@@ -58,7 +58,10 @@ def wrong(field: str, body: object = None, **more: Any) -> Bad:
 
 
 def no_object(field: str | None = None) -> list[Bad]:
-    """Return bodies that a route for a JSON object refuses."""
+    """Return bodies that a route for a JSON object refuses, each with its error.
+
+    `field` is where the object belongs.
+    """
     return [
         *(Bad("invalid_json", None, body) for body in (b"", b'{"a":1,"a":2}')),
         Bad("invalid_field" if field else "invalid_body", field, []),

@@ -96,7 +96,7 @@ class NodePhone:
         self._thread.start()
 
     def close(self) -> None:
-        """Disconnect for good."""
+        """Disconnect, and do not reconnect any more."""
         self._over = True
         if (ws := self._ws) is not None:
             with suppress(OSError):

@@ -35,7 +35,7 @@ READY = r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+)"
 
 
 def loaded(program: ProgramProcess) -> list[str]:
-    """Return the imported modules for nodes, after the end of the program."""
+    """Return the modules for clusters and shared storage that an ended program has imported."""
     found = (re.match(r"import time: .*\| +(\S+)$", line) for line in program.seen)
     names = [match[1] for match in found if match]
     assert len(names) > 100

@@ -51,7 +51,7 @@ SOURCES = [f"127.0.0.{n}" for n in range(1, 17)]
 
 @frozen
 class WorkerGroup:
-    """The workers of one relay."""
+    """Relay of several worker processes on this host, and requests to it from several addresses."""
 
     relay: ProgramProcess
     port: int

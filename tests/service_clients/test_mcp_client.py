@@ -103,7 +103,7 @@ class Talk:
 
     @property
     def told(self) -> list[Any]:
-        """Return results, and failures as text."""
+        """Return the results of the calls so far, and the text of each failure."""
         told = [*self.owner.told]
         self.owner.told.clear()
         return [str(each) if isinstance(each, McpError) else each for each in told]

@@ -120,7 +120,7 @@ def test_no_relay() -> None:
 
 
 class Wire:
-    """Replacement for the socket."""
+    """Fake WebSocket that records sent texts, pauses and the close."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

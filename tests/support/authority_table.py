@@ -202,12 +202,12 @@ OTHERS = (
 
 
 def routes_of(text: str) -> list[str]:
-    """Return the routes of a row."""
+    """Return the single routes that the cell of a row names."""
     return [route.strip() for route in " ".join(text.split()).split(", ")]
 
 
 def page() -> str:
-    """Return the text of the page."""
+    """Return the text of the authority page."""
     parts = [ABOUT]
     for title, kinds, access, routes in (
         ("Relay", RELAY_KINDS, RELAY_ACCESS, RELAY_ROUTES),

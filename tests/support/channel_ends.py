@@ -45,7 +45,7 @@ class FarEnd:
     heard: bytearray = field(factory=bytearray)  # all output of the node
 
     def wrote(self, data: bytes) -> None:
-        """Receive output of the node."""
+        """Receive bytes that the node has sent; they stay unread unless this end reads by itself."""
         self.heard += data
         self.unread += len(data)
         if self.reads:
@@ -75,7 +75,7 @@ class FarEnd:
     # --- hooks of subclasses ---
 
     def feed(self, data: bytes) -> None:
-        """Receive bytes."""
+        """Handle bytes of the node, here by doing nothing; a hook for subclasses."""
 
     def close_write(self) -> None:
         """React to the end of the node's output: close the channel."""
@@ -186,7 +186,7 @@ class HarnessNode:
         return _FileEnd(self.ends[ch]) if ch in self.ends else None
 
     def carry_out(self, command: Command) -> None:
-        """Execute a command."""
+        """Carry out a command of the core, as a runtime does."""
         match command:
             case Send(ch=ch, data=data) if ch in self.ends:
                 self.ends[ch].wrote(data)

@@ -60,7 +60,7 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
 
 
 def text() -> str:
-    """Return the page."""
+    """Return the text of the CLI page."""
     parts = [ABOUT]
     for program, main in PROGRAMS.items():
         parts.append(f"## {program}\n")

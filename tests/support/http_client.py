@@ -84,7 +84,7 @@ Fields = Iterable[tuple[bytes, bytes]]
 
 @frozen
 class Response:
-    """Complete response."""
+    """An HTTP response with its complete body."""
 
     status: int
     headers: Headers
@@ -375,7 +375,7 @@ class Http1Server(_Http1Codec):
 
 @define(eq=False)
 class _Stream:
-    """Request over HTTP/2."""
+    """State of one request of an HTTP/2 client."""
 
     head: RequestHead
     queue: bytearray = field(factory=bytearray)  # waits for window

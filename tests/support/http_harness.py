@@ -52,7 +52,7 @@ PeerT = TypeVar("PeerT", bound="HttpPeer")
 
 @frozen
 class HarnessResponse(Response):
-    """Response of an upstream server."""
+    """Scripted response of an upstream server."""
 
     open: bool = False  # the body does not end
 

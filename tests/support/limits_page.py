@@ -73,7 +73,7 @@ def constant_limits() -> list[ConstantLimit]:
 
 
 def text() -> str:
-    """Return the page."""
+    """Return the text of the limits page."""
     fields = re.findall(r"^    (\w+): (?:int|float) = [^#\n]+  # (.+)$", SOURCE.read_text(), re.MULTILINE)
     rows = [f"| `{name}` | {getattr(DEFAULT_LIMITS, name):,} | {meaning} |" for name, meaning in fields]
     page = ABOUT + "\n".join(rows) + "\n"

@@ -22,7 +22,7 @@ SUMMARY = "Vibrate for a number of milliseconds"
 
 
 def vibrate(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Answer as the reference phone would."""
+    """Handle the made-up route: return the reply of a phone that vibrates."""
     return CommandReply(200, {"vibrated": args.integer("ms")})
 
 

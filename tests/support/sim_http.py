@@ -90,7 +90,7 @@ class TcpClient:
         self._finish()
 
     def set_slow_reading(self, slow: bool) -> None:
-        """Stop reading, or continue."""
+        """Stop reading from the connection, or read on."""
         self.slow = slow
         if self._end is not None and not self._end.gone:
             (self._end.pause if slow else self._end.resume)()

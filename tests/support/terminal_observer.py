@@ -29,13 +29,13 @@ def main() -> None:
 
 
 def seen() -> str:
-    """Return the state of the terminal."""
+    """Return modes and blocking flags of the terminal's descriptors."""
     modes = subprocess.run(["stty", "-g"], capture_output=True, text=True, check=True).stdout.strip()
     return f"{modes} {os.get_blocking(0)} {os.get_blocking(1)}"
 
 
 def run(words: list[str]) -> None:
-    """Become the command."""
+    """Replace this forked process by the command, or run its Python module here."""
     # The same as in tests.support.forkserver, whose import would cost more than the rest.
     start = [
         sys.executable,

@@ -159,26 +159,26 @@ class DialogueRun:
     # --- comparisons ---
 
     def are(self, count: str, *states: str) -> None:
-        """Compare the number of sessions and, if given, their states."""
+        """Require this number of sessions and, if given, exactly these states."""
         found = [session.life.state.value for session in self.family.sessions()]
         assert (len(found), found if states else []) == (int(count), list(states))
 
     def rests(self) -> None:
-        """Require that the engine has no deadline."""
+        """Require that no timer is set."""
         assert self.rig.engine.next_deadline() is None
 
     def scripted(self, *words: str) -> None:
-        """Compare attributes of the scripted renderer: `taken=3`, `stopped=true`."""
+        """Require these attribute values of the scripted renderer, such as `taken=3` or `stopped=true`."""
         for name, value in self._fields(words).items():
             assert getattr(self.rig.scripted, name) == value, name
 
     def log(self, *last: str) -> None:
-        """Compare the last events of the event log."""
+        """Require these events at the end of the event log."""
         found = [line["type"].removeprefix("voice.") for line in self.rig.log(self.answer)]
         assert found[-len(last) :] == list(last)
 
     def reason(self, why: str) -> None:
-        """Compare the reason in the last event of the log."""
+        """Require this reason in the last event of the log."""
         assert self.rig.log(self.answer)[-1]["reason"] == why
 
     def _fields(self, words: Any) -> dict[str, Any]:

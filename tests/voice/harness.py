@@ -48,7 +48,7 @@ OTHER = Principal(kind="session", device_id="tablet", bearer_hash="b" * 64)
 
 
 class ScriptedRenderer:
-    """Renderer whose moves a test queues."""
+    """`Renderer` that plays back the audio, errors and ends that a test has queued."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -212,5 +212,5 @@ def spoken(rig: VoiceHarness, **body: object) -> tuple[dict[str, Any], VoiceTest
 
 
 def queue_samples(rig: VoiceHarness, *moves: AudioChunk | Exception | None) -> None:
-    """Queue moves of the scripted renderer."""
+    """Queue audio, errors or ends for the scripted renderer of a harness."""
     rig.within(lambda: rig.scripted.queue_samples(*moves))

@@ -63,7 +63,7 @@ class Slow(DialogueRun):
         self.rig.within(self.session.begin)
 
     def fails(self) -> None:
-        """Let the provider fail."""
+        """Let the mode fail to start: report an error and release the session's socket."""
 
         def fail() -> None:
             self.session.error("no client there", provider="x")
@@ -87,7 +87,7 @@ class Slow(DialogueRun):
             self.clients["A"].send_event("one")
 
     def happened(self, *words: str) -> None:
-        """Compare the events of the mode."""
+        """Require that the mode has received exactly these events so far."""
         assert cast("SlowMode", self.session.mode).happened == list(words)
 
     def state(self, word: str) -> None:

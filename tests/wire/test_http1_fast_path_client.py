@@ -32,7 +32,7 @@ WHOLE = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
 
 
 def asked(*fields: tuple[bytes, bytes], method: str = "GET") -> ClientPair:
-    """Return both connections after a request."""
+    """Return both client connections, fast path and h11, after they have sent the same request."""
     both = ClientPair(DEFAULT_LIMITS)
     both.send_events(RequestHead(ONE, method, "/v1", Headers((*FIELDS, *fields))), RequestEnd(ONE))
     both.flush()

@@ -88,7 +88,7 @@ class SignedInDevice:
 
 
 class ActorContext:
-    """State that all actors share."""
+    """State that all actors of a simulation share, and requests to the relay."""
 
     def __init__(self, world: Deployment) -> None:
         self.world = world
@@ -118,7 +118,7 @@ class ActorContext:
 
     @property
     def phones(self) -> list[SignedInDevice]:
-        """Return the sockets of phones."""
+        """Return the authenticated sockets that belong to phones."""
         return [device for device in self.open if device.session.surface == PHONE]
 
     def on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:

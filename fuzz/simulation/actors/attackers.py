@@ -83,7 +83,7 @@ OTHER_USER = _AttackRoute("other_user")  # the local secret is required, and thi
 
 
 class Attackers:
-    """Steps of attackers."""
+    """Steps of attackers: guesses of credentials, garbage, and requests to every route."""
 
     def __init__(self, crowd: ActorContext, pairing: PairingDevices) -> None:
         self.crowd = crowd

@@ -46,7 +46,7 @@ KNOWN = (
 
 
 class ChatClients:
-    """Steps that concern the API's chats."""
+    """Steps of chat clients of the API, and checks of what they receive and of the stored rows."""
 
     def __init__(self, world: Deployment) -> None:
         self.world = world

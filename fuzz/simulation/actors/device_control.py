@@ -22,7 +22,7 @@ MADE_BY_RELAY = {502: "error", 504: "timeout"}  # statuses of the relay itself, 
 
 
 class DeviceControlActors:
-    """Steps of commands to phones."""
+    """Steps of agents that send commands, and of phones that answer or do not answer them."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd

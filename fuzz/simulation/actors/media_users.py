@@ -21,7 +21,7 @@ ANY_TYPE = "application/octet-stream"
 
 
 class MediaUsers:
-    """Steps of media users."""
+    """Steps of clients that upload, register and fetch media."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd

@@ -35,7 +35,7 @@ class _WatchedRun:
 
 
 class RunWatchers:
-    """Steps of watched runs."""
+    """Steps of clients that start, watch and stop runs."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats

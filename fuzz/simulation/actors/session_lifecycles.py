@@ -154,7 +154,7 @@ class SessionLifecycles:
                 self._owners.extend(session, RequestedTerms(ttl=1))
 
     def _download(self, step: DownloadSlowly) -> None:
-        """End a session during its download."""
+        """Start a slow download with a session's token, and end the session meanwhile."""
         if self.crowd.sessions:
             session = self.crowd.pick_session(step.session)
             self._half_request_clients.download(session, step.seconds + REST_AFTER)

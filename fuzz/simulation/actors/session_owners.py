@@ -18,7 +18,7 @@ KEPT = 40  # value of `grants` from which a change of grants keeps the lifetime
 
 
 class SessionOwners:
-    """Steps of session owners."""
+    """Steps of the owners of sessions: revoke, extend and list."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd

@@ -242,7 +242,7 @@ class VoiceSessionClient:
         return self._text
 
     def cancel(self) -> None:
-        """Cancel the response."""
+        """Request that the relay cancels the response in progress."""
         self._send({"type": "response.cancel"})
 
     def _send(self, message: dict[str, object]) -> None:
@@ -371,7 +371,10 @@ class VoiceSessionClient:
             violated(Invariant.ONE_END, f"{self.name} {problem}")
 
     def check_gone(self, when: float) -> None:
-        """Raise a violation, unless the network failed since `when`: the provider is gone, but the session is open."""
+        """Raise a violation: the provider has ended since `when`, and the session is still open.
+
+        Nothing is raised if the network failed since `when`.
+        """
         if self.world.shaken < when:
             since = self.crowd.now - when
             violated(Invariant.VOICE_OVER, f"{self.name} is open {since:.0f} s after its provider has gone")

@@ -177,7 +177,7 @@ class CheckContext:
         )
 
     def wait_response(self, caller: RequestClient, within: float = LATEST) -> RequestClient:
-        """Wait for a response."""
+        """Run the simulation until a response has arrived, at most `within` seconds."""
         self.wait_until(lambda: caller.is_closed, within, f"{caller.method} {caller.path} has no answer")
         if not caller.status:
             self.fail(f"{caller.method} {caller.path} has no answer, and nothing is broken")

@@ -30,7 +30,7 @@ class MediaFileModel:
 
     @property
     def since(self) -> MediaUse:
-        """Return the registration."""
+        """Return the registration of the file, its first use."""
         return self.uses[0]
 
     def last_used(self, before: float) -> float:

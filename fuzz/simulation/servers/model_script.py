@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 @frozen(kw_only=True)
 class ModelRound:
-    """Answer of the model."""
+    """Scripted answer of the model: its text and reasoning, its tool calls, and its end."""
 
     text: str = ""
     think: str = ""

@@ -32,7 +32,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 class ModelBehavior(Enum):
-    """Behavior of a model's answer."""
+    """Behavior of a simulated model's answer: its length, pauses, tool calls and failures."""
 
     PLAIN = "plain"
     LONG = "long"  # more than a reader's buffer holds

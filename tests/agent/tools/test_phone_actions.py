@@ -149,7 +149,7 @@ def showing(*nodes: dict[str, object], **more: object) -> AgentHarness:
 
 
 class RefusingPhone(StockPhone):
-    """A phone that refuses everything."""
+    """Emulated phone that answers every command with a refusal."""
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         return CommandReply(400, {"error": "no"})

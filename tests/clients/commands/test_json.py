@@ -130,7 +130,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
 
 
 def shape(value: object) -> object:
-    """Return names and types."""
+    """Return the shape of a JSON value: members by name, the first item of a list, type names of the rest."""
     if isinstance(value, dict):
         return {name: shape(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -165,7 +165,7 @@ def test_shapes(linked: CommandHome) -> None:
 
 
 def notify(linked: CommandHome, token: str) -> None:
-    """Send a notification from a phone."""
+    """Send a notification to the relay, as a phone with this session token does."""
     with websocket(linked.port) as phone:
         phone.sign_in(session_token=token)
         phone.send_envelope("notifications", "notification.posted", {"title": "x"})

@@ -12,14 +12,14 @@ from svc_proto.wire.sse import ServerSentEvent
 
 
 class Told:
-    """A turn and its events."""
+    """A gateway turn, and the desktop events that it has sent."""
 
     def __init__(self) -> None:
         self.said: list[tuple[str, Any]] = []
         self.turn = GatewayTurn(lambda kind, payload: self.said.append((kind, payload)))
 
     def take(self, kind: str, data: object) -> list[tuple[str, Any]]:
-        """Pass an event to the turn and return the events since."""
+        """Give an event of the API server to the turn; return the desktop events that follow."""
         before = len(self.said)
         self.turn.add_event(ServerSentEvent(json.dumps(data), kind))
         return self.said[before:]

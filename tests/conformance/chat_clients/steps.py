@@ -59,7 +59,7 @@ Steps = Mapping[str, Callable[[], object]]
 
 
 class Instructions(TypedDict):
-    """Instructions for a client."""
+    """Instructions for a client program, as a JSON object: URLs, key and route."""
 
     url: str  # base URL of the API server, which ends in `/v1`
     key: str

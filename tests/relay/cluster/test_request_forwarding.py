@@ -138,7 +138,7 @@ def test_mcp_session_continues_on_any_node() -> None:
 
 
 class Speaker:
-    """Voice client at a node."""
+    """Client of a voice session that is connected to one node of the cluster."""
 
     def __init__(self, scene: ClusterDeployment, node: int, path: str, token: str) -> None:
         target = scene.target(node)

@@ -59,11 +59,11 @@ class Routes:
         self.book.disk.put(FILES[name], json.loads(value).encode())
 
     def key(self, name: str, value: str) -> None:
-        """Set an environment variable."""
+        """Set an environment variable of the relay's host, such as a provider's key."""
         self.book.variables[name] = value
 
     def local(self) -> None:
-        """Install speech engines on the host."""
+        """Make local speech engines available on the relay's host."""
         self.book.scripted_providers.local = True
 
     def in_trouble(self, *words: str) -> None:
@@ -75,7 +75,7 @@ class Routes:
         self.bearer, self.book.http = bearer, lambda asked: (200, b"{}")
 
     def refuses(self, step: str) -> None:
-        """Let the host refuse this operation."""
+        """Let this operation of the host, named by a word of `STEPS`, fail from now on."""
         self.book.refuse = (STEPS[step],)
 
     # --- comparisons ---

@@ -35,7 +35,7 @@ UNKNOWN_ELSEWHERE = ("process_",)  # of Linux, see `metrics_text`
 
 
 def exposition(*services: Service) -> str:
-    """Return the metrics of new servers."""
+    """Return the metrics of newly made servers in the text format."""
     text = ""
     for service in services:
         engine = Engine(service, entropy=bytes)

@@ -74,7 +74,7 @@ CHANGES = st.fixed_dictionaries(
 
 
 class Model:
-    """The simplest model of a store."""
+    """Expected answers of a store for chats, in plain dictionaries."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, ChatSession] = {}

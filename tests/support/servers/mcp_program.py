@@ -58,7 +58,7 @@ class McpProgram(ScriptedProgram):
     # --- hooks of tests ---
 
     def on_message(self, message: dict[str, Any]) -> None:
-        """Handle a message."""
+        """Call the method of this class that is named like the message, and send its result, if any."""
         answer = getattr(self, str(message.get("method")).replace("/", "_"), None)
         if answer is not None:
             result = answer(**message.get("params", {}))

@@ -74,7 +74,7 @@ class ScriptedService(IdleService):
     def write(
         self, writer: ResponseWriter, channel: ServerChannel, pieces: Iterable[bytes], how: PacedAnswer
     ) -> Flow[None]:
-        """Write the body of an answer."""
+        """Write the pieces of an answer's body, with its pauses and its kind of end."""
         for place, piece in enumerate(pieces):
             if place and how.pause:
                 yield from sleep(self.engine, how.pause)

@@ -47,7 +47,7 @@ class SpeechServerRequest:
 
 @frozen
 class Sound(PacedAnswer):
-    """Binary answer."""
+    """Scripted answer with binary audio."""
 
     data: bytes
     content_type: str = "audio/pcm"
@@ -60,7 +60,7 @@ class Sound(PacedAnswer):
 
 @frozen
 class Plain:
-    """JSON answer."""
+    """Scripted answer with JSON."""
 
     value: Any
     before: float = 0.0  # s

@@ -27,7 +27,7 @@ from tests.support.servers.api_server import ScriptedApi, hello
 
 
 class Engines:
-    """Replacement for the host's speech engines."""
+    """Fake speech engines of the host, for synthesis and transcription."""
 
     def __init__(self, hears: str | Exception = " what time is it ", *, mute: bool = False) -> None:
         self.hears = hears
