@@ -30,7 +30,7 @@ async def echo(request: web.Request) -> web.WebSocketResponse:
 
 
 async def serve(*routes: web.RouteDef) -> None:
-    """Serve `/health` and these routes until the process ends."""
+    """Serve `/health` and the given routes until the process ends."""
     app = web.Application()
     app.add_routes([web.get("/health", health), *routes])
     runner = web.AppRunner(app, access_log=None)

@@ -224,9 +224,9 @@ def bind_server(
 
 
 def trust_certificates(*certificates: str) -> ssl.SSLContext:
-    """Build a context that trusts exactly these certificates of this host, whatever their issuer and host name.
+    """Build a client context that trusts exactly the given certificates of this host's servers.
 
-    Raises `CannotStartError`, code 1.
+    Issuer and host name do not matter. Raises `CannotStartError`, code 1.
     """
     try:
         return context_for_certificates(*certificates)

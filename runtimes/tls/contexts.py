@@ -93,7 +93,7 @@ def client_context(cafile: str | Path | None = None) -> ssl.SSLContext:
 
 
 def context_for_certificates(*certificates: str | Path) -> ssl.SSLContext:
-    """Build a context that trusts exactly these certificates, whatever their issuer and host name."""
+    """Build a context that trusts exactly the given certificates, whatever their issuer and host name."""
     context = client_context(certificates[0])
     for certificate in certificates[1:]:
         try:

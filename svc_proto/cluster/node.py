@@ -206,7 +206,7 @@ class Node(RedisHandler):
         return now.wall if self._clock is None else now.mono + self._clock
 
     def key(self, *parts: str) -> str:
-        """Return the name of a Redis key of this service."""
+        """Return the Redis key of this service that the given `parts` name."""
         return self._prefix + ":".join(parts)
 
     def sign(self, key: str, text: str) -> bytes:

@@ -69,9 +69,9 @@ ENCODED = ("=?base64?", "?=")  # around a name that is no valid header value
 
 
 def require_accept(headers: Headers, *types: bytes) -> None:
-    """Raise `Refused` 406 unless the client accepts these media types; without an Accept field it takes any.
+    """Raise `Refused` 406 unless the client accepts all media types in `types` (RFC 9110 section 12.5.1).
 
-    RFC 9110 section 12.5.1.
+    A client without an Accept field takes any type.
     """
     if headers.get(b"accept") is None:
         return

@@ -189,7 +189,7 @@ class _DocumentBuilder:
 
 
 def _requirement(body: SchemaType) -> Mapping[str, object]:
-    """Return that a body is required: each of its types has members that are."""
+    """Return `required: true` for a body each of whose types has required members; else nothing."""
     kinds = body.values() if isinstance(body, Mapping) else [body]
     return {"required": True} if all(getattr(kind, "__required_keys__", None) for kind in kinds) else {}
 

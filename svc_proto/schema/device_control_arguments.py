@@ -46,7 +46,7 @@ class ArgumentRule:
 
 
 def text_rule(*names: str, blank: bool = False) -> ArgumentRule:
-    """Return the rule that one of these members is text, and not blank unless `blank` is set."""
+    """Return the rule that one of the members `names` is text, and not blank unless `blank` is set."""
 
     def check(arguments: Arguments) -> None:
         for name in names:
@@ -68,7 +68,7 @@ def text_rule(*names: str, blank: bool = False) -> ArgumentRule:
 
 
 def integer_rule(*names: str, required: bool = True, least: int | None = None) -> ArgumentRule:
-    """Return the rule that each of these members is a whole number, or text that reads as one."""
+    """Return the rule that each of the members `names` is a whole number, or text that reads as one."""
 
     def check(arguments: Arguments) -> None:
         for name in names:

@@ -73,7 +73,7 @@ class JsonObject(dict[str, object]):
         return cls.of(json_value(text))
 
     def text(self, *names: str) -> str:
-        """Return the first of these members that is text and not empty; else empty."""
+        """Return the first of the members `names` that is text and not empty; else an empty text."""
         for name in names:
             value = self.get(name)
             if isinstance(value, str) and value:
@@ -90,11 +90,14 @@ class JsonObject(dict[str, object]):
         return value if isinstance(value, bool) else None
 
     def first_text(self, *names: str) -> str:
-        """Return the first of these members that is text and not blank, trimmed; else empty."""
+        """Return the first of the members `names` that is text and not blank, trimmed; else an empty text."""
         return next((word for name in names if (word := self.text(name).strip())), "")
 
     def identifier(self, *names: str) -> str:
-        """Return the first of these members that is an identifier (nonempty text, or a whole number); else empty."""
+        """Return the first of the members `names` that is a nonempty text or a whole number, as text.
+
+        Else an empty text.
+        """
         return next((found for name in names if (found := as_identity(self.get(name)))), "")
 
     def binary(self, name: str) -> bytes:
@@ -116,7 +119,7 @@ class JsonObject(dict[str, object]):
         return cast("float", value) if good else None
 
     def get_object(self, *names: str) -> JsonObject:
-        """Return the object at this path of names; empty if there is none."""
+        """Return the object at the path `names` of nested members; an empty object if there is none."""
         found = self
         for name in names:
             found = JsonObject.of(found.get(name))
@@ -127,7 +130,7 @@ class JsonObject(dict[str, object]):
         return self.of_or_none(self.get(name))
 
     def array(self, *names: str) -> list[object]:
-        """Return the first of these members that is an array; else an empty one."""
+        """Return the first of the members `names` that is an array; else an empty one."""
         return next((found for name in names if (found := self.array_or_none(name)) is not None), [])
 
     def array_or_none(self, name: str) -> list[object] | None:
@@ -135,11 +138,11 @@ class JsonObject(dict[str, object]):
         return as_array(self.get(name))
 
     def objects(self, *names: str) -> list[JsonObject]:
-        """Return the objects in the first of these members that is an array."""
+        """Return the objects in the first of the members `names` that is an array."""
         return [JsonObject.of(row) for row in self.array(*names) if isinstance(row, dict)]
 
     def texts(self, *names: str) -> list[str]:
-        """Return the texts in the first of these members that is an array, empty ones too."""
+        """Return the texts in the first of the members `names` that is an array, empty texts too."""
         return [value for value in self.array(*names) if isinstance(value, str)]
 
 

@@ -43,7 +43,7 @@ class ApiClient(ServiceClient):
     def list_objects(
         self, engine: Engine, path: str, *names: str, within: float | None = None
     ) -> Flow[list[JsonObject]]:
-        """Return the rows of a list, which servers return under one of these names, or as an array."""
+        """Get a list and return its rows; servers put them under one of `names`, or send a bare array."""
         value = self.json_value(self.check((yield from self.request(engine, "GET", path, within=within))))
         found = as_object(value)
         return JsonObject.of({"data": value} if found is None else found).objects(*names, "items", "data")

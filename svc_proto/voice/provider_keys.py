@@ -45,7 +45,7 @@ class ProviderKeys:
     _file: Mapping[str, str] = field(factory=dict, repr=False, init=False)
 
     def get(self, *names: str) -> str | None:
-        """Return the value of the first of these variables that is set."""
+        """Return the value of the first of the variables `names` that is set; None if none is."""
         values = (self.environment.get(name) or self._file.get(name) for name in names)
         return next(filter(None, values), None)
 
@@ -59,7 +59,7 @@ class ProviderKeys:
         return ProviderCredentials(endpoint.name, (self.get(endpoint.url_variable) or endpoint.url).rstrip("/"), key)
 
     def present_variables(self, *names: str) -> list[str]:
-        """Return which of these variables are set."""
+        """Return those of the variables `names` that are set."""
         return [name for name in names if self.get(name)]
 
     def fingerprint(self) -> str:

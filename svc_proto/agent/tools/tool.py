@@ -87,7 +87,7 @@ class Toolset:
 
 
 def schema(required: tuple[str, ...] = (), /, **properties: Mapping[str, object]) -> Mapping[str, object]:
-    """Build a JSON schema of an object with these properties and no others."""
+    """Build a JSON schema of an object with the given `properties` and no others; `required` names mandatory ones."""
     found: dict[str, object] = {"type": "object", "properties": properties}
     if required:
         found["required"] = list(required)

@@ -259,7 +259,10 @@ def _check_target(target: str) -> None:
 
 
 def _texts(request: Request, *names: str) -> list[str]:
-    """Return the values of these members of the body, which must be texts; the first must name a list of notes."""
+    """Return the texts in the members `names` of the body.
+
+    The first must name a list of notes (`memory` or `user`).
+    """
     body = request.json_object()
     values = [text(body.get(name), name) for name in names]
     _check_target(values[0])
