@@ -160,7 +160,7 @@ def traffic(rng: Random) -> bytes:
 
 
 def _one_flaw(rng: Random) -> bytes:
-    """Return plain requests, one of which has one deviation, or a head near the size limit."""
+    """Return the bytes of plain requests, of which one has a single deviation or a head near the limit."""
     requests = [_request(rng, 0.0) for _ in range(rng.choice((1, 2, 3)))]
     at = rng.randrange(len(requests))
     first, end, rest = requests[at].partition(b"\r\n")

@@ -30,41 +30,44 @@ class PrincipalModel:
 
     @property
     def name(self) -> str:
-        """Return the name of its device."""
+        """Return the name of the principal's device."""
         return f"Device-{self.number}"
 
     @property
     def prefix(self) -> str:
-        """Return the start of its token, which names it to the operator."""
+        """Return the first characters of the principal's token, by which the operator names it."""
         return self.token[:8]
 
     @property
     def address(self) -> str:
-        """Return its IP address: failures are counted by address."""
+        """Return the principal's IP address: failures are counted by address."""
         return f"203.0.113.{self.number + 1}"
 
     def is_active(self, now: float) -> bool:
-        """Report whether its session has not ended."""
+        """Report whether the principal's session has not ended."""
         return not self.is_revoked and now < self.until
 
     def may(self, power: str, now: float) -> bool:
-        """Report whether it holds a grant or a right at the relay."""
+        """Report whether the principal holds a grant or a right at the relay."""
         return self.is_active(now) and (power in self.rights or now < self.ends.get(power, -inf))
 
     def may_as_device(self, power: str, now: float) -> bool:
-        """Report whether its token opens a route that needs this power; an empty one needs a session alone."""
+        """Report whether the principal's token opens a route that needs `power`.
+
+        An empty one needs a session alone.
+        """
         return not self.audience and (self.may(power, now) if power else self.is_active(now))
 
     def may_use_mcp(self, now: float) -> bool:
-        """Report whether its token opens `/mcp`."""
+        """Report whether the principal's token opens `/mcp`."""
         return self.may("bridge", now) or self.may(READ, now)
 
     def may_use_api(self, now: float) -> bool:
-        """Report whether its key is valid: a key permits chat."""
+        """Report whether the principal's API key is valid: a key permits chat."""
         return bool(self.key) and self.may("chat", now)
 
     def may_at_api(self, power: str, now: float) -> bool:
-        """Report whether its key opens a route that needs this power, and whether its runs have it."""
+        """Report whether the principal's key opens an API route that needs `power`, and gives it to its runs."""
         return self.may_use_api(now) and self.may(power, now)
 
 

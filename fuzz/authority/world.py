@@ -42,7 +42,7 @@ class _Run:
 
 
 class World:
-    """A world of one seed. `counts` has the number of actions by name."""
+    """A random world of one seed: nodes, principals and the model; `counts` has the number of actions by name."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(f"authority {seed}")
@@ -256,7 +256,7 @@ class World:
             self.runs.append(_Run(who, n, hands[-1], answer.json["run_id"], by_relay))
 
     def answer_approval(self) -> None:
-        """Let a run request an approval, and a principal answer it."""
+        """Let a run request an approval, and let a principal answer the request."""
         running = [run for run in self.runs if not run.turn.cancelled]
         if not running:
             return

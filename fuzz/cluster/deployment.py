@@ -58,7 +58,7 @@ GIVE_UP = 2.0  # s until a request to an unreachable store fails
 
 
 class NodeStore(SimStore):
-    """Shared store, as one node reaches it."""
+    """View of one node on the store that all nodes share."""
 
     def __init__(self, world: ClusterDeployment, host: SimHost) -> None:
         super().__init__()

@@ -147,7 +147,7 @@ class _ClusterScenario:
         world.request(node, "POST", "/pairing", done=made)
 
     def _at_once(self, phone: ClusterPhone) -> None:
-        """By way of every running node, drive a phone that one node has accepted."""
+        """Send a command to a newly accepted phone through each running node."""
         for node in self.running_nodes:
             self._drive(node, phone, phone.device)
 
@@ -269,7 +269,7 @@ class _ClusterScenario:
             world.sim.after(0.5 + 1.1 * SOON, partial(world.try_drive, away, phone.token))
 
     def reuse_code_on_two_nodes(self) -> None:
-        """Use a code at two nodes, of which one has lost Redis."""
+        """Use one pairing code at two nodes, of which one has lost Redis."""
         world, up = self.world, self.running_nodes
         if len(up) > 1:
             here, there = self.rng.sample(up, 2)
@@ -325,7 +325,7 @@ class _ClusterScenario:
         world.sim.after(gone + 0.5 + 1.1 * SOON, partial(self._probe, there if alone else here, phone))
 
     def delay_change_message(self) -> None:
-        """Let a node receive a change late, after it has made another one."""
+        """Delay a node's receipt of a change of a session until it has made another change itself."""
         world, up, phone = self.world, self.running_nodes, self._pick_phone(inside=True)
         if len(up) < 2 or phone is None or world.parted or world.sim.now < world.slow_until:
             return  # of two changes by isolated nodes one is lost

@@ -38,7 +38,7 @@ class ServiceKind(Enum):
 
 @frozen
 class RequestTemplate:
-    """Request; placeholders such as `{token}` are replaced by known values."""
+    """HTTP request of a script, in which placeholders such as `{token}` are replaced by known values."""
 
     method: str
     path: str
@@ -126,7 +126,7 @@ NOISE = (
 
 
 class CoreScriptRun:
-    """Core under test, with the actions on it."""
+    """Run of a script: a core under test, and the actions that the bytes of the script select."""
 
     def __init__(self, kind: ServiceKind) -> None:
         self.kind = kind

@@ -51,7 +51,7 @@ def _play(
 
 
 def _play_world(seed: int, breaks: str) -> bool:
-    """Return whether the simulation violates this invariant. To be called after `change`."""
+    """Return whether the simulation of a seed violates the invariant `breaks`. To be called after `change`."""
     from fuzz.simulation.scenario_runner import ScenarioFailure, run_seed
 
     outcome = run_seed(seed)

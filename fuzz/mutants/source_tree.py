@@ -75,7 +75,7 @@ class SourceTree:
         ]
 
     def scenario_tests(self) -> list[Path]:
-        """Return the tests of whole programs, and those of rules for all modules."""
+        """Return the test files of whole programs, and the files of rules that hold for all modules."""
         paths = (
             "tests/test_constants.py",
             "tests/test_core_classes.py",
@@ -110,7 +110,7 @@ def _room(module: str) -> str:
 
 
 def _rounds(rooms: list[list[list[Mutant]]], size: int, seed: int) -> Iterator[Mutant]:
-    """Yield one mutant of each subpackage in each round, each of the next kind."""
+    """Yield mutants round by round: in each round one of each subpackage, of another kind each time."""
     left = min(size, sum(len(cell) for cells in rooms for cell in cells))
     for turn in count(seed):
         for number, cells in enumerate(rooms):

@@ -37,7 +37,7 @@ class FailsWithoutMutantError(Exception):
 
 @frozen
 class TrialRequest:
-    """Tests to run, and the mutant to run them with."""
+    """Request to run tests with a mutant."""
 
     module: str
     text: bytes | None  # source of the module; None: unchanged

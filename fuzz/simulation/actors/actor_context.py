@@ -58,7 +58,7 @@ BOUNDARY = "boundary-of-a-form"
 
 @define(eq=False)
 class SignIn:
-    """Socket that was opened to authenticate; `relay` is the process that accepted it."""
+    """Socket on which a device authenticates; `relay` is the process that accepted it."""
 
     talker: WebSocketClient
     relay: SimProcess

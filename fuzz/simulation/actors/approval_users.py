@@ -31,7 +31,7 @@ ROUNDS = 3  # model calls of a run without a fault
 
 @define(eq=False)
 class _ApprovalRun:
-    """Run that requests approvals, as its reader observed it."""
+    """Run that requests approvals, as its event stream reports it."""
 
     chat: ChatModel
     style: int

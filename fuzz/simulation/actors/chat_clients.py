@@ -172,7 +172,7 @@ class ChatClients:
                 pass
 
     def _check_place(self, turn: TurnModel, event: str, data: dict[str, Any]) -> None:
-        """Check that an event is the next of this stream, and of no other."""
+        """Check that an event has the next number of the turn's stream, and the ids of this stream."""
         if event not in KNOWN:
             violated(Invariant.STREAM, f"the event {event}")
         if turn.events and turn.events[-1] == "done":
@@ -269,7 +269,7 @@ class ChatClients:
     # --- after the script ----------------------------------------------------------------------------------------
 
     def compare(self) -> None:
-        """Request the messages of each chat, and compare them with the reported ones."""
+        """Request the stored messages of each chat, and compare them with what the streams reported."""
         for chat in self.chats:
             if chat.deleted and not chat.runs:  # a late run creates its session again
                 self.request("GET", f"/api/sessions/{chat.id}/messages", None, _gone)

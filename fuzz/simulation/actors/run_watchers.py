@@ -25,7 +25,7 @@ CLOSED = b": stream closed\n\n"
 
 @define(eq=False)
 class _WatchedRun:
-    """Run, the requests for its events, and the turn as one watcher observed it."""
+    """A run, the requests for its events, and the turn as one watcher received it."""
 
     turn: TurnModel
     sent: float  # time of the request

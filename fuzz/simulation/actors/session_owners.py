@@ -104,7 +104,7 @@ class SessionOwners:
         return told and session.explicit is not None and lasts and len(self.world.wall.steps) == 1
 
     def _change_meanwhile(self, session: SessionModel, before: GrantTerms, wish: RequestedTerms, sent: float) -> None:
-        """Set the possible terms: the new ones until the restart, and either ones after it."""
+        """Record a change that the store refused: a restart may restore the old terms or the new ones."""
         explicit, world = tuple(session.explicit or ()), self.world
         ((low, high),) = world.wall.spans(sent, self.crowd.now)
         new = [patched(before, explicit, wish, world.policy, wall) for wall in (low, high)]

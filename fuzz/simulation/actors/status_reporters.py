@@ -50,7 +50,7 @@ class _SentReport:
 
 @frozen(eq=False)
 class _DefaultPhone:
-    """Default phone: its id and its socket, and the span of the request that showed it."""
+    """Default phone that an inspector showed: its id and socket, and the time span of that request."""
 
     name: str
     device: SignedInDevice
@@ -108,7 +108,7 @@ class StatusReporters:
         self.crowd.request_as_operator("GET", path, None, done)
 
     def _is_there(self, told: _SentReport, before: float) -> bool:
-        """Report whether the relay had certainly received a report by `before`, and still has it."""
+        """Report whether the relay must have received a report by the time `before`, and must still have it."""
         device, world = told.device, self.world
         return (
             told.sent + LATE < before
@@ -247,7 +247,7 @@ class StatusReporters:
                 self._check_decision(command, decision, sent, caller.ended)
 
     def _check_shown(self, shown: set[str], sent: float) -> None:
-        """Check that no command of this relay is missing."""
+        """Check that a list of commands lacks no command that this relay has received."""
         for command in self._control.all_commands:
             if command.outcome is None or command.outcome[0] > sent or not command.request_id:
                 continue

@@ -74,7 +74,7 @@ class SocketClient:
         )
 
     def answer_next_command(self, result: object, status: int = 200) -> dict[str, Any]:
-        """Answer the next command, and return it."""
+        """Wait for the next command, answer it as a phone, and return it."""
         command: dict[str, Any] = self.next_message()["payload"]
         self.answer_command(command, result, status)
         return command
@@ -98,7 +98,7 @@ class SocketClient:
 
 
 class CheckContext:
-    """Client of one check: its requests, waits and expectations."""
+    """Client that performs one check: requests, waits and expectations."""
 
     def __init__(
         self, crowd: ActorContext, name: str, pass_until: Callable[[float], None], supervise: Callable[[], None]

@@ -64,7 +64,7 @@ def _event(told: dict[str, object]) -> bytes:
 
 
 def question_with_script(word: str, *rounds: ModelRound) -> str:
-    """Return the question that has these answers."""
+    """Return the question for which the simulated model gives the answers `rounds`."""
     told = [{name: value for name, value in _members(each).items() if value} for each in rounds]
     return f"script: {word} #{json.dumps(told)}"
 

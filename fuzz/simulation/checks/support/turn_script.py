@@ -50,7 +50,7 @@ class TurnScript:
         return {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
 
     def report(self) -> Members:
-        """Return all that a protocol may report; each protocol reports a part of it."""
+        """Return all contents of the turn, of which each protocol reports a part."""
         thoughts = (str(delta.get("reasoning_content", "")) for each in self.rounds for delta in each.deltas)
         names = [each.calls[0][0] for each in self.rounds[:-1]]
         return {
