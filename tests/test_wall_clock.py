@@ -47,7 +47,7 @@ class Lifetime:
     lasts: float
 
     def is_alive(self, mono: float, wall: float) -> bool:
-        """Report whether a new one is alive, at these seconds after the start of each clock."""
+        """Begin a lifetime, let the clocks advance by `mono` and `wall` seconds, and report whether it is alive."""
         return self.begin()(Moment(START.mono + mono, START.wall + wall))
 
 
@@ -137,7 +137,7 @@ def collected() -> tuple[ConsentRegistry, str]:
 
 
 def of_a_core(begin: Callable[[TurnHarness], Callable[[], bool]]) -> Callable[[], IsAlive]:
-    """Return the `begin` of something that reads the clocks of an engine."""
+    """Return a `begin` function for a lifetime that reads the clocks of an engine."""
 
     def begun() -> IsAlive:
         book = TurnHarness()

@@ -201,7 +201,7 @@ class AgentHarness:
         self.serve(self.relay, 8767)
 
     def start_phone(self, backend: EmulatedPhone, safety: SafetySettings = TRUSTING, *, verbs: bool = True) -> None:
-        """Connect a phone; without `verbs`, it asks its user about no touch."""
+        """Connect a phone to the relay; without `verbs`, the phone requests no confirmation of touches."""
         self.backend = backend
         host = self.sim.host("phone", "10.0.1.1")
         code = "Q7M2ZK"
@@ -248,7 +248,7 @@ class AgentHarness:
         return self.run(lambda parts, engine: self.turn(parts, prompt, model=model, **turn))
 
     def turn(self, parts: AgentParts, prompt: Content, **turn: Any) -> Flow[TurnOutcome]:
-        """Return the flow of one turn, for use inside a plan."""
+        """Return a flow that runs one turn of the agent, for use inside a plan."""
         return parts.agent.run(
             Turn(**{"session_id": "s", "run_id": "r", "prompt": prompt, "model": ROUTE, **turn}), self.host
         )

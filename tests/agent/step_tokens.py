@@ -46,13 +46,13 @@ def chat_screen(place: int) -> dict[str, Any]:
 
 
 def screen_tokens(count: int = 12) -> int:
-    """Return the tokens of this many screens, as the model receives them."""
+    """Return the tokens that a model receives for `count` screens."""
     found = [parse_screen(JsonObject(chat_screen(place))) for place in range(count)]
     return sum(count_tokens("\n".join([screen_head(412, each), *screen_lines(each)])) for each in found)
 
 
 def match_tokens() -> float:
-    """Return the tokens of one match of a search."""
+    """Return the tokens of one result of `phone_find_nodes`."""
     screen = parse_screen(JsonObject(chat_screen(3)))
     return count_tokens("\n".join(screen_lines(screen))) / len(screen.rows)
 

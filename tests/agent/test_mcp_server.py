@@ -39,7 +39,7 @@ class Kept(AgentHarness):
         self.found = {"shop": {"command": "/bin/shop", **given}}
 
     def once(self, route: ModelEndpoint = ROUTE) -> str:
-        """Run one turn and return its text."""
+        """Run one turn with the server configured, and return the text of the answer."""
 
         def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
             parts.use_servers(self.found)
@@ -51,7 +51,7 @@ class Kept(AgentHarness):
         return self.host.text
 
     def servers(self, parts: AgentParts) -> Flow[McpServers]:
-        """Return the agent's servers once they are ready."""
+        """Return the agent's MCP servers, after waiting until they are ready."""
         parts.use_servers(self.found)
         assert parts.servers is not None
         yield from parts.servers.ready()

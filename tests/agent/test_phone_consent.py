@@ -86,7 +86,7 @@ class Consent:
 def play(
     link: Link, *commands: tuple[str, dict[str, Any]], private: bool = False, apps: tuple[str, ...] = ()
 ) -> tuple[Consent, list[str]]:
-    """Send commands in one call; return the consent, and the commands that reached the phone."""
+    """Send commands in one tool call; return the consent, and the commands that reached the phone."""
 
     def plan(parts: object, engine: Engine) -> Flow[Consent]:
         consent, link.engine = Consent(TurnConsent.begin(engine, apps=apps)), engine

@@ -41,7 +41,7 @@ MENU = dialog("Edit", "Delete", over=LIST)
 
 
 class Play:
-    """Turn of acts, each with the screen that follows it."""
+    """Record of the acts of a turn, each followed by the screen after it."""
 
     def __init__(self, first: ScreenTree) -> None:
         self.work = UnfinishedWork()
@@ -49,7 +49,7 @@ class Play:
         self.work.record_screen(first)
 
     def act(self, after: ScreenTree | None, path: str = "/tap", *, has_effect: bool = False, **given: object) -> Play:
-        """Act, and see a screen unless it cannot be read."""
+        """Record an act and, unless `after` is None, the screen that is read after it."""
         self.work.record_act(path, given, self.now, self.now.targets(path, given), has_effect=has_effect)
         if after is not None:
             self.now = after

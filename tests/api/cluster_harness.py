@@ -74,7 +74,7 @@ class ApiClusterHarness(TurnHarness):
         self.handle_on(self.members[n][0], Started())
 
     def at(self, n: int) -> ApiClusterHarness:
-        """Select the node for requests; `commands` and `logs` are those of this node."""
+        """Select node `n` for the next requests; `commands` and `logs` are those of this node."""
         self.node, self.api = self.members[n]
         return self
 
@@ -133,5 +133,5 @@ def lease(book: ApiClusterHarness, session: str) -> str:
 
 
 def redis_key(name: str) -> tuple[int, bytes]:
-    """Return the database and the key under which the API servers store this name."""
+    """Return the Redis database and the key in which the API servers store `name`."""
     return DATABASE, f"svc:{DATABASE}:api:{name}".encode()

@@ -69,7 +69,7 @@ def lists(check: Check, least: int = 0, most: int = 128) -> Check:
 
 
 def of(optional: dict[str, Check] | None = None, /, **required: Check) -> Check:
-    """Return a check for an object with exactly these members."""
+    """Return a check for an object with exactly the `required` members and perhaps the `optional` ones."""
     known = {**required, **(optional or {})}
 
     def check(value: Any) -> bool:

@@ -13,7 +13,7 @@ ROUTE = ModelEndpoint(base_url="http://127.0.0.1:9000/v1", model="m", api_key="s
 
 
 def beside(answer: tuple[int, bytes]) -> ApiHarness:
-    """Return an API whose upstream gives this answer."""
+    """Return an API harness whose model server gives this answer."""
     book = ApiHarness()
     book.http = lambda asked: answer
     return book

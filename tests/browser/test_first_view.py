@@ -20,7 +20,7 @@ FILES = {name: body.decode() for name, body in page_files().items() if name.ends
 
 
 def imports_of(*names: str) -> set[str]:
-    """Return the modules and all that they import statically."""
+    """Return the given modules of the page with all modules that they import statically."""
     found, waiting = set[str](), [*names]
     while waiting:
         name = waiting.pop()

@@ -59,7 +59,7 @@ COMMANDS: list[tuple[str, str, dict[str, Any] | None]] = [
 
 
 def faults(page: Page, *rules: str, but: tuple[str, ...] = ()) -> list[str]:
-    """Return the serious faults that axe finds, by these rules, or by all except `but`."""
+    """Return the serious accessibility faults that axe finds by `rules`, or by all rules except `but`."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
     options = {

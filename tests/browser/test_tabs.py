@@ -157,7 +157,7 @@ def test_the_keyboard_is_enough(site: Site, visit: PageOpener) -> None:
 
 
 def press(page: Page, name: str) -> None:
-    """Press Tab up to the element with this text."""
+    """Press Tab until the element with this text has the focus."""
     for _ in range(40):
         page.keyboard.press("Tab")
         if name in page.evaluate("document.activeElement.textContent"):

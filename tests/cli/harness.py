@@ -121,7 +121,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
         self.node.post(accepted(STDIO, TERMINAL))
 
     def keys(self, data: bytes | None) -> None:
-        """Type these bytes; None ends standard input."""
+        """Type these bytes on the terminal; None ends standard input."""
         self.node.post(ReadClosed(STDIO) if data is None else Received(STDIO, data))
 
     def push(self, message: Mapping[str, Any]) -> None:

@@ -29,7 +29,7 @@ def stream(*events: tuple[str, Any]) -> tuple[int, bytes]:
 
 
 def begun(*events: tuple[str, Any]) -> Response:
-    """Return an unfinished stream of these events."""
+    """Return a response that streams `events` and does not end."""
     return HarnessResponse(200, Headers(), stream(*events)[1], open=True)
 
 

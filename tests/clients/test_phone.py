@@ -183,7 +183,7 @@ SEND = {"number": "112233"}
 
 @contextmanager
 def paired(home: Path, *options: str, **streams: Any) -> Iterator[tuple[Client, Callable[..., int]]]:
-    """Run a phone with these options; yield it, and a function that sends it `POST /call` and returns the status."""
+    """Run a phone with `options`; yield it, and a function that sends it `POST /call` and returns the status."""
     with running_relay(home, env={"RELAY_TERMINAL_TMUX": "0"}) as (_, port):  # no shell process is left
         code = call(port, "POST", "/pairing").body["code"]
         where = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--print-token", "--master", "on")

@@ -37,7 +37,7 @@ def asking(*fields: tuple[bytes, bytes], method: str = "GET") -> Request:
 
 
 class Slow:
-    """Caller that reads a chunk only when a test requests one."""
+    """Client of a forwarding node that reads a chunk of the response only when a test requests one."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []

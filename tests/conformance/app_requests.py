@@ -52,7 +52,7 @@ def has(name: str, kind: type | tuple[type, ...] = (str, list, dict, int, float,
 
 
 def rows(array: str, /, **kinds: Any) -> Check:
-    """Return a check for an array of objects with members of these types; an array alone will do."""
+    """Return a check for an array of objects with members of the types `kinds`; without them any array passes."""
 
     def check(answer: Any) -> bool:
         found = answer.get(array) if isinstance(answer, dict) else answer

@@ -89,7 +89,7 @@ def _stop_nginx(host: DoctorHost) -> None:
 
 
 def _set(**changes: str | None) -> Callable[[DoctorHost], None]:
-    """Return the function that changes settings of a running host."""
+    """Return a function that changes settings of a running host and restarts its servers."""
 
     def inject(host: DoctorHost) -> None:
         settings = {**host.setup.settings, **changes}
@@ -99,7 +99,7 @@ def _set(**changes: str | None) -> Callable[[DoctorHost], None]:
 
 
 def _certificate(days: float, *, other_key: bool = False) -> Callable[[DoctorHost], None]:
-    """Return the function of a certificate for the dashboard."""
+    """Return a function that gives the dashboard a certificate valid for `days`, perhaps with another key."""
 
     def inject(host: DoctorHost) -> None:
         cert, key = make_certificate(host.folder, NAME, days)
@@ -112,7 +112,7 @@ def _certificate(days: float, *, other_key: bool = False) -> Callable[[DoctorHos
 
 
 def _age(name: str, days: float) -> Callable[[DoctorHost], None]:
-    """Return the function of a file of the home that was written `days` ago."""
+    """Return a function that writes a file of the home with a modification time `days` ago."""
 
     def inject(host: DoctorHost) -> None:
         (host.home / name).touch()
@@ -134,7 +134,7 @@ def _other_version(host: DoctorHost) -> None:
 
 
 def _phone(*options: str, ttl: str = "7d") -> Callable[[DoctorHost], None]:
-    """Return the function of a reference phone that pairs with these options."""
+    """Return a function that starts a reference phone with `options` on a host."""
 
     def inject(host: DoctorHost) -> None:
         invite = json.loads(host.svc("pair", "--json", "--ttl", ttl).stdout)

@@ -30,7 +30,7 @@ CONTAINER = HostSetup(
 
 @frozen
 class HealthyHost:
-    """A healthy host, and what is done on it after the start."""
+    """A healthy host: its set-up, and what is run on it after the start."""
 
     name: str
     setup: HostSetup

@@ -108,11 +108,11 @@ class DoctorHost:
             raise RuntimeError(f"{command}: {done.stderr.decode('utf-8', 'replace')[-300:]}")
 
     def python(self, *words: str) -> list[str]:
-        """Return the command of a module on this host."""
+        """Return the command line that runs a module with `words` on this host."""
         return [*self._enter, sys.executable, "-m", *words]
 
     def start(self, *words: str, until: str = "", env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """Start a module on this host, and wait for the text that it writes when it is ready."""
+        """Start a module with `words` on this host, and wait for the text that it writes when it is ready."""
         path = self.folder / f"{words[0]}.{len(self._programs)}.log"
         until = until or READY.get(words[0], "To pair a phone")
         with path.open("wb") as log:
@@ -139,7 +139,7 @@ class DoctorHost:
             self._programs.pop().wait()
 
     def svc(self, *words: str) -> subprocess.CompletedProcess[bytes]:
-        """Run a command of `svc` on this host."""
+        """Run `svc` with `words` on this host, and return its result."""
         return self._run(*self.python("clients.commands.svc", *words)[len(self._enter) :])
 
     def doctor(self, *options: str) -> DoctorReport:
@@ -212,7 +212,7 @@ class HostFactory:
         self._host: DoctorHost | None = None
 
     def host(self, setup: HostSetup) -> DoctorHost:
-        """Return a host with this setup and its original settings."""
+        """Return a host with this set-up: the running one with its original settings, or a new one."""
         if self._host is not None and self._host.setup is setup:
             self._host.write_settings(setup.settings)
             return self._host

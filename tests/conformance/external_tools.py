@@ -36,7 +36,7 @@ class Unavailable(Exception):  # noqa: N818 - not an error: the suite is skipped
 
 
 def program(*names: str) -> str:
-    """Return the path of the first of these programs that starts."""
+    """Return the path of the first program of `names` that starts."""
     for name in names:
         path = shutil.which(name)
         if path is not None and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:

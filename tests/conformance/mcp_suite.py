@@ -25,7 +25,7 @@ WITHIN = 60.0  # s
 
 
 def mcp(runtime: str) -> Result:
-    """Run both with the client on a loop."""
+    """Run our MCP client, on one loop, against the official server and the conformance scenarios."""
     result = Result(f"MCP servers, {MCP} and {CONFORMANCE} on {runtime}")
     folder = pip_target("mcp", MCP)
     server = (sys.executable, str(HERE / "mcp_server_official.py"), str(folder))

@@ -44,7 +44,7 @@ def switch_is(package: str, name: str, on: bool) -> Goal:
 
 
 def count_is(package: str, collection: str, count: int, **members: str) -> Goal:
-    """Return a goal: so many records have these members."""
+    """Return a goal: `count` records of the collection have the given members."""
 
     def goal(device: EmulatedDevice, answer: str) -> bool:
         found = device.content.list(package, collection)
@@ -54,7 +54,7 @@ def count_is(package: str, collection: str, count: int, **members: str) -> Goal:
 
 
 def sent(kind: str, count: int = 1, **fields: str) -> Goal:
-    """Return a goal: so many items left the phone, the last with these fields."""
+    """Return a goal: `count` items of a kind have left the phone, the last one with the given fields."""
 
     def goal(device: EmulatedDevice, answer: str) -> bool:
         items = [item for item in device.outbox if item.kind == kind]

@@ -104,7 +104,7 @@ def _with_line(app: Any) -> Any:
 
 
 def _state(world: AgentHarness) -> set[str]:
-    """Return what an effect would change: the outbox, the switches, the records."""
+    """Return the state of the phone that an effect would change: outbox, switches and records."""
     device = world.backend.device
     found = {f"{item.kind} {item.details}" for item in device.outbox}
     found |= {f"{place} {on}" for place, on in device.switches.items()}
@@ -120,7 +120,7 @@ def run_right(task: Task) -> Run:
 
 
 def _wrong_node(task: Task) -> Script:
-    """Press another button than the last one."""
+    """Return the script of a model that presses another button instead of the right last one."""
     *before, last = task.steps
 
     def step(screen: SeenScreen) -> tuple[str, Mapping[str, Any]]:
@@ -134,7 +134,7 @@ def _wrong_node(task: Task) -> Script:
 
 
 def _stale_node(task: Task) -> Script:
-    """Press the last control by its number on the screen, with the number of an older screen."""
+    """Return the script of a model whose last press names a node of an older screen."""
     *before, last = task.steps
 
     def step(screen: SeenScreen) -> tuple[str, Mapping[str, Any]]:
@@ -145,7 +145,7 @@ def _stale_node(task: Task) -> Script:
 
 
 def _typed_twice(task: Task) -> Script:
-    """Type the last text a second time behind the first."""
+    """Return the script of a model that types the last text a second time behind the first."""
     steps: list[Step] = []
     for each in task.steps:
         steps.append(each)
@@ -168,13 +168,13 @@ def _stops_early(task: Task) -> Script:
 
 
 def _loops(task: Task) -> Script:
-    """Repeat acts for ever in the middle of the task: one of them, or two by turns."""
+    """Return the script of a model that repeats one or two acts for ever in the middle of the task."""
     half, size = _stops_early(task), 1 + len(task.name) % 2
     return [*half, *(list(half[-size:]) * LIMIT)]
 
 
 def _claims(task: Task) -> Script:
-    """Do all, and claim success whatever the owner said."""
+    """Return the script of a model that performs the task, and claims success whatever the owner decided."""
     return task.steps
 
 

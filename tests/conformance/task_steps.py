@@ -53,7 +53,7 @@ class SeenScreen:
         return cls()
 
     def node(self, text: str, *kinds: str, place: int = 0) -> str:
-        """Return the number of a line with this whole text; a kind of control comes before a plain text."""
+        """Return the number of the line with exactly this text; one of `kinds` comes before a plain text."""
         quoted = json.dumps(text, ensure_ascii=False)
         found = [line.split(" ") for line in self.lines if quoted in line and line[:1].isdigit()]
         best = [words for words in found if len(words) > 1 and words[1] in kinds] or found

@@ -39,7 +39,7 @@ FOUR, SIX, EIGHT = ChannelId(4), ChannelId(6), ChannelId(8)
 
 
 def some(size: int) -> bytes:
-    """Return the beginning of a binary message of this size that does not end."""
+    """Return the first bytes of a WebSocket message of `size` bytes whose last frame is missing."""
     return frame(0x02, bytes(size))
 
 
@@ -64,7 +64,7 @@ def nearly_full(limits: Limits = TIGHT) -> ToyPlaybook:
 
 
 def many(book: Http2Playbook, heads: int, path: str = "/open") -> bytes:
-    """Return this number of requests as HTTP/2 frames with compressed heads."""
+    """Return HTTP/2 frames of `heads` requests with compressed heads."""
     data = b""
     for number in range(heads):
         stream = StreamId(2 * number + 1)

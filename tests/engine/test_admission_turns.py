@@ -21,7 +21,7 @@ PING = frame(0x89, b"")
 
 
 def busy() -> ToyPlaybook:
-    """Use up the budget that is read in one burst."""
+    """Return a playbook whose budget for immediate reads is spent."""
     book = open_book(TURNS)
     for size in (4000, 200):
         book >> Received(CH, get(b"/open", b"X: " + b"x" * size)) << [book.says(200, b"")]

@@ -161,7 +161,7 @@ def test_a_handler_that_reads_a_little_first(talk: Talk) -> None:
 
 
 def test_the_answer_ends_first(talk: Talk) -> None:
-    """The rest of the body is read and discarded."""
+    """If a response ends before the request's body, the rest of the body is read and discarded."""
     talk.toy.answer = talk.deaf
     talk.begin()
     talk.send_from_peer(RequestData(S, b"x" * 1000))

@@ -43,13 +43,13 @@ class WirePeerDialogue:
         self.run_until_idle()
 
     def send_from_peer(self, *events: Event) -> None:
-        """Send these events from the peer."""
+        """Send `events` from the peer to the core."""
         for event in events:
             self.peer.send(event)
         self.run_until_idle()
 
     def raw(self, data: bytes) -> None:
-        """Send these bytes from the peer."""
+        """Send the bytes `data` from the peer to the core."""
         self.handle(Received(self.ch, data))
 
     def after(self, seconds: float) -> None:

@@ -88,7 +88,7 @@ class SimulatedConnection(ByteConnection):
 
 
 class NotificationTap:
-    """Core around another one, whose notifications go to `heard` in place of the runtime."""
+    """Wrapper of a core that collects the core's notifications in `heard`."""
 
     def __init__(self, core: Core, heard: list[Notify]) -> None:
         self._core = core
@@ -226,7 +226,7 @@ class SimulatedEnvironment(Environment):
         return self.run(service, service.port)
 
     def run(self, service: ServiceLaunch, port: int, *others: int) -> VirtualRelay:
-        """Start the service as one process at this port, and at others without TLS."""
+        """Start a service as one simulated process that listens at `port`, and at `others` without TLS."""
         host = self._peer_host if service.apart else self.relay_host
         host.rooms = service.rooms or host.rooms
         listeners = [SimPort(port, tls=service.tls, alpn="h2" if service.tls else None), *map(SimPort, others)]

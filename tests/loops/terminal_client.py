@@ -60,7 +60,7 @@ class TerminalClient:
         return shown[: len(shown) - len(rest)]
 
     def receive(self, *kinds: str, timeout: float = PATIENCE) -> dict[str, Any]:
-        """Return the next message of one of these kinds, with or without `terminal.` before it."""
+        """Return the next message whose type is one of `kinds`, with or without the prefix `terminal.`."""
         while True:
             for message in self.news:
                 if message["type"].removeprefix("terminal.") in kinds:

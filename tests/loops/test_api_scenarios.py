@@ -128,7 +128,7 @@ def test_an_approval_that_lets_the_phone_act(relayed: Environment) -> None:
 
 
 def test_a_phone_confirms_calls_itself(relayed: Environment) -> None:
-    """A call is confirmed on the phone itself, though the chat there has no approvals."""
+    """A phone with gates confirms a call itself, so a chat that shows no approvals can place the call."""
     relayed.phone(name="Pixel")
     model = ScriptedModel([calls(CALLING), plain("Calling.")])
     api = api_with(relayed, model)

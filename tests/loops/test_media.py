@@ -235,7 +235,7 @@ class Swapper:
 
 
 def raced(client: HttpClient, target: str, token: str, wanted: set[int]) -> Iterator[Response]:
-    """Yield many responses with these statuses alone, until each has occurred: so the race took place."""
+    """Yield responses to fetches of a path that is being swapped, until each status in `wanted` has occurred."""
     seen: set[int] = set()
     for n in range(100 * ROUNDS):  # on a busy machine the swapper may run late
         answer = client.request("GET", target, headers=bearer(token))
@@ -347,7 +347,7 @@ def test_a_link_that_is_swapped_at_any_instant_never_leaks(
 
 
 def passed(events: int) -> Callable[[], bool]:
-    """Return a condition that holds after this number of calls."""
+    """Return a condition that becomes true after `events` calls."""
     left = iter(range(events))
     return lambda: next(left, None) is None
 

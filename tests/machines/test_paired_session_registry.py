@@ -22,7 +22,7 @@ REDUCE_ONLY, AS_PAIRED = SessionPolicy.REDUCE_ONLY, SessionPolicy.AS_PAIRED
 
 
 def prefixed(*prefixes: bytes) -> Callable[[int], bytes]:
-    """Return entropy whose UUIDs begin with these four bytes in turn and differ further on."""
+    """Return entropy that makes UUIDs which begin with each of `prefixes` in turn."""
     waiting = list(prefixes)
 
     def take(n: int) -> bytes:

@@ -69,7 +69,7 @@ class RelayEnd:
         return drain(self.conn)
 
     def received_fact(self, *events: Event) -> Received:
-        """Return the fact that delivers these events to the phone."""
+        """Return the `Received` fact that delivers `events` of the relay to the phone."""
         for event in events:
             self.conn.send(event)
         return Received(self.ch, self.conn.data_to_send())

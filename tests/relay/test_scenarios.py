@@ -14,7 +14,7 @@ DAY = 86_400
 
 
 def story() -> RelayHarness:
-    """Pair two devices, drive one, fail in every way, patch, revoke, stop; every secret is noted."""
+    """Run a relay through pairing, commands, all kinds of failures, changes and a stop; collect every secret."""
     book = RelayHarness(
         RelayConfig(
             home="/home/svc",

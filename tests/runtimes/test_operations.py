@@ -50,7 +50,7 @@ def mode(path: Path) -> int:
 
 
 def refusal(live: RunningCore, what: Operation[object] | int) -> FailureKind:
-    """Return the failure kind of an operation, or of an ordered one by its number."""
+    """Run an operation that must fail, or wait for one by its number; return the kind of its failure."""
     answer = live.answer(what) if isinstance(what, int) else live.run_operation(what)
     assert isinstance(answer, Failed), answer
     return answer.error.kind

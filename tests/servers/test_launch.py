@@ -24,7 +24,7 @@ from svc_proto.facts import Fact
 
 @pytest.fixture(autouse=True)
 def interruptible() -> Iterator[None]:
-    """Restore the SIGINT handler, which the end of a program disables: this process continues."""
+    """Yield, and then restore the SIGINT handler that the end of a program disables in this process."""
     before = signal.getsignal(signal.SIGINT)
     yield
     gc.unfreeze()

@@ -87,7 +87,7 @@ def test_single_servers_import_no_cluster_modules(module: str, tmp_path: Path) -
 @needs_redis
 @pytest.mark.parametrize("module", ["servers.relay", "servers.api"])
 def test_cluster_settings_import_cluster_modules(module: str, tmp_path: Path) -> None:
-    """The module names of the other test are right: servers with these settings import them."""
+    """Servers with cluster settings do import the modules that the other test excludes."""
     with RedisServer(tmp_path) as redis:
         env = {
             **TELLS, "API_SERVER_KEY": KEY, "SVC_CLUSTER_URL": redis.url,

@@ -76,7 +76,7 @@ class WorkerGroup:
             connection.close()
 
     def worker(self, source: str) -> str:
-        """Return the start time of the worker that serves connections from this address, which identifies it."""
+        """Return the start time of the worker that gets connections from `source`; it identifies the worker."""
         status, text = self.ask(source, "GET", "/metrics", authorization=f"Bearer {TOKEN}")
         assert status == 200
         return str(re.search(r"^process_start_time_seconds (\S+)", text, re.MULTILINE)[1])  # type: ignore[index]
@@ -113,7 +113,7 @@ def left_over(groups: Mapping[str, int]) -> list[str]:
 
 
 def svc(home: Path, *words: str) -> Any:
-    """Run a command on this host and return its JSON output."""
+    """Run `svc` with `words` on this host, and return its JSON output."""
     env = {**os.environ, "SVC_HOME": str(home), "SVC_METRICS_TOKEN": TOKEN}
     command = [sys.executable, "-m", "clients.commands.svc", *words, "--json"]
     return json.loads(subprocess.run(command, env=env, capture_output=True, check=True, timeout=TIMEOUT).stdout)

@@ -23,7 +23,7 @@ MADE = as_json({"code": "ABC123"})
 
 
 def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **how: Any) -> OneShotHarness[str]:
-    """Pair with a relay that gives this answer to `POST /pairing` and sends these messages; `how` has the arguments."""
+    """Pair with a relay that answers `POST /pairing` with `made`, and then sends the messages `says`."""
 
     def plan(engine: Engine) -> Flow[str]:
         try:

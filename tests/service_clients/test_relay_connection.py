@@ -45,7 +45,7 @@ Outcome = tuple[RelayConnection, AuthOk] | ServiceCallError
 
 
 def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> OneShotHarness[Outcome]:
-    """Return a world with a relay that gives these answers; None disconnects."""
+    """Return a harness with a relay that gives `answers` in turn; None disconnects."""
 
     def opening(engine: Engine) -> Flow[Outcome]:
         try:

@@ -161,7 +161,7 @@ class CableEnd(FarEnd):
 
 @define(eq=False)
 class HarnessNode:
-    """Engine on a host; for the host's operations it is a process."""
+    """Engine under test, which the simulator's file operations see as a process of the host."""
 
     book: CoreHarness
     engine: Engine
@@ -208,7 +208,7 @@ class HarnessNode:
 
 @define
 class _FileEnd:
-    """Far end, as the simulator's file operations use it."""
+    """Adapter of a far end to the interface that the simulator's file operations use."""
 
     end: FarEnd
     gone: bool = False

@@ -187,7 +187,7 @@ class Walk:
             terminal.run(f"{typed}; PS1='@$?@ '")
 
     def next(self, beginning: str) -> Line:
-        """Take the next line of the pages; it must begin like this."""
+        """Remove and return the next line of the pages; fail if it does not begin with `beginning`."""
         line = self.left.pop(0)
         assert line.typed.startswith(beginning), f"the pages have {line.typed!r} where the walk has {beginning!r}"
         typed = line.typed
@@ -216,7 +216,7 @@ class Walk:
 
 
 def shown_in(printed: str, line: Line) -> str:
-    """Return the output after a check that it contains, in order, all that the page prints."""
+    """Return the output, after a check that lines of it begin, in order, with the words that the page gives."""
     rows = iter(printed.splitlines())
     for word in line.shows:
         assert any(row.startswith(word) for row in rows), f"{line.typed!r} does not show {word!r}:\n{printed}"

@@ -26,7 +26,10 @@ class _Asked(dict[str, str]):
 
 
 def documented() -> set[str]:
-    """Return the names in the first columns; `…_MODEL` continues the name before it, less its `_ENABLED`."""
+    """Return the variables in the first columns of the page's tables.
+
+    A name such as `…_MODEL` continues the name before it, less its `_ENABLED`.
+    """
     text = PAGE.read_text()
     names = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", text.partition("\n## Older names\n")[2]))
     for row in re.findall(r"^\| (`[A-Z].*?) \|", text, re.MULTILINE):
@@ -38,7 +41,7 @@ def documented() -> set[str]:
 
 
 def undocumented(read: Callable[[Mapping[str, str]], object]) -> set[str]:
-    """Return the variables that this function reads and that the page lacks."""
+    """Return the variables that the function `read` reads from an environment and that the page lacks."""
     asked = _Asked()
     read(asked)
     assert len(asked.names) > 5

@@ -56,7 +56,7 @@ MESSAGE = 1 << 18  # bytes; a request is one packet
 
 
 def python(*words: str) -> list[str]:
-    """Return the command that runs a module with these arguments."""
+    """Return the command that runs a module with the arguments `words`."""
     return [sys.executable, *OPTIONS, *words]
 
 
@@ -126,7 +126,7 @@ class Server:
         self._able = sys.platform == "linux" and os.environ.get("FORKSERVER") != "0"
 
     def can(self, env: Mapping[str, str] | None) -> bool:
-        """Report whether a new interpreter would start equally with this environment."""
+        """Report whether a fork can replace a new interpreter that starts with this environment."""
         return self._able and (env is None or read_at_start(env) == read_at_start(os.environ))
 
     def fork(
@@ -216,7 +216,7 @@ def modules() -> Iterator[str]:
 
 
 def become(request: dict[str, Any], streams: list[int]) -> str:
-    """Set up the process like a new one; return the module to run."""
+    """Set up the forked process as a new one would be; return the name of the module to run."""
     if request["terminal"]:
         os.setsid()
         ioctl(streams[0], termios.TIOCSCTTY, 0)

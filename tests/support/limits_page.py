@@ -105,7 +105,7 @@ def _names(node: ast.stmt) -> Iterable[str]:
 
 
 def _comment(source: str, first: int, last: int) -> str:
-    """Return the comment on the lines of a statement, or else the comment lines above it."""
+    """Return the comment at the end of a statement's lines, else the comment lines above the statement."""
     lines = source.splitlines()
     inside = "\n".join(lines[first - 1 : last]) + "\n"
     tokens = tokenize.generate_tokens(io.StringIO(inside).readline)

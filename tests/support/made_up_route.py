@@ -45,7 +45,7 @@ def reply(answer: object) -> CommandReply:
 
 
 def find_places() -> dict[str, object]:
-    """Return what each reader of the table makes of the row."""
+    """Return, for each part of the project that reads the table, what it has of the made-up route."""
     DEVICE_CONTROL[ROUTE.method, ROUTE.path] = ROUTE
     HANDLERS["vibrate"] = vibrate
     from fuzz.simulation.access_matrix import RELAY_ACCESS, expected_access

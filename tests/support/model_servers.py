@@ -39,7 +39,7 @@ CALLS = {
 
 
 def page_with_table(page: str) -> str:
-    """Return the page with its table as the data gives it."""
+    """Return the text of the page with its table replaced by one built from the data."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{_table()}\n{END}{after}"

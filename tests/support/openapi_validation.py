@@ -108,7 +108,7 @@ class OpenApiValidator:
     def get_and_check(
         self, request: Callable[[str], ToldT], path: str, places: Mapping[str, str], query: str = ""
     ) -> ToldT:
-        """GET a path with values for its path parameters, check the response, and return it."""
+        """GET a path with `places` as its path parameters, validate the response, and return it."""
         target = re.sub(r"{(\w+)}", lambda found: places.get(found[1], "unknown"), path)
         answer = request(target + query)
         self.check(f"GET {path}", answer)

@@ -45,7 +45,7 @@ def accepted(ch: int = CH, peer: Address = PEER, *, tls: bool = False, alpn: str
 
 
 def counting_entropy() -> Callable[[int], bytes]:
-    """Return an entropy source that counts: equal in every run, without repetition within one."""
+    """Return an entropy source that counts up: the same bytes in every run, and none twice in a run."""
     state = 0
 
     def entropy(n: int) -> bytes:

@@ -33,7 +33,7 @@ HowT = TypeVar("HowT", bound=Enum)
 
 
 class ScenarioEnvironments(Enum):
-    """Environments of a test; a test for one kind of environment keeps to that kind."""
+    """Environments in which a test runs: the simulator alone, or also one loop or every loop."""
 
     ALL = "every loop, threads, simulator"
     EVERY = "every loop, simulator"
@@ -118,7 +118,7 @@ def _is_short(item: pytest.Item, named: Collection[Path]) -> bool:
 
 
 def some(seeds: range) -> list[ParameterSet]:
-    """Return these parameters, all but the first third of them for the full suite only."""
+    """Return pytest parameters of `seeds`: the first third for every suite, the rest for the full suite only."""
     full = pytest.mark.full
     third = -(-len(seeds) // 3)
     return [pytest.param(seed, marks=() if at < third else full) for at, seed in enumerate(seeds)]

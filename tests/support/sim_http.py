@@ -293,7 +293,7 @@ NO_RESPONSE = SimResponse(0, Headers(), b"")
 
 
 class StreamClient:
-    """User of one stream, which ends exactly once, whatever happens to the connection."""
+    """Base of the clients that use one HTTP stream; each ends exactly once, also if the connection is lost."""
 
     def __init__(self, carrier: HttpClientConnection, target: ServerAddress) -> None:
         self.carrier = carrier
@@ -551,7 +551,7 @@ class ServerSideConnection:
 
 
 class ScriptedHttpServer:
-    """Port whose requests are all answered by one method."""
+    """Listener of one port, whose requests are all answered by the same function."""
 
     def __init__(self, host: SimHost, port: int) -> None:
         self.close = listen(host, port, lambda end: _ScriptedConnection(self, end))

@@ -117,7 +117,7 @@ class DialogueRun:
     # --- steps ---
 
     def brand(self) -> None:
-        """Use the names of another product."""
+        """Start again with a voice service that has the brand of existing clients."""
         self.__init__(VoiceHarness(config=evolve(CONFIG, brand=HERMES)))  # type: ignore[misc]  # starts again
 
     def create(self, *words: str) -> None:
@@ -133,7 +133,7 @@ class DialogueRun:
         self.answer = {"session_id": "none"}
 
     def speaks(self, *moves: str) -> None:
-        """Queue these moves of the scripted renderer; any other word is the code of an error."""
+        """Queue `moves` of the scripted renderer; a word that is no move is the code of an error."""
         queue_samples(self.rig, *(MOVES[move] if move in MOVES else ProviderError(move) for move in moves))
 
     def after(self, seconds: str) -> None:

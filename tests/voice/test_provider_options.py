@@ -67,7 +67,7 @@ def test_compatible_voices_of_a_model(of: str, voices: int | None) -> None:
 
 
 def answer_discovery(rig: VoiceHarness) -> list[str]:
-    """Let every provider offer one voice; return the list to which each request adds its provider."""
+    """Let every provider offer one voice; return a list that records the provider of each request."""
     asked: list[str] = []
 
     def discover(provider: str) -> Flow[DiscoveryResult]:
@@ -115,7 +115,7 @@ CHECKS = """
 
 
 def found(info: ProviderInfo, **changes: object) -> dict[str, str]:
-    """Return the checks for a choice of all first values, except for these changes."""
+    """Return the checks for a choice that has the first value of each option, except for `changes`."""
     lists = {"model": info.models, "voice": info.voices, "sample_rate": info.sample_rates}
     first = {name: next(iter(values), "") for name, values in lists.items()}
     choice = OutputSettings(**{**first, "language": "en", **changes})  # type: ignore[arg-type]  # a table's row

@@ -52,7 +52,7 @@ class SlowMode(VoiceMode):
 
 
 class Slow(DialogueRun):
-    """Dialogue run with one session of this mode or another."""
+    """Dialogue run with one session in `SlowMode`, or in another mode."""
 
     def __init__(self, mode: Callable[[VoiceSession], VoiceMode] = SlowMode) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Slow(DialogueRun):
         self.rig.within(lambda: self.session.emit_audio(kind, b"", 24_000))
 
     def early(self, count: str) -> None:
-        """Send this number of messages of A."""
+        """Send `count` messages of client A before the session is ready."""
         for _ in range(int(count)):
             self.clients["A"].send_event("one")
 

@@ -119,7 +119,7 @@ def outcome(
 
 
 class Pair(Generic[C]):
-    """Both ends of one version. `exchange` moves bytes until there are none."""
+    """A client and a server connection of one HTTP version, in memory; `exchange` moves their bytes."""
 
     def __init__(self, version: type[C], *, deflate: bool = True, sizes: Cuts = WHOLE) -> None:
         self.client: C = version(Role.CLIENT, entropy=seeded(1), deflate=deflate)

@@ -17,7 +17,7 @@ GET = bytes.fromhex("82868401") + b"\x01a"  # :authority as a literal
 
 
 def settings(*sizes: int) -> bytes:
-    """Return a SETTINGS frame with these header table sizes."""
+    """Return a SETTINGS frame that sets the header table size to each of `sizes` in turn."""
     payload = b"".join(struct.pack(">HL", 1, size) for size in sizes)
     return len(payload).to_bytes(3, "big") + struct.pack(">BBL", FrameType.SETTINGS, 0, 0) + payload
 

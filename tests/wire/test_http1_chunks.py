@@ -204,7 +204,7 @@ def test_a_split_line_does_not_affect_the_next_search() -> None:
     ],
 )
 def test_whole_recognizes_a_single_chunk(data: bytes, piece: bytes | None) -> None:
-    """The chunk is returned without consuming it."""
+    """`whole` returns the content of data that is one chunk, and does not consume it."""
     body = ChunkedBodyReader(DEFAULT_LIMITS)
     assert body.whole(data) == piece
     assert (body.trailing_data, body.read(), body.begun) == (b"", b"", False)

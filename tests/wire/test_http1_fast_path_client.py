@@ -231,7 +231,7 @@ def test_release_and_lift_limits_without_the_reference() -> None:
 
 
 def test_try_whole_body_recognizes_a_single_chunk() -> None:
-    """The chunk is returned without consuming it, by both implementations."""
+    """Both implementations return a single chunk, and do not consume it."""
     chunk = b"2\r\nok\r\n"
     both = asked()
     assert (both.fast_path.try_whole_body(chunk), both.reference.try_whole_body(chunk)) == (

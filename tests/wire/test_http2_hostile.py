@@ -161,7 +161,7 @@ MALFORMED: list[tuple[Fields, int]] = [
 @pytest.mark.parametrize("ended", [True, False])
 @pytest.mark.parametrize(("fields", "status"), MALFORMED)
 def test_a_request_that_cannot_be_served_ends_its_stream_only(fields: Fields, status: int, ended: bool) -> None:
-    """A malformed request is reset, in place of END_STREAM; another one gets its response."""
+    """A malformed request is reset after its response; an unsupported one is just answered."""
     bare = BareClient()
     bare.h2.send_headers(1, fields, end_stream=ended)
     bad, *rest = bare.talk()

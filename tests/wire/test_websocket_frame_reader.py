@@ -28,7 +28,7 @@ def reader(*, client: bool = False, deflate: bool = False) -> FrameReader:
 
 
 def read(frames: FrameReader | ReferenceFrameReader, data: bytes, sizes: Cuts = WHOLE) -> list[Frame | str]:
-    """Return the frames of the bytes, cut in these sizes; a broken rule is the last."""
+    """Read data in pieces of these sizes; return the frames, and at the end the broken rule, if any."""
     found: list[Frame | str] = []
     for piece in cut(data, sizes):
         frames.receive_bytes(piece)

@@ -25,7 +25,7 @@ OWN_MEMBERS = ("hintText", "checkable", "checked", "password", "more", "textLeng
 
 
 def act(world: AgentHarness, *steps: Step) -> list[str]:
-    """Make these calls in one turn, one an answer; return their results."""
+    """Run the tool calls `steps` in one turn, each in a model answer of its own; return their results."""
     results: list[str] = []
 
     def next_call(step: Step) -> Callable[[Any], Any]:
@@ -42,13 +42,13 @@ def act(world: AgentHarness, *steps: Step) -> list[str]:
 
 
 def unfenced(result: str) -> str:
-    """Return a result without the lines that mark it as the words of others."""
+    """Return a result without the lines that mark it as foreign content."""
     found = re.fullmatch(r"\[untrusted[^\n]*\]\n(.*)\n\[/untrusted\]", result, re.DOTALL)
     return result if found is None else found[1]
 
 
 def backend_of(world: AgentHarness, kind: type[Phone]) -> Phone:
-    """Return the phone's backend, which is of this kind."""
+    """Return the phone's backend; fail if it is not of this class."""
     assert isinstance(world.backend, kind)
     return world.backend
 

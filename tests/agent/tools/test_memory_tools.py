@@ -60,7 +60,7 @@ PATH = f"{HOME}/memories/MEMORY.md"
 
 
 def history(tool: str) -> tuple[dict[str, Any], ...]:
-    """Return an earlier turn of the chat with a call of this tool."""
+    """Return the messages of an earlier turn in which the model called this tool."""
     call = {"id": "call_1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
     return (
         {"role": "user", "content": "Look"},

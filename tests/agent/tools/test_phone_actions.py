@@ -91,7 +91,7 @@ def test_a_phone_that_takes_no_empty_text_gets_a_blank() -> None:
 
 
 class LossyPhone(EmulatedPhone):
-    """A phone that types something else than it is given, or refuses to empty a field."""
+    """Emulated phone that changes each typed text, or refuses an empty one."""
 
     typed: str | None = "half"
 
@@ -129,7 +129,7 @@ def test_typing_that_is_refused() -> None:
 
 
 class ScreenPhone(StockPhone):
-    """A phone that shows one body, and takes each touch without an effect."""
+    """Emulated phone that always shows the same screen body, and accepts touches without an effect."""
 
     body: dict[str, object] | None = None
     keys = CommandReply(400, {"error": "unsupported key"})

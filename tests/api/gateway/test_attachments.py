@@ -106,7 +106,7 @@ def test_limits(chat: tuple[TurnHarness, GatewayClient, str], monkeypatch: pytes
 
 
 def pdf_chat(answer: object) -> tuple[TurnHarness, GatewayClient, str]:
-    """Return a chat on a host that reads PDF files with this result."""
+    """Return a chat on a host whose PDF reader gives `answer`."""
     book = TurnHarness()
     book.host.compute["pdf.text"] = lambda data: answer
     phone = open_gateway(book)

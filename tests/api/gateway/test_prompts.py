@@ -14,7 +14,7 @@ from tests.api.scripted_agent import TurnHarness
 
 
 def chatted(*texts: str) -> tuple[TurnHarness, GatewayClient, str]:
-    """Return a session in which these prompts were answered."""
+    """Return a session in which the prompts `texts` were answered."""
     book = TurnHarness()
     phone = open_gateway(book)
     session = phone.new_session()

@@ -24,7 +24,7 @@ def listed(book: ApiHarness) -> list[dict[str, Any]]:
 
 
 def give(holder: KeyHolder, choice: str, pattern: str) -> None:
-    """Let a run request an approval, as a tool does, and give it."""
+    """Let a run request approval of a tool call, and approve it with `choice`."""
     book = holder.book
     run = book.request("POST", "/v1/runs", {"input": "go"}, key=holder.key).json
     chat = book.request("GET", f"/v1/runs/{run['run_id']}").json["session_id"]

@@ -19,7 +19,7 @@ SILENT = as_json({"choices": [{"message": {"content": "ready"}}]})
 
 
 def beside(chat: tuple[int, bytes] = CALLED, models: tuple[int, bytes] = LISTED, **config: Any) -> ApiHarness:
-    """Return an API harness whose model server gives these answers."""
+    """Return an API harness whose model server gives scripted answers to chats and to the list of models."""
     book = ApiHarness(ApiConfig(key=KEY, **config))
     answers = {"/v1/models": models, "/v1/chat/completions": chat}
     book.http = lambda asked: answers.get(asked.path, (404, b""))

@@ -33,7 +33,7 @@ def test_the_table() -> None:
 
 
 class Blanks:
-    """Projection that encodes each event as this number of blanks."""
+    """Projection that encodes each event as a fixed number of blanks."""
 
     def __init__(self, size: int) -> None:
         self._size = size

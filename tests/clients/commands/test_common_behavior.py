@@ -56,7 +56,7 @@ RUNS = [command for command in COMMANDS if command != "svc-relay status"]  # on 
 
 
 def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield a command and all commands below it."""
+    """Yield a command and all of its subcommands at any depth, with their words."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)

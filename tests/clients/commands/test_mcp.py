@@ -15,7 +15,7 @@ from tests.servers.program_process import ROOT, TIMEOUT, running
 
 
 class Peer:
-    """A client with one line per message."""
+    """MCP client of a running `svc mcp`, which sends and receives one message for each line."""
 
     def __init__(self, home: CommandHome, **env: str) -> None:
         self.process = subprocess.Popen(

@@ -60,7 +60,7 @@ class EmulatorDriver:
         return nodes
 
     def node_id(self, **wanted: object) -> str:
-        """Return the id of the first node whose members have these values."""
+        """Return the id of the first node on the screen that has all `wanted` members."""
         for node in self.nodes():
             if all(node[key] == value for key, value in wanted.items()):
                 return str(node["nodeId"])

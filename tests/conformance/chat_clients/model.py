@@ -85,7 +85,7 @@ def _weather(request: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> Model
 
 
 def _described(request: Mapping[str, Any]) -> ModelAnswer:
-    """Answer in the client's schema, or by its tool for such an answer."""
+    """Answer a request for structured output: in the client's schema, or by the client's tool for it."""
     if (request.get("response_format") or {}).get("type") == "json_schema":
         return plain(json.dumps(ROME)) if request.get("stream") else whole({"content": json.dumps(ROME)})
     tools = request.get("tools", ())

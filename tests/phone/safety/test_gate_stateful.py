@@ -54,14 +54,14 @@ READING = ("/current_app", "/screen", "/screenshot")
 
 @frozen
 class Performance:
-    """A performed command, with the reason of the model against it."""
+    """A command that the backend has performed, and the model's objection to it, if any."""
 
     command: PhoneCommand
     forbidden: str = field(default="")
 
 
 class Gates(RuleBasedStateMachine):
-    """Safety gate beside a model that judges each performance when it happens."""
+    """The safety gate, compared with a model that checks each performed command at the time of its execution."""
 
     def __init__(self) -> None:
         super().__init__()

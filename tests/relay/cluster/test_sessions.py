@@ -146,7 +146,7 @@ def test_sessions_are_read_without_redis() -> None:
 
 @pytest.mark.parametrize("answered", range(4))
 def test_tombstones_are_loaded_before_all_sessions(answered: int) -> None:
-    """The store, or the home, answers only so many queries."""
+    """A store or home that fails after a few answers prevents the start; with all answers the start succeeds."""
     one = CoordinatorHarness()
     registry, found, token_hash = PairedSessionRegistry(), list[Any](), "11" * 32
     one.run(one.coordinator.load_sessions(SessionRecords(one.book.engine, registry)), found)

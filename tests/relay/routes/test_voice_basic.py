@@ -37,7 +37,7 @@ def send(book: RelayHarness, body: bytes, query: str = "", *, kind: bytes = FORM
 
 
 def failed(answer: Response, status: int) -> str:
-    """Return the error text of these three routes."""
+    """Return the error text of a refusal in the form of the basic voice routes; check its status."""
     assert answer.status == status, answer
     assert answer.headers.get(b"content-type") == b"application/json"
     assert answer.json["success"] is False
@@ -156,7 +156,7 @@ def clean(book: RelayHarness) -> bool:
 
 class Stage(Routes):
     def details(self, *words: str) -> None:
-        """Compare the details of the engines in `/voice/config`."""
+        """Require these details of the engines in `/voice/config`."""
         answer = self.request("GET", "config", "").json
         assert answer["requirements"]["details"] == " ".join(words)
 
@@ -169,16 +169,16 @@ class Stage(Routes):
         return answer
 
     def logged(self, *fields: str) -> None:
-        """Compare the fields of the log record about the failed engine."""
+        """Require these fields in the log record about the failed engine."""
         found = next(log for log in self.book.logs if log.event == "voice engine failed")
         assert found.fields == json.loads(" ".join(fields))
 
     def listened(self, *asked: str) -> None:
-        """Compare the arguments of the one transcription."""
+        """Require these arguments of the only transcription."""
         assert self.book.scripted_providers.asked == [tuple(json.loads(" ".join(asked)))]
 
     def three(self) -> None:
-        """Write the files of the host, of a profile with settings, and of one without."""
+        """Write the configuration of the host, of a profile with settings, and of a profile without."""
         self.file("agent", "{tts: {provider: xai}, stt: {provider: xai}}")
         self.file("work", "{tts: {provider: openai, openai: {voice: nova}}}")
         self.file("bare", "{model: x, tts: not a mapping}")
@@ -198,7 +198,7 @@ def test_a_dialogue(title: str, lines: list[str]) -> None:
 
 
 def listening(takes: float = 0.0) -> VoiceRoutesHarness:
-    """Return a relay whose host has engines that take this number of seconds."""
+    """Return a relay whose host has speech engines that take `takes` seconds."""
     book = VoiceRoutesHarness()
     book.scripted_providers.local, book.scripted_providers.takes = True, takes
     return book

@@ -240,7 +240,7 @@ bad choices
 
 class Stage(Routes):
     def offers(self) -> None:
-        """Let the vendor offer these models and voices."""
+        """Let the vendor's discovery return the given models and voices."""
         self.book.scripted_providers.found = FOUND
 
 

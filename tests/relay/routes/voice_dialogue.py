@@ -43,7 +43,7 @@ class Routes:
     # --- set-up ---
 
     def hermes(self) -> None:
-        """Make a relay of the other brand."""
+        """Make a relay whose brand is that of existing clients."""
         self.book = VoiceRoutesHarness(brand=HERMES)
 
     def options_kept(self, seconds: str) -> None:
@@ -67,7 +67,7 @@ class Routes:
         self.book.scripted_providers.local = True
 
     def in_trouble(self, *words: str) -> None:
-        """Let all engines and vendors fail with this text."""
+        """Let all engines and vendors fail with the error text `words`."""
         self.book.scripted_providers.problem = ProviderError(" ".join(words))
 
     def api_bearer(self, bearer: str) -> None:

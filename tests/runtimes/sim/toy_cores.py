@@ -123,7 +123,7 @@ class ToyNetwork:
         return self.toys[-1]
 
     def order(self, *commands: Command) -> None:
-        """Make the toy return these commands now."""
+        """Make the toy core return `commands` now."""
         self.toy.orders.extend(commands)
         self.toy.deadline = self.world.now
         self.process.nudge()

@@ -40,7 +40,7 @@ def tree_of(emulated: EmulatedPhone) -> ScreenTree:
 
 
 def shown(package: str, *rows: Row, foot: tuple[Row, ...] = (), title: str = "Page", typed: str = "") -> ScreenTree:
-    """Return the screen of an app with these rows, after a text was typed."""
+    """Return the screen of an app with `rows`, after `typed` was typed into its field."""
     app = App(package=package, label="X", screens={"page": Screen(title=title, rows=rows, foot=foot)})
     emulated = phone(app)
     order(emulated, "/open_app", package=package)

@@ -36,11 +36,11 @@ class ModelAnswer(PacedAnswer):
     kind: bytes = b"text/event-stream"  # label of `events`; empty: none
 
     def dropped(self, after: int) -> ModelAnswer:
-        """Return this answer with a lost connection after some events."""
+        """Return this answer, with the connection lost after `after` events."""
         return evolve(self, events=(self.events or ())[:after], breaks=True)
 
     def stuck(self, after: int) -> ModelAnswer:
-        """Return this answer without an end after some events."""
+        """Return this answer, without any further byte after `after` events."""
         return evolve(self, events=(self.events or ())[:after], hangs=True)
 
 

@@ -27,7 +27,7 @@ HEAD = wav_head(0x7FFF0000, 24_000)
 def installed(
     speaks: dict[str, Any] | None = None, hears: dict[str, Any] | None = None, mp3: Any = None
 ) -> tuple[ProviderHarness, list[ScriptedSpeechProgram]]:
-    """Return a host with these engines, and the list of the programs that it starts."""
+    """Return a host with these speech engines, and the list of the programs that it will have started."""
     studio = ProviderHarness()
     studio.host.compute["voice.engines"] = lambda: {
         "speak": [SPEAKER, "--stdin"] if speaks is not None else [],
