@@ -66,8 +66,6 @@ OWNERS = {  # names that parts of a module import for type checkers alone, since
     "runtimes.sim.network": ("SimNetwork",),
     "runtimes.sim.process": ("SimProcess",),
     "runtimes.sim.simulation": ("Simulation",),
-    "svc_proto.api.gateway.service": ("ApiGateway",),
-    "svc_proto.api.service": ("Api",),
     "svc_proto.dashboard.service": ("Dashboard",),
     "svc_proto.engine.core": ("Engine",),
     "svc_proto.engine.admission": ("UnauthenticatedConnection",),
@@ -81,6 +79,7 @@ OWNERS = {  # names that parts of a module import for type checkers alone, since
     "svc_proto.voice.connection": ("VoiceConnection",),  # the session names the listener
     "svc_proto.wire.websocket": ("WebSocket",),  # a connection names its state
 }
+SERVICES = ("svc_proto.api.service",)  # imported by programs alone: parts receive ports
 ARROWS = 144  # pairs of packages with an import between them: move a helper with one caller, or pass it as an argument
 OWNED = {f"{module}.{name}" for module, names in OWNERS.items() for name in names}
 
@@ -131,6 +130,13 @@ def test_there_are_no_import_cycles(trees: dict[Path, ast.Module], *, types: boo
     arrows = {name: {each for each in found if each in names} - packages for name, found in every.items()}
     assert sum(map(len, arrows.values())) > 1000
     assert circles(arrows) == []
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_only_the_composition_imports_a_service(trees: dict[Path, ast.Module], service: str) -> None:
+    package = service.rpartition(".")[0]
+    inside = {module_name(path): tree for path, tree in trees.items() if module_name(path).startswith(f"{package}.")}
+    assert [name for name, tree in inside.items() if service in imported(tree, types=True)] == []
 
 
 def test_imports_between_packages_do_not_increase(trees: dict[Path, ast.Module]) -> None:

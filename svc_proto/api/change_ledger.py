@@ -5,11 +5,12 @@ A change is undone only if it is still in force: a later change of the same sett
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attrs import frozen
 
 from svc_proto.agent.interface import MemoryChange
+from svc_proto.api.ports import ManagementPort
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level, WriteConfig
 from svc_proto.engine.files import read_state
@@ -27,10 +28,14 @@ from svc_proto.machines.agent_changes import (
     write_changes,
 )
 
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
-
 __all__ = ["ChangeLedger", "UndoneChange"]
+
+
+class LedgerPort(ManagementPort, Protocol):
+    """Port for the undoing of changes."""
+
+    def setting_values(self) -> Flow[dict[str, str]]:
+        """Return the settings that can be changed; a missing one is empty."""
 
 
 @frozen
@@ -44,7 +49,7 @@ class UndoneChange:
 class ChangeLedger:
     """Records changes in the background, in order, and undoes those of one principal."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: LedgerPort) -> None:
         self._api = api
         self._writing = Lock(api.engine)
 

@@ -9,10 +9,12 @@ Wire api 2.1. Texts name the field at fault, never a secret.
 from __future__ import annotations
 
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.core import Engine
 from svc_proto.engine.message import Response, json_response
 
 __all__ = [
     "MANAGEMENT",
+    "check_not_stopping",
     "shutting_down",
     "error_response",
     "invalid_request",
@@ -58,6 +60,12 @@ def shutting_down() -> Refused:
     """Build a 503 at shutdown. Phones look for the code at the start of the message (wire api 2.3)."""
     text = "gateway_draining: the server is shutting down, try again in a moment"
     return Refused(503, "gateway_draining", text, headers=((b"retry-after", b"1"),))
+
+
+def check_not_stopping(engine: Engine) -> None:
+    """Raise `Refused` 503 `gateway_draining` while the server shuts down; called before a turn starts."""
+    if engine.stopping:
+        raise shutting_down()
 
 
 def error_response(refused: Refused, path: str) -> Response:

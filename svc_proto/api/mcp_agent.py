@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from svc_proto.agent.interface import TextDelta, ToolCallStarted
 from svc_proto.agent.tools.tool import Arguments, Tool, schema
@@ -17,12 +17,14 @@ from svc_proto.api.chat.store_requests import GetChat, ListChats, ListMessages
 from svc_proto.api.chat.views import iso
 from svc_proto.api.projections.turn_events import TurnStreamEvent
 from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.api.runs.streaming import join_system_prompt
 from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import AnonymousType
 from svc_proto.mcp.server_features import Content, ProgressCallback, ResourceTemplate, ServerFeatures, ServerTool
 from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.mcp.subscriptions import Resource
@@ -33,7 +35,6 @@ from svc_proto.version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc_proto.api.service import Api
     from svc_proto.engine.core import Engine
 
 __all__ = ["agent_features", "agent_server"]
@@ -50,14 +51,21 @@ INSTRUCTIONS = (
 _CHAT = re.compile(re.escape(URI) + r"/([^/?#]{1,200})")
 
 
-def agent_server(api: Api) -> McpHttpServer:
+class AgentPort(TurnPort, Protocol):
+    """Port for the tools of the agent."""
+
+    def authority_of(self, caller: AnonymousType | str | None) -> Authority:
+        """Return the authority of a principal."""
+
+
+def agent_server(api: AgentPort) -> McpHttpServer:
     """Create the MCP server at `/mcp`."""
     return McpHttpServer(
         api.engine, lambda principal: agent_features(api, api.authority_of(cast("str | None", principal)))
     )
 
 
-def agent_features(api: Api, authority: Authority = OWNER) -> ServerFeatures:
+def agent_features(api: AgentPort, authority: Authority = OWNER) -> ServerFeatures:
     """Return the tools and resources of the agent for a principal of this authority."""
     agent = _AgentTools(api, authority)
     tool = Tool(
@@ -91,7 +99,7 @@ def agent_features(api: Api, authority: Authority = OWNER) -> ServerFeatures:
 
 
 class _AgentTools:
-    def __init__(self, api: Api, authority: Authority) -> None:
+    def __init__(self, api: AgentPort, authority: Authority) -> None:
         self._api = api
         self._authority = authority
 

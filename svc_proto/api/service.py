@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -24,10 +24,9 @@ from svc_proto.api.access import (
 from svc_proto.api.agent_settings import AgentSettings, AgentSettingsReader
 from svc_proto.api.api_key_files import read_key
 from svc_proto.api.change_ledger import ChangeLedger
-from svc_proto.api.chat.store_requests import ListMessages
 from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.config import ApiConfig
-from svc_proto.api.errors import error_response, shutting_down, store_unavailable
+from svc_proto.api.errors import error_response, store_unavailable
 from svc_proto.api.metrics import api_metrics
 from svc_proto.api.model_config_file import PROMPT, ModelConfigFile
 from svc_proto.api.model_list import ModelList
@@ -45,7 +44,6 @@ from svc_proto.api.routes import (
     sessions,
     status,
 )
-from svc_proto.api.runs.history import MAX_ROWS, Row, build_history, result_message
 from svc_proto.api.runs.run_manager import RunManager
 from svc_proto.basics.brand import Brand, recognize_headers
 from svc_proto.basics.errors import Refused
@@ -91,6 +89,7 @@ class Api:
     """The API server as a service of an engine."""
 
     engine: Engine
+    runs: RunManager
 
     def __init__(
         self,
@@ -326,19 +325,6 @@ class Api:
         self.engine.log(Level.INFO, "API key replaced")
         self._revoke_credential(MAIN_KEY_PRINCIPAL, "this API key was replaced")
         return True
-
-    def history(self, session_id: str, *, limit: int = MAX_ROWS, results: Sequence[Row] = ()) -> Flow[tuple[Row, ...]]:
-        """Return the model's view of a session, from its newest `limit` rows; empty if it does not exist.
-
-        `results` of tools are put behind their calls.
-        """
-        rows = yield from self.run_store_request(ListMessages(session_id=session_id, limit=limit, latest=True))
-        return build_history((*(rows or ()), *(result_message(session_id, result) for result in results)))
-
-    def check_not_stopping(self) -> None:
-        """Raise `Refused` 503 `gateway_draining` while the server shuts down; called before a turn starts."""
-        if self.engine.stopping:
-            raise shutting_down()
 
     @property
     def gateway(self) -> ApiGateway:

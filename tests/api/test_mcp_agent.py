@@ -12,7 +12,9 @@ from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import ListChats, ListMessages
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.mcp_agent import agent_features
+from svc_proto.api.runs import run_manager
 from svc_proto.basics.errors import Refused
+from svc_proto.engine.core import Engine
 from tests.api.harness import KEY, ApiHarness
 from tests.api.scripted_agent import TurnHarness
 from tests.mcp.http_harness import McpHttpSession, fields, stream_messages
@@ -144,7 +146,7 @@ def test_failed_and_stopped_turns() -> None:
 
 
 def test_draining_server_and_unknown_chat(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> None:
+    def refuse(engine: Engine) -> None:
         raise Refused(503, "gateway_draining", "the server is shutting down")
 
     book = ApiHarness()
@@ -152,7 +154,7 @@ def test_draining_server_and_unknown_chat(monkeypatch: pytest.MonkeyPatch) -> No
     missing = client.request("resources/read", uri="chat://sessions/none")
     assert missing["message"] == "there is no such session"
     assert client.request("resources/read", uri="chat://other")["code"] == -32002
-    monkeypatch.setattr(book.api, "check_not_stopping", refuse)
+    monkeypatch.setattr(run_manager, "check_not_stopping", refuse)
     call = client.tool("ask", message="x")
     book.after(1.0)
     assert texts(call.result.json["result"]) == ["the server is shutting down"]

@@ -7,24 +7,53 @@ the same methods over the cluster; the API uses either without a distinction.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
+from svc_proto.api.ports import StorePort
 from svc_proto.api.runs.response_store import ResponseStore
 from svc_proto.basics.metrics import MetricFamily
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse
+from svc_proto.engine.router import Router
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
-
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
+from svc_proto.machines.run_scheduler import RunScheduler
 
 __all__ = ["LocalSessionOwnership"]
+
+
+class NodeRuns(Protocol):
+    """The runs of this node."""
+
+    registry: RunScheduler
+
+    def __len__(self) -> int: ...
+    def get(self, run_id: str) -> object | None:
+        """Return a run that is live or ended less than an hour ago, or None."""
+
+    def start_ready(self) -> None:
+        """Start the waiting runs that have a slot and no earlier run in their session."""
+
+    def stop_session_runs(self, session_id: str) -> Sequence[object]:
+        """Stop every turn of a session, waiting ones included, and return the runs."""
+
+
+class OwnershipPort(StorePort, Protocol):
+    """Port for the ownership of sessions."""
+
+    @property
+    def router(self) -> Router:
+        """The routes."""
+
+    @property
+    def runs(self) -> NodeRuns:
+        """The runs of this node."""
 
 
 class LocalSessionOwnership:
     """Session ownership of a single node, and the base class of `ClusterSessionOwnership`."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: OwnershipPort) -> None:
         self.api = api
         self.limiter = AuthRateLimiter()  # counts wrong keys by address
 

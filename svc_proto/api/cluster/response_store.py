@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from svc_proto.api.chat.store_requests import DeleteResponse, FindResponse, SaveResponse
+from svc_proto.api.ports import StorePort
 from svc_proto.api.runs.response_store import MAX_STORED, MAX_TEXT, ResponseStore
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, run_operation, sleep
 from svc_proto.facts import Failure
-
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
 
 __all__ = ["PROPAGATION_DELAY", "ClusterResponseStore"]
 
@@ -30,7 +28,7 @@ NAME = re.compile("resp_[0-9a-f]{28}")  # ids that this server makes
 class ClusterResponseStore(ResponseStore):
     """The response store of a cluster node."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: StorePort) -> None:
         super().__init__(api.engine)
         self._api = api
         self._unstored: dict[tuple[str, str], tuple[str, str]] = {}  # not stored (yet): session and text by name

@@ -12,6 +12,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from svc_proto.api.cluster.local_session_ownership import OwnershipPort
 from svc_proto.basics.errors import Refused
 from svc_proto.cluster.leases import RENEW_INTERVAL, TAKEOVER_DELAY
 from svc_proto.cluster.node import RETRY, cluster_unavailable_error
@@ -22,7 +23,6 @@ from svc_proto.facts import Failure
 from svc_proto.machines.run_scheduler import MAX_QUEUED, too_many_requests
 
 if TYPE_CHECKING:
-    from svc_proto.api.service import Api
     from svc_proto.cluster.node import Node
 
 __all__ = ["MAX_POLL_INTERVAL", "ClusterRunSlots"]
@@ -33,7 +33,7 @@ MAX_POLL_INTERVAL = 0.5  # s between two polls, at most
 class ClusterRunSlots:
     """Slots of this node for running turns and for waiting turns."""
 
-    def __init__(self, api: Api, node: Node) -> None:
+    def __init__(self, api: OwnershipPort, node: Node) -> None:
         self._engine = api.engine
         self._runs = api.runs
         self._turns = api.runs.registry

@@ -24,11 +24,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from svc_proto.api.access import BRANDED, EXPOSED_HEADERS
 from svc_proto.api.chat.store_requests import AddMessages
-from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
+from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership, OwnershipPort
 from svc_proto.api.cluster.response_store import ClusterResponseStore
 from svc_proto.api.cluster.run_slots import ClusterRunSlots
 from svc_proto.api.runs.idempotency import KEY_TTL
@@ -47,9 +46,6 @@ from svc_proto.facts import Failure, FailureKind, OperationId
 from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
-
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
 
 __all__ = ["ClusterSessionOwnership"]
 
@@ -77,7 +73,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
     leases: LeaseManager
     places: ClusterRunSlots
 
-    def __init__(self, api: Api, where: RedisAddress) -> None:
+    def __init__(self, api: OwnershipPort, where: RedisAddress) -> None:
         super().__init__(api)
         self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self._broadcast)
         self._where = where

@@ -21,8 +21,7 @@ from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.live_session import LiveSession
-    from svc_proto.api.gateway.service import ApiGateway
+    from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 
 __all__ = ["methods"]
 
@@ -50,7 +49,7 @@ NO_READER = "this server has no reader of PDF files"
 NO_PDF_TEXT = "the PDF file has no text, as of scanned pages: attach its pages as images"
 
 
-def methods(gateway: ApiGateway) -> dict[str, Method]:
+def methods(gateway: LiveGateway) -> dict[str, Method]:
     """Return the gateway's methods for attachments by name."""
     theme = _AttachmentMethods(gateway)
     return {
@@ -63,7 +62,7 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
 
 
 class _AttachmentMethods:
-    def __init__(self, gateway: ApiGateway) -> None:
+    def __init__(self, gateway: LiveGateway) -> None:
         self._gateway = gateway
         self._readers: Semaphore | None = None
 

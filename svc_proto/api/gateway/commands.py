@@ -17,8 +17,7 @@ from svc_proto.schema.json_rpc import METHOD_NOT_FOUND, RpcError
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.live_session import LiveSession
-    from svc_proto.api.gateway.service import ApiGateway
+    from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 
 __all__ = ["methods"]
 
@@ -43,7 +42,7 @@ CATEGORIES = (("Chat", ANSWERED), ("Agent", PROMPTS))
 MAX_SHOWN = 100  # names in one answer
 
 
-def methods(gateway: ApiGateway) -> dict[str, Method]:
+def methods(gateway: LiveGateway) -> dict[str, Method]:
     """Return the gateway's methods for slash commands by name."""
     theme = _CommandMethods(gateway)
     return {
@@ -55,7 +54,7 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
 
 
 class _CommandMethods:
-    def __init__(self, gateway: ApiGateway) -> None:
+    def __init__(self, gateway: LiveGateway) -> None:
         self._gateway = gateway
         self._outputs: dict[str, Callable[[LiveSession], Flow[str]]] = {
             "/help": self._help,

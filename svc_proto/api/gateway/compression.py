@@ -22,8 +22,7 @@ from svc_proto.schema.json_rpc import RpcError
 if TYPE_CHECKING:
     from svc_proto.agent.interface import ModelEndpoint, ToolCall, TurnEvent
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.live_session import LiveSession
-    from svc_proto.api.gateway.service import ApiGateway
+    from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 
 __all__ = ["compress", "methods"]
 
@@ -40,7 +39,7 @@ SHORT = "The chat is too short to compress."
 NO_MODEL = "The built-in agent reads no earlier messages, so there is nothing to compress."
 
 
-def methods(gateway: ApiGateway) -> dict[str, Method]:
+def methods(gateway: LiveGateway) -> dict[str, Method]:
     """Return the gateway's method that compresses a session, by name."""
 
     def compress_session(connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
@@ -50,7 +49,7 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
     return {"session.compress": compress_session}
 
 
-def compress(gateway: ApiGateway, session: LiveSession, topic: str = "") -> Flow[dict[str, object]]:
+def compress(gateway: LiveGateway, session: LiveSession, topic: str = "") -> Flow[dict[str, object]]:
     """Replace the messages of a session by a summary of a model; prompts that arrive meanwhile wait.
 
     A session of at most two messages, or of the built-in agent, is unchanged. Raises `RpcError`.
@@ -65,7 +64,7 @@ def compress(gateway: ApiGateway, session: LiveSession, topic: str = "") -> Flow
         gateway.api.engine.spawn(finish_turn(gateway, session))
 
 
-def _compress(gateway: ApiGateway, session: LiveSession, topic: str) -> Flow[dict[str, object]]:
+def _compress(gateway: LiveGateway, session: LiveSession, topic: str) -> Flow[dict[str, object]]:
     api, chat = gateway.api, (yield from gateway.stored(session.id))
     endpoint = yield from chosen_model(gateway, (yield from api.settings()), chat)
     rows = (yield from api.run_store_request(ListMessages(session_id=chat.id, limit=MAX_ROWS))) or ()
@@ -97,7 +96,7 @@ def _compress(gateway: ApiGateway, session: LiveSession, topic: str) -> Flow[dic
 
 
 def _summarize(
-    gateway: ApiGateway, chat: ChatSession, rows: tuple[Message, ...], endpoint: ModelEndpoint, topic: str
+    gateway: LiveGateway, chat: ChatSession, rows: tuple[Message, ...], endpoint: ModelEndpoint, topic: str
 ) -> Flow[str]:
     host = _SummaryHost()
     turn = Turn(

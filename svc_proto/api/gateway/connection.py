@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.websocket import WebSocketConnection
@@ -12,7 +12,6 @@ from svc_proto.schema.json_rpc import RpcError, write_error
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
-    from svc_proto.api.gateway.service import ApiGateway
     from svc_proto.basics.errors import Refused
 
 __all__ = ["GatewayConnection", "Method", "Result"]
@@ -25,12 +24,25 @@ Result: TypeAlias = Mapping[str, object]
 Method: TypeAlias = "Callable[[GatewayConnection, RpcCall], Flow[Result] | Result]"
 
 
+class CallHandler(Protocol):
+    """The gateway, as its connections call it."""
+
+    def connect(self, connection: GatewayConnection) -> None:
+        """Register an open connection."""
+
+    def disconnect(self, connection: GatewayConnection) -> None:
+        """Remove a closed connection; its sessions continue."""
+
+    def handle_call(self, connection: GatewayConnection, call: RpcCall) -> None:
+        """Perform a call and answer it."""
+
+
 class GatewayConnection:
     """Client of the gateway. Its sessions outlive it."""
 
     __slots__ = ("_calls", "_gateway", "_socket", "credential_id", "is_closed")
 
-    def __init__(self, gateway: ApiGateway, credential_id: str) -> None:
+    def __init__(self, gateway: CallHandler, credential_id: str) -> None:
         self.credential_id = credential_id  # of the client, see `Engine.revocables`; empty: none
         self.is_closed = False  # calls that are under way continue
         self._gateway = gateway

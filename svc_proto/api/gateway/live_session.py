@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
 from svc_proto.agent.interface import Content
 from svc_proto.api.gateway.turn import LiveTurn
+from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.basics import strict_json
 from svc_proto.schema.gateway_rpc import event_line
 
 if TYPE_CHECKING:
+    from svc_proto.agent.interface import Agent
+    from svc_proto.api.chat.records import ChatSession
     from svc_proto.api.gateway.connection import GatewayConnection
-    from svc_proto.api.gateway.service import ApiGateway
+    from svc_proto.api.model_config_file import ModelConfigFile
     from svc_proto.api.runs.run import Run
     from svc_proto.basics.timers import Timer
+    from svc_proto.engine.flow import Flow
+    from svc_proto.schema.gateway_rpc import RpcCall
 
-__all__ = ["PromptAttachment", "LiveSession", "QueuedPrompt"]
+__all__ = ["GatewayPort", "LiveGateway", "LiveSession", "PromptAttachment", "QueuedPrompt"]
 
 KEEPALIVE_INTERVAL = 60.0  # s without an event of a turn; clients give a turn up after 180 s
 MAX_MESSAGE_IDS = 64  # ids of prompts that are recognized when they are repeated; the oldest is dropped
@@ -46,10 +51,36 @@ class PromptAttachment:
     source: tuple[str, str] = ("", "")  # given name and content: equal ones are one attachment
 
 
+class GatewayPort(TurnPort, Protocol):
+    """Port for the gateway."""
+
+    agent: Agent
+    config_file: ModelConfigFile
+
+
+class LiveGateway(Protocol):
+    """The gateway, as its methods and sessions call it."""
+
+    api: GatewayPort
+    sessions: dict[str, LiveSession]
+
+    def open(self, chat: ChatSession, connection: GatewayConnection) -> LiveSession:
+        """Return the live session of a stored one, and attach a client to it."""
+
+    def find(self, connection: GatewayConnection, call: RpcCall) -> Flow[LiveSession]:
+        """Return the session that a call names, and attach the client. Raises `RpcError`."""
+
+    def stored(self, identity: str, *, code: int = ...) -> Flow[ChatSession]:
+        """Return a stored session. Raises `RpcError`."""
+
+    def on_turn_ended(self, session: LiveSession, run: Run) -> None:
+        """Report the state of a session after a turn, and start the next prompt."""
+
+
 class LiveSession:
     """A session that clients of the gateway have opened. It outlives their connections."""
 
-    def __init__(self, gateway: ApiGateway, session_id: str) -> None:
+    def __init__(self, gateway: LiveGateway, session_id: str) -> None:
         self.id = session_id
         self.connections: dict[GatewayConnection, None] = {}
         self.queue = deque[QueuedPrompt]()

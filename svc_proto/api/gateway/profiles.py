@@ -15,7 +15,7 @@ from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.service import ApiGateway
+    from svc_proto.api.gateway.live_session import LiveGateway
 
 __all__ = ["methods"]
 
@@ -26,7 +26,7 @@ NO_PICTURE = "the picture must be a PNG, JPEG, GIF or WebP image of at most 512 
 PARTS = ("description", "soul", "model", "skills", "toolsets", "mcp_servers", "ui_meta")
 
 
-def methods(gateway: ApiGateway) -> dict[str, Method]:
+def methods(gateway: LiveGateway) -> dict[str, Method]:
     """Return the gateway's methods for profiles, processes and pets by name."""
     theme = _ProfileMethods(gateway)
     return {
@@ -44,7 +44,7 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
 
 
 class _ProfileMethods:
-    def __init__(self, gateway: ApiGateway) -> None:
+    def __init__(self, gateway: LiveGateway) -> None:
         self._gateway = gateway
 
     def list(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:

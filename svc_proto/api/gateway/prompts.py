@@ -12,6 +12,7 @@ from svc_proto.agent.interface import Content
 from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import ListMessages, TruncateMessages, UpdateChat
 from svc_proto.api.content import parse_prompt
+from svc_proto.api.errors import check_not_stopping
 from svc_proto.api.gateway.live_session import LiveSession, QueuedPrompt
 from svc_proto.api.gateway.sessions import build_info
 from svc_proto.api.gateway.settings import chosen_model
@@ -25,8 +26,9 @@ from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, RpcCall
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
+    from svc_proto.api.errors import check_not_stopping
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.service import ApiGateway
+from svc_proto.api.gateway.live_session import LiveGateway
 
 __all__ = ["MAX_ROWS", "QUEUE_FULL", "finish_turn", "methods"]
 
@@ -39,7 +41,7 @@ OTHER_NODE = 5071
 MAX_ROWS = 100_000  # messages of a session among which the one to begin again from is searched; later ones: 4004
 
 
-def methods(gateway: ApiGateway) -> dict[str, Method]:
+def methods(gateway: LiveGateway) -> dict[str, Method]:
     """Return the gateway's methods for prompts by name."""
     theme = _PromptMethods(gateway)
     return {
@@ -50,7 +52,7 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
     }
 
 
-def finish_turn(gateway: ApiGateway, session: LiveSession, run: Run | None = None) -> Flow[None]:
+def finish_turn(gateway: LiveGateway, session: LiveSession, run: Run | None = None) -> Flow[None]:
     """Give a session its title after the first turn, report its state, and start the next prompt.
 
     Without a run the session was busy with something other than a turn.
@@ -71,7 +73,7 @@ def finish_turn(gateway: ApiGateway, session: LiveSession, run: Run | None = Non
         yield from _start_next(gateway, session)
 
 
-def _start_next(gateway: ApiGateway, session: LiveSession) -> Flow[None]:
+def _start_next(gateway: LiveGateway, session: LiveSession) -> Flow[None]:
     prompt = session.queue.popleft()
     try:
         yield from _start(gateway, session, prompt.content, prompt.credential_id)
@@ -83,7 +85,7 @@ def _start_next(gateway: ApiGateway, session: LiveSession) -> Flow[None]:
         yield from finish_turn(gateway, session)
 
 
-def _add_title(gateway: ApiGateway, chat: ChatSession, text: str) -> Flow[ChatSession]:
+def _add_title(gateway: LiveGateway, chat: ChatSession, text: str) -> Flow[ChatSession]:
     title = _title_of(text)
     if not title:
         return chat
@@ -99,12 +101,12 @@ def _title_of(text: str) -> str:
     return (line[:MAX_TITLE].rpartition(" ")[0] or line[: MAX_TITLE - 1]) + "…"
 
 
-def _start(gateway: ApiGateway, session: LiveSession, content: Content, credential_id: str) -> Flow[None]:
+def _start(gateway: LiveGateway, session: LiveSession, content: Content, credential_id: str) -> Flow[None]:
     """Start a turn of a session that is not busy. Raises `RpcError` or `Refused`."""
     api = gateway.api
     session.pending += 1
     try:
-        api.check_not_stopping()
+        check_not_stopping(api.engine)
         chat = yield from gateway.stored(session.id)
         settings = yield from api.settings()
         endpoint = yield from chosen_model(gateway, settings, chat)
@@ -132,7 +134,7 @@ def _start(gateway: ApiGateway, session: LiveSession, content: Content, credenti
 
 
 class _PromptMethods:
-    def __init__(self, gateway: ApiGateway) -> None:
+    def __init__(self, gateway: LiveGateway) -> None:
         self._gateway = gateway
 
     def submit(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:

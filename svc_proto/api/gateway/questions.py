@@ -10,14 +10,14 @@ from svc_proto.schema.gateway_rpc import RpcCall
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.service import ApiGateway
+    from svc_proto.api.gateway.live_session import LiveGateway
 
 __all__ = ["methods"]
 
 NEVER_ASKED = ("sudo.respond", "secret.respond", "terminal.read.respond")
 
 
-def methods(gateway: ApiGateway) -> dict[str, Method]:
+def methods(gateway: LiveGateway) -> dict[str, Method]:
     """Return the gateway's methods for answers to questions by name."""
 
     def approve(connection: GatewayConnection, call: RpcCall) -> Flow[Result]:

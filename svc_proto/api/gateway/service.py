@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import GetChat
+from svc_proto.api.errors import check_not_stopping
 from svc_proto.api.gateway import attachments, commands, compression, profiles, prompts, questions, sessions, settings
 from svc_proto.api.gateway.connection import GatewayConnection, Method
-from svc_proto.api.gateway.live_session import LiveSession
+from svc_proto.api.gateway.live_session import GatewayPort, LiveSession
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
@@ -23,7 +24,6 @@ from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 
 if TYPE_CHECKING:
     from svc_proto.api.runs.run import Run
-    from svc_proto.api.service import Api
 
 __all__ = ["ApiGateway"]
 
@@ -36,7 +36,7 @@ CODES = {429: BUSY_SERVER, 503: NO_STORE}
 class ApiGateway:
     """The live sessions and the methods of the gateway."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: GatewayPort) -> None:
         self.api = api
         self.sessions: dict[str, LiveSession] = {}  # by id; the one that was opened last is last
         self._methods: dict[str, Method] = {}
@@ -48,7 +48,7 @@ class ApiGateway:
 
     def new_connection(self, request: Request) -> GatewayConnection:
         """Return the handler of a new WebSocket."""
-        self.api.check_not_stopping()
+        check_not_stopping(self.api.engine)
         return GatewayConnection(self, request.credential_id)
 
     def connect(self, connection: GatewayConnection) -> None:

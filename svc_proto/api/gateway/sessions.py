@@ -17,8 +17,7 @@ from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.live_session import LiveSession
-    from svc_proto.api.gateway.service import ApiGateway
+    from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 
 __all__ = ["PROFILE", "PHONE_SOURCE", "build_info", "methods"]
 
@@ -30,7 +29,7 @@ MAX_ROWS = 100_000  # messages of one answer
 SHOWN_OF_RESULT = 200  # characters of a tool's result
 
 
-def methods(gateway: ApiGateway) -> dict[str, Method]:
+def methods(gateway: LiveGateway) -> dict[str, Method]:
     """Return the gateway's methods for sessions by name."""
     theme = _SessionMethods(gateway)
     return {
@@ -44,7 +43,7 @@ def methods(gateway: ApiGateway) -> dict[str, Method]:
 
 
 def build_info(
-    gateway: ApiGateway, session: LiveSession, chat: ChatSession, *, used: int = 0
+    gateway: LiveGateway, session: LiveSession, chat: ChatSession, *, used: int = 0
 ) -> Flow[dict[str, object]]:
     """Return the description of a session; `used` are the tokens of its context, 0 if unknown."""
     settings = yield from gateway.api.settings()
@@ -79,7 +78,7 @@ def check_profile(call: RpcCall) -> None:
 
 
 class _SessionMethods:
-    def __init__(self, gateway: ApiGateway) -> None:
+    def __init__(self, gateway: LiveGateway) -> None:
         self._gateway = gateway
 
     def create(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:

@@ -16,8 +16,8 @@ from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.service import ApiGateway
-    from svc_proto.api.service import Api
+    from svc_proto.api.gateway.live_session import LiveGateway
+    from svc_proto.api.ports import SettingsPort
 
 __all__ = [
     "CUSTOM",
@@ -39,7 +39,7 @@ FIXED = {"approvals.mode": "manual", "fast": "normal", "yolo": "0"}  # settings 
 UNLIMITED = 1_000  # names in one list
 
 
-def methods(gateway: ApiGateway) -> dict[str, Method]:
+def methods(gateway: LiveGateway) -> dict[str, Method]:
     """Return the gateway's methods for settings and models by name."""
     theme = _SettingMethods(gateway)
     return {
@@ -57,7 +57,7 @@ def check_effort(value: str) -> str:
     return value
 
 
-def chosen_model(gateway: ApiGateway, settings: AgentSettings, chat: ChatSession) -> Flow[ModelEndpoint | None]:
+def chosen_model(gateway: LiveGateway, settings: AgentSettings, chat: ChatSession) -> Flow[ModelEndpoint | None]:
     """Return the endpoint of a session with the model chosen for it, or else the server's; None: the built-in agent.
 
     A chosen model counts only while the server offers it.
@@ -71,7 +71,7 @@ def chosen_model(gateway: ApiGateway, settings: AgentSettings, chat: ChatSession
     return evolve(endpoint, model=name) if name in (listed or ()) else endpoint
 
 
-def model_options(api: Api, chosen: str = "") -> Flow[dict[str, object]]:
+def model_options(api: SettingsPort, chosen: str = "") -> Flow[dict[str, object]]:
     """Return the models by provider; `chosen` is the model of a session."""
     settings = yield from api.settings()
     endpoint = settings.endpoint
@@ -100,7 +100,7 @@ def model_options(api: Api, chosen: str = "") -> Flow[dict[str, object]]:
     return {"providers": providers, "provider": ROUTES if of_alias else slug, "model": current}
 
 
-def check_model(api: Api, name: str, *, of_server: bool) -> Flow[object]:
+def check_model(api: SettingsPort, name: str, *, of_server: bool) -> Flow[object]:
     """Return the provider of a model that can be chosen, for a chat or for the server. Raises `RpcError`."""
     options = yield from model_options(api, name)
     if options["model"] != name or (of_server and options["provider"] == ROUTES):
@@ -109,7 +109,7 @@ def check_model(api: Api, name: str, *, of_server: bool) -> Flow[object]:
 
 
 class _SettingMethods:
-    def __init__(self, gateway: ApiGateway) -> None:
+    def __init__(self, gateway: LiveGateway) -> None:
         self._gateway = gateway
 
     def get(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from svc_proto.api.access import ApiAccess
+from svc_proto.api.change_ledger import ChangeLedger
+from svc_proto.api.ports import ClientPort, SettingsPort
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import text
 from svc_proto.engine.flow import Flow
@@ -13,13 +15,16 @@ from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
 from svc_proto.machines.agent_changes import APPROVAL, AgentChange
 
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
-
 __all__ = ["routes"]
 
 
-def routes(api: Api) -> list[Route]:
+class ApprovalsPort(SettingsPort, ClientPort, Protocol):
+    """Port for the routes of approvals."""
+
+    ledger: ChangeLedger
+
+
+def routes(api: ApprovalsPort) -> list[Route]:
     """Return the routes that list and end standing approvals."""
     view = _ApprovalRoutes(api)
     return [
@@ -29,7 +34,7 @@ def routes(api: Api) -> list[Route]:
 
 
 class _ApprovalRoutes:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: ApprovalsPort) -> None:
         self._api = api
 
     def list_all(self, request: Request) -> Flow[Response]:

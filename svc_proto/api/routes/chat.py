@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.chat.views import usage_view
 from svc_proto.api.content import parse_apps, parse_prompt, parse_text
-from svc_proto.api.errors import session_not_found
+from svc_proto.api.errors import check_not_stopping, session_not_found
 from svc_proto.api.projections.session import SessionProjection
 from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.api.runs.streaming import (
     event_stream_response,
     incomplete_error,
@@ -25,13 +24,10 @@ from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route
 from svc_proto.service_clients.local_secret import OPERATOR, forwarded_secret_headers
 
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
-
 __all__ = ["routes"]
 
 
-def routes(api: Api) -> list[Route]:
+def routes(api: TurnPort) -> list[Route]:
     """Return the routes that run a turn of a session."""
     chat = _ChatRoutes(api)
     blocking = "/api/sessions/{id}/chat"
@@ -44,7 +40,7 @@ def routes(api: Api) -> list[Route]:
 
 
 class _ChatRoutes:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: TurnPort) -> None:
         self._api = api
 
     def probe(self, request: Request) -> Response:
@@ -100,7 +96,7 @@ class _ChatRoutes:
         none there (wire api 6.5) and omit the member: tool calls that need an approval are refused at once.
         """
         api = self._api
-        api.check_not_stopping()
+        check_not_stopping(api.engine)
         session_id = request.params["id"]
         chat = yield from api.run_store_request(GetChat(id=session_id))
         if chat is None:

@@ -6,7 +6,6 @@ A client that disconnects interrupts the agent here, since it has no session in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -23,6 +22,7 @@ from svc_proto.api.projections.turn_events import TurnEnded
 from svc_proto.api.runs.client_options import brings_tools, resolve_options
 from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
 from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.api.runs.streaming import (
     Fields,
     branded_header,
@@ -40,9 +40,6 @@ from svc_proto.engine.message import Request, Response, StreamedResponse, empty_
 from svc_proto.engine.router import Route
 from svc_proto.schema.json_object import JsonObject, content_text
 
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
-
 __all__ = ["routes"]
 
 PATH = "/v1/chat/completions"
@@ -51,7 +48,7 @@ MAX_KEY = 256  # characters of a memory scope
 DERIVED = 16  # hexadecimal digits of an id that is derived from the conversation
 
 
-def routes(api: Api) -> list[Route]:
+def routes(api: TurnPort) -> list[Route]:
     """Return the routes of `/v1/chat/completions`."""
     completions = _CompletionRoutes(api)
     return [
@@ -70,7 +67,7 @@ class _SessionScope:
 
 
 class _CompletionRoutes:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: TurnPort) -> None:
         self._api = api
         self._keys = IdempotencyKeys("completions")
         self._streams = IdempotencyKeys("completion streams")

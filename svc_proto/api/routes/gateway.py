@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.api.access import ApiAccess
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import Route, RouteKind
 
 if TYPE_CHECKING:
-    from svc_proto.api.service import Api
+    from svc_proto.api.gateway.service import ApiGateway
     from svc_proto.engine.websocket import WebSocketHandler
 
 __all__ = ["PATH", "routes"]
@@ -17,7 +17,15 @@ __all__ = ["PATH", "routes"]
 PATH = "/api/ws"
 
 
-def routes(api: Api) -> list[Route]:
+class ConnectionPort(Protocol):
+    """Port for the route of the gateway."""
+
+    @property
+    def gateway(self) -> ApiGateway:
+        """JSON-RPC gateway at `/api/ws`, created at the first use."""
+
+
+def routes(api: ConnectionPort) -> list[Route]:
     """Return the route of the gateway's WebSocket."""
 
     def new_connection(request: Request) -> WebSocketHandler:

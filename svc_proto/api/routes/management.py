@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attrs import asdict
 
 from svc_proto.agent.memory import TARGETS, MemoryChangeResult, usage_of
 from svc_proto.api.access import ApiAccess
+from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.errors import invalid_request
 from svc_proto.api.model_config_file import parse_change
+from svc_proto.api.ports import ManagementPort
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import boolean, text
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.facts import Failure
-
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
 
 __all__ = ["routes"]
 
@@ -28,7 +27,16 @@ HINT = "GET /api/skills/{name} reads one"
 NO_TOGGLE = "skills cannot be switched off here: move the skill's folder out of the skills folder"
 
 
-def routes(api: Api) -> list[Route]:
+class ConfigurationPort(ManagementPort, Protocol):
+    """Port for the routes of configuration."""
+
+    ledger: ChangeLedger
+
+    def reload_key(self) -> Flow[bool]:
+        """Load the API key from the files again; report whether it has changed."""
+
+
+def routes(api: ConfigurationPort) -> list[Route]:
     """Return the routes of configuration, memory, skills, toolsets, models and MCP servers."""
     view = _ManagementRoutes(api)
     rows: list[tuple[str, str, Handler]] = [
@@ -63,7 +71,7 @@ def routes(api: Api) -> list[Route]:
 
 
 class _ManagementRoutes:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: ConfigurationPort) -> None:
         self._api = api
 
     # --- configuration ---

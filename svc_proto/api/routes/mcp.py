@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.api.access import ApiAccess
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.engine.router import Route
 
 if TYPE_CHECKING:
-    from svc_proto.api.service import Api
-    from svc_proto.mcp.streamable_http import Answered
+    from svc_proto.mcp.streamable_http import Answered, McpHttpServer
 
 __all__ = ["routes"]
 
 
-def routes(api: Api) -> list[Route]:
+class McpPort(Protocol):
+    """Port for the routes of MCP."""
+
+    @property
+    def mcp(self) -> McpHttpServer:
+        """MCP server at `/mcp`, created at the first use."""
+
+
+def routes(api: McpPort) -> list[Route]:
     """Return the routes of the MCP server."""
 
     def post(request: Request) -> Answered:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.agent_settings import is_usable_base_url, origin_of
 from svc_proto.api.errors import invalid_request
+from svc_proto.api.ports import SettingsPort
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.service_clients.model_probe import find_abilities, list_models, try_model
 
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
-
 __all__ = ["routes"]
 
 
-def routes(api: Api) -> list[Route]:
+def routes(api: SettingsPort) -> list[Route]:
     """Return the route that lists and tests models of a server."""
 
     def probe(request: Request) -> Flow[Response]:

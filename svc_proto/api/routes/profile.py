@@ -5,8 +5,6 @@ There is one profile. The relay offers these routes to paired phones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.agent.avatar import read_avatar
 from svc_proto.agent.memory import FILES, TARGETS, file_content
 from svc_proto.agent.system_prompt import notes_part, skills_part
@@ -14,6 +12,7 @@ from svc_proto.api.access import ApiAccess
 from svc_proto.api.errors import invalid_request
 from svc_proto.api.gateway.sessions import PROFILE
 from svc_proto.api.model_config_file import parse_prompt
+from svc_proto.api.ports import ManagementPort
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import text
 from svc_proto.engine.flow import Flow
@@ -22,15 +21,12 @@ from svc_proto.engine.router import Handler, Route
 from svc_proto.facts import Failure
 from svc_proto.wire.events import Headers
 
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
-
 __all__ = ["routes"]
 
 FILE_NAMES = {path.rpartition("/")[2]: target for target, path in FILES.items()}
 
 
-def routes(api: Api) -> list[Route]:
+def routes(api: ManagementPort) -> list[Route]:
     """Return the routes of the profile inspector."""
     view = _ProfileRoutes(api)
     one = "/api/profiles/{profile}"
@@ -56,7 +52,7 @@ def routes(api: Api) -> list[Route]:
 
 
 class _ProfileRoutes:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: ManagementPort) -> None:
         self._api = api
 
     # --- settings ---

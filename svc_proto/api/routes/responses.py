@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attrs import evolve, frozen
 
@@ -23,9 +23,11 @@ from svc_proto.api.response_request import (
     response_of_item,
 )
 from svc_proto.api.runs.client_options import brings_tools, resolve_options
-from svc_proto.api.runs.history import MAX_ROWS
+from svc_proto.api.runs.history import MAX_ROWS, read_history
 from svc_proto.api.runs.idempotency import IdempotencyKeys, fingerprint
+from svc_proto.api.runs.response_store import ResponseStore
 from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.api.runs.streaming import (
     event_stream_response,
     incomplete_error,
@@ -42,9 +44,6 @@ from svc_proto.engine.message import Request, Response, StreamedResponse, json_r
 from svc_proto.engine.router import Route
 from svc_proto.schema.json_object import JsonObject, as_text
 
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
-
 __all__ = ["routes"]
 
 FINGERPRINT = ("input", "instructions", "previous_response_id", "conversation", "model", "tools")  # wire api 2.3
@@ -54,7 +53,13 @@ ID_DIGITS = 28  # hexadecimal, wire api 7
 MAX_NAME = 256  # characters of a conversation's name
 
 
-def routes(api: Api) -> list[Route]:
+class ResponsesPort(TurnPort, Protocol):
+    """Port for the routes of responses."""
+
+    responses: ResponseStore
+
+
+def routes(api: ResponsesPort) -> list[Route]:
     """Return the routes of `/v1/responses`."""
     responses = _ResponseRoutes(api)
     one = "/v1/responses/{response_id}"
@@ -75,7 +80,7 @@ class _ResponseChain:
 
 
 class _ResponseRoutes:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: ResponsesPort) -> None:
         self._api = api
         self._keys = IdempotencyKeys("responses")
         self._streams = IdempotencyKeys("response streams")
@@ -199,7 +204,7 @@ class _ResponseRoutes:
         elif chain.goes_on:
             limit = TRUNCATED if body.get("truncation") == "auto" else MAX_ROWS
             results = tuple(takewhile(_is_result, history))  # of calls in the chain
-            earlier = yield from api.history(chain.session_id, limit=limit, results=results)
+            earlier = yield from read_history(api, chain.session_id, limit=limit, results=results)
             _check_calls(earlier, results)
             history = (*earlier, *history[len(results) :])
         resolved = resolve_options(settings, body.text("model"), options, messages, place="input")

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from svc_proto.api.access import ApiAccess
+from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.titles import check_session_id
 from svc_proto.api.chat.views import approval_request_event, usage_view
+from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.content import MessageList, parse_apps, parse_conversation, parse_history, parse_prompt, parse_text
 from svc_proto.api.errors import invalid_request, not_found
 from svc_proto.api.projections.runs import RunProjection
+from svc_proto.api.runs.history import read_history
+from svc_proto.api.runs.response_store import ResponseStore
 from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.api.runs.streaming import (
     branded_header,
     event_stream_response,
@@ -32,9 +37,6 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.authority import MANAGE
 from svc_proto.wire.events import Headers
 
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
-
 __all__ = ["routes"]
 
 LASTING = ("session", "always")  # answers that outlive one call
@@ -44,7 +46,15 @@ EVENT_WAIT = 1.0  # s that a subscription waits for its run, wire api 6.3
 STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: by these a phone detects that a POST may be a stream
 
 
-def routes(api: Api) -> list[Route]:
+class RunsPort(TurnPort, Protocol):
+    """Port for the routes of runs."""
+
+    ledger: ChangeLedger
+    ownership: LocalSessionOwnership
+    responses: ResponseStore
+
+
+def routes(api: RunsPort) -> list[Route]:
     """Return the routes that start, show and stop runs."""
     runs = _RunRoutes(api)
     one = "/v1/runs/{run_id}"
@@ -59,7 +69,7 @@ def routes(api: Api) -> list[Route]:
 
 
 class _RunRoutes:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: RunsPort) -> None:
         self._api = api
 
     def probe(self, request: Request) -> Response:
@@ -185,7 +195,7 @@ class _RunRoutes:
         if previous is None or body.get("conversation_history") is not None:
             return ()
         session = yield from api.responses.session_of("response", previous)
-        return () if session is None else (yield from api.history(session))
+        return () if session is None else (yield from read_history(api, session))
 
 
 def _talk(body: JsonObject) -> MessageList:

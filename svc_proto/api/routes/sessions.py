@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attrs import evolve
 
@@ -23,18 +23,18 @@ from svc_proto.api.chat.store_requests import (
 )
 from svc_proto.api.chat.titles import base_title, check_session_id, clean_title, title_of_copy
 from svc_proto.api.chat.views import message_view, session_answer, session_view
+from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.errors import invalid_request, session_not_found
+from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.validate import optional, single_line
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.router import Route
+from svc_proto.engine.sync import Lock
 from svc_proto.schema.coercion import is_truthy
 from svc_proto.schema.json_object import as_text, content_text
-
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
 
 __all__ = ["routes"]
 
@@ -49,7 +49,14 @@ MAX_CONTEXT = 200  # characters of each row around a hit
 FIELDS = ("title", "end_reason", "pinned", "archived")  # members that PATCH accepts
 
 
-def routes(api: Api) -> list[Route]:
+class SessionsPort(TurnPort, Protocol):
+    """Port for the routes of sessions."""
+
+    ownership: LocalSessionOwnership
+    forks: Lock
+
+
+def routes(api: SessionsPort) -> list[Route]:
     """Return the routes of chat sessions and their messages."""
     view = _ChatSessionRoutes(api)
     one = "/api/sessions/{id}"
@@ -67,7 +74,7 @@ def routes(api: Api) -> list[Route]:
 
 
 class _ChatSessionRoutes:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: SessionsPort) -> None:
         self._api = api
 
     # --- lists ---

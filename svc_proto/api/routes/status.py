@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, ApiAccess
 from svc_proto.api.agent_settings import product_id
 from svc_proto.api.chat.store_requests import ListChats
 from svc_proto.api.chat.views import iso
 from svc_proto.api.errors import model_not_found
+from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Route
+from svc_proto.engine.router import Route, Router
 from svc_proto.version import VERSION
-
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
 
 __all__ = ["routes"]
 
@@ -74,7 +73,17 @@ FEATURES = {  # by the endpoint that they need
 }
 
 
-def routes(api: Api) -> list[Route]:
+class StatusPort(TurnPort, Protocol):
+    """Port for the routes of health and models."""
+
+    started: Moment
+
+    @property
+    def router(self) -> Router:
+        """The routes."""
+
+
+def routes(api: StatusPort) -> list[Route]:
     """Return the routes of health, models and capabilities."""
     view = _ApiStatusRoutes(api)
     return [
@@ -88,7 +97,7 @@ def routes(api: Api) -> list[Route]:
 
 
 class _ApiStatusRoutes:
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: StatusPort) -> None:
         self._api = api
 
     def health(self, request: Request) -> Response:

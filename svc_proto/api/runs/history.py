@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from svc_proto.api.chat.records import Message
+from svc_proto.api.chat.store_requests import ListMessages
+from svc_proto.api.ports import StorePort
 from svc_proto.basics import strict_json
+from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject, as_array, content_text
 
-__all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "build_history", "result_message"]
+__all__ = ["MAX_IMAGES", "MAX_ROWS", "MAX_TEXT", "Row", "build_history", "read_history"]
 
 MAX_ROWS = 1_000  # newest rows of a session that the model receives
 MAX_TEXT = 400_000  # characters of these rows, about 100,000 tokens; whole older turns are left out
@@ -49,7 +52,18 @@ def build_history(rows: Sequence[Message]) -> tuple[Row, ...]:
     return _newest(messages)
 
 
-def result_message(session_id: str, result: Row) -> Message:
+def read_history(
+    api: StorePort, session_id: str, *, limit: int = MAX_ROWS, results: Sequence[Row] = ()
+) -> Flow[tuple[Row, ...]]:
+    """Return the model's view of a session, from its newest `limit` rows; empty if it does not exist.
+
+    `results` of tools are put behind their calls.
+    """
+    rows = yield from api.run_store_request(ListMessages(session_id=session_id, limit=limit, latest=True))
+    return build_history((*(rows or ()), *(_result_message(session_id, result) for result in results)))
+
+
+def _result_message(session_id: str, result: Row) -> Message:
     """Return a result of a client's tool as a row that is not stored."""
     return Message(
         id="",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attrs import evolve
 
@@ -28,9 +28,12 @@ from svc_proto.agent.interface import (
     TurnNotice,
     TurnOutcome,
 )
+from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.chat.records import Message, Usage
 from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.api.chat.views import function_call
+from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
+from svc_proto.api.ports import StorePort
 from svc_proto.api.projections.turn_events import Projection, TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.api.runs.subscriber import Subscriber, SubscriberState
 from svc_proto.basics.entropy import new_uuid
@@ -39,9 +42,6 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.sync import Condition, shield
 from svc_proto.machines.approvals import Approval, ApprovalAnswer, ApprovalState, PendingApprovals
 from svc_proto.machines.run_scheduler import RunRecord, RunState, RunTrigger
-
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
 
 __all__ = ["Run"]
 
@@ -61,12 +61,29 @@ NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
 }
 
 
-class Run:
-    """A turn of one session. `on_changed` is called when a slot may have become free."""
+class RunOwner(Protocol):
+    """The runs of the server, as one of them calls them."""
 
-    def __init__(
-        self, api: Api, record: RunRecord, *, stops_alone: bool, may_ask: bool, on_changed: Callable[[Run], None]
-    ) -> None:
+    deltas: int
+
+    def stop(self, run_id: str) -> None:
+        """Interrupt a run."""
+
+    def run_ended(self, run: Run) -> None:
+        """Release the slot of a run."""
+
+
+class RunHost(StorePort, Protocol):
+    """Port for a run."""
+
+    ledger: ChangeLedger
+    ownership: LocalSessionOwnership
+
+
+class Run:
+    """A turn of one session."""
+
+    def __init__(self, api: RunHost, runs: RunOwner, record: RunRecord, *, stops_alone: bool, may_ask: bool) -> None:
         self.record = record
         self.begun_at = api.engine.now.mono  # s
         self._may_ask = may_ask
@@ -81,9 +98,9 @@ class Run:
         self.context_used = 0  # tokens of the latest model call
         self._observers: tuple[Callable[[TurnStreamEvent], None], ...] = ()
         self._api = api
+        self._runs = runs
         self._engine = api.engine
         self._stops_alone = stops_alone  # stop when no client reads it any more (wire api 5.3)
-        self._on_changed = on_changed
         self._waiter_count = 0  # flows that wait for the end
         self._state_changed = Condition(api.engine)  # notifies flows that wait for the end, or for the readers
         self._turn_wakeup = Condition(api.engine)  # notifies the flow that executes the turn
@@ -125,7 +142,7 @@ class Run:
                 self._round.append(text)
             # else: the agent emits the paragraph break itself, which belongs to no row
             self._needs_break = False
-            self._api.runs.deltas += 1
+            self._runs.deltas += 1
             self._text.append(text)
             self._publish(event)
             return
@@ -201,7 +218,7 @@ class Run:
 
     def revoke(self, refused: Refused) -> None:
         """Interrupt the run because its credential was revoked. The text so far is stored."""
-        self._api.runs.stop(self.record.id)
+        self._runs.stop(self.record.id)
 
     # --- for readers and routes ---
 
@@ -344,7 +361,7 @@ class Run:
         self._publish(ended)
         if self.subscriber is not None:
             self.subscriber.end()
-        self._on_changed(self)
+        self._runs.run_ended(self)
         self._state_changed.notify_all()
 
     # --- helpers ---
@@ -402,7 +419,7 @@ class Run:
     def _stop_if_unread(self) -> None:
         unread = self.subscriber is None or self.subscriber.state is SubscriberState.GONE
         if self._stops_alone and unread and not self._waiter_count and self.ended is None:
-            self._api.runs.stop(self.record.id)
+            self._runs.stop(self.record.id)
 
     def _wait(self, condition: Condition) -> Flow[None]:
         yield from condition.wait(self._engine.now.mono + WAIT_TIMEOUT)

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attrs import evolve
 
 from svc_proto.api.chat.records import Usage
-from svc_proto.api.errors import not_found
+from svc_proto.api.errors import check_not_stopping, not_found
+from svc_proto.api.ports import ClientPort, SettingsPort, StorePort
 from svc_proto.api.runs.run import Run
-from svc_proto.api.runs.turn_execution import TurnRequest, execute_turn
+from svc_proto.api.runs.turn_execution import TurnHost, TurnRequest, execute_turn
 from svc_proto.basics.metrics import Histogram
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.machines.run_scheduler import ENDED, RunScheduler, RunState, RunTrigger
 
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
+__all__ = ["RunManager", "TurnPort"]
 
-__all__ = ["RunManager"]
+
+class RunManagerPort(TurnHost, ClientPort, Protocol):
+    """Port for the runs."""
+
+
+class TurnPort(StorePort, SettingsPort, ClientPort, Protocol):
+    """Port for modules that start turns."""
+
+    runs: RunManager
 
 
 class RunManager:
     """Starts, finds and stops runs, by id."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: RunManagerPort) -> None:
         self._api = api
         self.registry = RunScheduler(api.config.max_concurrent_runs)
         self._runs: dict[str, Run] = {}  # those in the registry
@@ -53,7 +61,7 @@ class RunManager:
 
     def check_capacity(self) -> Flow[None]:
         """Check, before a body is read, that a run that may not wait can start. Raises `Refused` 429 or 503."""
-        self._api.check_not_stopping()
+        check_not_stopping(self._api.engine)
         return self._api.ownership.check_capacity()
 
     def start(
@@ -92,17 +100,11 @@ class RunManager:
 
     def _start(self, turn_request: TurnRequest, credential_id: str) -> Run:
         api, engine = self._api, self._api.engine
-        api.check_not_stopping()
+        check_not_stopping(engine)
         record = self.registry.add(
             turn_request.run_id, turn_request.session_id, may_wait=turn_request.may_wait, now=engine.now
         )
-        run = Run(
-            api,
-            record,
-            stops_alone=turn_request.stops_alone,
-            may_ask=turn_request.may_ask,
-            on_changed=self._on_run_ended,
-        )
+        run = Run(api, self, record, stops_alone=turn_request.stops_alone, may_ask=turn_request.may_ask)
         run.model = turn_request.model
         run.principal = turn_request.authority.name
         self._runs[turn_request.run_id] = run
@@ -162,9 +164,8 @@ class RunManager:
             self._runs[record.id].notify()
         self._api.ownership.on_ready_started()
 
-    # --- helpers ---
-
-    def _on_run_ended(self, run: Run) -> None:
+    def run_ended(self, run: Run) -> None:
+        """Release the slot of a run, and count its end."""
         ended, engine = run.ended, self._api.engine
         assert ended is not None  # `finish` sets it before the callback
         trigger = RunTrigger.FINISH if ended.error is None else RunTrigger.FAIL
@@ -189,6 +190,8 @@ class RunManager:
             tokens=ended.usage.total_tokens,
         )
         self.start_ready()
+
+    # --- helpers ---
 
     def _on_run_failed(self, run: Run, error: Exception) -> None:
         reference = self._api.engine.log_bug(error)

@@ -10,16 +10,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from attrs import field, frozen
 
-from svc_proto.agent.interface import ModelEndpoint, Turn
+from svc_proto.agent.interface import Agent, ModelEndpoint, Turn
 from svc_proto.api.chat.records import ChatSession, Content, Message
 from svc_proto.api.chat.store_requests import AddMessages, BeginTurn
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted
 from svc_proto.api.runs.history import MAX_ROWS, Row, build_history
-from svc_proto.api.runs.run import Run
+from svc_proto.api.runs.run import Run, RunHost
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
@@ -27,12 +27,15 @@ from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import content_text
 from svc_proto.service_clients.authority import OWNER, Authority
 
-if TYPE_CHECKING:
-    from svc_proto.api.service import Api
-
 __all__ = ["TurnRequest", "execute_turn"]
 
 CUT_ANSWER = "The answer was cut at a limit: of its tokens, of the model's calls in a turn, or of their size."
+
+
+class TurnHost(RunHost, Protocol):
+    """Port for the execution of a turn."""
+
+    agent: Agent
 
 
 @frozen(kw_only=True)
@@ -61,7 +64,7 @@ class TurnRequest:
     may_ask: bool = False  # the client shows approval requests and answers them
 
 
-def execute_turn(api: Api, run: Run, turn_request: TurnRequest) -> Flow[None]:
+def execute_turn(api: TurnHost, run: Run, turn_request: TurnRequest) -> Flow[None]:
     """Execute a turn. The run always ends, whether or not the turn fails."""
     try:
         ended = yield from _perform(api, run, turn_request)
@@ -70,7 +73,7 @@ def execute_turn(api: Api, run: Run, turn_request: TurnRequest) -> Flow[None]:
     run.finish(ended)
 
 
-def _perform(api: Api, run: Run, turn_request: TurnRequest) -> Flow[TurnEnded]:
+def _perform(api: TurnHost, run: Run, turn_request: TurnRequest) -> Flow[TurnEnded]:
     if not (yield from run.wait_started()):
         text = "the turn was stopped before it began"
         return run.build_ended(finish="interrupted", error=text, code="interrupted", interrupted=True)
@@ -118,7 +121,7 @@ def _perform(api: Api, run: Run, turn_request: TurnRequest) -> Flow[TurnEnded]:
     return ended
 
 
-def _begin_turn(api: Api, turn_request: TurnRequest, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
+def _begin_turn(api: TurnHost, turn_request: TurnRequest, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
     """Store the client's messages; return the history, in which tool results stand right behind their calls."""
     history = turn_request.history
     history_limit = MAX_ROWS if history is None else 0
@@ -138,7 +141,7 @@ def _begin_turn(api: Api, turn_request: TurnRequest, rows: tuple[Message, ...]) 
     return build_history((*earlier, *rows) if turn_request.results else earlier)
 
 
-def _build_rows(api: Api, turn_request: TurnRequest) -> tuple[Message, ...]:
+def _build_rows(api: TurnHost, turn_request: TurnRequest) -> tuple[Message, ...]:
     """Build the rows of the client's messages."""
     prompt = ({"role": "user", "content": turn_request.prompt},) if turn_request.prompt else ()
     messages: tuple[Mapping[str, object], ...] = (*turn_request.results, *prompt)
@@ -156,7 +159,7 @@ def _build_rows(api: Api, turn_request: TurnRequest) -> tuple[Message, ...]:
     )
 
 
-def _store_rows(api: Api, *rows: Message) -> Flow[None]:
+def _store_rows(api: TurnHost, *rows: Message) -> Flow[None]:
     session_id = rows[0].session_id
     added = AddMessages(session_id=session_id, messages=rows, fence=api.ownership.fence(session_id))
     stored = yield from api.run_store_request(added)
