@@ -51,7 +51,7 @@ class McpServerState(Enum):
 
 
 class McpServerTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of an MCP server's entry (`McpServerState`)."""
 
     START = "start"
     UP = "up"

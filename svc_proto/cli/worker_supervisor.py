@@ -231,7 +231,7 @@ class ParentWatch(LineService):
         """Ignore the line: the supervisor sends none."""
 
     def on_client_closed(self, problem: str) -> None:
-        """End the worker, too."""
+        """End the worker, since the connection to its supervisor is lost."""
         self.engine.exit(1)
 
     def on_stopping(self) -> None:

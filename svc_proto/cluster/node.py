@@ -183,7 +183,7 @@ class Node(RedisHandler):
 
     @property
     def is_up(self) -> bool:
-        """Report whether the other nodes are reachable."""
+        """Report whether this node is connected to Redis, through which it reaches the other nodes."""
         return self.redis.is_up
 
     def heartbeat(self) -> Heartbeat:

@@ -86,7 +86,10 @@ class _AppAudio:
         return json_response(200, {"ok": True, "data_url": url, "mime_type": kind}, (PRIVATE,))
 
     def _result(self, call: Flow[HttpResult]) -> Flow[HttpResult]:
-        """Return a successful answer. Raises `Refused` with the relay's text; 502 if the relay refuses the key."""
+        """Wait for a call of the relay, and return its answer if it succeeded.
+
+        Raises `Refused` with the relay's text; 502 if the relay refuses the key.
+        """
         try:
             return (yield from call)
         except ServiceCallError as error:

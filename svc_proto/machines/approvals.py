@@ -50,7 +50,7 @@ class ApprovalState(Enum):
 
 
 class ApprovalTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of an approval."""
 
     ANSWER = "answer"
     TIMEOUT = "timeout"

@@ -53,7 +53,7 @@ class LimiterState(Enum):
 
 
 class LimiterTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of an address."""
 
     FAILURE = "failure"  # one of the first four within a minute
     FIFTH_FAILURE = "fifth failure"

@@ -49,7 +49,7 @@ class SelectionState(Enum):
 
 
 class SelectionTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of the selection."""
 
     START = "start"
     ANSWERED = "answered"

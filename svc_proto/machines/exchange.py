@@ -50,7 +50,7 @@ class ExchangeState(IntEnum):
 
 
 class ExchangeTrigger(IntEnum):
-    """Trigger of a state change."""
+    """Event that can change the state of an HTTP exchange."""
 
     BODY_END = auto()
     STREAM = auto()

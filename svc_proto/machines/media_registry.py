@@ -34,7 +34,7 @@ class MediaState(Enum):
 
 
 class MediaTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of a registered file."""
 
     REGISTER = "register"
     TTL = "ttl"

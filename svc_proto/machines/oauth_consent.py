@@ -61,7 +61,7 @@ class ConsentState(Enum):
 
 
 class ConsentTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of a consent request."""
 
     ALLOW = "allow"
     REFUSE = "refuse"

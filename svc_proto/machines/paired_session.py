@@ -84,7 +84,7 @@ class SessionState(Enum):
 
 
 class SessionTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of a paired session."""
 
     REVOKE = "revoke"  # DELETE /sessions/{token_prefix}, from a phone or through the dashboard proxy
     PATCH = "patch"  # PATCH /sessions/{token_prefix}

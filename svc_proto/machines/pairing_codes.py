@@ -57,7 +57,7 @@ class CodeState(Enum):
 
 
 class CodeTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of a pairing code."""
 
     REGISTER = "register"  # POST /pairing/register, the pair command, POST /pairing/mint
     CONSUME = "consume"  # the first system/auth envelope carries it

@@ -70,7 +70,7 @@ class RunState(Enum):
 
 
 class RunTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of a run."""
 
     START = "start"
     ASK = "ask"

@@ -21,7 +21,7 @@ class SessionIndex:
         self._keys: dict[str, list[PairedSession]] = {}
 
     def add(self, session: PairedSession) -> None:
-        """Add a session that is not here."""
+        """Add a session that the index does not contain."""
         self._groups.setdefault(_group(session.token_prefix), []).append(session)
         if _is_named(session.device_id):
             self._devices.setdefault(_device_group(session.device_id), []).append(session)
@@ -29,7 +29,7 @@ class SessionIndex:
             self._keys.setdefault(_group(session.key_hash), []).append(session)
 
     def remove(self, session: PairedSession) -> None:
-        """Remove a session, if it is here."""
+        """Remove a session from the index, if it is there."""
         _drop(self._groups, _group(session.token_prefix), session)
         if _is_named(session.device_id):
             _drop(self._devices, _device_group(session.device_id), session)

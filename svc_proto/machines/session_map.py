@@ -46,7 +46,7 @@ class SessionMap:
             heapify(self._expiries)
 
     def discard(self, session: PairedSession) -> None:
-        """Remove a session, if it is here."""
+        """Remove a session from the map, if it is there."""
         group = self._groups.get(session.token_hash[:1], {})
         if group.pop(session.token_hash, None) is not None:
             self._count -= 1

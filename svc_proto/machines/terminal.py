@@ -54,7 +54,7 @@ class TerminalState(Enum):
 
 
 class TerminalTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of a terminal."""
 
     ATTACH = "attach"
     DETACH = "detach"

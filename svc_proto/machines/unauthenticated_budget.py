@@ -41,7 +41,7 @@ class BudgetState(Enum):
 
 
 class BudgetTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of an unauthenticated connection."""
 
     BUDGET_EXCEEDED = "budget exceeded"
     BUDGET_AVAILABLE = "budget available"

@@ -53,7 +53,7 @@ class VoiceState(Enum):
 
 
 class VoiceTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of a voice session."""
 
     ATTACH = "attach"
     READY = "ready"

@@ -78,7 +78,7 @@ class McpSessionState(IntEnum):
 
 
 class McpSessionTrigger(IntEnum):
-    """Trigger of a state change."""
+    """Event that can change the state of the handshake."""
 
     INITIALIZE = auto()
     INITIALIZED = auto()

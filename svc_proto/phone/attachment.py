@@ -147,13 +147,13 @@ class Attachment:
 
     @property
     def wants_fetch(self) -> bool:
-        """Report whether to fetch now."""
+        """Report whether the file is to be fetched now."""
         held = self.on_cellular and not self.preferences.auto_fetch_on_cellular and not self.tapped
         return self.state is AttachmentState.LOADING and not held
 
     @property
     def target(self) -> str:
-        """The relay's path to fetch from."""
+        """The path on the relay from which to fetch the file."""
         return self.marker.targets[self._tried]
 
     @property

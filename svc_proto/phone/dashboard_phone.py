@@ -171,7 +171,7 @@ class DashboardPhone:
         """Do nothing: this handler holds nothing back."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Connect again."""
+        """Handle the loss of the socket: let the phone connect again."""
         self._socket = None
         self.chat.disconnect()
         self._lost.notify_all()

@@ -532,7 +532,7 @@ class Phone:
             self._send("notifications", "notification.posted", payload)
 
     def _show(self) -> None:
-        """Report changed gates to the relay and the program."""
+        """Send the status to the relay if a switch has changed, and the changed view of the gates to the program."""
         if self.state is PhoneState.ONLINE and self._reported != self._toggles:
             self._report_status()  # wire bridge 1.3: beside the timer, on changes of these two alone
         if self._watched:

@@ -419,7 +419,7 @@ class Relay:
 
     @property
     def open_oauth(self) -> AuthorizationServer | None:
-        """Authorization server of MCP clients, if it is loaded."""
+        """Authorization server of MCP clients; None if it is not loaded yet."""
         return self._oauth
 
     def live_terminals(self) -> dict[str, Terminal]:

@@ -118,7 +118,7 @@ class McpClientState(IntEnum):
 
 
 class McpClientTrigger(IntEnum):
-    """Trigger of a state change."""
+    """Event that can change the state of an MCP client."""
 
     OPEN = auto()
     AGREE = auto()

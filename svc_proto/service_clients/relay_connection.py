@@ -54,7 +54,7 @@ class RelayConnectionState(Enum):
 
 
 class RelayConnectionTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of a relay connection."""
 
     OPENED = "opened"
     AUTHENTICATED = "authenticated"

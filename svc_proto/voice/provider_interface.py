@@ -96,7 +96,7 @@ class AudioChunk:
 
 @frozen(kw_only=True)
 class RenderResult:
-    """Result of a rendering."""
+    """Result of a speech synthesis: the provider, model and voice that were used, and further details."""
 
     provider: str
     model: str

@@ -52,7 +52,7 @@ class SubscriberState(IntEnum):
 
 
 class SubscriberTrigger(IntEnum):
-    """Trigger of a state change."""
+    """Event that can change the state of a subscriber."""
 
     ATTACH = auto()
     DETACH = auto()

@@ -64,7 +64,7 @@ class ClientState(Enum):
 
 
 class ClientTrigger(Enum):
-    """Trigger of a state change."""
+    """Event that can change the state of a client's socket."""
 
     CLAIM = "claim"
     TOKEN = "token"

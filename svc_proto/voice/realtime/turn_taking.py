@@ -90,12 +90,12 @@ class PlaybackDrain:
 
     @property
     def completed(self) -> LogEvent:
-        """The log entry for the client's report."""
+        """The log entry to write when the client has reported the end of playback."""
         return LogEvent("voice.playback_drain.completed", {"call_id": self.call_id, "reason": self.reason})
 
     @property
     def timed_out(self) -> Emit:
-        """The event for a client that did not report in time."""
+        """The log entry and event for a client that did not report the end of playback in time."""
         fields = {"call_id": self.call_id, "reason": self.reason, "timeout_ms": DRAIN_MS}
         return Emit("voice.playback_drain.timeout", fields)
 
