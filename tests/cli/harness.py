@@ -112,7 +112,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
 
     @property
     def stalled(self) -> bool:
-        """Report whether the connections are not read."""
+        """Report whether a connection of the service is not read by its peer."""
         return any(upstream.held for upstream in self.upstreams)
 
     def open_terminal(self) -> None:

@@ -107,7 +107,7 @@ class Scene:
 
 
 def known(node: str = "b") -> Scene:
-    """Return a scene with another known node and no pending message."""
+    """Return a scene in which the node under test has discovered another node and has no message to send."""
     scene = Scene()
     scene.hear(node, "hello")
     scene.said()

@@ -196,7 +196,7 @@ class ApiHandle(ServedProgram):
 
 
 class Environment(ABC):
-    """The environment of a test; see the module."""
+    """Environment in which a test runs services and their peers: a real host or a simulated network."""
 
     name: str
     virtual_time: bool

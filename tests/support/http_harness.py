@@ -165,7 +165,7 @@ class HttpUpstream(HttpPeer):
                 pass
 
     def close_write(self) -> None:
-        """Keep the connection open, since the response may go on."""
+        """Ignore that the client ends its side, since the response may go on."""
 
     def _respond(self, asked: UpstreamRequest) -> None:
         assert self.book.http is not None

@@ -51,7 +51,7 @@ MOVES: dict[str, AudioChunk | None] = {
 
 
 class DialogueRun:
-    """Dialogue partner: a harness with its clients. `family` is the manager of the session that was made last."""
+    """Interpreter of written dialogues on a voice harness; `family` is the manager of the newest session."""
 
     def __init__(self, rig: VoiceHarness | None = None) -> None:
         self.rig = rig or VoiceHarness()

@@ -22,7 +22,7 @@ from tests.conformance.chat_clients.steps import (
 
 
 def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure for each step
-    """Return the steps for a route."""
+    """Return the steps that call the service with the OpenAI Agents SDK, for the route under test."""
     os.environ["OPENAI_AGENTS_DISABLE_TRACING"] = "1"
     agents: Any = import_module("agents")
     openai: Any = import_module("openai")

@@ -19,7 +19,7 @@ from tests.conformance.chat_clients.steps import (
 
 
 def make_steps(instructions: Instructions) -> Steps:
-    """Return the steps for a route."""
+    """Return the steps that call the service with LangChain, for the route under test."""
     chat: Any = import_module("langchain_openai").ChatOpenAI
     tool: Any = import_module("langchain_core.tools").tool(get_weather)
     messages: Any = import_module("langchain_core.messages")

@@ -25,7 +25,7 @@ FUNCTION = {"name": "get_weather", "description": "Weather of a city", "paramete
 
 
 def make_steps(instructions: Instructions) -> Steps:
-    """Return the steps for a route."""
+    """Return the steps that call the service with LiteLLM, for the route under test."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no page of the web
     litellm: Any = import_module("litellm")
     make = completion_steps if instructions["route"] == "completions" else response_steps
@@ -33,7 +33,7 @@ def make_steps(instructions: Instructions) -> Steps:
 
 
 def completion_steps(instructions: Instructions, litellm: Any) -> Steps:
-    """Return the steps of `litellm.completion`."""
+    """Return the steps that call the service with `litellm.completion`."""
 
     def create(prompt: object, key: str = instructions["key"], **more: Any) -> Any:
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
@@ -101,7 +101,7 @@ def completion_steps(instructions: Instructions, litellm: Any) -> Steps:
 
 
 def response_steps(instructions: Instructions, litellm: Any) -> Steps:  # noqa: C901 - a closure for each step
-    """Return the steps of `litellm.responses`."""
+    """Return the steps that call the service with `litellm.responses`."""
 
     def create(prompt: object, key: str = instructions["key"], **more: Any) -> Any:
         more = {"api_base": instructions["url"], "api_key": key, **more}

@@ -22,7 +22,7 @@ from tests.conformance.chat_clients.steps import (
 
 
 def make_steps(instructions: Instructions) -> Steps:
-    """Return the steps for a route."""
+    """Return the steps that call the service with LlamaIndex, for the route under test."""
     like: Any = import_module("llama_index.llms.openai_like")
     llms: Any = import_module("llama_index.core.llms")
     workflow: Any = import_module("llama_index.core.agent.workflow")

@@ -23,7 +23,7 @@ from tests.conformance.chat_clients.steps import (
 
 
 def make_steps(instructions: Instructions) -> Steps:
-    """Return the steps for a route."""
+    """Return the steps that call the service with `llm`, for the route under test."""
     llm: Any = import_module("llm")
     models: Any = import_module("llm.default_plugins.openai_models")
     kind = models.Chat if instructions["route"] == "completions" else models.Responses

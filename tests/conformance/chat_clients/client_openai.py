@@ -24,7 +24,7 @@ FUNCTION = {"name": "get_weather", "description": "Weather of a city", "paramete
 
 
 def make_steps(instructions: Instructions) -> Steps:
-    """Return the steps for a route."""
+    """Return the steps that call the service with the client `openai`, for the route under test."""
     openai: Any = import_module("openai")
 
     def client(key: str) -> Any:
@@ -36,7 +36,7 @@ def make_steps(instructions: Instructions) -> Steps:
 
 
 def completion_steps(instructions: Instructions, client: Any, unauthorized: Any) -> Steps:
-    """Return the steps of `client.chat.completions`."""
+    """Return the steps that call the service with `client.chat.completions`."""
 
     def create(prompt: object, **more: object) -> Any:
         messages = prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
@@ -108,7 +108,7 @@ def completion_steps(instructions: Instructions, client: Any, unauthorized: Any)
 
 
 def response_steps(instructions: Instructions, client: Any, unauthorized: Any) -> Steps:
-    """Return the steps of `client.responses`."""
+    """Return the steps that call the service with `client.responses`."""
 
     def create(prompt: object, **more: object) -> Any:
         return client.responses.create(model=MODEL, input=prompt, **more)

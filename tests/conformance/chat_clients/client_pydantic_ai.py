@@ -22,7 +22,7 @@ from tests.conformance.chat_clients.steps import (
 
 
 def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure for each step
-    """Return the steps for a route."""
+    """Return the steps that call the service with Pydantic AI, for the route under test."""
     package: Any = import_module("pydantic_ai")
     models: Any = import_module("pydantic_ai.models.openai")
     provider: Any = import_module("pydantic_ai.providers.openai").OpenAIProvider
