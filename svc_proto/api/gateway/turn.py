@@ -17,10 +17,12 @@ from svc_proto.agent.interface import (
     MemoryChanged,
     ReasoningDelta,
     TextDelta,
+    TextRetracted,
     ToolCall,
     ToolCallFinished,
     ToolCallPending,
     ToolCallStarted,
+    TurnNotice,
 )
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.api.runs.run import PARAGRAPH_BREAK, Run
@@ -55,7 +57,9 @@ class LiveTurn:
         self._on_ended = on_ended
         self._handlers: dict[type, Callable[..., None]] = {
             TurnStarted: self._on_started,
-            ReasoningDelta: lambda event: send("reasoning.delta", {"text": event.text}),
+            ReasoningDelta: self._on_reasoning,
+            TurnNotice: self._on_reasoning,
+            TextRetracted: self._on_text_retracted,
             ToolCallPending: lambda event: self._announce(event.call),
             ToolCallStarted: self._on_tool_started,
             ToolCallFinished: self._on_tool_finished,
@@ -142,6 +146,13 @@ class LiveTurn:
     def _on_started(self, event: TurnStarted) -> None:
         self._started = True
         self._send("message.start", None)
+
+    def _on_reasoning(self, event: ReasoningDelta) -> None:
+        self._send("reasoning.delta", {"text": event.text})
+
+    def _on_text_retracted(self, event: TextRetracted) -> None:
+        """Shorten the answer. No event takes text back, so clients show it until they read the history."""
+        self._segment = [self.text[: -event.length]]
 
     def _announce(self, call: ToolCall) -> None:
         if call.id not in self._announced:

@@ -9,9 +9,12 @@ from svc_proto.agent.interface import (
     EphemeralText,
     MemoryChange,
     MemoryChanged,
+    ReasoningDelta,
     TextDelta,
+    TextRetracted,
     ToolCall,
     ToolCallStarted,
+    TurnNotice,
 )
 from svc_proto.api.chat.store_requests import AddMessages
 from svc_proto.engine.flow import Flow
@@ -59,6 +62,26 @@ def test_the_break_between_two_answers_is_not_part_of_the_second() -> None:
     hand.emit(ToolCallStarted(CALL), TextDelta("two"), EphemeralText("!"))
     hand.finish()
     assert phone.last("message.complete")["text"] == "two!"
+
+
+@pytest.mark.parametrize("kind", [ReasoningDelta, TurnNotice])
+def test_notices_about_the_turn_are_shown_as_reasoning(kind: type[ReasoningDelta]) -> None:
+    book = TurnHarness()
+    phone = open_gateway(book)
+    phone.call("prompt.submit", session_id=phone.new_session(), text="Hi")
+    book.hand.emit(kind("the model is called again"))
+    assert phone.last("reasoning.delta") == {"text": "the model is called again"}
+    book.hand.finish()
+    assert phone.last("message.complete")["status"] == "complete"
+
+
+def test_a_retracted_text_is_no_part_of_the_answer() -> None:
+    book = TurnHarness()
+    phone = open_gateway(book)
+    phone.call("prompt.submit", session_id=phone.new_session(), text="Hi")
+    book.hand.emit(TextDelta("It is late. "), TextDelta("late. late."), TextRetracted(11))
+    book.hand.finish()
+    assert phone.last("message.complete")["text"] == "It is late. "
 
 
 def test_a_turn_that_is_stopped_before_it_begins_has_a_start_and_an_end() -> None:
