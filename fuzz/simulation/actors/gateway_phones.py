@@ -1,12 +1,14 @@
 """Phones on the app's standard connection: they sign in to a dashboard, chat on its gateway, lose it and come back.
 
-At the end each prompt is stored once: none is lost, and none is sent twice.
+Prompts may have attachments, and turns may ask for an approval. Some phones share one chat, and some return from
+another address. At the end each prompt is stored once, with its attachments: none is lost, and none is sent twice.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from base64 import b64decode
 from collections.abc import Callable
+from itertools import count
 
 from attrs import define, field
 
@@ -25,15 +27,35 @@ from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
 from svc_proto.engine.core import Engine
 from svc_proto.phone.dashboard_phone import DashboardPhone, DashboardPhoneConfig
-from svc_proto.phone.keyboard_control import KEYBOARD
+from svc_proto.phone.gateway_chat import ChatAttachment
+from svc_proto.phone.keyboard_control import KEYBOARD, TextInput, UserInput
 
 PORT = 9119
 PASSWORD = "dashboard-word-31aa"
 PHONES = 2
-MANNERS = ("plain", "plain", "tool", "break")  # of the model's answers
+MANNERS = ("plain", "plain", "tool", "break", "notes")  # of the model's answers
+NOTES = "#gold silver"  # what it notes; each note needs an approval
+ATTACHED = "attached: "  # begins the text of a prompt with attachments
+PICTURE = b64decode("iVBORw0KGgo=")
+NO_EXCUSE = ("there is no question open", "no turn is under way")  # notes of a phone whose prompts are accepted
+ANSWER_TIME = 1.5  # s until the user answers an approval
 RESTART = 2.0  # s until a dashboard that was killed is started again
 SETTLE_TIME = 120.0  # s within which a phone has reconnected, and its prompts are done
 STOPPED = 15.0  # s
+
+
+class _AttachingPhone(DashboardPhone):
+    """Phone whose user attaches a picture and a text file to prompts that begin with `ATTACHED`."""
+
+    def on_user_input(self, word: UserInput | None) -> None:
+        """Submit such a prompt with its attachments; pass on any other input."""
+        if not isinstance(word, TextInput) or not word.text.startswith(ATTACHED):
+            super().on_user_input(word)
+            return
+        name, text = word.text.removeprefix(ATTACHED).split(" ", 1)
+        files = ChatAttachment("a.png", PICTURE), ChatAttachment(f"{name}.txt", _file_text(name).encode())
+        if not self.chat.submit(text, files):
+            self._notify("note", {"text": "too many prompts wait"})
 
 
 @define(eq=False)
@@ -41,7 +63,7 @@ class _GatewayPhone:
     process: SimProcess
     service: DashboardPhone
     keys: SimConnection
-    sent: list[str] = field(factory=list)
+    sent: dict[str, str] = field(factory=dict)  # by text: the name of its file, or empty
     is_excused: bool = False  # prompts of it may be missing: one was refused, or a turn was stopped
 
 
@@ -53,24 +75,52 @@ class GatewayPhones:
         self.world = chats.world
         self._dashboard: SimProcess | None = None
         self._phones: list[_GatewayPhone] = []
+        self._shares = False  # the phones use one chat
+        self._addresses = count(1)
         self.handlers: dict[type[Step], StepHandler] = {ChatOnGateway: self._use}
 
     def _use(self, step: ChatOnGateway) -> None:
         if self._dashboard is None:
+            self._shares = step.action % 3 == 0
             self._start()
         phone = self._phones[step.phone % PHONES]
-        match step.action % 8:
+        match step.action % 12:
             case 4 | 5:
-                self._lose(phone, hangs=step.action % 8 == 5)
+                self._lose(phone, hangs=step.action % 12 == 5)
             case 6:
-                phone.is_excused = True
+                self._excuse(phone)
                 phone.keys.client.send(b"leave\n")
             case 7:
                 self._kill_dashboard()
-            case _:
-                text = f"{MANNERS[step.action % 4]}: question {self.chats.number()}"
-                phone.sent.append(text)
-                phone.keys.client.send(f"chat {text}\n".encode())
+            case 8:
+                phone.process.host.address = f"10.0.2.{next(self._addresses)}"
+                self.world.count("phones with another address")
+                self._lose(phone, hangs=False)
+            case manner:
+                self._chat(self._chatting(phone), MANNERS[step.action % len(MANNERS)], attaches=manner >= 10)
+
+    def _chat(self, phone: _GatewayPhone, manner: str, *, attaches: bool) -> None:
+        number = self.chats.number()
+        text, name = f"{manner}: question {number} {NOTES}", f"file-{number}" if attaches else ""
+        phone.sent[text] = name
+        head = f"{ATTACHED}{name} " if attaches else ""
+        phone.keys.client.send(f"chat {head}{text}\n".encode())
+
+    def _chatting(self, phone: _GatewayPhone) -> _GatewayPhone:
+        """Return the phone that sends a prompt: phones that share a chat use the first one's."""
+        first = self._phones[0]
+        if not self._shares or phone is first or phone.service.chat.session_id:
+            return phone
+        if not first.service.chat.session_id:
+            return first
+        phone.service.chat.session_id = first.service.chat.session_id
+        self.world.count("phones that join a chat")
+        self._lose(phone, hangs=False)
+        return phone
+
+    def _excuse(self, phone: _GatewayPhone) -> None:
+        for each in self._phones if self._shares else [phone]:
+            each.is_excused = True
 
     def settle(self) -> None:
         """Check that each prompt is stored once, then stop the phones and the dashboard."""
@@ -78,12 +128,15 @@ class GatewayPhones:
         self._wait(lambda: not any(phone.service.chat.unfinished for phone in self._phones))
         for phone in self._phones:
             rows = self.chats.rows(phone.service.chat.session_id)
-            stored = Counter(str(row.content) for row in rows if row.role == "user")
-            for text in phone.sent:
-                world.count("prompts on the gateway")
+            stored = [str(row.content) for row in rows if row.role == "user"]
+            for text, name in phone.sent.items():
+                world.count("prompts with attachments" if name else "prompts on the gateway")
+                found = [row for row in stored if text in row]
                 may_be_missing = phone.is_excused or world.store_trouble
-                if stored[text] > 1 or (not stored[text] and not may_be_missing):
-                    violated(Invariant.STORED, f"{text!r} was sent on the gateway, and is stored {stored[text]} times")
+                if len(found) > 1 or (not found and not may_be_missing):
+                    violated(Invariant.STORED, f"{text!r} was sent on the gateway, and is stored {len(found)} times")
+                if name and any(row.count(_file_text(name)) != 1 for row in found):
+                    violated(Invariant.STORED, f"{text!r} is stored without its file, or with it twice: {found}")
         processes = [phone.process for phone in self._phones]
         processes += [] if self._dashboard is None else [self._dashboard]
         for process in processes:
@@ -123,7 +176,7 @@ class GatewayPhones:
         return Engine(Dashboard(config, {"index.html": b"<!doctype html>"}, limits=LIMITS), entropy=entropy)
 
     def _start_phone(self, host: SimHost) -> _GatewayPhone:
-        service = DashboardPhone(
+        service = _AttachingPhone(
             DashboardPhoneConfig(url=f"http://{HOME}:{PORT}", password=PASSWORD),
             on_notify=lambda news: self._on_notify(phone, news),
         )
@@ -134,8 +187,13 @@ class GatewayPhones:
         return phone
 
     def _on_notify(self, phone: _GatewayPhone, news: Notify) -> None:
+        if news.event == "question":
+            self.world.count("approvals asked for on the gateway")
+            word = b"y\n" if self.world.sim.rng.random() < 0.5 else b"n\n"
+            self.world.sim.after(ANSWER_TIME, lambda: phone.keys.client.send(word))
         refused = news.event == "answered" and news.fields["status"] in ("refused", "interrupted")
-        phone.is_excused = phone.is_excused or refused or news.event == "note"
+        if refused or (news.event == "note" and news.fields["text"] not in NO_EXCUSE):
+            self._excuse(phone)
 
     # --- losses ---
 
@@ -156,3 +214,7 @@ class GatewayPhones:
     def _restart_dashboard(self) -> None:
         assert self._dashboard is not None
         self._dashboard = self._dashboard.restart()
+
+
+def _file_text(name: str) -> str:
+    return f"[the text of {name}]"
