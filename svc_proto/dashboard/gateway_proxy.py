@@ -1,13 +1,11 @@
 """Proxy for the gateway: relays the messages of a signed-in client's WebSocket to the API server and back.
 
-The API server is connected before the upgrade is accepted, so that the client gets an error status if it is down. What
-the API server sends is held back while the client reads too slowly; messages of the client wait while the API server
-does, up to a limit.
+The API server is connected before the upgrade is accepted, so that the client gets an error status if it is down. Each
+side is not read while the other reads too slowly.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
@@ -24,8 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PATH", "SocketRelay", "routes"]
 
 PATH = "/api/ws"
-MAX_WAITING = 80 * 1024 * 1024  # characters of a client's messages that the API server has not read yet
-GOING_AWAY, UNSUPPORTED_DATA, POLICY_VIOLATION, TOO_BIG = 1001, 1003, 1008, 1009  # RFC 6455 section 7.4.1
+GOING_AWAY, UNSUPPORTED_DATA, POLICY_VIOLATION = 1001, 1003, 1008  # RFC 6455 section 7.4.1
 RESERVED = (1005, 1006, 1015)  # codes that no close frame may have
 
 
@@ -49,7 +46,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
 class SocketRelay:
     """The client's WebSocket, and `upstream`, the one to the API server. Phones keep both open, so they are small."""
 
-    __slots__ = ("_credential_id", "_engine", "_size", "_waiting", "client", "early", "upstream")
+    __slots__ = ("_credential_id", "_engine", "client", "early", "upstream")
 
     def __init__(self, dashboard: Dashboard, credential_id: str) -> None:
         self.upstream = UpstreamSocket(self)
@@ -57,8 +54,6 @@ class SocketRelay:
         self.early: list[str] = []  # messages that arrived before the client's WebSocket was open
         self._engine = dashboard.engine
         self._credential_id = credential_id
-        self._waiting: deque[str] | None = None  # made when a message waits
-        self._size = 0
 
     # --- WebSocketHandler ---
 
@@ -74,14 +69,10 @@ class SocketRelay:
             socket.close(GOING_AWAY, "the API server closed the connection")
 
     def on_text(self, text: str) -> None:
-        """Forward a message, or queue it while the API server does not read."""
-        if self._waiting is None:
-            self._waiting = deque()
-        self._waiting.append(text)
-        self._size += len(text)
-        self.forward()
-        if self._size > MAX_WAITING and self.client is not None:
-            self.client.close(TOO_BIG, "too many bytes wait for the API server")
+        """Forward a message; read no more of the client while the API server does not read."""
+        socket = self.upstream.socket
+        if socket is not None and socket.send_text(text) and not socket.writable and self.client is not None:
+            self.client.set_read_paused(True)
 
     def on_binary(self, data: bytes) -> None:
         """Close the connection: all messages are text."""
@@ -106,18 +97,6 @@ class SocketRelay:
         """Close the client's WebSocket: its sign-in is over."""
         if self.client is not None:
             self.client.close(POLICY_VIOLATION, refused.message)
-
-    # --- for the upstream ---
-
-    def forward(self) -> None:
-        """Send the client's messages while the API server reads them."""
-        socket = self.upstream.socket
-        while socket is not None and self._waiting and socket.writable:
-            text = self._waiting.popleft()
-            self._size -= len(text)
-            socket.send_text(text)
-        if not self._waiting:
-            self._waiting = None
 
 
 class UpstreamSocket:
@@ -147,8 +126,9 @@ class UpstreamSocket:
         """Ignore the message: the gateway sends text only."""
 
     def on_writable(self) -> None:
-        """Implement `WebSocketHandler.on_writable`."""
-        self._relay.forward()
+        """Read from the client again."""
+        if self._relay.client is not None:
+            self._relay.client.set_read_paused(False)
 
     def on_closed(self, code: int, reason: str) -> None:
         """Close the client's WebSocket as well."""

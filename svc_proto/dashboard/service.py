@@ -47,8 +47,10 @@ if TYPE_CHECKING:
 __all__ = ["LIMITS", "Dashboard"]
 
 # Browsers and phones of a few people, and one call of ours for each request. A file of 50 MB in base64 arrives at the
-# gateway as one message.
-LIMITS = evolve(DEFAULT_LIMITS, max_connections=512, max_message=68 * 1024 * 1024)
+# gateway as one message; two of those are received at a time.
+LIMITS = evolve(
+    DEFAULT_LIMITS, max_connections=512, max_message=68 * 1024 * 1024, large_input=256 * 1024, large_inputs=2
+)
 NO_CHAT = "the dashboard was started without an API server, so there is no chat"
 MAX_QR = 2_953  # bytes of the largest QR, ISO/IEC 18004
 QR_TIMEOUT = 5.0  # s

@@ -20,6 +20,7 @@ from svc_proto.basics.timers import Timers
 from svc_proto.commands import Abort, Cancel, Command, Exit, Level, Log, Operation, Send
 from svc_proto.engine.channel import Channel
 from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.large_inputs import LargeInputs
 from svc_proto.engine.tls_reload import TlsReload
 from svc_proto.facts import (
     Accepted,
@@ -115,6 +116,7 @@ class Engine:
         self._references = 0
         self._exited = False
         self._grace = self.timers.timer(self._grace_over)
+        self.large_inputs = LargeInputs(self)
         self.on_reload: Callable[[], None] = TlsReload(self).request
         self._apply: dict[type[Any], Callable[[Any], None]] = {
             Sent: self._sent,

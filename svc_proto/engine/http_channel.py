@@ -147,6 +147,7 @@ class HttpChannel(Channel):
         """Release timer and admission, and end an open WebSocket with 1006."""
         super().closed(why)
         self._timer.retire()
+        self.engine.large_inputs.release(self)
         if self.admission is not None:
             self.admission.end()
             self.set_admission(None)
@@ -215,9 +216,22 @@ class HttpChannel(Channel):
 
     @property
     def is_over_budget(self) -> bool:
-        """Report the buffered bytes to the budget of unauthenticated peers; return True if reading has to pause."""
+        """Report the buffered bytes to the peer's budget; return True if reading has to pause."""
         admission = self.admission
-        return admission is not None and admission.update_usage(self.buffered_bytes)
+        if admission is None:
+            return self.engine.large_inputs.must_wait(self)
+        return admission.update_usage(self.buffered_bytes)
+
+    def update_handler_pause(self) -> None:
+        """Pause or resume reading after the handler of the WebSocket has requested it."""
+        assert self.socket is not None
+        self.set_read_paused(self.socket.is_read_paused)
+        self.socket.pause_keepalive(self.socket.is_read_paused)
+
+    @property
+    def is_handler_paused(self) -> bool:
+        """Report whether the handler of the WebSocket reads no further messages for the moment."""
+        return self.socket is not None and self.socket.is_read_paused
 
     def mark_authenticated(self) -> None:
         """Mark the peer as authenticated."""

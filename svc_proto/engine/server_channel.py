@@ -333,15 +333,16 @@ class ServerChannel(HttpChannel):
 
     def after_events(self) -> None:
         """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
-        must_update = self._holding or self.eof or self.admission is not None
+        must_update = self._holding or self.eof or self.admission is not None or self._has_large_input
         if self.closing or (self.socket is not None and self.phase is _WORKING and not must_update):
             return
         exchange = self.exchange
-        self.set_read_paused(
-            self.is_over_budget or self.conn.paused or self.admitting or (exchange is not None and exchange.full)
-        )
+        waits = self.is_over_budget or self.is_handler_paused
+        self.set_read_paused(waits or self.conn.paused or self.admitting or (exchange is not None and exchange.full))
         if self.gone:
             return
+        if self.socket is not None:
+            self.socket.pause_keepalive(waits)
         if self.eof and exchange is None and self.accepts_requests:
             self.close_gracefully()
             return
@@ -362,6 +363,16 @@ class ServerChannel(HttpChannel):
             self.protocol_error(RemoteProtocolError(f"the request {part} took too long", status=408))
         else:
             self.close_gracefully()
+
+    def update_handler_pause(self) -> None:
+        """Pause or resume reading, unless that has other reasons as well."""
+        self.after_events()
+
+    @property
+    def _has_large_input(self) -> bool:
+        """Report whether a permit may change hands, or the handler pauses."""
+        is_large = self.conn.buffered_bytes > self.limits.large_input
+        return is_large or self.is_handler_paused or self in self.engine.large_inputs.holders
 
     # --- HTTP/2 ---
 

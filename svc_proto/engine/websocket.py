@@ -91,7 +91,18 @@ _OPEN = WebSocketConnectionState.OPEN  # alias, as in `machines.paired_session`
 class WebSocketConnection:
     """A WebSocket on a stream of a channel."""
 
-    __slots__ = ("_carrier", "_handler", "_keepalive", "_timer", "ch", "on_end", "state", "stays", "stream")
+    __slots__ = (
+        "_carrier",
+        "_handler",
+        "_keepalive",
+        "_timer",
+        "ch",
+        "is_read_paused",
+        "on_end",
+        "state",
+        "stays",
+        "stream",
+    )
 
     def __init__(self, carrier: HttpChannel, stream: StreamId, handler: WebSocketHandler) -> None:
         engine, limits = carrier.engine, carrier.limits
@@ -104,6 +115,7 @@ class WebSocketConnection:
         self.stream = stream
         self.ch = carrier.ch  # the channel that carries it
         self.state = _OPEN
+        self.is_read_paused = False  # by the handler
         self.stays = False  # whether the service closes it by itself when the process stops
 
     # --- for the service ---
@@ -136,14 +148,10 @@ class WebSocketConnection:
         return self.send_text(data, binary=True)
 
     def set_read_paused(self, holding: bool) -> None:
-        """Pause or resume reading from the peer. `Keepalive` prevents that the peer times out meanwhile.
-
-        For WebSockets that we have opened: a server reads all messages of its peers.
-        """
-        if self.state is _OPEN:
-            self._carrier.set_read_paused(holding)
-            self._keepalive.set_paused(holding, self._carrier.engine.now.mono)
-            self._timer.set(self._keepalive.due)
+        """Pause or resume reading from the peer. `Keepalive` prevents that the peer times out meanwhile."""
+        if self.state is _OPEN and holding is not self.is_read_paused:
+            self.is_read_paused = holding
+            self._carrier.update_handler_pause()
 
     def set_ping_interval(self, seconds: float) -> None:
         """Set the silence in seconds after which a ping is sent, in place of `ping_interval`."""
@@ -166,6 +174,12 @@ class WebSocketConnection:
             self.state = step(WEBSOCKET_CONNECTION_TABLE, self.state, WebSocketConnectionTrigger.CLOSE)
 
     # --- for the channel ---
+
+    def pause_keepalive(self, holding: bool) -> None:
+        """Record that the channel is not read, or is read again."""
+        if self.state is _OPEN and holding is not self._keepalive.held:
+            self._keepalive.set_paused(holding, self._carrier.engine.now.mono)
+            self._timer.set(self._keepalive.due)
 
     def deliver_open(self) -> None:
         """Notify the handler that the WebSocket is open."""

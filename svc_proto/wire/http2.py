@@ -127,7 +127,7 @@ class Http2Connection(Http2Sender):
 
     @property
     def buffered_bytes(self) -> int:
-        """Implement `Connection.buffered_bytes`: an incomplete frame or head, and messages of unauthenticated peers."""
+        """Implement `Connection.buffered_bytes`: an incomplete frame or head, and incomplete messages."""
         return self._cutter.buffered_bytes + self._held
 
     @property
@@ -347,8 +347,7 @@ class Http2Connection(Http2Sender):
         elif isinstance(event, WebSocketClosed):
             entry.sent_end = True
         if entry.id in self._streams:
-            if entry.unauthenticated:
-                self._queue_socket_data(entry, entry.socket.buffered_bytes)
+            self._queue_socket_data(entry, entry.socket.buffered_bytes)
             self._outgoing.add(entry)  # perhaps a pong or a close frame
         return event
 

@@ -80,7 +80,7 @@ class Http2Sender:
         self._entropy = entropy
         self._deflate = deflate
         self._secure = secure
-        self._held = 0  # bytes of memory for incomplete messages of unauthenticated peers
+        self._held = 0  # bytes of memory for incomplete messages
         self._streams: dict[StreamId, Http2Stream] = {}
         self._readable: deque[Http2Stream] = deque()  # those whose WebSocket may have events
         self._waiting: list[Event] = []  # of a client, until the server's settings decide about WebSockets

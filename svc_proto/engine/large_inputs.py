@@ -1,0 +1,68 @@
+"""Permits for large inputs of authenticated peers: long WebSocket messages and request bodies.
+
+Up to `large_input` bytes are buffered for each connection. For more the connection needs one of `large_inputs` permits;
+without one it is not read until another connection has returned its own. So many long messages at a time take as much
+memory as a few. A permit is returned when the message is handled and its handler reads on, or when the connection ends.
+A connection that holds a permit for `large_input_timeout` is dropped, since others may wait for it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from svc_proto.commands import Level
+
+if TYPE_CHECKING:
+    from svc_proto.basics.timers import Timer
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.http_channel import HttpChannel
+
+__all__ = ["LargeInputs"]
+
+
+class LargeInputs:
+    """The permits of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.holders: dict[HttpChannel, Timer] = {}
+        self.waiting: dict[HttpChannel, None] = {}  # in order of arrival
+
+    def must_wait(self, channel: HttpChannel) -> bool:
+        """Acquire or return the permit of a channel by what it has buffered; return whether it has to wait for one."""
+        limits = channel.limits
+        is_large = channel.buffered_bytes > limits.large_input
+        if channel in self.holders:
+            if not (is_large or channel.is_handler_paused):
+                self.release(channel)
+            return False
+        if not is_large:
+            return False
+        if channel in self.waiting or len(self.holders) >= limits.large_inputs:
+            self.waiting[channel] = None
+            return True
+        self._grant(channel)
+        return False
+
+    def release(self, channel: HttpChannel) -> None:
+        """Return the permit of a channel, if it has or awaits one; the channel that has waited longest gets it."""
+        self.waiting.pop(channel, None)
+        timer = self.holders.pop(channel, None)
+        if timer is None:
+            return
+        timer.retire()
+        following = next(iter(self.waiting), None)
+        if following is not None:
+            del self.waiting[following]
+            self._grant(following)
+            following.after_events()
+
+    def _grant(self, channel: HttpChannel) -> None:
+        timer = self.holders[channel] = self._engine.timers.timer(partial(self._on_timeout, channel))
+        timer.set(self._engine.now.mono + channel.limits.large_input_timeout)
+
+    def _on_timeout(self, channel: HttpChannel) -> None:
+        self._engine.log(Level.WARNING, "a large message took too long", waiting=len(self.waiting))
+        channel.abort()
+        self.release(channel)
