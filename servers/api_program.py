@@ -36,6 +36,7 @@ from servers.launch import (
 from servers.supervision import inherited_address
 from svc_proto.api.agent_settings import build_agent_settings, file_base_url
 from svc_proto.api.config import ApiConfig, parse_api_config
+from svc_proto.api.gateway.attachment_files import SPOOL as ATTACHMENTS
 from svc_proto.api.service import LIMITS, Api
 from svc_proto.basics.dotenv import select_own_settings
 from svc_proto.engine.core import Engine
@@ -145,7 +146,7 @@ def api_program(
         if announces:
             announce_api(bound)
 
-    services = Services(state=place.home, store=place.store, logger=logger)
+    services = Services(state=place.home, spool=place.home / ATTACHMENTS, store=place.store, logger=logger)
     return Program(
         core=core,
         listeners=place.listeners,

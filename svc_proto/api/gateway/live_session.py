@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
-from svc_proto.agent.interface import Content
 from svc_proto.api.gateway.turn import LiveTurn
 from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.basics import strict_json
@@ -32,23 +31,25 @@ MERGED = ("message.delta", "reasoning.delta")  # consecutive texts of one `handl
 
 
 @frozen
-class QueuedPrompt:
-    """A prompt that waits for the end of the present turn."""
+class PromptAttachment:
+    """An image in a file, or the text of a file, for the next prompt."""
 
-    text: str
-    content: Content
-    credential_id: str
-    message_id: str = ""  # given by the client, see `LiveSession.accept`
+    name: str
+    source: tuple[str, bytes]  # given name and hash of the content: equal ones are one attachment
+    text: str = ""
+    path: str = ""  # of an image
+    kind: str = ""  # of an image: the subtype of its media type
+    size: int = 0  # bytes of the image
 
 
 @frozen
-class PromptAttachment:
-    """An image, or a text from a file, for the next prompt."""
+class QueuedPrompt:
+    """A prompt, which may have to wait for the end of the present turn."""
 
-    name: str
-    part: Mapping[str, object]  # in the chat-completions form
-    size: int = 0  # characters
-    source: tuple[str, str] = ("", "")  # given name and content: equal ones are one attachment
+    text: str
+    credential_id: str
+    message_id: str = ""  # given by the client, see `LiveSession.accept`
+    attachments: tuple[PromptAttachment, ...] = ()
 
 
 class GatewayPort(TurnPort, Protocol):
@@ -72,6 +73,9 @@ class LiveGateway(Protocol):
 
     def stored(self, identity: str, *, code: int = ...) -> Flow[ChatSession]:
         """Return a stored session. Raises `RpcError`."""
+
+    def has_room_for_text(self, size: int) -> bool:
+        """Report whether a text of this many characters may wait, beside the others of all sessions."""
 
     def on_turn_ended(self, session: LiveSession, run: Run) -> None:
         """Report the state of a session after a turn, and start the next prompt."""
@@ -137,6 +141,16 @@ class LiveSession:
             if len(self.accepted) > MAX_MESSAGE_IDS:
                 del self.accepted[next(iter(self.accepted))]
         return True
+
+    @property
+    def prompt_attachments(self) -> list[PromptAttachment]:
+        """The attachments of the next prompt and of those that wait."""
+        return [*self.attachments, *(attached for prompt in self.queue for attached in prompt.attachments)]
+
+    @property
+    def waiting_text_size(self) -> int:
+        """Characters of the prompts that wait, and of their attachments."""
+        return sum(len(prompt.text) for prompt in self.queue) + sum(len(each.text) for each in self.prompt_attachments)
 
     # --- clients ---
 

@@ -13,6 +13,7 @@ from svc_proto.api.chat.records import ChatSession, Message
 from svc_proto.api.chat.store_requests import ListMessages, TruncateMessages, UpdateChat
 from svc_proto.api.content import parse_prompt
 from svc_proto.api.errors import check_not_stopping
+from svc_proto.api.gateway.attachment_files import delete_files, load_parts
 from svc_proto.api.gateway.live_session import LiveSession, QueuedPrompt
 from svc_proto.api.gateway.sessions import build_info
 from svc_proto.api.gateway.settings import chosen_model
@@ -76,7 +77,7 @@ def finish_turn(gateway: LiveGateway, session: LiveSession, run: Run | None = No
 def _start_next(gateway: LiveGateway, session: LiveSession) -> Flow[None]:
     prompt = session.queue.popleft()
     try:
-        yield from _start(gateway, session, prompt.content, prompt.credential_id)
+        yield from _start(gateway, session, prompt)
     except (RpcError, Refused) as error:
         session.accepted.pop(prompt.message_id, None)
         message = error.message if isinstance(error, Refused) else str(error)
@@ -101,7 +102,7 @@ def _title_of(text: str) -> str:
     return (line[:MAX_TITLE].rpartition(" ")[0] or line[: MAX_TITLE - 1]) + "…"
 
 
-def _start(gateway: LiveGateway, session: LiveSession, content: Content, credential_id: str) -> Flow[None]:
+def _start(gateway: LiveGateway, session: LiveSession, prompt: QueuedPrompt) -> Flow[None]:
     """Start a turn of a session that is not busy. Raises `RpcError` or `Refused`."""
     api = gateway.api
     session.pending += 1
@@ -110,6 +111,7 @@ def _start(gateway: LiveGateway, session: LiveSession, content: Content, credent
         chat = yield from gateway.stored(session.id)
         settings = yield from api.settings()
         endpoint = yield from chosen_model(gateway, settings, chat)
+        content = yield from _build_content(gateway, prompt)
         personality = settings.prompt_for(session.personality if session.personality is not None else "")
         if session.personality == "none":
             personality = ""
@@ -126,11 +128,21 @@ def _start(gateway: LiveGateway, session: LiveSession, content: Content, credent
             may_ask=True,
             brand=HERMES,  # today's app is the client of this gateway
         )
-        run = yield from api.runs.start(request, credential_id=credential_id)
+        run = yield from api.runs.start(request, credential_id=prompt.credential_id)
         if not isinstance(run, Run):
             raise RpcError(OTHER_NODE, "another node of this service has the session: try again")
     finally:
         session.pending -= 1
+        delete_files(api.engine, prompt.attachments)
+
+
+def _build_content(gateway: LiveGateway, prompt: QueuedPrompt) -> Flow[Content]:
+    """Return the content of a prompt, with its attachments. Raises `Refused`."""
+    if not prompt.attachments:
+        return parse_prompt({"message": prompt.text})
+    parts = yield from load_parts(gateway.api.engine, prompt.attachments)
+    shown: list[object] = [{"type": "text", "text": prompt.text}] if prompt.text.strip() else []
+    return parse_prompt({"message": [*shown, *parts]})
 
 
 class _PromptMethods:
@@ -157,24 +169,25 @@ class _PromptMethods:
     ) -> Flow[Result]:
         """Start a turn with a prompt, or queue it. Raises `RpcError` or `Refused`."""
         cut = any(name in call.params for name in ("truncate_before_user_ordinal", "truncate_before_row_id"))
-        parts = [attached.part for attached in session.attachments]
-        shown: list[object] = [{"type": "text", "text": text}] if text.strip() or not parts else []
-        content = parse_prompt({"message": [*shown, *parts] if parts else text})
+        if not session.attachments:
+            parse_prompt({"message": text})
+        waits = session.is_busy or bool(session.queue)
+        is_full = len(session.queue) >= MAX_QUEUED or not self._gateway.has_room_for_text(len(text))
+        if waits and (cut or is_full):
+            raise RpcError(QUEUE_FULL, "a turn is under way: stop it first, or wait for its end")
         survivors: dict[str, object] = {}
-        if session.is_busy or session.queue:
-            if cut or len(session.queue) >= MAX_QUEUED:
-                raise RpcError(QUEUE_FULL, "a turn is under way: stop it first, or wait for its end")
-            session.attachments = []
-            session.queue.append(QueuedPrompt(text, content, connection.credential_id, message_id))
-            return {"status": "queued", "queued": True}
-        session.attachments = []
         if cut:
             session.pending += 1
             try:
                 survivors = yield from self._truncate(session, call)
             finally:
                 session.pending -= 1
-        yield from _start(self._gateway, session, content, connection.credential_id)
+        attachments, session.attachments = tuple(session.attachments), []
+        prompt = QueuedPrompt(text, connection.credential_id, message_id, attachments)
+        if waits:
+            session.queue.append(prompt)
+            return {"status": "queued", "queued": True}
+        yield from _start(self._gateway, session, prompt)
         return {"status": "streaming", **survivors}
 
     def interrupt(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
@@ -192,9 +205,10 @@ class _PromptMethods:
         """
         session = yield from self._gateway.find(connection, call)
         text = _prompt_text(call)
-        if not session.is_busy or not text.strip() or len(session.queue) >= MAX_QUEUED:
+        is_full = len(session.queue) >= MAX_QUEUED or not self._gateway.has_room_for_text(len(text))
+        if not session.is_busy or not text.strip() or is_full:
             return {"status": "rejected"}
-        session.queue.appendleft(QueuedPrompt(text, text, connection.credential_id))
+        session.queue.appendleft(QueuedPrompt(text, connection.credential_id))
         return {"status": "queued"}
 
     def _truncate(self, session: LiveSession, call: RpcCall) -> Flow[dict[str, object]]:

@@ -14,6 +14,7 @@ from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.errors import check_not_stopping
 from svc_proto.api.gateway import attachments, commands, compression, profiles, prompts, questions, sessions, settings
+from svc_proto.api.gateway.attachment_files import delete_files, sweep_files
 from svc_proto.api.gateway.connection import GatewayConnection, Method
 from svc_proto.api.gateway.live_session import GatewayPort, LiveSession
 from svc_proto.basics.errors import Refused
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["ApiGateway"]
 
 MAX_SESSIONS = 256  # live sessions; the one that was opened first and is idle and without clients is dropped
+MAX_WAITING_TEXT = 64 * 1024 * 1024  # characters of the prompts and attachments that wait in all sessions
 MAX_METHOD_SHOWN = 60  # characters of an unknown method in the error
 NO_STORE, DRAINING, BUSY_SERVER = 5008, 5070, 4090  # codes that clients show, instead of sending the prompt again
 CODES = {429: BUSY_SERVER, 503: NO_STORE}
@@ -43,6 +45,7 @@ class ApiGateway:
         for theme in (sessions, prompts, compression, questions, attachments, settings, commands, profiles):
             self._methods |= theme.methods(self)
         api.runs.on_run_created = self._on_run_created
+        api.engine.spawn(sweep_files(api.engine))
 
     # --- clients ---
 
@@ -100,6 +103,10 @@ class ApiGateway:
         """Report the state of a session after a turn, and start the next prompt."""
         self.api.engine.spawn(prompts.finish_turn(self, session, run))
 
+    def has_room_for_text(self, size: int) -> bool:
+        """Report whether a text of this many characters may wait, beside the others of all sessions."""
+        return sum(session.waiting_text_size for session in self.sessions.values()) + size <= MAX_WAITING_TEXT
+
     # --- helpers ---
 
     def _on_run_created(self, run: Run) -> None:
@@ -112,6 +119,7 @@ class ApiGateway:
             return
         for key, session in self.sessions.items():
             if not (session.is_busy or session.connections or session.queue):
+                delete_files(self.api.engine, session.attachments)
                 del self.sessions[key]
                 return
 

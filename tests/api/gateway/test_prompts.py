@@ -4,7 +4,7 @@ import pytest
 
 from svc_proto.agent.interface import TextDelta
 from svc_proto.api.chat.store_requests import DeleteChat
-from svc_proto.api.gateway import prompts
+from svc_proto.api.gateway import prompts, service
 from svc_proto.api.gateway.prompts import MAX_QUEUED
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Response
@@ -170,3 +170,15 @@ def test_a_prompt_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(prompts, "MAX_TEXT", 3)
     for method in ("prompt.submit", "session.redirect"):
         assert phone.refusal(method, session_id=session, text="long")[0] == INVALID_PARAMS
+
+
+def test_the_texts_that_wait_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = TurnHarness()
+    phone = open_gateway(book)
+    own = {"session_id": phone.new_session()}
+    phone.call("prompt.submit", text="Hi", **own)
+    monkeypatch.setattr(service, "MAX_WAITING_TEXT", 5)
+    assert phone.call("prompt.submit", text="four", **own)["queued"] is True
+    assert phone.refusal("prompt.submit", text="x" * 2, **own)[0] == 4090
+    assert phone.call("session.redirect", text="x" * 2, **own) == {"status": "rejected"}
+    assert phone.refusal("file.attach", data_url="data:;base64,QUI=", **own)[0] == 4002

@@ -1,0 +1,64 @@
+"""Files of the images that wait for their prompts. They are in the spool folder, not in memory.
+
+A prompt gets its images when its turn begins; then the files are deleted. Files that a stopped process has left are
+deleted when the gateway is first used, after a day.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from svc_proto.api.errors import store_unavailable
+from svc_proto.commands import DeleteBlob, SweepFolder
+from svc_proto.engine.files import read_file, spool_file
+from svc_proto.engine.flow import Flow, run_operation
+from svc_proto.facts import Failure
+from svc_proto.schema.gateway_rpc import NOT_SUPPORTED
+from svc_proto.schema.json_rpc import RpcError
+
+if TYPE_CHECKING:
+    from svc_proto.api.gateway.live_session import PromptAttachment
+    from svc_proto.engine.core import Engine
+
+__all__ = ["SPOOL", "delete_files", "load_parts", "store_image", "sweep_files"]
+
+SPOOL = "attachments"  # folder in the state folder
+STALE_AFTER = 86_400.0  # s
+MAX_FILE = 32 * 1024 * 1024  # bytes of one image
+
+
+def store_image(engine: Engine, data: bytes) -> Flow[str]:
+    """Write an image to a file and return its path. Raises `RpcError`."""
+    path = yield from spool_file(engine, ".image", data)
+    if isinstance(path, Failure):
+        raise RpcError(NOT_SUPPORTED, "the attachment could not be stored: the disk may be full")
+    return path
+
+
+def load_parts(engine: Engine, attachments: Iterable[PromptAttachment]) -> Flow[list[Mapping[str, object]]]:
+    """Return the attachments as content parts. Raises `Refused` 503 if a file cannot be read."""
+    parts: list[Mapping[str, object]] = []
+    for attached in attachments:
+        if not attached.path:
+            parts.append({"type": "text", "text": attached.text})
+            continue
+        data = yield from read_file(engine, attached.path, limit=MAX_FILE)
+        if isinstance(data, Failure):
+            raise store_unavailable()
+        url = f"data:image/{attached.kind};base64,{b64encode(data).decode('ascii')}"
+        parts.append({"type": "image_url", "image_url": {"url": url}})
+    return parts
+
+
+def delete_files(engine: Engine, attachments: Iterable[PromptAttachment]) -> None:
+    """Delete the files of attachments."""
+    for attached in attachments:
+        if attached.path:
+            engine.emit(DeleteBlob(attached.path))
+
+
+def sweep_files(engine: Engine) -> Flow[None]:
+    """Delete the files of processes that have ended."""
+    yield from run_operation(engine, SweepFolder(engine.new_op(), SPOOL, engine.now.wall - STALE_AFTER))
