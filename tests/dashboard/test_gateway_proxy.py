@@ -82,7 +82,8 @@ def test_a_phone_is_not_read_while_the_api_server_reads_too_slowly(monkeypatch: 
         slow.setattr(WebSocketConnection, "writable", False)
         number = socket.begin("session.list")
         assert number in socket.answers  # it is forwarded, but the next message is not read
-        assert relay.client is not None and relay.client.is_read_paused
+        assert relay.client is not None
+        assert relay.client.is_read_paused
     book.within(relay.upstream.on_writable)
     assert not relay.client.is_read_paused
 

@@ -25,7 +25,7 @@ def sockets(*channels: ChannelId) -> ToyPlaybook:
     return book
 
 
-def within(book: ToyPlaybook, call: Callable[[], object]) -> set[Command]:
+def within(book: ToyPlaybook, call: Callable[[], None]) -> set[Command]:
     """Call a function within `handle`; return the commands."""
     book.engine.timers.timer(call).set(book.engine.now.mono)
     return set(book.after(0.0).drain_commands())

@@ -1,6 +1,6 @@
 """Phones on the app's standard connection: they sign in to a dashboard, chat on its gateway, lose it and come back.
 
-Prompts may have attachments, and turns may ask for an approval. Some phones share one chat, and some return from
+Prompts may have attachments, and turns may need an approval. Some phones share one chat, and some return from
 another address. At the end each prompt is stored once, with its attachments: none is lost, and none is sent twice.
 """
 
