@@ -296,7 +296,8 @@ READERS = {
         voice/connection.py""",
     "ends by it after months": "dashboard/sign_in.py",
     "is learned anew by it after a day": "agent/model_profiles.py",
-    "deletes files that are older": "relay/media/media_service.py voice/event_log.py",
+    "deletes files that are older": """
+        api/gateway/attachment_files.py relay/media/media_service.py voice/event_log.py""",
     "deletes chats that are older": "dashboard/app_proxy.py",
     "warns of an end": "cli/doctor.py cli/health_gathering.py",
     "announces an end": """
