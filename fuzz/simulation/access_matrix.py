@@ -35,7 +35,7 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
     ),
     "programs of this host": (
         "in   403  403  403  403  403  403  403  403",
-        """GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
+        """GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
         GET /audit, GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register,
         POST /pairing/approve, POST /pairing/mint, POST /media/register, GET /media/inspect, GET /media/inspect/{token},
         GET /metrics, GET /mcp/questions/{code}, POST /mcp/questions/{code}, POST /phone/message, GET /phone/replies,
@@ -44,7 +44,7 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
     "this host, or a session": (
         "in   401  401  401  401  401  in   in   401",
         """GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /openapi.json,
-        GET /docs""",
+        GET /docs, GET /relay/info""",
     ),
     "this host, or a session with notifications": (
         "in   401  401  401  401  401  403  in   401",

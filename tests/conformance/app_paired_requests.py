@@ -96,7 +96,7 @@ RELAY_REQUESTS: tuple[AppRequest, ...] = (
             ("POST", "session", {}),
         )
     ),
-    AppRequest("GET", "/relay/info", None),  # for programs on the relay's host: a phone gets 403
+    AppRequest("GET", "/relay/info", lambda answer: "terminal" in answer["capabilities"] and bool(answer["version"])),
     AppRequest("POST", "/relay/model-capabilities", None, {}),
     AppRequest("GET", "/relay/update-check", None),
     AppRequest("GET", "/chat/image-activity?profile=default&session_id=x&since=0", None),

@@ -35,7 +35,6 @@ LOOPBACK_ROUTES = [
     ("POST", "/pairing/register"),
     ("POST", "/pairing/approve"),
     ("POST", "/pairing/mint"),
-    ("GET", "/relay/info"),
     ("GET", "/relay/security"),
     ("PATCH", "/relay/security"),
     ("GET", "/bridge/status"),

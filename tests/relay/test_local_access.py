@@ -59,7 +59,12 @@ def test_other_users_of_the_host_reach_no_local_route() -> None:
     book.peers_user = True
     assert knock(book).status == 200
     book.peers_user = False
-    for method, path in (("POST", "/pairing"), ("GET", "/relay/info"), ("POST", "/pairing/mint"), ("GET", "/metrics")):
+    for method, path in (
+        ("POST", "/pairing"),
+        ("GET", "/bridge/status"),
+        ("POST", "/pairing/mint"),
+        ("GET", "/metrics"),
+    ):
         assert book.request(method, path).status == 403
     for path in ("/sessions", "/notifications/recent", "/openapi.json"):
         assert book.request("GET", path).status == 401
@@ -76,7 +81,7 @@ def test_every_local_route_requires_the_secret() -> None:
         answer = knock(book, wrong)
         assert (answer.status, answer.json["code"]) == (403, "loopback_only")
         assert "local secret" in answer.json["error"]
-    for method, path in (("GET", "/relay/info"), ("GET", "/bridge/activity"), ("POST", "/pairing/mint")):
+    for method, path in (("GET", "/relay/security"), ("GET", "/bridge/activity"), ("POST", "/pairing/mint")):
         assert book.request(method, path).status == 403
         assert book.request(method, path, headers=[(HEADER, good.encode())]).status == 200
     for path in ("/sessions", "/notifications/recent"):

@@ -70,7 +70,7 @@ SPEC_RELAY = {
     ("GET", "/bridge/status"): RelayAccess.LOOPBACK,
     ("GET", "/relay/security"): RelayAccess.LOOPBACK,
     ("PATCH", "/relay/security"): RelayAccess.LOOPBACK,
-    ("GET", "/relay/info"): RelayAccess.LOOPBACK,
+    ("GET", "/relay/info"): RelayAccess.LOOPBACK_OR_BEARER,
     ("GET", "/bridge/activity"): RelayAccess.LOOPBACK,
     ("GET", "/media/inspect"): RelayAccess.LOOPBACK,
     ("GET", "/media/inspect/{token}"): RelayAccess.LOOPBACK,

@@ -19,7 +19,7 @@ from tests.servers.proxies import in_front
 from tests.support.forkserver import python, run
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
-ROUTES = (("POST", "/pairing"), ("POST", "/pairing/mint"), ("GET", "/relay/info"), ("GET", "/bridge/activity"))
+ROUTES = (("POST", "/pairing"), ("POST", "/pairing/mint"), ("GET", "/relay/security"), ("GET", "/bridge/activity"))
 TO = "proxy_pass http://127.0.0.1:PORT; proxy_http_version 1.1;"
 UPGRADE = "proxy_set_header Upgrade $http_upgrade;"
 OTHER_USER = 65534  # uid of the user without files of its own
@@ -129,7 +129,7 @@ def test_a_second_user_of_the_host_is_refused_with_the_remedy(
     servers: tuple[ProgramProcess, dict[str, int], Path],
 ) -> None:
     _, ports, _ = servers
-    for port, path in ((ports["relay"], "/relay/info"), (ports["dashboard"], "/api/plugins/svc-relay/overview")):
+    for port, path in ((ports["relay"], "/relay/security"), (ports["dashboard"], "/api/plugins/svc-relay/overview")):
         assert call(port, "GET", path).status == 200
         curl = ["curl", "-s", "-w", "%{http_code}", f"http://127.0.0.1:{port}{path}"]
         answer = subprocess.run(curl, capture_output=True, text=True, check=True, user=OTHER_USER, cwd="/").stdout

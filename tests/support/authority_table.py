@@ -57,7 +57,7 @@ RELAY_ROUTES: Mapping[str, str] = {
         GET /oauth/wait/{ticket}, POST /oauth/token, POST /oauth/revoke
     """,
     "LOOPBACK": """
-        GET /relay/info, GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
+        GET /relay/security, PATCH /relay/security, GET /bridge/status, GET /bridge/activity,
         GET /audit, GET /bridge/devices, POST /bridge/select-active, POST /pairing, POST /pairing/register,
         POST /pairing/approve, POST /pairing/mint, POST /media/register, GET /media/inspect,
         GET /media/inspect/{token}, GET /mcp/questions/{code}, POST /mcp/questions/{code}, POST /phone/message,
@@ -68,7 +68,7 @@ RELAY_ROUTES: Mapping[str, str] = {
     """,
     "LOOPBACK_OR_BEARER": """
         GET /sessions, DELETE /sessions/{token_prefix}, PATCH /sessions/{token_prefix}, GET /openapi.json,
-        GET /docs
+        GET /docs, GET /relay/info
     """,
     "FILES": """
         POST /media/upload, GET /media/by-path, POST /clipboard/inbox

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["routes"]
 
+CAPABILITIES = ("bridge", "media", "notifications", "profiles", "proactive", "relay_voice", "terminal")
+
 
 def routes(relay: Relay) -> list[Route]:
     """Return the routes of the WebSocket, the relay's status and security settings, the phones, and the audit log."""
@@ -30,7 +32,7 @@ def routes(relay: Relay) -> list[Route]:
         Route(method="GET", pattern="/ws", access=RelayAccess.SOCKET, handler=view.socket, kind=ws, body_limit=0),
         Route(method="GET", pattern="/", access=RelayAccess.SOCKET, handler=view.socket, kind=ws, body_limit=0),
         Route(method="GET", pattern="/health", access=RelayAccess.PUBLIC, handler=view.health, body_limit=0),
-        Route(method="GET", pattern="/relay/info", access=RelayAccess.LOOPBACK, handler=view.info),
+        Route(method="GET", pattern="/relay/info", access=RelayAccess.LOOPBACK_OR_BEARER, handler=view.info),
         Route(method="GET", pattern="/relay/security", access=RelayAccess.LOOPBACK, handler=view.security),
         Route(method="PATCH", pattern="/relay/security", access=RelayAccess.LOOPBACK, handler=view.set_security),
         Route(method="GET", pattern="/bridge/status", access=RelayAccess.LOOPBACK, handler=view.bridge_status),
@@ -64,7 +66,7 @@ class _StatusRoutes:
                 "version": VERSION,
                 "plugin_version": VERSION,
                 "protocol_version": PROTOCOL_VERSION,
-                "capabilities": ["bridge", "media", "notifications", "profiles", "relay_voice", "terminal"],
+                "capabilities": CAPABILITIES,
                 "profiles": [{"name": entry["name"], "relay_state": "enabled"} for entry in relay.profiles],
                 "uptime_seconds": int(relay.engine.now.mono - relay.started.mono),
                 "session_count": count,

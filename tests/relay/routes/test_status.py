@@ -72,7 +72,7 @@ def test_info(book: RelayHarness) -> None:
         "version": VERSION,
         "plugin_version": VERSION,
         "protocol_version": 1,
-        "capabilities": ["bridge", "media", "notifications", "profiles", "relay_voice", "terminal"],
+        "capabilities": ["bridge", "media", "notifications", "profiles", "proactive", "relay_voice", "terminal"],
         "profiles": [{"name": "default", "relay_state": "enabled"}],
         "uptime_seconds": 90,
         "session_count": 1,
@@ -82,6 +82,14 @@ def test_info(book: RelayHarness) -> None:
         "health": "ok",
         "public_route": False,
     }
+
+
+def test_a_phone_reads_the_info_with_its_token(book: RelayHarness) -> None:
+    paired = book.pair()
+    shown = book.request("GET", "/relay/info", peer=REMOTE, token=paired.token)
+    assert (shown.status, shown.json["protocol_version"]) == (200, 1)
+    for token in (None, "wrong"):
+        assert book.request("GET", "/relay/info", peer=REMOTE, token=token).status == 401
 
 
 def test_security() -> None:
