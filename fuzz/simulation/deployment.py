@@ -118,6 +118,8 @@ class Deployment:
         self.sim = Simulation(script.seed, network=network, cost=cost, trace=trace)
         self.sim.faults = Faults(late_read=shape.choice((0.0, 0.5)))  # counts as no fault
         self.home = self.sim.host("home", HOME, spool="/home/user/.svc/spool")
+        self.home.spools["api"] = "/home/user/.svc/attachments"
+        self.home.disk.folder(self.home.spools["api"])
         self.agent = self.sim.host("agent", "10.0.0.4")
         self.devices = [self.sim.host(f"device-{n}", f"10.0.1.{n + 1}") for n in range(DEVICES)]
         self.attackers = [self.sim.host(f"attacker-{n}", f"10.0.3.{n + 1}") for n in range(ATTACKERS)]

@@ -56,6 +56,7 @@ class SimHost:
         self.cost = world.cost  # cost of each call of a core's `handle`
         self.state = state
         self.spool = spool
+        self.spools: dict[str, str] = {}  # of programs with a folder of their own, by name
         self.rooms: tuple[str, ...] = ()  # other folders that the state operations may name by absolute path
         self.clock_offset = 0.0  # s that the wall clock is ahead of the simulation's
         self._rate: float | None = None  # rate of the monotonic clock; None: exact

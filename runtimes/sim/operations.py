@@ -83,6 +83,7 @@ class SimOperations:
     def __init__(self, process: SimProcess) -> None:
         self._process = process
         self._host = process.host
+        self._spool = process.host.spools.get(process.name.partition("#")[0], process.host.spool)
         self._world = process.host.world
         self._pending: dict[OperationId, _Pending] = {}
         self._durable: list[_Pending] = []  # including cancelled ones that continue
@@ -244,7 +245,7 @@ class SimOperations:
         def effect() -> int:
             if not SUFFIX.fullmatch(command.suffix):
                 raise HostError(FailureKind.INVALID, "suffix of an upload")
-            path = f"{self._host.spool}/{self._world.rng.randbytes(8).hex()}{command.suffix}"
+            path = f"{self._spool}/{self._world.rng.randbytes(8).hex()}{command.suffix}"
             file = self._host.disk.create(path)
             handle = self._new_handle()
             self._blobs[handle] = _SimBlob(path, file, command.min_free_bytes)
@@ -277,7 +278,7 @@ class SimOperations:
         disk, (folder, _, name) = self._host.disk, command.path.rpartition("/")
         try:
             real, _node = disk.resolve(folder)
-            spool, _node = disk.resolve(self._host.spool)
+            spool, _node = disk.resolve(self._spool)
         except HostError:
             return
         if real == spool and name in disk.files(real):
