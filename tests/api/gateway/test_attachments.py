@@ -6,14 +6,13 @@ from functools import partial
 import pytest
 
 from runtimes.failures import HostError
-from svc_proto.api.gateway import attachment_files, attachments, service
-from svc_proto.commands import Compute, CreateBlob, OpenFile
+from svc_proto.api.gateway import attachments
+from svc_proto.commands import Compute
 from svc_proto.facts import FailureKind
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from tests.api.gateway_client import GatewayClient, open_gateway
 from tests.api.scripted_agent import TurnHarness
-from tests.support.core_harness import HOME, SPOOL
 
 PNG = b64encode(b"\x89PNG\r\n\x1a\n....").decode()
 OTHER = b64encode(b"\x89PNG\r\n\x1a\n::::").decode()
@@ -108,86 +107,6 @@ def test_limits(chat: tuple[TurnHarness, GatewayClient, str], monkeypatch: pytes
     assert phone.refusal("file.attach", data_url="data:;base64,QQ==", **own)[0] == 4002
     phone.call("prompt.submit", text="Hi", **own)
     assert "buy\n[4 more characters were left out]" in str(book.hand.turn.prompt)
-
-
-def waiting_files(book: TurnHarness) -> int:
-    """Return the number of images that wait on the disk."""
-    return len(book.disk.files(SPOOL))
-
-
-def test_images_wait_in_files(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
-    book, phone, session = chat
-    own = {"session_id": session}
-    for content in (PNG, OTHER, PNG):
-        phone.call("image.attach_bytes", content_base64=content, filename="a.png", **own)
-    assert waiting_files(book) == 2
-    phone.call("image.detach", path="a.png", **own)
-    assert waiting_files(book) == 1
-    phone.call("prompt.submit", text="Look", **own)
-    assert waiting_files(book) == 0
-    phone.call("image.attach_bytes", content_base64=PNG, **own)
-    phone.call("prompt.submit", text="And this?", **own)
-    assert waiting_files(book) == 1
-    book.hand.finish()
-    assert waiting_files(book) == 0
-    assert f"base64,{PNG}" in str(book.hand.turn.prompt)
-
-
-def test_an_image_that_is_sent_twice_at_once_is_one_file(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
-    book, phone, session = chat
-    book.hold = (CreateBlob,)
-    calls = [phone.begin("image.attach_bytes", session_id=session, content_base64=PNG) for _ in range(2)]
-    book.hold = ()
-    book.release()
-    assert [phone.answers[call]["result"]["count"] for call in calls] == [1, 1]
-    assert waiting_files(book) == 1
-
-
-def test_images_that_are_stored_at_once_are_limited(
-    chat: tuple[TurnHarness, GatewayClient, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    book, phone, session = chat
-    monkeypatch.setattr(attachments, "MAX_ATTACHMENTS", 1)
-    book.hold = (CreateBlob,)
-    calls = [phone.begin("image.attach_bytes", session_id=session, content_base64=each) for each in (PNG, OTHER)]
-    book.hold = ()
-    book.release()
-    assert phone.answers[calls[0]]["result"]["count"] == 1
-    assert phone.answers[calls[1]]["error"]["code"] == 4002
-    assert waiting_files(book) == 1
-
-
-def test_a_disk_that_fails(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
-    book, phone, session = chat
-    own = {"session_id": session}
-    book.refuse = (CreateBlob,)
-    code, words = phone.refusal("image.attach_bytes", content_base64=PNG, **own)
-    assert (code, "disk" in words) == (4002, True)
-    book.refuse = ()
-    phone.call("image.attach_bytes", content_base64=PNG, **own)
-    book.refuse = (OpenFile,)
-    assert phone.refusal("prompt.submit", text="Look", **own)[0] == 5008
-    assert waiting_files(book) == 0
-
-
-def test_files_of_an_ended_process_are_deleted() -> None:
-    book, folder = TurnHarness(), f"{HOME}/{attachment_files.SPOOL}"
-    book.disk.put(f"{folder}/old.image", b"x")
-    book.after(90_000.0)
-    book.disk.put(f"{folder}/new.image", b"x")
-    open_gateway(book)
-    assert [*book.disk.files(folder)] == ["new.image"]
-
-
-def test_the_images_of_a_dropped_session_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = TurnHarness()
-    phone = open_gateway(book)
-    phone.call("image.attach_bytes", session_id=phone.new_session(), content_base64=PNG)
-    assert waiting_files(book) == 1
-    phone.close()
-    monkeypatch.setattr(service, "MAX_SESSIONS", 1)
-    open_gateway(book).new_session()
-    assert waiting_files(book) == 0
 
 
 def pdf_chat(answer: object) -> tuple[TurnHarness, GatewayClient, str]:
