@@ -47,7 +47,7 @@ def model(site: Site) -> ScriptedModel:
 
 @pytest.fixture
 def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
-    """Yield a walk with a model for the line that names one."""
+    """Yield a walk through the pages, in which the scripted model replaces Ollama's address."""
     walk = Walk(tmp_path / "walk", PAGES, [*NOT_HERE], {})
     walk.here["http://127.0.0.1:11434"] = site.world.peer(model)
     yield walk

@@ -13,7 +13,7 @@ HOUR = 3600.0  # s
 
 
 class ModelHandler(BaseHTTPRequestHandler):
-    """Answers of the server: `well`, `locked`, `odd`, `two`, `no-tools`, `small` and `late`."""
+    """Handler of a model server; the first part of the path names how it behaves, such as `locked` or `small`."""
 
     def do_GET(self) -> None:
         """Answer the list of models."""

@@ -19,7 +19,7 @@ PAUSED, RESUMED = PauseReading(CH), ResumeReading(CH)
 
 
 def asked(book: ToyPlaybook, data: bytes) -> ReadConfig:
-    """Send a request and return the operation of the policy."""
+    """Send a request whose access policy reads a file, and return that operation."""
     book >> Received(CH, data)
     order, paused = book.drain_commands()
     assert paused == PAUSED

@@ -15,7 +15,7 @@ TTL, CAP = 100.0, 3
 
 
 class MediaAgainstAModel(RuleBasedStateMachine):
-    """`live` are the fetchable entries, least recently used first; `gone` are the returned ones."""
+    """Media registry, compared with a model: the `live` entries, least recently used first, and the `gone` ones."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -32,7 +32,7 @@ def frame(kind: int, payload: bytes = b"", *, flags: int = 0, stream: int = 0) -
 
 
 class Bare:
-    """h2 alone on the other side, without any check of its output."""
+    """Peer of our HTTP/2 connection: h2 without its checks of headers, so that it can break rules."""
 
     def __init__(self, us: Http2Connection, *, client: bool) -> None:
         self.us = us

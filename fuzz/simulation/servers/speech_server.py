@@ -66,7 +66,7 @@ class SimSpeechServer:
 
     @property
     def fault_mode(self) -> ModelBehavior | None:
-        """Return the behavior of all answers, while one is set."""
+        """Return the model's present fault, which applies to all answers; None without a fault."""
         return self._upstream.trouble
 
 

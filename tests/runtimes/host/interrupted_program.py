@@ -29,7 +29,7 @@ class ExitingCore:
 
 
 class Interruption:
-    """Counts the lines of the shutdown, and raises the signal at one of them."""
+    """Trace function that counts the lines of the shutdown, and raises SIGINT at line `at`."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -47,7 +47,7 @@ BEFORE = signal.getsignal(signal.SIGINT)
 
 
 def main() -> None:
-    """Print whether there was more than one place, and the exit codes."""
+    """Print whether more than two lines of the shutdown were interrupted, and the exit codes."""
     codes: set[int] = set()
     closed = Host.close
     at = points = 0
