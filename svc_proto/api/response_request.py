@@ -52,7 +52,7 @@ def as_completion_body(body: JsonObject) -> JsonObject:
 
 
 def as_response_error(refused: Refused) -> Refused:
-    """Return the error of an option with the name that the option has here."""
+    """Convert a refusal that names a member of chat completions: name the member of `/v1/responses`."""
     field = as_text(refused.extra.get("field")) or ""
     name = NAMES.get(field, field.replace(".function", ""))
     message = refused.message.replace(field, name) if field in NAMES else refused.message

@@ -54,7 +54,7 @@ class LeftOut:
 
 @frozen(kw_only=True)
 class FoundRoutes:
-    """The routes, best first, with what is to be known about them."""
+    """The routes found for an invite, best first, with warnings, notes, and addresses that were left out."""
 
     routes: tuple[HostCandidate, ...]
     mesh_is_missing: bool = False  # requested, and not found

@@ -32,7 +32,7 @@ def coerce_integer(value: object, *, pointed: bool = False) -> int | None:
 
 
 def coerce_boolean(value: object) -> bool | None:
-    """Return true or false, or the word for it as a boolean."""
+    """Return a boolean, or the boolean in the text `true` or `false`; None for any other value."""
     return FLAGS.get(value) if isinstance(value, str) else value if isinstance(value, bool) else None
 
 

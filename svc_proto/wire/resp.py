@@ -188,7 +188,7 @@ class RespReader:
                 return (items,)
 
     def _close(self, value: object, found: list[object]) -> bool:
-        """Add a value to its collection; return True when it was a whole one."""
+        """Add a value to the open collection, or to `found` if none is open; return True for the latter."""
         while self._open:
             into = self._open[-1]
             into.items.append(value)

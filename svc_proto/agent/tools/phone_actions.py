@@ -243,7 +243,7 @@ def _name_of(row: ScreenRow) -> str:
 
 
 def _holds(row: ScreenRow | None, wanted: str) -> str:
-    """Return what a field holds, and whether this is what was to be typed."""
+    """Return a sentence for the model: the text that a field holds, and whether that is what it typed."""
     if row is None:
         return "the field is gone, so what it holds is unknown"
     if row.node.hides_text:

@@ -38,14 +38,14 @@ GONE = "the screen {look} is too old, or unknown: look again with phone_screen, 
 
 
 class PhoneLooks:
-    """Looks at the phones behind one link, by number."""
+    """Screens that the model has read from the phones behind one link, each under the number of its look."""
 
     def __init__(self, link: PhoneControl) -> None:
         self._link = link
         self._looks: OrderedDict[int, tuple[str, PhoneScreen]] = OrderedDict()
 
     def over(self, link: PhoneControl) -> PhoneLooks:
-        """Return the same looks, which both share, over another link to the same phones."""
+        """Return a `PhoneLooks` that sends over another link to the same phones, and shares the looks of this one."""
         other = PhoneLooks(link)
         other._looks = self._looks
         return other

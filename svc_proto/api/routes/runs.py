@@ -99,7 +99,7 @@ class _RunRoutes:
     def _anywhere(
         self, request: Request, here: Callable[[Request], Response]
     ) -> Response | Flow[Response | StreamedResponse]:
-        """Answer by `here`, or by the node that has the run."""
+        """Return the response of `here`, or that of another node if the run is only there."""
         api, run_id = self._api, request.params["run_id"]
         seeking = None if api.runs.get(run_id) is not None else api.ownership.lookup_run(request, run_id)
         return here(request) if seeking is None else self._find_elsewhere(request, here, seeking)

@@ -62,7 +62,7 @@ NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
 
 
 class RunOwner(Protocol):
-    """The runs of the server, as one of them calls them."""
+    """Registry of the server's runs, with the methods that a run calls."""
 
     deltas: int
 

@@ -60,7 +60,7 @@ def options_text(options: Mapping[str, object], name: str, limit: int = 2_000) -
 
 
 def instructions_of(request: SpeechRequest) -> str:
-    """Return instructions for the speech in words."""
+    """Return the request's style (instructions and expression) as one text for a speech model."""
     told = [options_text(request.options, "instructions")]
     told += [line.format(value) for name, line in _SPOKEN if (value := options_text(request.expression, name, 500))]
     return " ".join(text for text in told if text)
