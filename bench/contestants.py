@@ -262,7 +262,7 @@ def _address(process: subprocess.Popen[str], stderr: IO[str], said: deque[str], 
 
 
 def _drain(stderr: IO[str], keep: Callable[[str], None]) -> None:
-    """Read the rest of its error output, so that the process never blocks on a full pipe."""
+    """Read the rest of a server's error output in a thread, so that the server never blocks on a full pipe."""
 
     def drain() -> None:
         with stderr:

@@ -128,7 +128,7 @@ def _hurried(script: Script) -> Script:
 
 
 def _calmer(script: Script, place: int) -> Iterator[Script]:
-    """Yield the script with less amount in a step: none, or half."""
+    """Yield the script with each amount of a step set to 0, rounded down, or halved."""
     step = script.steps[place]
     for name, now in _numbers(step, AMOUNT):
         for amount in (0.0, float(int(now)), float(int(now / 2))):
