@@ -43,7 +43,7 @@ _TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
 
 @frozen(kw_only=True)
 class Language:
-    """Templates and texts of a language."""
+    """A language of the sentence parser: the templates of its sentences, its words, replies and examples."""
 
     code: str
     closed: Intents  # templates without free text

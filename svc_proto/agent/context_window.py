@@ -43,8 +43,8 @@ def fit_messages(rows: Sequence[Row], limit: int, turn_start: int) -> FittedMess
     """Fit messages into `limit` estimated tokens.
 
     Whole turns before the message at `turn_start` are left out, the oldest first: in blocks, unless that would use less
-    than half of the limit. Then results of tools are shortened,
-    the oldest first. System messages at the head stay. What still does not fit is returned as it is.
+    than half of the limit. Then results of tools are shortened, the oldest first. System messages at the head stay.
+    What still does not fit is returned as it is.
     """
     sizes = [estimate_tokens([row]) for row in rows]
     head = next((place for place, row in enumerate(rows) if row["role"] != "system"), len(rows))

@@ -381,7 +381,7 @@ class _CallConsent:
 
 
 def _effect_of_tool(tool: Tool) -> Effect:
-    """Return the effect of a tool that has no other: the tool's own name is what a denial covers."""
+    """Return the effect for a tool without a known one: it has the tool's name, so a denial covers that tool."""
     return Effect(kind=EffectKind.INTENT, label=tool.name, recipient=tool.name)
 
 

@@ -33,9 +33,10 @@ OF_RESOURCE = ((b"x-content-type-options", b"nosniff"), (b"cross-origin-resource
 
 
 def routes(files: Mapping[str, bytes], prefix: str = "") -> list[Route]:
-    """Return the routes: those of `OF_ROOT`, and other files under `/page/`. The kind follows from the name (`KINDS`).
+    """Return the routes of the page's files: those of `OF_ROOT` at the root, the others under `/page/`.
 
-    The page's links are relative, so the prefix without a trailing slash redirects to the one with it.
+    The content type follows from the name (`KINDS`). The page's links are relative, so the prefix without a trailing
+    slash redirects to the prefix with it.
     """
     found = [
         Route(

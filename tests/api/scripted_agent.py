@@ -112,7 +112,7 @@ class ScriptedTurn:
 
 
 class ScriptedAgent:
-    """Scripted agent of a node."""
+    """Agent of a node whose turns (`hands`) emit the events and end as a test orders."""
 
     node: HarnessNode
 

@@ -45,7 +45,7 @@ class McpStdioHarness:
         self._record(self.book >> Accepted(CH, PEER, LOCAL))
 
     def send(self, **members: object) -> list[Any]:
-        """Send one message."""
+        """Send one message to the server, and return the messages that follow."""
         return self.bytes(json.dumps({"jsonrpc": "2.0", **members}).encode() + b"\n")
 
     def bytes(self, data: bytes) -> list[Any]:

@@ -14,7 +14,7 @@ import sys
 
 
 def main() -> None:
-    """Read the terminal's state, run the command, and compare the state."""
+    """Run the command, and print its status and whether it has left the terminal in the state from before."""
     before = seen()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     words = sys.argv[1:]

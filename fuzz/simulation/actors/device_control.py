@@ -99,7 +99,11 @@ class DeviceControlActors:
         return self._commands.get(self._known.get(request_id, ""))
 
     def check_invariants(self) -> None:
-        """Check that no call waits for an ended session or a lost phone, and that the reference phone reports."""
+        """Check confirmations, calls and reports.
+
+        An offline phone has no open confirmation, no call waits for an ended session or a lost phone, and the reference
+        phone reports.
+        """
         phone = self.world.phone_service
         if phone.state is not PhoneState.ONLINE and phone.gate.confirmations():
             violated(Invariant.CONFIRMED, f"the user of a phone that is {phone.state.value} is asked")

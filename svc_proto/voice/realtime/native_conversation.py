@@ -486,7 +486,7 @@ class NativeConversation(ConversationBase):
         self.out.append(self.floor.wait_for_playback(call_id, None))
 
     def _start_run(self, call: RunTaskCall) -> None:
-        """Start the run that the provider called for; the turn has none yet."""
+        """Start the run that the provider called for, or queue a background run until there is room."""
         runs, waited_for = self.runs, not (call.background and self.runs.rules.enabled)
         free = runs.free
         run = runs.new(call, side=runs.aside and (free or waited_for))
