@@ -36,6 +36,7 @@ from runtimes.files.private_files import (
 )
 from runtimes.service_home.log_file import LOG_FOLDER
 from runtimes.service_home.server_registry import FOLDER, ROLES, HomeInUseError, lock_home
+from svc_proto.api.gateway.attachment_files import SPOOL as ATTACHMENTS
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.version import VERSION
 
@@ -220,7 +221,7 @@ def _files_of(home: Path, passed: set[Path]) -> Iterator[Path]:
 
 def _lasts(entry: Path) -> bool:
     """Report whether a backup includes an entry of a home: not locks of running servers, logs or earlier restores."""
-    return entry.name not in (FOLDER, LOG_FOLDER) and not entry.name.startswith((KEPT, STAGED))
+    return entry.name not in (FOLDER, LOG_FOLDER, ATTACHMENTS) and not entry.name.startswith((KEPT, STAGED))
 
 
 def _with_side_files(database: Path) -> list[Path]:

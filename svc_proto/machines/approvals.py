@@ -25,6 +25,7 @@ __all__ = [
     "APPROVAL_TABLE",
     "DENY",
     "DOUBLE_ANSWER_WINDOW",
+    "LASTING",
     "ApprovalAnswer",
     "Approval",
     "ApprovalState",
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 DENY = "deny"
+LASTING = ("session", "always")  # answers that outlive one call
 # An answer without a name within 2 s of a new approval may have been meant for the one before.
 DOUBLE_ANSWER_WINDOW = 2.0  # s
 CHOICES = ("once", "session", "always", DENY)

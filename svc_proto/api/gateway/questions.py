@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.approvals import parse_approval
+from svc_proto.machines.approvals import LASTING, parse_approval
 from svc_proto.schema.gateway_rpc import RpcCall
+from svc_proto.service_clients.authority import OWNER
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
@@ -23,10 +24,13 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
     def approve(connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         session = yield from gateway.find(connection, call)
         answer, turn = parse_approval(call.params), session.turn
-        resolved = 0
-        if turn is not None:
-            resolved = turn.answer(answer.choice, call_id=answer.call_id or "", everything=answer.everything)
-        return {"resolved": resolved, **({} if resolved else {"status": "expired"})}
+        if turn is None:
+            return {"resolved": 0, "status": "expired"}
+        answered = turn.answer(answer.choice, call_id=answer.call_id or "", everything=answer.everything)
+        if answer.choice in LASTING:
+            for event in answered:
+                gateway.api.ledger.approval(OWNER.name, session.id, event.pattern)
+        return {"resolved": len(answered), **({} if answered else {"status": "expired"})}
 
     def clarify(connection: GatewayConnection, call: RpcCall) -> Result:
         """Answer a question; the call names no session."""

@@ -112,15 +112,16 @@ class LiveTurn:
         }
         send("approval.request", payload)
 
-    def answer(self, choice: str, *, call_id: str = "", everything: bool = False) -> int:
+    def answer(self, choice: str, *, call_id: str = "", everything: bool = False) -> list[ApprovalRequested]:
         """Answer the shown approval request, or the one of `call_id`; `everything` answers all pending ones.
 
-        Return how many were answered; 0: the answer came too late. Raises `Refused` 400 for a choice that is not
+        Return those that were answered; none: the answer came too late. Raises `Refused` 400 for a choice that is not
         offered.
         """
-        approvals = [call for call, question in self._questions.items() if not question.event.is_question]
+        approvals = [question.event for question in self._questions.values() if not question.event.is_question]
         shown = call_id or next(iter(self._questions), "")
-        return sum(self._answer(call, choice) for call in approvals if everything or call == shown)
+        wanted = [event for event in approvals if everything or event.call.id == shown]
+        return [event for event in wanted if self._answer(event.call.id, choice)]
 
     def answer_question(self, request_id: str, text: str) -> int:
         """Answer the agent's question; return 0 if it is none of this turn, or the answer came too late."""

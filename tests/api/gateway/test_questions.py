@@ -111,3 +111,21 @@ def test_a_question_is_shown_again_and_expires_before_the_end() -> None:
     again.call("session.interrupt", session_id=session)
     assert again.kinds() == ["clarify.expire", "message.complete", "session.info"]
     assert answers == []
+
+
+@pytest.mark.parametrize(("choice", "recorded"), [("always", ["rm x"]), ("session", ["rm x"]), ("once", [])])
+def test_an_approval_for_more_than_one_call_is_recorded(choice: str, recorded: list[str]) -> None:
+    book = TurnHarness()
+    phone = open_gateway(book)
+    session = phone.new_session()
+    phone.call("prompt.submit", session_id=session, text="Hi")
+    choices = ("once", "session", "always", "deny")
+    asked = ApprovalRequested(call=call_of(), command="rm x", description="", pattern="rm x", choices=choices)
+    answers = request(book, asked)
+    assert phone.call("approval.respond", session_id=session, choice=choice) == {"resolved": 1}
+    assert answers == [choice]
+    book.after(1.0)
+    rows = book.request("GET", "/api/changes").json["changes"]
+    assert [(row["kind"], row["after"], row["principal"]) for row in rows] == [
+        ("approval", pattern, "owner") for pattern in recorded
+    ]

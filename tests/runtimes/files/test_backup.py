@@ -40,6 +40,8 @@ def fill(home: Path, database: Path) -> None:
         "media/ü \n.png": "\x00\xff",
         "run/relay.json": "{}",
         "log/relay.log": "said",
+        "dashboard-sessions.json": "{}",
+        "attachments/a.image": "an image that waits for its prompt",
         "before-restore-2026/old": "old",
     }.items():
         path = home / name
@@ -60,7 +62,7 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {
         str(path.relative_to(folder)): (path.stat().st_mode & 0o777, path.read_bytes())
         for path in folder.rglob("*")
-        if path.is_file() and path.relative_to(folder).parts[0] not in ("run", "log")
+        if path.is_file() and path.relative_to(folder).parts[0] not in ("run", "log", "attachments")
     }
 
 
@@ -95,7 +97,15 @@ def test_restore_onto_an_empty_host(tmp_path: Path, home: Path, archive: Path) -
     again(archive, new)
     assert (new / "skill.sh").stat().st_mode & 0o777 == 0o700
     assert (new / "memories/a").stat().st_mode & 0o777 == 0o700
-    names = {".env", "svc-relay-qr-secret", "memories/a/b.md", "media/ü \n.png", "skill.sh", "svc.db"}
+    names = {
+        ".env",
+        "dashboard-sessions.json",
+        "svc-relay-qr-secret",
+        "memories/a/b.md",
+        "media/ü \n.png",
+        "skill.sh",
+        "svc.db",
+    }
     assert tree(new).keys() == names
     assert {**texts(new), "svc.db": b""} == {name: b"" if name == "svc.db" else texts(home)[name] for name in names}
     assert sessions(new / "svc.db") == ({**RECORD, "token_hash": "h"},)
