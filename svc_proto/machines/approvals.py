@@ -26,6 +26,7 @@ __all__ = [
     "DENY",
     "DOUBLE_ANSWER_WINDOW",
     "LASTING",
+    "LASTING_TEXT",
     "ApprovalAnswer",
     "Approval",
     "ApprovalState",
@@ -36,6 +37,7 @@ __all__ = [
 
 DENY = "deny"
 LASTING = ("session", "always")  # answers that outlive one call
+LASTING_TEXT = "an approval for more than one call needs the right manage, which this pairing withholds: answer once"
 # An answer without a name within 2 s of a new approval may have been meant for the one before.
 DOUBLE_ANSWER_WINDOW = 2.0  # s
 CHOICES = ("once", "session", "always", DENY)

@@ -90,16 +90,20 @@ class GatewayClient(HttpCall):
         self.send_events(CloseWebSocket(FIRST))
 
 
-def open_gateway(book: ApiHarness, *, key: str | None = None) -> GatewayClient:
+def open_gateway(
+    book: ApiHarness, *, key: str | None = None, fields: tuple[tuple[bytes, bytes], ...] = ()
+) -> GatewayClient:
     """Open a WebSocket of the gateway; the first event is taken."""
-    return open_socket(GatewayClient, book, key=key)
+    return open_socket(GatewayClient, book, key=key, more=fields)
 
 
-def open_socket(kind: type[Client], book: ApiHarness, *, key: str | None = None) -> Client:
+def open_socket(
+    kind: type[Client], book: ApiHarness, *, key: str | None = None, more: tuple[tuple[bytes, bytes], ...] = ()
+) -> Client:
     """Open a WebSocket for a kind of client; the first event is taken."""
     phone = book.connect_http1(kind, PEER)
     token = book.config.key if key is None else key
-    fields = [(b"host", book.host_name), *([(b"authorization", b"Bearer " + token.encode())] if token else [])]
+    fields = [(b"host", book.host_name), *([(b"authorization", b"Bearer " + token.encode())] if token else []), *more]
     phone.send_events(RequestHead(FIRST, "GET", "/api/ws", Headers(fields), websocket=True))
     assert phone.is_open, phone.events
     assert phone.kinds() == ["gateway.ready"]

@@ -13,6 +13,7 @@ from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.basics.errors import Refused
+    from svc_proto.engine.message import Request
 
 __all__ = ["GatewayConnection", "Method", "Result"]
 
@@ -40,14 +41,19 @@ class CallHandler(Protocol):
 class GatewayConnection:
     """Client of the gateway. Its sessions outlive it."""
 
-    __slots__ = ("_calls", "_gateway", "_socket", "credential_id", "is_closed")
+    __slots__ = ("_calls", "_gateway", "_socket", "is_closed", "request")
 
-    def __init__(self, gateway: CallHandler, credential_id: str) -> None:
-        self.credential_id = credential_id  # of the client, see `Engine.revocables`; empty: none
+    def __init__(self, gateway: CallHandler, request: Request) -> None:
+        self.request = request  # that opened it: it names the client's authority and address
         self.is_closed = False  # calls that are under way continue
         self._gateway = gateway
         self._socket: WebSocketConnection  # set when it is open
         self._calls = 0
+
+    @property
+    def credential_id(self) -> str:
+        """The credential of the client, see `Engine.revocables`; empty: none."""
+        return self.request.credential_id
 
     # --- WebSocketHandler ---
 

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Protocol
 from attrs import frozen
 
 from svc_proto.api.gateway.turn import LiveTurn
+from svc_proto.api.ports import ManagementPort
 from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.basics import strict_json
 from svc_proto.schema.gateway_rpc import event_line
 
 if TYPE_CHECKING:
     from svc_proto.agent.interface import Agent
+    from svc_proto.api.change_ledger import ChangeLedger
     from svc_proto.api.chat.records import ChatSession
     from svc_proto.api.gateway.connection import GatewayConnection
-    from svc_proto.api.model_config_file import ModelConfigFile
     from svc_proto.api.runs.run import Run
     from svc_proto.basics.timers import Timer
     from svc_proto.engine.flow import Flow
+    from svc_proto.engine.message import Request
     from svc_proto.schema.gateway_rpc import RpcCall
 
 __all__ = ["GatewayPort", "LiveGateway", "LiveSession", "PromptAttachment", "QueuedPrompt"]
@@ -47,16 +49,16 @@ class QueuedPrompt:
     """A prompt, which may have to wait for the end of the present turn."""
 
     text: str
-    credential_id: str
+    request: Request  # that opened the client's connection
     message_id: str = ""  # given by the client, see `LiveSession.accept`
     attachments: tuple[PromptAttachment, ...] = ()
 
 
-class GatewayPort(TurnPort, Protocol):
+class GatewayPort(TurnPort, ManagementPort, Protocol):
     """Port for the gateway."""
 
     agent: Agent
-    config_file: ModelConfigFile
+    ledger: ChangeLedger
 
 
 class LiveGateway(Protocol):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc_proto.agent.avatar import parse_avatar, read_avatar, write_avatar
 from svc_proto.api.gateway.sessions import PROFILE
-from svc_proto.api.gateway.settings import CUSTOM, check_model
+from svc_proto.api.gateway.settings import CUSTOM, check_manage, check_model
 from svc_proto.api.model_config_file import parse_prompt
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NO_SUCH_ROW, NOT_SUPPORTED, RpcCall
@@ -102,7 +102,8 @@ class _ProfileMethods:
             yield from check_model(api, model, of_server=True)
             change["model"] = model
         if change:
-            yield from api.config_file.change_model(change)
+            check_manage(api, connection)
+            yield from api.change_settings(connection.request, change)
         applied = {**dict.fromkeys(PARTS, False), "model": bool(model), "soul": soul is not None}
         return {"name": PROFILE, "applied": applied}
 

@@ -126,9 +126,10 @@ def _start(gateway: LiveGateway, session: LiveSession, prompt: QueuedPrompt) -> 
             options={} if session.effort is None else {"reasoning_effort": session.effort},
             title=chat.title,
             may_ask=True,
+            authority=api.authority(prompt.request),
             brand=HERMES,  # today's app is the client of this gateway
         )
-        run = yield from api.runs.start(request, credential_id=prompt.credential_id)
+        run = yield from api.runs.start(request, credential_id=prompt.request.credential_id)
         if not isinstance(run, Run):
             raise RpcError(OTHER_NODE, "another node of this service has the session: try again")
     finally:
@@ -183,7 +184,7 @@ class _PromptMethods:
             finally:
                 session.pending -= 1
         attachments, session.attachments = tuple(session.attachments), []
-        prompt = QueuedPrompt(text, connection.credential_id, message_id, attachments)
+        prompt = QueuedPrompt(text, connection.request, message_id, attachments)
         if waits:
             session.queue.append(prompt)
             return {"status": "queued", "queued": True}
@@ -208,7 +209,7 @@ class _PromptMethods:
         is_full = len(session.queue) >= MAX_QUEUED or not self._gateway.has_room_for_text(len(text))
         if not session.is_busy or not text.strip() or is_full:
             return {"status": "rejected"}
-        session.queue.appendleft(QueuedPrompt(text, connection.credential_id))
+        session.queue.appendleft(QueuedPrompt(text, connection.request))
         return {"status": "queued"}
 
     def _truncate(self, session: LiveSession, call: RpcCall) -> Flow[dict[str, object]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.machines.approvals import LASTING, parse_approval
+from svc_proto.machines.approvals import LASTING, LASTING_TEXT, parse_approval
 from svc_proto.schema.gateway_rpc import RpcCall
-from svc_proto.service_clients.authority import OWNER
+from svc_proto.service_clients.authority import MANAGE
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
@@ -26,10 +27,13 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
         answer, turn = parse_approval(call.params), session.turn
         if turn is None:
             return {"resolved": 0, "status": "expired"}
+        authority = gateway.api.authority(connection.request)
+        if answer.choice in LASTING and not authority.holds(MANAGE):
+            raise Refused(403, "grant_required", LASTING_TEXT)
         answered = turn.answer(answer.choice, call_id=answer.call_id or "", everything=answer.everything)
         if answer.choice in LASTING:
             for event in answered:
-                gateway.api.ledger.approval(OWNER.name, session.id, event.pattern)
+                gateway.api.ledger.approval(authority.name, session.id, event.pattern)
         return {"resolved": len(answered), **({} if answered else {"status": "expired"})}
 
     def clarify(connection: GatewayConnection, call: RpcCall) -> Result:

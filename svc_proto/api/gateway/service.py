@@ -52,7 +52,7 @@ class ApiGateway:
     def new_connection(self, request: Request) -> GatewayConnection:
         """Return the handler of a new WebSocket."""
         check_not_stopping(self.api.engine)
-        return GatewayConnection(self, request.credential_id)
+        return GatewayConnection(self, request)
 
     def connect(self, connection: GatewayConnection) -> None:
         """Register an open connection; a revocation of its credential closes it."""

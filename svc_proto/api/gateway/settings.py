@@ -10,13 +10,15 @@ from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.api.agent_settings import AgentSettings
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import UpdateChat
+from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NOT_SUPPORTED, RpcCall
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
+from svc_proto.service_clients.authority import MANAGE
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
-    from svc_proto.api.gateway.live_session import LiveGateway
+    from svc_proto.api.gateway.live_session import GatewayPort, LiveGateway
     from svc_proto.api.ports import SettingsPort
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "EFFORTS",
     "NO_PERSONALITY",
     "check_effort",
+    "check_manage",
     "check_model",
     "chosen_model",
     "methods",
@@ -98,6 +101,12 @@ def model_options(api: SettingsPort, chosen: str = "") -> Flow[dict[str, object]
         row = {"slug": ROUTES, "name": "Routes", "models": [*settings.aliases], "is_current": of_alias}
         providers.append({**row, "authenticated": True})
     return {"providers": providers, "provider": ROUTES if of_alias else slug, "model": current}
+
+
+def check_manage(api: GatewayPort, connection: GatewayConnection) -> None:
+    """Check that a client may change the server's settings. Raises `Refused` 403."""
+    if not api.authority(connection.request).holds(MANAGE):
+        raise Refused(403, "grant_required", "this needs the right manage, which the pairing withholds")
 
 
 def check_model(api: SettingsPort, name: str, *, of_server: bool) -> Flow[object]:
@@ -176,5 +185,6 @@ class _SettingMethods:
             request = UpdateChat(id=session.id, changes={"model": name}, now=api.engine.now.wall)
             yield from api.run_store_request(request)
         if everywhere:
-            yield from api.config_file.change_model({"model": name})
+            check_manage(api, connection)
+            yield from api.change_settings(connection.request, {"model": name})
         return {"value": name, "provider": provider}

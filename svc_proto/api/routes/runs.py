@@ -32,14 +32,13 @@ from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
 from svc_proto.engine.router import Route
-from svc_proto.machines.approvals import LASTING, parse_approval
+from svc_proto.machines.approvals import LASTING, LASTING_TEXT, parse_approval
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.authority import MANAGE
 from svc_proto.wire.events import Headers
 
 __all__ = ["routes"]
 
-LASTING_TEXT = "an approval for more than one call needs the right manage, which this pairing withholds: answer once"
 OTHERS_TEXT = "an approval for the run of another client needs the right manage, which this pairing withholds"
 EVENT_WAIT = 1.0  # s that a subscription waits for its run, wire api 6.3
 STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: by these a phone detects that a POST may be a stream
