@@ -31,6 +31,8 @@ Score: TypeAlias = tuple[int, int, str]
 OWN_WORDS = frozenset({"message", "rest", "text"})  # slots whose words are the user's own, so that none may be skipped
 WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place")
 UNGUARDED = OWN_WORDS | {"label", "query"}  # slots whose words are no part of the request
+MESSAGES = ("send_text", "remember")  # intents whose own words can name other acts
+TIMED = ("alarm", "timer", "web_search")  # intents that a time belongs to
 PERSONS = ("name", "rest")
 MAX_NUMBER = 100  # the highest number that is known as a word
 HEAD = 4  # words of a recipient and a message that can be names
@@ -61,10 +63,11 @@ class Language:
     def _fold_examples(self) -> tuple[str, ...]:
         return tuple(fold(example, self.code).text for example in self.examples)
 
-    def match(self, text: str) -> tuple[Score, str, dict[str, str] | None] | None:
+    def match(self, text: str, *, is_question: bool) -> tuple[Score, str, dict[str, str] | None] | None:
         """Return the best match: its rank, best first, its intent, and its slots.
 
-        The slots are None if the sentence is no plain request.
+        The slots are None if the sentence is no plain request. A question of a setting and a state has no verb that
+        requests a change: "Wi-Fi on?" is answered with the state.
         """
         whole = self._fold(text)
         if not whole.text:
@@ -86,8 +89,10 @@ class Language:
             if entity.name in OWN_WORDS and name != "tap":
                 start, end = _with_skipped(candidate, entity.text_span, len(text))
             slots[entity.name] = self._without_article(entity.name, text[start:end].strip(_TRIMMED))
-        if self._is_no_request(whole, unguarded, slots, is_tap=name == "tap"):
+        if self._is_no_request(whole, unguarded, slots, name) or self.patterns["other"].search(text.lower()):
             return score, name, None
+        if is_question and _is_bare_setting(name, result, candidate.text):
+            return score, "check_setting", {"setting": slots["setting"]}
         return score, name, slots
 
     def kinds_of(self, text: str) -> tuple[str, ...]:
@@ -146,10 +151,10 @@ class Language:
         shorter = value if found is None else value[found.end() :].strip(_TRIMMED)
         return shorter or value
 
-    def _is_no_request(self, whole: Folded, unguarded: set[int], slots: Mapping[str, str], *, is_tap: bool) -> bool:
-        """Report whether a sentence is a negation, a question or a quotation, or has a condition.
+    def _is_no_request(self, whole: Folded, unguarded: set[int], slots: Mapping[str, str], intent: str) -> bool:
+        """Report whether a sentence is a negation, a question or a quotation, or has a condition or a time.
 
-        So is a sentence that names several persons, or none by a name.
+        So is a sentence that has several acts, names several persons, or none by a name.
         """
         text = "".join(
             " " if place in unguarded else letter for letter, place in zip(whole.text, whole.places, strict=True)
@@ -157,13 +162,19 @@ class Language:
         text = self.patterns["settings"].sub(" ", text)
         if self.patterns["guard"].search(text) or _QUOTES.search(text):
             return True
+        if intent not in TIMED and self.patterns["when"].search(text):
+            return True
+        if self.patterns["acts"].search(text if intent in MESSAGES else whole.text):
+            return True
+        if slots.get("percent") not in (None, "0", "100") and self.patterns["relative"].search(text):
+            return True
         for slot in PERSONS:
             person = self._fold(slots.get(slot, "")).text
             if slot == "rest":
                 person = person[: HEAD + 1] if self.code == "zh" else " ".join(person.split()[:HEAD])
             if person and (self.patterns["several"].search(person) or self.patterns["pronoun"].match(person)):
                 return True
-        return is_tap and self.patterns["object"].match(self._fold(slots["text"]).text) is not None
+        return intent == "tap" and self.patterns["object"].match(self._fold(slots["text"]).text) is not None
 
 
 def load_language(code: str) -> Language:
@@ -186,9 +197,11 @@ def load_language(code: str) -> Language:
     lists["kind"] = {"values": [_value(word, word, code) for word in known_apps]}
     rules = {name: fold_template(rule, code) for name, rule in found["rules"].items()}
     numbers = _number_words(code, found["numbers"])
+    amounts = _number_words(code, found["numbers"] | found["amounts"])  # before a unit, an article is a number too
     for slot, low, high in (("hour", 0, 24), ("minute", 0, 59), ("percent", 0, 100), ("amount", 1, 600)):
         lists[f"{slot}_digits"] = {"range": {"from": low, "to": high, "words": False}}
-        lists[f"{slot}_words"] = {"values": [{"in": w, "out": n} for w, n in numbers if low <= int(n) <= high]}
+        words = amounts if slot == "amount" else numbers
+        lists[f"{slot}_words"] = {"values": [{"in": w, "out": n} for w, n in words if low <= int(n) <= high]}
     for rule, slot in _NUMBER_RULES.items():
         rules[rule] = f"({{{slot}_digits:{rule}}}|{{{slot}_words:{rule}}})"
     rows = {intent: [fold_template(row, code) for row in each] for intent, each in found["sentences"].items()}
@@ -211,7 +224,9 @@ def load_language(code: str) -> Language:
     every_setting = [word for names in settings.values() for word in names]
     patterns = {name: word_pattern(found["skip"][name], code) for name in ("polite", "small", "reason", "because")}
     patterns |= {name: word_pattern(found["refuse"][name], code) for name in ("several", "pronoun", "object")}
-    patterns["guard"] = re.compile("|".join(fold_template(each, code) for each in found["refuse"]["guard"]))
+    for name in ("guard", "when", "acts", "relative"):
+        patterns[name] = re.compile("|".join(fold_template(each, code) for each in found["refuse"][name]) or "(?!)")
+    patterns["other"] = re.compile("|".join(found["refuse"]["other"]))
     patterns["settings"] = word_pattern(every_setting, code)
     patterns["own"] = word_pattern(found["skip"]["own"], code)
     named = {**settings, **kinds, **{f"bar_{bar}": names for bar, names in found["bars"].items()}}
@@ -272,6 +287,13 @@ def _score(match: RecognizeResult) -> Score:
     """Rank a match, best first: little free text, in few slots."""
     free = [entity for entity in match.entities_list if entity.is_wildcard]
     return sum(len(entity.text) for entity in free), len(free), match.intent.name
+
+
+def _is_bare_setting(intent: str, match: RecognizeResult, text: str) -> bool:
+    """Report whether a sentence has a setting and a state, and no verb."""
+    if intent != "toggle":
+        return False
+    return len(text.split()) == sum(len(entity.text.split()) for entity in match.entities_list)
 
 
 def _fixed_value(entity: MatchEntity) -> str:

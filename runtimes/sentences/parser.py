@@ -44,10 +44,16 @@ class HassilParser:
 
     def parse(self, text: str) -> Sentence | None:
         """Implement `SentenceParser.parse`."""
-        text = _END.sub("", text.strip().lstrip("¡¿ "))
+        whole = text.strip().lstrip("¡¿ ")
+        text = _END.sub("", whole)
+        is_question = bool(set("?\uff1f") & set(whole[len(text) :]))
         if not text or len(text) > MAX_SENTENCE or "\n" in text:
             return None
-        found = [(*match, language.code) for language in self._languages if (match := language.match(text)) is not None]
+        found = [
+            (*match, language.code)
+            for language in self._languages
+            if (match := language.match(text, is_question=is_question)) is not None
+        ]
         if not found:
             return None
         _, name, slots, code = min(found, key=lambda match: match[0])

@@ -19,8 +19,50 @@ from svc_proto.agent.sentences import PhoneSetting, SentenceIntent
 PARSER = HassilParser()
 FOLDER = Path("runtimes/sentences")
 FILES = {code: yaml.load((FOLDER / f"{code}.yaml").read_text("utf-8"), yaml.BaseLoader) for code in LANGUAGES}
-with (Path(__file__).parent / "sentences.tsv").open(encoding="utf-8", newline="") as table:
-    ROWS = list(csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with (Path(__file__).parent / name).open(encoding="utf-8", newline="") as table:
+        return list(csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+ROWS = _rows("sentences.tsv")
+WITHOUT_ACT = _rows("sentences_without_act.tsv")
+QUIET = {
+    SentenceIntent.HELP,
+    SentenceIntent.GREETING,
+    SentenceIntent.TOOLS,
+    SentenceIntent.MEMORY,
+    SentenceIntent.TIME,
+    SentenceIntent.DATE,
+    SentenceIntent.BATTERY,
+    SentenceIntent.SCREENSHOT,
+    SentenceIntent.READ_SCREEN,
+    SentenceIntent.CURRENT_APP,
+    SentenceIntent.LIST_APPS,
+    SentenceIntent.LOCATION,
+    SentenceIntent.PING,
+    SentenceIntent.CLIPBOARD_READ,
+    SentenceIntent.FIND_CONTACT,
+    SentenceIntent.CHECK_SETTING,
+}
+OWN_WORDS = {"send_text", "type", "remember", "clipboard_write", "web_search"}  # intents that can end in any words
+BEFORE = {
+    "en": "don't |do not |never |please don't |did you |why did you |I already told you to |if it rains, |how do I |"
+    "what happens if I |should I |is it safe to ",
+    "de": "auf keinen Fall: |nicht |wenn es regnet, |warum soll ich |soll ich: |er sagte: |bitte niemals ",
+    "fr": "surtout pas : |ne pas |jamais |s'il pleut, |si je rentre, |pourquoi |est-ce que je dois |il a dit : ",
+    "es": "no |nunca |si llueve, |cuando llegue, |por qué |debería |me dijo: ",
+    "zh": "不要|别|千万不要|如果下雨就|为什么要|我应该|他说过|等我回家再",
+}
+AFTER = {
+    "en": " when I get home| if it rains| and call Ada| at six| tomorrow| in an hour|, no wait|, never mind| later",
+    "de": " wenn ich zu Hause bin| falls es regnet| und ruf Ada an| um sechs| in einer Stunde| später|, ach nein",
+    "fr": " quand je rentre| s'il pleut| si tu veux dormir| et appelle Ada| à six heures| demain| dans une heure|"
+    " plus tard|, non laisse tomber",
+    "es": " cuando llegue| si llueve| y llama a Ada| a las seis| mañana| en una hora| más tarde|, olvídalo",
+    "zh": "然后给Ada打电话|,算了",
+}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['language']}: {row['sentence']}")
@@ -33,6 +75,46 @@ def test_sentence(row: dict[str, str]) -> None:
     assert found is not None
     assert (found.language, found.intent.value) == (row["language"], row["intent"])
     assert dict(found.slots) == json.loads(row["slots"])
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_sentences_that_ask_for_no_act(code: str) -> None:
+    sentences = [row["sentence"] for row in WITHOUT_ACT if row["language"] == code]
+    assert len(sentences) > 150
+    assert _acts_of(sentences) == {}
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_negations_questions_conditions_times_second_acts_and_quotes(code: str) -> None:
+    changed: list[str] = []
+    before, after = BEFORE[code].split("|"), AFTER[code].split("|")
+    for place, row in enumerate(ROWS):  # each sentence with some of the changes, each change with many sentences
+        intent, sentence = row["intent"], row["sentence"].rstrip(".!?")
+        if row["language"] != code or intent == "-" or SentenceIntent(intent) in QUIET:
+            continue
+        changed += [before[place % len(before)] + sentence, before[(place + 3) % len(before)] + sentence]
+        if intent not in OWN_WORDS:
+            changed.append(f'"{sentence}"')
+        if intent not in OWN_WORDS | {"tap", "back", "alarm", "timer"}:
+            changed += [sentence + after[place % len(after)], sentence + after[(place + 2) % len(after)]]
+    assert len(changed) > 100
+    assert _acts_of(changed) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_question"),
+    [("Bluetooth on", False), ("Bluetooth on?", True), ("WLAN aus?", True), ("WLAN aus!", False)],
+)
+def test_setting_and_state_are_a_question_with_a_question_mark(text: str, is_question: bool) -> None:
+    found = PARSER.parse(text)
+    assert found is not None
+    assert (found.intent is SentenceIntent.CHECK_SETTING) is is_question
+
+
+def _acts_of(sentences: list[str]) -> dict[str, str]:
+    """Return the sentences that lead to an act, with its intent."""
+    found = {sentence: PARSER.parse(sentence) for sentence in sentences}
+    return {text: meaning.intent.value for text, meaning in found.items() if meaning and meaning.intent not in QUIET}
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
