@@ -200,8 +200,8 @@ def load_language(code: str) -> Language:
     amounts = _number_words(code, found["numbers"] | found["amounts"])  # before a unit, an article is a number too
     for slot, low, high in (("hour", 0, 24), ("minute", 0, 59), ("percent", 0, 100), ("amount", 1, 600)):
         lists[f"{slot}_digits"] = {"range": {"from": low, "to": high, "words": False}}
-        words = amounts if slot == "amount" else numbers
-        lists[f"{slot}_words"] = {"values": [{"in": w, "out": n} for w, n in words if low <= int(n) <= high]}
+        choice = amounts if slot == "amount" else numbers
+        lists[f"{slot}_words"] = {"values": [{"in": w, "out": n} for w, n in choice if low <= int(n) <= high]}
     for rule, slot in _NUMBER_RULES.items():
         rules[rule] = f"({{{slot}_digits:{rule}}}|{{{slot}_words:{rule}}})"
     rows = {intent: [fold_template(row, code) for row in each] for intent, each in found["sentences"].items()}
