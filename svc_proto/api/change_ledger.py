@@ -32,7 +32,7 @@ __all__ = ["ChangeLedger", "UndoneChange"]
 
 
 class LedgerPort(ManagementPort, Protocol):
-    """Port for the undoing of changes."""
+    """Members of the API server that the undoing of changes uses."""
 
     def setting_values(self) -> Flow[dict[str, str]]:
         """Return the settings that can be changed; a missing one is empty."""

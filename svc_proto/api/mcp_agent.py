@@ -52,7 +52,7 @@ _CHAT = re.compile(re.escape(URI) + r"/([^/?#]{1,200})")
 
 
 class AgentPort(TurnPort, Protocol):
-    """Port for the tools of the agent."""
+    """Members of the API server that the MCP tools of the agent use."""
 
     def authority_of(self, caller: AnonymousType | str | None) -> Authority:
         """Return the authority of a principal."""

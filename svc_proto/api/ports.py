@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class StorePort(Protocol):
-    """Engine, configuration and store."""
+    """Members of the API server for its store: engine, configuration and store requests."""
 
     engine: Engine
     config: ApiConfig
@@ -37,7 +37,7 @@ class StorePort(Protocol):
 
 
 class SettingsPort(Protocol):
-    """Engine, and the settings, models and parts of the agent."""
+    """Members of the API server for the agent's settings: engine, settings, models and parts of the agent."""
 
     engine: Engine
     parts: AgentParts
@@ -48,7 +48,7 @@ class SettingsPort(Protocol):
 
 
 class ClientPort(Protocol):
-    """Properties of the client that sent a request."""
+    """Members of the API server that describe the client that sent a request."""
 
     def authority(self, request: Request) -> Authority:
         """Return the authority of the client."""
@@ -61,7 +61,7 @@ class ClientPort(Protocol):
 
 
 class ManagementPort(SettingsPort, ClientPort, Protocol):
-    """Changes of the settings and notes of the agent, which are recorded."""
+    """Members of the API server that change settings and notes of the agent, and record the changes."""
 
     config: ApiConfig
     config_file: ModelConfigFile

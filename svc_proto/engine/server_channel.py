@@ -370,7 +370,7 @@ class ServerChannel(HttpChannel):
 
     @property
     def _has_large_input(self) -> bool:
-        """Report whether a permit may change hands, or the handler pauses."""
+        """Report whether this channel holds or needs a permit for large input, or its handler has paused reading."""
         is_large = self.conn.buffered_bytes > self.limits.large_input
         return is_large or self.is_handler_paused or self in self.engine.large_inputs.holders
 

@@ -32,7 +32,7 @@ def within(book: ToyPlaybook, call: Callable[[], None]) -> set[Command]:
 
 
 def messages(book: ToyPlaybook) -> int:
-    """Return the number of messages so far."""
+    """Return the number of messages that the handlers have received so far."""
     return sum(each[0] == "text" for each in book.toy.handler.told)
 
 

@@ -41,7 +41,7 @@ class _Phone(AppConnection):
 
 
 def memory(pid: int, name: str) -> float:
-    """Return a figure of the kernel in MB."""
+    """Return a figure of a process's memory from the kernel, such as `VmRSS`, in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1000
 

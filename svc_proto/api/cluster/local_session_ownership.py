@@ -23,7 +23,7 @@ __all__ = ["LocalSessionOwnership"]
 
 
 class NodeRuns(Protocol):
-    """The runs of this node."""
+    """Runs of this node, as the ownership of sessions uses them."""
 
     registry: RunScheduler
 
@@ -39,11 +39,11 @@ class NodeRuns(Protocol):
 
 
 class OwnershipPort(StorePort, Protocol):
-    """Port for the ownership of sessions."""
+    """Members of the API server that the ownership of sessions uses."""
 
     @property
     def router(self) -> Router:
-        """The routes."""
+        """The route table of the API server."""
 
     @property
     def runs(self) -> NodeRuns:

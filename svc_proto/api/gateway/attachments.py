@@ -74,7 +74,7 @@ class _AttachmentMethods:
 
     @contextmanager
     def _received(self, content: str) -> Iterator[None]:
-        """Count a content while it is handled. Raises `RpcError` if too many are."""
+        """Count the characters of a content while it is handled. Raises `RpcError` if those of all are too many."""
         if self._receiving + len(content) > MAX_UPLOADS:
             raise RpcError(NOT_SUPPORTED, "too many attachments are being received: try again")
         self._receiving += len(content)

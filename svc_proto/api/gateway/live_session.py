@@ -55,7 +55,7 @@ class QueuedPrompt:
 
 
 class GatewayPort(TurnPort, ManagementPort, Protocol):
-    """Port for the gateway."""
+    """Members of the API server that the gateway uses."""
 
     agent: Agent
     ledger: ChangeLedger

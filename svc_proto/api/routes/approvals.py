@@ -19,7 +19,7 @@ __all__ = ["routes"]
 
 
 class ApprovalsPort(SettingsPort, ClientPort, Protocol):
-    """Port for the routes of approvals."""
+    """Members of the API server that the routes of approvals use."""
 
     ledger: ChangeLedger
 

@@ -18,7 +18,7 @@ PATH = "/api/ws"
 
 
 class ConnectionPort(Protocol):
-    """Port for the route of the gateway."""
+    """Members of the API server that the route of the gateway uses."""
 
     @property
     def gateway(self) -> ApiGateway:

@@ -28,7 +28,7 @@ NO_TOGGLE = "skills cannot be switched off here: move the skill's folder out of 
 
 
 class ConfigurationPort(ManagementPort, Protocol):
-    """Port for the routes of configuration."""
+    """Members of the API server that the routes of configuration use."""
 
     ledger: ChangeLedger
 

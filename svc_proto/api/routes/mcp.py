@@ -16,7 +16,7 @@ __all__ = ["routes"]
 
 
 class McpPort(Protocol):
-    """Port for the routes of MCP."""
+    """Members of the API server that the routes of MCP use."""
 
     @property
     def mcp(self) -> McpHttpServer:

@@ -54,7 +54,7 @@ MAX_NAME = 256  # characters of a conversation's name
 
 
 class ResponsesPort(TurnPort, Protocol):
-    """Port for the routes of responses."""
+    """Members of the API server that the routes of responses use."""
 
     responses: ResponseStore
 

@@ -45,7 +45,7 @@ STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: by these a phon
 
 
 class RunsPort(TurnPort, Protocol):
-    """Port for the routes of runs."""
+    """Members of the API server that the routes of runs use."""
 
     ledger: ChangeLedger
     ownership: LocalSessionOwnership

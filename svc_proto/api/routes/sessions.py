@@ -50,7 +50,7 @@ FIELDS = ("title", "end_reason", "pinned", "archived")  # members that PATCH acc
 
 
 class SessionsPort(TurnPort, Protocol):
-    """Port for the routes of sessions."""
+    """Members of the API server that the routes of sessions use."""
 
     ownership: LocalSessionOwnership
     forks: Lock

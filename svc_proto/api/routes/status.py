@@ -74,13 +74,13 @@ FEATURES = {  # by the endpoint that they need
 
 
 class StatusPort(TurnPort, Protocol):
-    """Port for the routes of health and models."""
+    """Members of the API server that the routes of health and models use."""
 
     started: Moment
 
     @property
     def router(self) -> Router:
-        """The routes."""
+        """The route table of the API server."""
 
 
 def routes(api: StatusPort) -> list[Route]:

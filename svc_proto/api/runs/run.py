@@ -74,7 +74,7 @@ class RunOwner(Protocol):
 
 
 class RunHost(StorePort, Protocol):
-    """Port for a run."""
+    """Members of the API server that a run uses."""
 
     ledger: ChangeLedger
     ownership: LocalSessionOwnership

@@ -22,11 +22,11 @@ __all__ = ["RunManager", "TurnPort"]
 
 
 class RunManagerPort(TurnHost, ClientPort, Protocol):
-    """Port for the runs."""
+    """Members of the API server that the run manager uses."""
 
 
 class TurnPort(StorePort, SettingsPort, ClientPort, Protocol):
-    """Port for modules that start turns."""
+    """Members of the API server that modules use to start turns."""
 
     runs: RunManager
 

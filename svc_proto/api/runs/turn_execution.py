@@ -33,7 +33,7 @@ CUT_ANSWER = "The answer was cut at a limit: of its tokens, of the model's calls
 
 
 class TurnHost(RunHost, Protocol):
-    """Port for the execution of a turn."""
+    """Members of the API server that the execution of a turn uses."""
 
     agent: Agent
 
