@@ -88,7 +88,7 @@ class AuthorityDeployment(RelayHarness):
 
     @staticmethod
     def address(host: str) -> Address:
-        """Return the peer of a client: at this IP address, or without one a program of the host."""
+        """Return the address of a client with this IP address; empty: that of a program on the relay's host."""
         return Address(host, 50_000) if host else PEER
 
     @property

@@ -25,7 +25,7 @@ NICE = 5
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the text of standard input as JSON. Returns 0."""
+    """Read a PDF file from standard input, and print its text, or the error, as JSON. Returns 0."""
     _limit()
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:

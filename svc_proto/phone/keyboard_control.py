@@ -165,7 +165,7 @@ class UserInputHandler(Protocol):
     """Handler of the user's lines."""
 
     def on_user_input(self, word: UserInput | None) -> None:
-        """Handle a line; None for an invalid one."""
+        """Handle a parsed line of the user; None stands for an invalid line."""
 
     def on_keyboard_closed(self) -> None:
         """Handle the end of the input."""

@@ -94,7 +94,7 @@ def parse_delta_text(text: str) -> str:
 
 @frozen
 class SessionCreated(ChatEvent):
-    """The chat session of this turn."""
+    """Event at the beginning of a turn: the title and the model of its chat session."""
 
     title: str | None = None
     model: str = ""

@@ -21,7 +21,7 @@ CONFIG = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", api_
 
 
 class Beside:
-    """Relay beside an API server, and the keys that the server accepts."""
+    """Relay with the pairing API keys that it shares with an API server; `before` is a relay that it replaces."""
 
     def __init__(self, before: Beside | None = None) -> None:
         self.keys = PairingApiKeys()
