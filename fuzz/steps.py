@@ -454,37 +454,6 @@ class RepeatCompletion(Step):
     seconds: float = amount()
 
 
-# --- voice -----------------------------------------------------------------------------------------------------------
-
-
-@kind("speak")
-@frozen
-class ReadAloud(Step):
-    """Session {speaker}, or the API's key, has a text read: {manner}, {seconds:g} s."""
-
-    speaker: int = index()
-    manner: int = choice()
-    seconds: float = amount()
-
-
-@kind("talk")
-@frozen
-class TalkToAgent(Step):
-    """Session {speaker}, or the API's key, has a session with the agent: {manner}, {seconds:g} s."""
-
-    speaker: int = index()
-    manner: int = choice()
-    seconds: float = amount()
-
-
-@kind("say")
-@frozen
-class SaySomething(Step):
-    """A text is sent in voice session {voice_session}."""
-
-    voice_session: int = index()
-
-
 # --- MCP -------------------------------------------------------------------------------------------------------------
 
 
@@ -612,7 +581,7 @@ class AdvanceWallClock(Fault):
 @kind("upstream")
 @frozen
 class FailUpstream(Fault):
-    """Model and voice provider fail in manner {manner} for {seconds:g} s."""
+    """The model fails in manner {manner} for {seconds:g} s."""
 
     manner: int = choice()
     seconds: float = amount()
@@ -621,9 +590,8 @@ class FailUpstream(Fault):
 @kind("drop")
 @frozen
 class DropAnswer(Fault):
-    """{far_end} disconnects {seconds:g} s after the next request."""
+    """The model disconnects {seconds:g} s after the next request."""
 
-    server: int = index()
     seconds: float = amount()
 
 

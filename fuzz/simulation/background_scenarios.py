@@ -1,6 +1,6 @@
 """Optional scenarios beside the ordinary steps of a script, each with its own chance.
 
-Examples are voice users, expiring media and disk faults. Each function receives the steps of the script. A script
+Examples are agent gateways, expiring media and disk faults. Each function receives the steps of the script. A script
 without a scenario is unchanged by its function.
 """
 
@@ -24,7 +24,6 @@ from fuzz.steps import (
     KillProgram,
     LeaveEarly,
     PairDevice,
-    ReadAloud,
     RefuseChatRecords,
     RefuseSessionRecord,
     RegisterCode,
@@ -32,7 +31,6 @@ from fuzz.steps import (
     ReplacePhoneSocket,
     RequestCompletion,
     RevokeSession,
-    SaySomething,
     SendChatMessage,
     SendCommand,
     SetWallClock,
@@ -41,12 +39,10 @@ from fuzz.steps import (
     Step,
     StopProgram,
     StopRun,
-    TalkToAgent,
     UploadMedia,
     UseGateway,
 )
 
-VOICE_WEIGHTS: dict[type[Step], int] = {ReadAloud: 4, TalkToAgent: 5, SaySomething: 4}
 LIFE_WEIGHTS: dict[type[Step], int] = {
     ReplacePhoneSocket: 6,
     EndWaitingSession: 3,
@@ -60,15 +56,7 @@ JUMPS = (3.0, 40.0, 3_600.0, 72_000.0)  # s at most
 TELLING = (RegisterCode, PairDevice, ExtendSession, StopProgram, KillProgram)
 OLD = 0.25  # share of scripts with faults that advance the clock by more than a day at the end
 A_DAY_AND_A_HALF = 129_600.0  # s
-NATIVE = 1 << 8 | 6 << 9  # `choice` of a session with a native provider, without tool calls
-AFTERWARDS = 30.0  # s after which the client closes the session, if it waits for an answer
-LOUD = 2 + 3 * (3 + 4 * 6)  # `choice` of a realtime test at 24 kHz, for a client that reads late
-SILENCED = 0.3  # share of voice users
-CROWDED = 0.25  # share of scripts with voice users
-HOLDS = (0, 24, 72)  # `choice` of texts that are read to a client that never connects, that reconnects, that stays
 MAX_GATEWAY_STEPS = 4  # steps at most that use an agent gateway
-QUIETEST, LOUDEST = 2, 8  # steps of voice users, in a script with any
-SILENT = 0.3  # share of scripts without voice users
 MEDIA_ROUNDS = (0, 1, 2)  # rounds of frequent use of media
 WATCHED = 0.8  # share of scripts without such a run
 LONG_RUN = 10  # `choice` of one with a long answer
@@ -97,38 +85,12 @@ ASKING = (
 
 def background_scenarios(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
     """Return the steps of all optional scenarios for a seed and its swarm."""
-    steps = [*_voices(seed, mine, others), *_gateways(seed, mine, others), *_lives(seed, others)]
+    steps = [*_gateways(seed, mine, others), *_lives(seed, others)]
     others = [*others, *steps]
     steps += [*_media(seed, others), *_unwatched(seed, others), *_drops(seed, others)]
     steps += [*_disks(seed, others), *_questions(seed, others)]
     steps += [*_hiccups(seed, others), *_impatience(seed, others)]
     return [*steps, *_stopped_in_line(seed, others)]
-
-
-def _voices(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
-    """Return steps of voice users, with a chance of their own."""
-    rng = Random(f"voices {seed}")
-    if rng.random() < SILENT:
-        return []
-    kinds = mine.weights(VOICE_WEIGHTS)
-    steps: list[Step] = []
-    for _ in range(rng.randint(QUIETEST, LOUDEST)):
-        at = round(rng.choice(others).at + 1.0 + 3.0 * rng.random(), 3)
-        kind = rng.choices(list(kinds), list(kinds.values()))[0]
-        steps.append(kind.of(at, rng.choice(mine.people), rng.randrange(1 << 16), round(rng.random() * 3.0, 3)))
-        if rng.random() < SILENCED:  # the session may lose the grant
-            steps.append(RenewGrants.of(round(at + 1.0, 3), -1, 18 + rng.randrange(6)))
-        again = rng.choice((0, 0, 1, 2, 4)) if kind is not SaySomething else 0  # the voice user goes on
-        pauses = [0.5 + rng.choice((1.0, 4.0, 8.0, 30.0)) * rng.random() for _ in range(again)]
-        steps += [SaySomething.of(round(at + pause, 3), -1) for pause in pauses]
-    if rng.random() < CROWDED and mine.has(ReadAloud):  # some callers open more sessions than the limit
-        at, few = rng.choice(others).at + 1.0, rng.sample(range(64), 3)
-        turns = [(few[0], HOLDS[0]), *[(few[1], HOLDS[-1])] * 4]
-        turns += [(rng.choice(few), rng.choice(HOLDS)) for _ in range(rng.randint(1, 4))]
-        for who, hold in turns:
-            at = round(at + 0.2 + rng.choice((0.2, 2.0)) * rng.random(), 3)
-            steps.append(ReadAloud.of(at, who, hold, 20.0))
-    return steps
 
 
 def _gateways(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
@@ -204,21 +166,15 @@ def _unwatched(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _drops(seed: int, others: list[Step]) -> list[Step]:
-    """Return disconnects of a model or voice provider during an answer, and slow readers of read texts."""
+    """Return disconnects of a model during an answer."""
     rng = Random(f"drops {seed}")
     if rng.random() < KEPT:
         return []
     chats = [step for step in others if type(step) in (SendChatMessage, StartRun)] or others
     steps: list[Step] = []
     for _ in range(rng.randint(1, 3)):
-        who = rng.randrange(2)
-        at, amount = rng.choice(others if who else chats).at, round(rng.choice((1.0, 6.0, 6.0)) * rng.random(), 3)
-        steps.append(DropAnswer.of(at, who, 0, amount))
-        if who:  # a user with the API's key has a session with that provider
-            steps.append(TalkToAgent.of(at, -1, rng.randrange(9) | NATIVE, AFTERWARDS))
-    for _ in range(rng.randint(0, 2)):
-        at = rng.choice(others).at
-        steps.append(ReadAloud.of(at, -1, LOUD, round(1.0 + 4.0 * rng.random(), 3)))
+        at, amount = rng.choice(chats).at, round(rng.choice((1.0, 6.0, 6.0)) * rng.random(), 3)
+        steps.append(DropAnswer.of(at, amount=amount))
     return steps
 
 

@@ -5,10 +5,9 @@ Each response and each log record passes through here, and is searched for secre
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 from attrs import evolve
 
@@ -22,7 +21,6 @@ from fuzz.simulation.models.reference_model import AddressBlockModel, check_gran
 from fuzz.simulation.resource_accounting import ResourceAccounting
 from fuzz.simulation.script import Script
 from fuzz.simulation.servers.model_server import MODEL_PORT, SimModelServer
-from fuzz.simulation.servers.speech_server import PROVIDER_PORT, SPEECH_PORT, SimSpeechServer
 from fuzz.steps import AskPhoneUser
 from runtimes.sim.connection import SimConnection, SimEnd
 from runtimes.sim.cost import HandleCost
@@ -68,7 +66,6 @@ API = ServerAddress("127.0.0.1", API_PORT, f"127.0.0.1:{API_PORT}")
 API_KEY = "api-key-5fd1c0de"
 MODEL_KEY = "model-key-77aa31"
 GATEWAY = "/usr/bin/gateway"
-PROVIDER_KEY = "voice-key-0b72ee"
 PHONE_CODE = "PHONE1"
 KIB = 1024
 SMALL_LIMITS = {
@@ -96,7 +93,6 @@ UNTIL_DROPPED = 55.0  # s after which a relay has closed a socket that hangs, wi
 TIMES_TO_LIVE = (86_400, 15, 40)  # s, of media
 CAPS = (500, 2, 4)  # of media
 MAX_MEDIA = 1024**2  # bytes of one
-VOICES = (6, 3)  # sessions of a family, and those of one caller: small limits are reached sooner
 DEVICES = 4
 ATTACKERS = 2
 
@@ -124,17 +120,12 @@ class Deployment:
         self.devices = [self.sim.host(f"device-{n}", f"10.0.1.{n + 1}") for n in range(DEVICES)]
         self.attackers = [self.sim.host(f"attacker-{n}", f"10.0.3.{n + 1}") for n in range(ATTACKERS)]
         self.upstream = SimModelServer(self.sim.host("model", "10.0.0.3"))
-        self.provider = SimSpeechServer(self.sim.host("provider", "10.0.0.5"), self.upstream)
         self.entropy: Entropy = self.rng.randbytes
         self.wall = WallClockModel([(self.sim.now, START_WALL - self.sim.now)])
         self.addresses = AddressBlockModel()
         self.policy = Random(f"policy {script.seed}").choice(POLICIES)
         self.secretive = asks_for_secret(script)
-        self.secrets: dict[str, str] = {
-            API_KEY: "the API's key",
-            MODEL_KEY: "the model's key",
-            PROVIDER_KEY: "the provider's key",
-        }
+        self.secrets: dict[str, str] = {API_KEY: "the API's key", MODEL_KEY: "the model's key"}
         self.lines: dict[SimClient, None] = {}
         self.left = False  # all clients have disconnected, and none connects any more
         self._shared: list[HttpClientConnection] = []
@@ -190,21 +181,11 @@ class Deployment:
             media_ttl_seconds=int(self.media_model.ttl),
             media_lru_cap=self.media_model.cap,
         )
-        variables = {
-            "OPENAI_API_KEY": PROVIDER_KEY,
-            "OPENAI_REALTIME_URL": f"ws://10.0.0.5:{PROVIDER_PORT}/v1/realtime",
-            "OPENAI_BASE_URL": f"http://10.0.0.5:{SPEECH_PORT}/v1",
-        }
-        config = evolve(config, voice=evolve(config.voice, variables=variables))
         self.home.rooms = config.voice.folders
 
         def make(entropy: Entropy) -> Engine:
             self.relay_service = Relay(config, limits=LIMITS)
-            engine = Engine(self.relay_service, entropy=entropy)
-            families = cast("dict[str, Any]", self.relay_service.voice_side.sessions)
-            for family in families.values():
-                family.most, family.of_one = VOICES
-            return engine
+            return Engine(self.relay_service, entropy=entropy)
 
         return self.home.start(make, [RELAY_PORT], name="relay")
 
@@ -383,7 +364,6 @@ class Deployment:
         if caller.status == 408 and self.shaken < caller.began and self.is_unaffected(caller):
             violated(Invariant.STATUS, f"{where}: 408, and all of it was sent {caller.ended - caller.began:.1f} s ago")
         told = self.store_refused and b'"code":"store_failed"' in caller.answer.body
-        told = told or caller.path.startswith(("/voice/transcribe", "/voice/synthesize"))  # errors of the vendor
         if caller.status == 500 and not self.store_trouble and not self.disk_trouble and not told:
             violated(Invariant.NO_BUG, f"{where}: 500 {caller.answer.body!r:.200}")
         self.check_no_secrets(caller.answer.body.decode("latin-1"), f"the answer to {where}")
@@ -454,7 +434,6 @@ class Deployment:
         self.home.disk.capacity = None
         self.upstream.trouble = None
         self.upstream.doomed.clear()
-        self.provider.doomed.clear()
         for line in [*self.lines, *self._shared]:
             line.set_slow_reading(False)
         self.home.store.refused = ()
@@ -475,12 +454,6 @@ class Deployment:
     def is_fault_free_since(self, when: float) -> bool:
         """Report whether no fault, nor the effects of one, occurred after `when`."""
         return self.faulted < when and self.shaken < when
-
-    @property
-    def voice_sessions(self) -> int:
-        """Return the number of live voice sessions of the relay."""
-        families = cast("dict[str, Any]", self.relay_service.voice_side.sessions)
-        return sum(len(family.sessions()) for family in families.values())
 
     @property
     def live_runs(self) -> int:
@@ -517,17 +490,6 @@ class Deployment:
             self.secrets[self.phone_service.token] = "the reference phone's token"
         self._read.clear()
         self._check_logs()
-        self._check_event_logs()
-
-    def _check_event_logs(self) -> None:
-        """Check the event logs of voice sessions on the disk."""
-        disk = self.home.disk
-        for path in disk.paths(f"{self.home.state}-relay"):
-            if path.endswith(".jsonl"):
-                text = disk.get(path).decode()
-                self.check_no_secrets(text, f"the event log {path}")
-                for line in text.splitlines():
-                    json.loads(line)
 
     def _check_store(self) -> None:
         wall = self.home.wall()

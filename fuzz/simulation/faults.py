@@ -93,7 +93,7 @@ class FaultInjector:
         self.world.stop_program(("relay", "api")[step.program % 2], step.seconds, kill=isinstance(step, KillProgram))
 
     def _reset_connection(self, step: DropAnswer) -> None:
-        (self.world.upstream, self.world.provider)[step.server % 2].doomed.append(step.seconds)
+        self.world.upstream.doomed.append(step.seconds)
 
     def _spoil_model(self, step: FailUpstream) -> None:
         upstream = self.world.upstream

@@ -43,14 +43,9 @@ class Invariant(Enum):
     TUI_ERROR = (
         "wire terminal-voice 2.2: `tui.error` is for the loss of a gateway that had started, behind its last line"
     )
-    VOICE_GRANT = "Voice routes 6: `voice:tts` for speech, `voice:realtime` for the agent; grants have their own expiry"
-    VOICE_BEARER = "API bearer on voice routes: over HTTPS or from this host; elsewhere 403"
-    VOICE_STREAM = "wire terminal-voice 4.7, 4.8: sound comes whole, in order and at its rate; a replay is as it was"
-    ONE_END = "wire terminal-voice 4.7, 6.5: every response ends, once, and nothing of it comes after"
-    CANCELLED = "wire terminal-voice 6.8: cancel stops the run, on the API server too"
-    CONFIRMED = "wire terminal-voice 6.7: an answer is passed on once, and what asks first happens only after a yes"
-    VOICE_OVER = "wire terminal-voice 4.6, 4.8: sessions are short-lived; one that is over opens no more"
-    VOICE_ROOM = "wire terminal-voice 4.6: at the limit the caller's sessions without a listener end, or 503"
+    ONE_END = "wire api 4: every turn and every stream ends, once, and is never silent for long"
+    CANCELLED = "wire api 4.4: no model works for a client that has left, or for a deleted chat"
+    CONFIRMED = "Approvals: an answer counts once, and what asks first happens only after a yes"
     ANSWERED = "Peers that deviate: each waiting party gets an answer or an error within 2 s of the cause"
     RECOVERY = "When all faults are over every client can connect and work again, and nothing is left behind"
 

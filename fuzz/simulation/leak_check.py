@@ -23,7 +23,7 @@ _OFFER = "the offer of tools to an MCP client is kept for its next request"
 _COUNTED = "for a monitor: one for each route at the most"
 _ENDED = "an answer can be had for an hour after its end"
 _ASKED = "who has had a response may ask for it again"
-_LOADED = "the routes of what is loaded when it is first used"
+_LOADED = "the parts of what is loaded when it is first used"
 _LEARNED = "what a model's server takes is learned once, for 64 servers at the most"
 _FAMILIES = ("OutputSessionManager", "LabSessionManager", "AgentSessionManager")
 
@@ -108,6 +108,7 @@ KEPT: Mapping[str, str] = {
     "Router.exact": _LOADED,
     "Router._patterns": _LOADED,
     "Router._routes": _LOADED,
+    "VoiceSubsystem.sessions": _LOADED,
     "Timers._heap": "a timer that was set anew is there twice until the first is due",
 }
 

@@ -31,7 +31,6 @@ def describe_step(step: Step) -> str:
         .removesuffix(".")
         .format(
             **{name: getattr(step, name) for name in slots(type(step))},
-            far_end=("the model", "the voice provider")[index % 2],
             the_attacker=f"attacker-{index % ATTACKERS}",
             the_device=f"device-{index % HOSTS}",
             the_program=("the relay", "the API")[index % 2],

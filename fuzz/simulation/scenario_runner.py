@@ -29,8 +29,6 @@ from fuzz.simulation.actors.session_owners import SessionOwners
 from fuzz.simulation.actors.status_reporters import StatusReporters
 from fuzz.simulation.actors.terminal_users import TerminalUsers
 from fuzz.simulation.actors.tui_users import TuiUsers
-from fuzz.simulation.actors.voice_session_client import AGENT, FAMILIES, VoiceSessionClient
-from fuzz.simulation.actors.voice_users import VoiceUsers
 from fuzz.simulation.checks.all_checks import select_checks
 from fuzz.simulation.checks.check_context import CheckContext
 from fuzz.simulation.deployment import LIMITS, Deployment
@@ -56,7 +54,6 @@ QUIET_TIME = 10  # one script of so many waits for the end of a session
 LATE_END = 5_000.0  # s that this session lasts, longer than the relay schedules ahead
 GONE = 45.0  # s after which no socket or request of the phone is left
 EMPTY = 100.0  # s after which no idle connection is left: `idle_timeout` with a margin
-VOICES_END = 500.0  # s: a lost session lasts 30 s, an unattended one 120 s, one with a run 360 s
 RUNS_END = 7200.0  # s: a silent model call ends after 300 s, and turns of one session wait for each other
 
 
@@ -127,15 +124,12 @@ class _ScenarioRunner:
         self.control = DeviceControlActors(self.crowd)
         self.chats = ChatClients(self.world)
         self.gateway_phones = GatewayPhones(self.chats)
-        self.voices = VoiceUsers(self.crowd)
         owners = SessionOwners(self.crowd)
         media = MediaUsers(self.crowd)
         self.reports = StatusReporters(self.crowd, self.control, media)
         self.agents = McpPingers(self.crowd, self.control)
         terminal_users = {**TerminalUsers(self.crowd).handlers, **TuiUsers(self.crowd).handlers}
-        self.lives = SessionLifecycles(
-            self.crowd, self.pairing, owners, self.control, terminal_users, self.voices.lines
-        )
+        self.lives = SessionLifecycles(self.crowd, self.pairing, owners, self.control, terminal_users)
         self.handlers: dict[type[Step], StepHandler] = {
             **FaultInjector(self.world).handlers,
             **self.pairing.handlers,
@@ -147,7 +141,6 @@ class _ScenarioRunner:
             **ChatForkers(self.chats).handlers,
             **self.gateway_phones.handlers,
             **self.agents.handlers,
-            **self.voices.handlers,
             **owners.handlers,
             **media.handlers,
             **self.reports.handlers,
@@ -219,7 +212,6 @@ class _ScenarioRunner:
         self.crowd.check_invariants()
         self.control.check_invariants()
         self.chats.check_invariants()
-        self.voices.check_invariants()
         self.agents.check_invariants()
 
     def wait_until(self, so: Callable[[], bool], limit: float, why: str) -> None:
@@ -244,7 +236,6 @@ class _ScenarioRunner:
         self.pass_until(world.sim.now + SETTLE_TIME)
         self.wait_for_runs()
         self.gateway_phones.settle()
-        self.voices.check_ended()
         self.check_everything_works()
         self.reports.check_all()
         self.pass_until(world.sim.now + 2 * LATE)
@@ -276,10 +267,6 @@ class _ScenarioRunner:
             if call.status != 200:
                 violated(Invariant.RECOVERY, f"the phone answers {call.status} {call.answer.body!r:.200}")
         self.check_chat_works()
-        if self.voices.lines:
-            for family in FAMILIES:
-                self.check_voice_works(fresh, family, "stub")
-            self.check_voice_works(fresh, AGENT, "openai_realtime")
         if self.agents.talked:
             self.check_listeners_stay()
 
@@ -296,16 +283,6 @@ class _ScenarioRunner:
         self.pass_until(self.world.sim.now + IDLE + 60.0)
         if self.agents.is_able(session) and (listener is None or listener.is_closed):
             violated(Invariant.RECOVERY, f"who listens by MCP with {session.prefix} was sent away")
-
-    def check_voice_works(self, session: SessionModel, family: str, provider: str) -> None:
-        """Check that a device can have a text read, or use the realtime agent."""
-        lines: list[VoiceSessionClient] = []
-        self.voices.begin(session, family, provider, lines.append)
-        self.wait_until(lambda: bool(lines), WAIT_TIMEOUT, f"no session of {family} can be had")
-        ears = lines[0].ears
-        self.wait_until(lambda: ears.responses > 0, WAIT_TIMEOUT, f"{ears.name} is silent")
-        if ears.errors:
-            violated(Invariant.RECOVERY, f"{ears.name} ended with an error")
 
     def expire_by_clock_change(self, seconds: float) -> None:
         """Let the session of an open socket expire by a clock step, which the relay detects within an hour."""
@@ -360,8 +337,6 @@ class _ScenarioRunner:
         if code is not None:
             self.pass_until(world.sim.now + LATE_END)
             world.close_connections()
-        self.check_voice_sessions_end()
-        self.voices.check_logs()
         if self.agents.talked:
             self.pass_until(world.sim.now + IDLE)
         self.run_checks()
@@ -390,20 +365,11 @@ class _ScenarioRunner:
             world.count(f"audits: {kind.__name__}")
         world.close_connections()
         self.pass_until(world.sim.now + EMPTY)
-        self.check_voice_sessions_end()
 
     def _stop(self, *processes: SimProcess) -> None:
         for process in processes:
             self.world.expected[process] = None
             process.stop(10.0)
-
-    def check_voice_sessions_end(self) -> None:
-        """Check that all abandoned voice sessions expire, with the processes that served them."""
-        until = self.world.sim.now + VOICES_END
-        while self.world.voice_sessions:
-            if self.world.sim.now > until:
-                violated(Invariant.VOICE_OVER, f"{self.world.voice_sessions} sessions are left without a client")
-            self.pass_until(self.world.sim.now + 5.0)
 
     def stopped(self) -> None:
         sim = self.world.sim

@@ -52,14 +52,11 @@ def test_the_worlds_of_many_seeds_hold() -> None:
     assert total.worlds == len(seeds)
     assert sum(total.faults.values()) > 3 * len(seeds)
     assert set(total.faults) == {name for name, kind in STEP_KINDS.items() if issubclass(kind, Fault)}
-    frequent = ("reached a phone", "turns told", "spoken", "requests to gateways")
+    frequent = ("reached a phone", "turns told", "requests to gateways")
     assert all(total.counts[name] > 1.5 * len(seeds) for name in frequent), [total.counts[name] for name in frequent]
-    seldom = ("runs promoted", "phones that left a socket behind", "calls cut short")
+    seldom = ("phones that left a socket behind", "calls cut short")
     assert all(total.counts[name] >= 0.05 * len(seeds) for name in seldom), [total.counts.get(name) for name in seldom]
-    rare = (
-        *("questions heard", "allowed by voice", "runs cancelled by voice"),
-        *("allowed by hand", "questions that lost the relay"),
-    )
+    rare = ("allowed by hand", "questions that lost the relay")
     assert all(total.counts.get(name, 0) >= len(seeds) // 300 for name in rare), [total.counts.get(n) for n in rare]
     unwalked = [row for row in untaken(total.rows) if not is_out_of_reach(row)]
     assert len(unwalked) <= MAX_UNTAKEN, unwalked

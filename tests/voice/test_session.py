@@ -190,6 +190,16 @@ def test_base_mode_behaviour() -> None:
     play(["A leaves", "state closed"], slow)
 
 
+def test_sound_goes_to_the_client_of_its_session(rig: VoiceHarness) -> None:
+    clients = [rig.attach(rig.output, rig.create(rig.output)) for _ in range(2)]
+    for client in clients:
+        assert client.types() == ["voice.session.ready"]
+    for speaker, other in (clients, clients[::-1]):
+        speaker.send_event("response.create", text="Ready when you are.")
+        assert other.events() == []
+        assert speaker.types().count("voice.audio.delta") == 8
+
+
 def test_a_log_of_one_session_and_the_sweep_of_others(rig: VoiceHarness) -> None:
     def create(days: int) -> None:
         rig.lab.admit(PHONE, RealtimeSettings(run_retention_days=days), VoiceMode)

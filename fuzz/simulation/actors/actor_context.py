@@ -13,7 +13,6 @@ from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.grant_model import Spans
 from fuzz.simulation.models.reference_model import CodeModel, SessionModel, violated
 from fuzz.simulation.resource_accounting import RECHECK
-from fuzz.simulation.servers.speech_server import NUMBER
 from runtimes.sim.process import SimProcess
 from tests.support.sim_http import Pairs, RequestClient, WebSocketClient
 
@@ -29,7 +28,6 @@ __all__ = [
     "SignedInDevice",
     "SignIn",
     "no_further_checks",
-    "task_of",
 ]
 
 StepHandler: TypeAlias = Callable[[Any], None]
@@ -99,7 +97,6 @@ class ActorContext:
         # Called with each message to a device.
         self.listeners: list[Callable[[SignedInDevice, dict[str, Any]], None]] = []
         self.on_join: list[Callable[[SignedInDevice], None]] = []  # called with each authenticated device
-        self.allowed: dict[int, None] = {}  # approved tasks
         self._numbers = 0
 
     def next_number(self) -> int:
@@ -133,13 +130,6 @@ class ActorContext:
         """Check that a refused token may be invalid."""
         if session is not None and self.must_be_alive(session):
             violated(Invariant.LIVE_TOKEN, f"{session.prefix} was refused")
-
-    def on_grant_denied(self, session: SessionModel, status: int, grant: str, sent: float) -> None:
-        """Check the status of a route that requires a grant."""
-        if status == 401:
-            self.on_token_refused(session, sent)
-        if status == 403 and self.must_have_grant(session, grant):
-            violated(Invariant.VOICE_GRANT, f"{session.prefix} was refused, and holds {grant}")
 
     def must_be_alive(self, session: SessionModel) -> bool:
         """Report whether the relay must accept the token of a session."""
@@ -187,11 +177,6 @@ class ActorContext:
     def _is_observed(self, device: SignedInDevice) -> bool:
         return self.world.relay.alive and self.world.is_unaffected(device.talker)
 
-    def check_allowed(self, task: int, where: str) -> None:
-        """Check that an executed task was approved."""
-        if task not in self.allowed:
-            violated(Invariant.CONFIRMED, f"{where}: task {task} was done without an approval")
-
     def request(
         self, by: SessionModel | None, method: str, path: str, body: object, done: Told, headers: Pairs | None = None
     ) -> None:
@@ -224,12 +209,6 @@ class ActorContext:
 
         fields = {**headers, **(more or {})}
         self.world.request(self.world.agent, REMOTE, method, path, headers=fields, body=body, done=answered)
-
-
-def task_of(text: str) -> int:
-    """Return the number of a task in a text; 0 for none."""
-    found = NUMBER.search(text)
-    return int(found[1]) if found else 0
 
 
 def no_further_checks(caller: RequestClient) -> None:

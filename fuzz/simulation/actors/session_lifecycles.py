@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from fuzz.simulation.actors.actor_context import PHONE, ActorContext, SignedInDevice, StepHandler
@@ -10,7 +10,6 @@ from fuzz.simulation.actors.device_control import DeviceControlActors
 from fuzz.simulation.actors.half_request_clients import HalfRequestClients
 from fuzz.simulation.actors.pairing_devices import PairingDevices
 from fuzz.simulation.actors.session_owners import SessionOwners
-from fuzz.simulation.actors.voice_session_client import VoiceSessionClient
 from fuzz.simulation.deployment import UNTIL_DROPPED
 from fuzz.simulation.invariants import Invariant
 from fuzz.simulation.models.grant_model import RequestedTerms, Spans
@@ -42,16 +41,13 @@ RENEWALS: tuple[Spans, ...] = (
     {"bridge": 0, "terminal": 0},
     {"terminal": None, "tui": None},
     {"bridge": None},
-    {"voice:tts": SOON, "voice:realtime": SOON},
-    {"voice:tts": SOON, "voice:realtime": SOON},
 )
-# Indices of `RENEWALS`; from `VOICE` on they apply to voice users.
-TAKEN_BACK, VOICE = (4, 5), 6
+TAKEN_BACK = (4, 5)  # indices of `RENEWALS`
 SPEAKS, TYPES = 6, 4  # actions for a gateway and a terminal, as in their actors
 
 
 class SessionLifecycles:
-    """Steps with several acts. `others`: steps of terminals and gateways; `lines`: the voice sessions."""
+    """Steps with several acts. `others`: steps of terminals and gateways."""
 
     def __init__(
         self,
@@ -60,7 +56,6 @@ class SessionLifecycles:
         owners: SessionOwners,
         control: DeviceControlActors,
         others: Mapping[type[Step], StepHandler],
-        lines: Sequence[VoiceSessionClient],
     ) -> None:
         self.crowd = crowd
         self.world = crowd.world
@@ -68,7 +63,6 @@ class SessionLifecycles:
         self._owners = owners
         self._control = control
         self._others = others
-        self._lines = lines
         self._half_request_clients = HalfRequestClients(crowd)
         self.ages: list[float] = []  # by how much the clock is set at the end
         self._probes: dict[str, tuple[SignedInDevice, int]] = {}  # by id: the device, and changes to its session
@@ -179,9 +173,6 @@ class SessionLifecycles:
     def _renew(self, step: RenewGrants) -> None:
         kind = step.grants // 3 % len(RENEWALS)
         wish = RequestedTerms(None if step.grants % 3 else 3_600, RENEWALS[kind])
-        if kind >= VOICE:
-            self._silence(step, wish)
-            return
         if not self.crowd.open:
             return
         device = self.crowd.open[step.socket % len(self.crowd.open)]
@@ -198,18 +189,6 @@ class SessionLifecycles:
             self._control.select(device)
         self._use(device)
         self._owners.extend(device.session, wish, changed)
-
-    def _silence(self, step: RenewGrants, wish: RequestedTerms) -> None:
-        """Shorten the grant of a voice user, with or without a store fault."""
-        lines = [line for line in self._lines if line.attached and line.who.session is not None]
-        if not lines:
-            return
-        line = lines[step.socket % len(lines)]
-        if step.grants % 2:
-            self.world.fail_session_writes(STORE_FAULT_DURATION)
-        self.world.count("grants of voice that were shortened")
-        if line.who.session is not None:
-            self._owners.extend(line.who.session, wish)
 
     def _use(self, device: SignedInDevice) -> None:
         """Use each message channel of a socket."""

@@ -39,9 +39,7 @@ class ModelBehavior(Enum):
     SLOW_DELTAS = "murmur"  # more than a small window holds, and then nothing
     TOOL = "tool"  # it calls the phone's ping tool first
     LOSE = "lose"  # like `TOOL`, but the connection breaks after the call
-    ASK = "ask"  # it calls a tool that sends a text message and needs an approval
     NOTES = "notes"  # it pings the phone, then stores two notes, which need an approval
-    USE = "use"  # it calls tools of MCP servers, all at once
     REFUSE = "refuse"  # 500
     BREAK = "break"  # the connection breaks in the middle
     HANG = "hang"  # no data after the middle
@@ -50,7 +48,7 @@ class ModelBehavior(Enum):
     SCRIPT = "script"
 
 
-CALLS = (ModelBehavior.TOOL, ModelBehavior.ASK, ModelBehavior.LOSE)
+CALLS = (ModelBehavior.TOOL, ModelBehavior.LOSE)
 
 
 class SimModelServer:
@@ -147,15 +145,11 @@ class _ModelConnection(ServerSideConnection):
     def _answer(self, manner: ModelBehavior, rows: list[dict[str, Any]], question: str) -> None:
         after_tool = rows[-1]["role"] == "tool"
         if manner in CALLS and not after_tool:
-            sms = {"to": "+15550100", "body": question}
-            call = ("call_0", "phone_send_sms", sms) if manner is ModelBehavior.ASK else ("call_0", "phone_ping", {})
-            self._send_chunks([chunk({"content": "Let me see."}), *calling(call), DONE])
+            call = calling(("call_0", "phone_ping", {}))
+            self._send_chunks([chunk({"content": "Let me see."}), *call, DONE])
             return
         if manner is ModelBehavior.NOTES and (notes := _notes(rows, question)):
             self._send_chunks([*notes.ending(), DONE])
-            return
-        if manner is ModelBehavior.USE and not after_tool:
-            self._send_chunks([*calling(*_uses(question)), DONE])
             return
         if manner is ModelBehavior.LOSE:
             self._send_chunks([], ModelBehavior.BREAK)
@@ -217,15 +211,6 @@ def _notes(rows: list[dict[str, Any]], question: str) -> ModelRound | None:
         words = question.partition("#")[2].split()
         calls = [["memory", {"action": "add", "content": word}] for word in words]
     return ModelRound(calls=calls, usage=[*TAKEN], number=made) if calls and made <= 1 else None
-
-
-def _uses(question: str) -> list[tuple[str, str, dict[str, str]]]:
-    """Return the tool calls of `USE`: behind each number sign are a tool's name, the kind of answer, and a mark."""
-    calls: list[tuple[str, str, dict[str, str]]] = []
-    for n, words in enumerate(question.split("#")[1:]):
-        name, how, mark = words.split()
-        calls.append((f"use_{n}", name, {"how": how, "mark": mark}))
-    return calls
 
 
 def _manner(question: str) -> ModelBehavior:
