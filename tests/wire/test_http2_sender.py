@@ -25,6 +25,7 @@ from svc_proto.wire.events import (
     StreamId,
 )
 from svc_proto.wire.http2 import Http2Connection
+from svc_proto.wire.http2_settings import CONNECTION_WINDOW, STREAM_WINDOW
 from tests.wire.connection_pair import HOST, ONE, THREE, open_pair, seeded, send_events
 from tests.wire.http2_pair import POST, BareClient, BareServer
 
@@ -107,6 +108,17 @@ def test_a_closed_connection_frees_its_websockets() -> None:
         assert reader() is None  # at once, not with the next collection of cycles
     finally:
         gc.enable()
+
+
+def test_a_reset_stream_returns_its_part_of_the_window_of_the_connection() -> None:
+    bare = BareClient()
+    for stream in range(1, 2 * CONNECTION_WINDOW // STREAM_WINDOW + 4, 2):
+        bare.h2.send_headers(stream, POST)
+        for start in range(0, STREAM_WINDOW, 16_384):
+            bare.h2.send_data(stream, bytes(min(16_384, STREAM_WINDOW - start)))
+        bare.h2.reset_stream(stream)
+        bare.talk()
+    assert bare.h2.outbound_flow_control_window > CONNECTION_WINDOW // 2
 
 
 def test_plain_requests_do_not_wait_for_the_settings() -> None:
