@@ -2,11 +2,12 @@
 
 import { h, icon } from "./dom.js";
 import { t } from "./i18n.js";
+import { openManagement } from "./management.js";
 import { paintTheme, themeButton } from "./theme.js";
 
 // Key, title, icon, and the function that loads the module of a tab and resolves to its function `open…`.
 const TABS = [
-  ["management", t("Management"), "screen", () => import("./management.js").then((tab) => tab.openManagement)],
+  ["management", t("Management"), "screen", async () => openManagement],
   ["activity", t("Activity"), "pulse", () => import("./activity.js").then((tab) => tab.openActivity)],
   ["audit", t("Audit"), "shield", () => import("./audit.js").then((tab) => tab.openAudit)],
   ["media", t("Media"), "file", () => import("./media.js").then((tab) => tab.openMedia)],

@@ -6,16 +6,16 @@ import { t } from "./i18n.js";
 import { health } from "./net.js";
 import { badge, row, table } from "./view.js";
 
-const COLUMNS = [t("Check"), t("Found"), t("What to do")];
+const HEALTH_COLUMNS = [t("Check"), t("Found"), t("What to do")];
 const KINDS = { error: "bad", warning: "warn", note: "plain" };
 const NAMES = { error: t("Error"), warning: t("Warning"), note: t("Note") };
-const PATIENCE = 1500; // ms that the other parts of the tab wait for the checks
+const CHECK_PATIENCE = 1500; // ms that the other parts of the tab wait for the checks
 
 /** Read the health of the host; `changed` is called when checks that took longer have ended. */
 export function hostHealth(changed) {
   let known = { checks: [] };
   let asked = null;
-  const list = table(t("Health"), COLUMNS);
+  const list = table(t("Health"), HEALTH_COLUMNS);
   const count = h("span", { class: "count" });
   const date = (each) => put(each, known.checked_at ? t("checked {when}", { when: ago(known.checked_at) }) : known.problem ?? t("being checked"), moment(known.checked_at) ?? "");
   const since = ticking(h("span", { class: "sub" }), date);
@@ -30,7 +30,7 @@ export function hostHealth(changed) {
       asked = null;
       if (late) changed();
     });
-    await Promise.race([asked, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
+    await Promise.race([asked, new Promise((resolve) => setTimeout(resolve, CHECK_PATIENCE))]);
     late = asked !== null;
   }
 
@@ -50,7 +50,7 @@ export function hostHealth(changed) {
 }
 
 function checkRow(check) {
-  return row(COLUMNS, [
+  return row(HEALTH_COLUMNS, [
     h("div", {}, h("strong", { class: "name" }, text(check.title)), badge(KINDS[check.severity] ?? "plain", NAMES[check.severity] ?? text(check.severity)), h("div", { class: "sub" }, h("code", {}, text(check.code)))),
     text(check.found),
     text(check.remedy),

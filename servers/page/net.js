@@ -4,10 +4,10 @@ import { heardClock } from "./format.js";
 import { t } from "./i18n.js";
 
 const RELAY = "api/plugins/svc-relay"; // relative: a proxy may serve the page under a path of its own
-const AGENT = "api/agent";
+const CHAT_API = "api/agent";
 const PHONE = "api/phone";
 const SLOW = 40_000; // ms for a command to a phone, whose user may be asked
-const PATIENCE = 15_000; // ms; the server answers every request within five seconds
+const CALL_PATIENCE = 15_000; // ms; the server answers every request within five seconds
 
 /** Error of a failed request; the message is for people. */
 export class CallFailed extends Error {
@@ -24,13 +24,13 @@ export const relay = (method, path, body, signal) => call(method, RELAY + path, 
 export const pictureOf = (token) => `${RELAY}/media/${encodeURIComponent(token)}`;
 
 /** Send a request to the chat's routes. */
-export const agent = (method, path, body, signal) => call(method, AGENT + path, body, signal);
+export const agent = (method, path, body, signal) => call(method, CHAT_API + path, body, signal);
 
 /** Send a command to a paired phone. */
 export const command = (device, name, body, signal) => call("POST", `${RELAY}/phones/${encodeURIComponent(device)}/${name}`, body, signal, SLOW);
 
 /** Ask a model's server for its models, or test one. */
-export const probe = (body, signal) => call("POST", `${AGENT}/model/probe`, body, signal, 2 * SLOW);
+export const probe = (body, signal) => call("POST", `${CHAT_API}/model/probe`, body, signal, 2 * SLOW);
 
 /** Return a text as sound: `{ data_url }`. */
 export const speak = (text, signal) => call("POST", "api/audio/speak", { text }, signal, 3 * SLOW);
@@ -57,17 +57,17 @@ export async function qr(text) {
 
 /** Start a turn and return its event stream. */
 export async function openTurn(session, body, signal) {
-  const answer = await ask("POST", `${AGENT}/sessions/${encodeURIComponent(session)}/chat/stream`, body, signal);
+  const answer = await send("POST", `${CHAT_API}/sessions/${encodeURIComponent(session)}/chat/stream`, body, signal);
   return answer.body;
 }
 
-async function call(method, path, body, signal, patience = PATIENCE) {
+async function call(method, path, body, signal, patience = CALL_PATIENCE) {
   const late = AbortSignal.timeout(patience);
-  const answer = await ask(method, path, body, signal ? AbortSignal.any([signal, late]) : late);
+  const answer = await send(method, path, body, signal ? AbortSignal.any([signal, late]) : late);
   return answer.status === 204 ? null : answer.json();
 }
 
-async function ask(method, path, body, signal) {
+async function send(method, path, body, signal) {
   const init = { method, signal, cache: "no-store", redirect: "error", headers: {} };
   if (body !== undefined) {
     init.body = typeof body === "string" ? body : JSON.stringify(body);

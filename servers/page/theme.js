@@ -7,10 +7,10 @@ const KEY = "svc-relay-theme";
 
 /** Themes with their titles and icons. */
 export const THEMES = [["system", t("As the system"), "auto"], ["light", t("Light"), "sun"], ["dark", t("Dark"), "moon"]];
-let chosen = recall();
+let chosen = storedTheme();
 const watchers = new Set();
 
-function recall() {
+function storedTheme() {
   try {
     return localStorage.getItem(KEY) ?? "system";
   } catch {

@@ -25,6 +25,7 @@ from svc_proto.dashboard import (
 from svc_proto.dashboard.access import FIELDS, DashboardAccess, DashboardAuthorizer
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.health_routes import HealthCheckRun, HealthRoutes
+from svc_proto.dashboard.joined_modules import join_modules
 from svc_proto.dashboard.sign_in import COOKIE, SESSION_TTL
 from svc_proto.dashboard.stats_routes import StatsCollector
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
@@ -69,6 +70,7 @@ class Dashboard:
         limits: Limits = LIMITS,
         health: HealthCheckRun | None = None,
     ) -> None:
+        files = join_modules(files)
         self.config = config
         self.limits = limits
         self.gate = DashboardAuthorizer(config)

@@ -1,4 +1,4 @@
-"""The first view on a slow network: few requests, all of them at once, and usable within seconds."""
+"""The first view on a slow network: few requests, all of them at once, and usable within three seconds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import time
 
 import pytest
+from playwright.sync_api import CDPSession, Page
 
 from servers.dashboard_program import page_files
 from tests.browser.conftest import PageOpener, Site
@@ -14,28 +15,24 @@ from tests.browser.test_layout import start
 
 LATENCY = 400  # ms
 RATE = 50_000  # bytes a second
-WITHIN = 6.0  # s: twice the target, for a busy machine
-IMPORT = re.compile(r"""^import .*"\./([\w/-]+\.js)";$""", re.MULTILINE)
-FILES = {name: body.decode() for name, body in page_files().items() if name.endswith((".js", ".html"))}
+WITHIN = 3.0  # s until the devices are shown
+VISITS = 3  # the fastest counts: other programs of the machine only add to the time of the network
+REQUESTS = 14
+BYTES = 45_000
 
 
-def imports_of(*names: str) -> set[str]:
-    """Return the given modules of the page with all modules that they import statically."""
-    found, waiting = set[str](), [*names]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += IMPORT.findall(FILES[name])
-    return found
+def visit_slowly(page: Page, session: CDPSession, url: str) -> tuple[float, list[float]]:
+    """Load the page without its cache; return the seconds until it is usable, and the bytes of each answer."""
+    received: list[float] = []
+    session.on("Network.loadingFinished", lambda event: received.append(event["encodedDataLength"]))
+    page.goto("about:blank")
+    begin = time.monotonic()
+    page.goto(url, wait_until="commit")
+    page.locator("tbody tr .name").first.wait_for()  # `expect` polls with pauses of up to a second
+    return time.monotonic() - begin, received
 
 
-def test_the_page_names_all_modules_of_the_first_view() -> None:
-    named = re.findall(r'(?:modulepreload" fetchpriority="low" href|module" src)="page/([\w.]+)"', FILES["index.html"])
-    assert sorted(named) == sorted(imports_of("app.js", "management.js"))
-
-
-@pytest.mark.parametrize("locale", ["en-US", "de-DE"])
+@pytest.mark.parametrize("locale", ["en-US", "de-DE", "es-ES", "fr-FR", "zh-CN"])
 def test_the_first_view_is_usable_on_a_slow_network(locale: str, site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#settings", furnished(), locale=locale)
     session = page.context.new_cdp_session(page)
@@ -43,13 +40,20 @@ def test_the_first_view_is_usable_on_a_slow_network(locale: str, site: Site, vis
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
     slow = {"offline": False, "latency": LATENCY, "downloadThroughput": RATE, "uploadThroughput": RATE}
     session.send("Network.emulateNetworkConditions", slow)
-    received: list[float] = []
-    session.on("Network.loadingFinished", lambda event: received.append(event["encodedDataLength"]))
-    page.goto("about:blank")
-    begin = time.monotonic()
-    page.goto(site.url, wait_until="commit")
-    page.locator("tbody tr .name").first.wait_for()  # `expect` polls with pauses of up to a second
-    passed = time.monotonic() - begin
-    assert len(received) < 27
-    assert sum(received) < 60_000
-    assert passed < WITHIN, f"{passed:.2f} s"
+    times, received = list[float](), list[float]()
+    while len(times) < VISITS and min(times, default=WITHIN) >= WITHIN:
+        passed, received = visit_slowly(page, session, site.url)
+        times.append(passed)
+    assert len(received) <= REQUESTS
+    assert sum(received) < BYTES
+    assert min(times) < WITHIN, times
+
+
+def test_the_page_requests_no_module_that_is_joined(site: Site, visit: PageOpener) -> None:
+    files = page_files()
+    page = start(site, visit, "#chat", furnished())
+    page.locator("#panel > .tab").wait_for()
+    asked = {found[1] for each in visit.asked if (found := re.search(r"/page/([\w/]+\.js)$", each))}
+    assert "app.js" in asked
+    assert not asked & {"dom.js", "net.js", "management.js"}
+    assert "dom.js" in files

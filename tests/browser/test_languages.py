@@ -101,7 +101,7 @@ def test_the_language_is_chosen_and_remembered(site: Site, visit: PageOpener) ->
 def test_durations_follow_the_language(site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#media", Scripted(), locale="fr-FR")
     spoken: list[Any] = page.evaluate(
-        "import('/page/format.js').then(({ ago, expiry, now, past, span }) =>"
+        "import('/page/app.js').then(({ ago, expiry, now, past, span }) =>"
         " [ago(now() - 7200), expiry(now() + 86460), past(3 * 86400, true), span(1)])"
     )
     assert [each.replace("\u00a0", " ") for each in spoken] == ["il y a 2 heures", "1 jour", "il y a 3j", "1 seconde"]

@@ -1,0 +1,64 @@
+"""Joined modules of the first view."""
+
+from __future__ import annotations
+
+import pytest
+
+from servers.dashboard_program import page_files
+from svc_proto.dashboard.joined_modules import ENTRY, join_modules, list_modules
+
+FILES = {
+    "app.js": b'import { a } from "./one.js";\nimport { t } from "./i18n.js";\na(t("x"));\n',
+    "one.js": b'// One.\n\nimport { b } from "./two.js";\n\n/** Return b. */\nexport function a() { return b; }\n',
+    "two.js": b'import { locale, t } from "./i18n.js";\nexport const b = t(locale);  // kept\n',
+    "late.js": b'import { b } from "./two.js";\nimport { c } from "./other.js";\nimport("./one.json");\n',
+    "i18n.js": b"export const t = 1;\nexport const locale = 2;\n",
+    "vendor/x.js": b'import { b } from "./two.js";\n',
+    "app.css": b"body {}",
+}
+
+
+def test_modules_follow_their_imports() -> None:
+    assert list_modules(FILES) == ["two.js", "one.js", "app.js"]
+
+
+def test_joined_file_has_one_scope_and_the_imports_of_modules_apart() -> None:
+    joined = join_modules(FILES)
+    assert joined[ENTRY].decode() == (
+        'import { locale, t } from "./i18n.js";\n'
+        "export const b = t(locale);  // kept\n"
+        "export function a() { return b; }\n"
+        'a(t("x"));\n'
+    )
+    assert sorted(joined) == ["app.css", "app.js", "i18n.js", "late.js", "vendor/x.js"]
+
+
+def test_other_modules_import_from_the_joined_file() -> None:
+    joined = join_modules(FILES)
+    assert (
+        joined["late.js"] == b'import { b } from "./app.js";\nimport { c } from "./other.js";\nimport("./one.json");\n'
+    )
+    assert {name: joined[name] for name in ("app.css", "i18n.js", "vendor/x.js")} == {
+        name: FILES[name] for name in ("app.css", "i18n.js", "vendor/x.js")
+    }
+
+
+def test_files_without_an_entry_are_unchanged() -> None:
+    files = {"one.js": b"export {}\n"}
+    assert join_modules(files) == files
+
+
+def test_equal_names_are_refused() -> None:
+    files = {**FILES, "two.js": b"export const b = 1;\nasync function a() {}\n"}
+    with pytest.raises(ValueError, match=r"one\.js and two\.js both define a"):
+        join_modules(files)
+
+
+def test_modules_of_the_page() -> None:
+    files = page_files()
+    joined = join_modules(files)
+    assert {"dom.js", "net.js", "management.js", ENTRY} <= set(list_modules(files))
+    for name, body in joined.items():
+        if name.endswith(".js") and "/" not in name:
+            for member in set(list_modules(files)) - {ENTRY}:
+                assert f'"./{member}"'.encode() not in body, name
