@@ -37,6 +37,7 @@ from servers.supervision import inherited_address
 from svc_proto.api.agent_settings import build_agent_settings, file_base_url
 from svc_proto.api.config import ApiConfig, parse_api_config
 from svc_proto.api.gateway.attachment_files import SPOOL as ATTACHMENTS
+from svc_proto.api.host_settings import HOST_SETTINGS
 from svc_proto.api.service import LIMITS, Api
 from svc_proto.basics.dotenv import select_own_settings
 from svc_proto.engine.core import Engine
@@ -88,7 +89,12 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
         if beside is not None and first.enabled and silent:
             found = _beside(str(given.get("host", beside)), found, first.home)
         named = bool(env.get("API_SERVER_KEY", "").strip())
-        config = evolve(parse_api_config(found, options, home=first.home), key_in_environment=named)
+        fixed = {
+            each.variable: value for each in HOST_SETTINGS.values() if (value := env.get(each.variable, "").strip())
+        }
+        config = evolve(
+            parse_api_config(found, options, home=first.home), key_in_environment=named, host_environment=fixed
+        )
         _check_model(config)
         return config
     except ConfigError as error:

@@ -29,6 +29,7 @@ __all__ = [
     "SessionPolicy",
     "asks_for_users",
     "parse_local_trust",
+    "parse_public_url",
     "parse_relay_config",
 ]
 
@@ -237,7 +238,7 @@ def parse_relay_config(
         api_tls=source.text("API_SERVER_SSL_CERT", None) is not None,
         webapi_pin=_pin(source, "RELAY_WEBAPI_PIN"),
         cluster=source.redis("SVC_CLUSTER_URL"),
-        public_url=_public_url(source),
+        public_url=parse_public_url(source),
         node_url=source.url("SVC_NODE_URL", None, ""),
         workers=source.integer("RELAY_WORKERS", 1, low=1, high=MAX_WORKERS, option="workers"),
         voice=parse_voice_config(
@@ -269,7 +270,8 @@ def _pin(source: SettingsSource, variable: str) -> str | None:
     return pin
 
 
-def _public_url(source: SettingsSource) -> str | None:
+def parse_public_url(source: SettingsSource) -> str | None:
+    """Return the address of this host from outside; None without one. Raises `ConfigError`."""
     url = source.text("SVC_PUBLIC_URL", None)
     if url is not None and http_address(url) is None:
         raise ConfigError("SVC_PUBLIC_URL must be an http:// or https:// URL with a host, without a password")

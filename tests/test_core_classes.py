@@ -13,14 +13,16 @@ ROOT = Path(__file__).parent.parent
 NAMED = re.compile(r"(token|key|secret|password|bearer)$")
 # Fields that are named like a secret and contain none: a path, a flag, a hash, a name, or displayed text.
 SHOWN = """
-    ActivityEntry.thumbnail_token ApiConfig.ssl_key ApprovalRequest.pattern_key Brand.qr_key S3Bucket.key
+    ActivityEntry.thumbnail_token ApiConfig.ssl_key ApprovalRequest.pattern_key Brand.qr_key HostSetting.is_secret
+    S3Bucket.key
     AuthorizationConsent.form_token AuthorizationConsent.secret DashboardConfig.ssl_key MediaMarker.token
     NewInvite.own_key PairingMeta.carries_key PairingMeta.own_key RelayConfig.allow_insecure_api_bearer
     RelayConfig.ssl_key PairedSession.knows_key _AddressUsage.key _SessionScope.key
 """
 # Fields with another name that are or contain a secret, or are too long for `repr`.
 HIDDEN = """
-    AgentSettings.servers AppendInput.data AudioDelta.data EmitAudio.data HttpParameters.headers DesktopInvite.code
+    AgentSettings.servers ApiConfig.host_environment
+    AppendInput.data AudioDelta.data EmitAudio.data HttpParameters.headers DesktopInvite.code
     ProviderKeys._file ProviderKeys.environment Transcribe.sound NewInvite.code NewInvite.pairing_url
     NewInvite.qr_payload ConfigProfile.data UpdateSession.members ShellRequest.session SpeechFile.data
     StdioParameters.argv StdioParameters.env Turn.operator TurnRequest.operator VoiceConfig.variables

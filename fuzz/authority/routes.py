@@ -24,7 +24,7 @@ API_ROUTES = (
     ("POST", "/api/mcp-servers/reload", "manage"),
     ("PUT", "/api/skills/toggle", "manage"),
 )
-OWNER_ROUTES = (("GET", "/api/approvals"), ("GET", "/api/changes"), ("POST", "/api/key/reload"))
+OWNER_ROUTES = (("GET", "/api/approvals"), ("GET", "/api/changes"), ("POST", "/api/key/reload"), ("GET", "/api/host"))
 # Messages that open a channel of the WebSocket, with its grant. A session that holds it does not send them here.
 CHANNEL_MESSAGES = (
     ("terminal", "terminal.attach", "terminal"),

@@ -39,6 +39,7 @@ class ApiConfig:
     root_path: str = ""  # the path under which a proxy serves the API, such as /api
     key: str = field(default="", repr=False)  # the bearer key; empty: no key is required
     key_in_environment: bool = False  # files cannot change such a key
+    host_environment: Mapping[str, str] = field(factory=dict, repr=False)  # see `HOST_SETTINGS`; no file changes them
     names: tuple[str, ...] = ()  # additional host names for clients without a key
     cors_origins: tuple[str, ...] = ()  # empty: a request with an `Origin` is refused; `*`: any
     model_name: str | None = None  # the server's model name in /v1/models

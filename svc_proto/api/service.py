@@ -27,6 +27,7 @@ from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.errors import error_response, store_unavailable
+from svc_proto.api.host_settings import HostSettings
 from svc_proto.api.metrics import api_metrics
 from svc_proto.api.model_config_file import PROMPT, ModelConfigFile
 from svc_proto.api.model_list import ModelList
@@ -35,6 +36,7 @@ from svc_proto.api.routes import (
     chat,
     completions,
     gateway,
+    host_settings,
     management,
     mcp,
     model_probe,
@@ -122,6 +124,7 @@ class Api:
         themes = (
             status,
             sessions,
+            host_settings,
             management,
             approvals,
             model_probe,
@@ -158,6 +161,7 @@ class Api:
         )
         self.agent = self._agent or self.parts.agent
         self.config_file = ModelConfigFile(engine, config)
+        self.host_settings = HostSettings(engine, config)
         self.ledger = ChangeLedger(self)
         self._audit = AuditLog(engine)
         self.model_list = ModelList(engine)

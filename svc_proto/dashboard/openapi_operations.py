@@ -158,6 +158,14 @@ CHAT = {
         body=change_types.ModelProbeJson,
         error_responses=NO_CHAT,
     ),
+    "GET /host": OperationDoc("List the settings of the host", change_types.HostSettingsJson, error_responses=NO_CHAT),
+    "PATCH /host": OperationDoc(
+        "Change settings of the host",
+        change_types.HostSettingsJson,
+        body=change_types.HostChangeJson,
+        error_responses=NO_CHAT,
+    ),
+    "POST /key/rotate": OperationDoc("Replace the API key by a new one", api.KeyReloadedJson, error_responses=NO_CHAT),
     "GET /approvals": OperationDoc(
         "List the standing approvals", change_types.StandingApprovalsJson, error_responses=NO_CHAT
     ),

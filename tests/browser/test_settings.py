@@ -39,11 +39,11 @@ def test_a_model_is_listed_tested_and_stored(site: Site, visit: PageOpener) -> N
     expect(page.get_by_role("alert")).to_have_text(EVIL)
     script.answers["config"] = {"model": "small"}
     with page.expect_request(lambda request: request.method == "PATCH") as sent:
-        page.get_by_role("button", name="Save").click()
+        page.get_by_role("button", name="Save").first.click()
     assert sent.value.post_data_json == {"base_url": OURS, "model": "small"}
     expect(page.get_by_text("The agent uses")).to_contain_text("small")
     script.answers["configured"] = {"ok": True, "model": "other"}
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save").first.click()
     expect(page.get_by_role("alert")).to_contain_text("the environment of the server sets")
 
 
@@ -84,7 +84,7 @@ def test_a_new_code_starts_with_the_settings(site: Site, visit: PageOpener) -> N
     page = start(site, visit, "#settings", script)
     page.get_by_label("May do").select_option("Chat alone")
     page.get_by_label("Paired for").select_option("A day")
-    expect(page.get_by_role("button", name="Copy svc key rotate")).to_be_visible()
+    expect(page.get_by_role("button", name="Copy svc model --ask-key")).to_be_visible()
     page.get_by_role("link", name="Management").click()
     with page.expect_request("**/pairing") as sent:
         page.get_by_role("button", name="Pair new device").click()

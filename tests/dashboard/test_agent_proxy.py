@@ -89,6 +89,9 @@ def test_queries_of_the_chat(virtual: SimulatedEnvironment, method: str, path: s
     ("method", "path", "forwarded"),
     [
         ("GET", "/approvals", "GET /api/approvals"),
+        ("GET", "/host", "GET /api/host"),
+        ("PATCH", "/host", "PATCH /api/host"),
+        ("POST", "/key/rotate", "POST /api/key/rotate"),
         ("DELETE", "/approvals", "DELETE /api/approvals"),
         ("PATCH", "/model", "PATCH /api/config"),
         ("POST", "/model/probe", "POST /api/model/probe"),

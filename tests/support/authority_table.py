@@ -162,6 +162,7 @@ API_ROUTES: Mapping[str, str] = {
         PUT /api/profiles/{profile}/soul, PUT /api/profiles/{profile}/memory/{filename}
     """,
     "MAIN_KEY": """
+        GET /api/host, PATCH /api/host, POST /api/key/rotate,
         POST /api/key/reload, GET /api/changes, POST /api/changes/undo, GET /api/approvals, DELETE /api/approvals,
         POST /api/model/probe
     """,
@@ -192,6 +193,9 @@ TOOLS: Mapping[str, tuple[str, str]] = {
 }
 OTHERS = (
     ("`model`, `provider`, `base_url` of the agent", "main key, the dashboard, or a pairing with `manage`"),
+    ("public address, names for the app, token of a monitor", "main key, the dashboard; not without a key of the API"),
+    ("a new API key", "main key, the dashboard, which asks before; `svc key rotate`"),
+    ("key of the model's server, password of the dashboard", "files and commands of the host alone"),
     ("notes of the memory", "main key, the dashboard, or a pairing with `manage`; each is recorded with its principal"),
     ("MCP servers of the agent", "the configuration file alone; a restart of them needs `manage`"),
     ("an approval for one call", "the client that runs the turn, main key, or a pairing with `manage`"),

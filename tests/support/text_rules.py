@@ -36,7 +36,7 @@ KNOWN = """
     session_exists session_not_found session_required store_failed store_unavailable temporarily_unavailable
     text_missing too_large too_many_commands too_many_connections too_many_sessions unauthorized unknown_device
     unknown_event unknown_message unreachable unreadable unsupported_content_type unsupported_grant_type
-    unsupported_option
+    unsupported_option set_in_environment
     unsupported_media_type unsupported_response_type unsupported_session_field unsupported_version upgrade_required
     version_not_supported voice_refused voice_unavailable withheld write_failed wrong_ballot wrong_password
 """  # error codes are compared by programs: a change would break clients

@@ -14,6 +14,9 @@ __all__ = [
     "ChangeJson",
     "ChangesJson",
     "ChangesQueryJson",
+    "HostChangeJson",
+    "HostSettingJson",
+    "HostSettingsJson",
     "ModelProbeJson",
     "ModelProbedJson",
     "UndoChangesJson",
@@ -72,6 +75,30 @@ class ApprovalEndedJson(TypedDict):
     """The approval has ended."""
 
     ok: Literal[True]
+
+
+class HostSettingJson(TypedDict):
+    """A setting of the host, as the next start of the servers finds it."""
+
+    name: Literal["public_url", "brand", "metrics_token"]
+    variable: Annotated[str, "environment variable"]
+    value: Annotated[str | None, "null: a secret"]
+    is_set: bool
+    in_environment: Annotated[bool, "whether the environment of the servers has it, which no file can change"]
+
+
+class HostSettingsJson(TypedDict):
+    """Settings of the host."""
+
+    settings: list[HostSettingJson]
+
+
+class HostChangeJson(TypedDict, total=False):
+    """Changed settings; an empty text unsets one. They count from the next start of the servers on."""
+
+    public_url: Annotated[str, "address of this host from outside, offered in each pairing code"]
+    brand: Annotated[str, "names that the app expects: `svc` or `hermes`"]
+    metrics_token: Annotated[str, "token for programs that read `/metrics` from elsewhere, at least 16 characters"]
 
 
 class ModelProbeJson(TypedDict, total=False):

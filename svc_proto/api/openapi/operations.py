@@ -241,6 +241,28 @@ OPERATIONS: OperationTable = {
             change_types.McpTestedJson,
             error_responses=NO_MCP_SERVER,
         ),
+        "GET /api/host": OperationDoc(
+            "List the settings of the host",
+            change_types.HostSettingsJson,
+            error_responses={500: "`.env` cannot be read."},
+        ),
+        "PATCH /api/host": OperationDoc(
+            "Change settings of the host",
+            change_types.HostSettingsJson,
+            body=change_types.HostChangeJson,
+            error_responses={
+                409: "The environment of the servers has the setting, or the API has no key.",
+                500: "`.env` cannot be read or written.",
+            },
+        ),
+        "POST /api/key/rotate": OperationDoc(
+            "Replace the API key by a new one",
+            types.KeyReloadedJson,
+            error_responses={
+                409: "The environment of the server has the key, or the API has no key.",
+                500: "A file cannot be read or written; the old key stays.",
+            },
+        ),
         "POST /api/key/reload": OperationDoc(
             "Load the API key from the files again",
             types.KeyReloadedJson,

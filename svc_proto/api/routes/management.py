@@ -32,9 +32,6 @@ class ConfigurationPort(ManagementPort, Protocol):
 
     ledger: ChangeLedger
 
-    def reload_key(self) -> Flow[bool]:
-        """Load the API key from the files again; report whether it has changed."""
-
 
 def routes(api: ConfigurationPort) -> list[Route]:
     """Return the routes of configuration, memory, skills, toolsets, models and MCP servers."""
@@ -64,7 +61,6 @@ def routes(api: ConfigurationPort) -> list[Route]:
             Route(method=method, pattern=path, access=_access(method), handler=handler)
             for method, path, handler in rows
         ),
-        Route(method="POST", pattern="/api/key/reload", access=ApiAccess.MAIN_KEY, handler=view.reload_key),
         Route(method="GET", pattern="/api/changes", access=ApiAccess.MAIN_KEY, handler=view.changes),
         Route(method="POST", pattern="/api/changes/undo", access=ApiAccess.MAIN_KEY, handler=view.undo_changes),
     ]
@@ -95,13 +91,6 @@ class _ManagementRoutes:
         settings = yield from self._api.settings()
         body = {"ok": True, "model": settings.model, "provider": settings.provider, "base_url": settings.base_url}
         return json_response(200, body)
-
-    def reload_key(self, request: Request) -> Flow[Response]:
-        """Load the API key from the files again; report whether it has changed."""
-        changed = yield from self._api.reload_key()
-        if changed:
-            self._api.record_audit("key rotated", request)
-        return json_response(200, {"ok": True, "changed": changed})
 
     def models(self, request: Request) -> Flow[Response]:
         api = self._api

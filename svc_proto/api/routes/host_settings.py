@@ -1,0 +1,67 @@
+"""Routes of the host's settings and of the API key, for the owner with the main key."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from svc_proto.api.access import ApiAccess
+from svc_proto.api.host_settings import HOST_SETTINGS, HostSettings, parse_host_change
+from svc_proto.api.ports import ClientPort
+from svc_proto.engine.flow import Flow
+from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.router import Handler, Route
+
+__all__ = ["routes"]
+
+
+class HostPort(ClientPort, Protocol):
+    """Port for the routes of the host's settings."""
+
+    host_settings: HostSettings
+
+    def reload_key(self) -> Flow[bool]:
+        """Load the API key from the files again; report whether it has changed."""
+
+
+def routes(api: HostPort) -> list[Route]:
+    """Return the routes."""
+    view = _HostRoutes(api)
+    rows: list[tuple[str, str, Handler]] = [
+        ("GET", "/api/host", view.settings),
+        ("PATCH", "/api/host", view.change),
+        ("POST", "/api/key/rotate", view.rotate_key),
+        ("POST", "/api/key/reload", view.reload_key),
+    ]
+    return [
+        Route(method=method, pattern=path, access=ApiAccess.MAIN_KEY, handler=handler) for method, path, handler in rows
+    ]
+
+
+class _HostRoutes:
+    def __init__(self, api: HostPort) -> None:
+        self._api = api
+
+    def settings(self, request: Request) -> Flow[Response]:
+        """Return the settings as the next start finds them."""
+        return json_response(200, {"settings": (yield from self._api.host_settings.read())})
+
+    def change(self, request: Request) -> Flow[Response]:
+        """Change settings, and return all of them; they count from the next start of the servers on."""
+        change = parse_host_change(request.json_object())
+        if change:
+            yield from self._api.host_settings.change(request, change)
+            variables = sorted(HOST_SETTINGS[name].variable for name in change)
+            self._api.record_audit("setting changed", request, settings=", ".join(variables))
+        return json_response(200, {"settings": (yield from self._api.host_settings.read())})
+
+    def rotate_key(self, request: Request) -> Flow[Response]:
+        """Replace the API key by a new one, which counts at once; the answer does not contain it."""
+        yield from self._api.host_settings.write_key()
+        return (yield from self.reload_key(request))
+
+    def reload_key(self, request: Request) -> Flow[Response]:
+        """Load the API key from the files again; report whether it has changed."""
+        changed = yield from self._api.reload_key()
+        if changed:
+            self._api.record_audit("key rotated", request)
+        return json_response(200, {"ok": True, "changed": changed})
