@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from svc_proto.basics import strict_json
 from svc_proto.phone.arguments import CommandArguments, scalar_text
 from svc_proto.phone.backend import CommandReply, PhoneCommand
 from svc_proto.phone.command_refused import CommandRefused
@@ -114,9 +115,13 @@ def target_packages(command: PhoneCommand) -> tuple[str, ...]:
 def confirmation_request_of(command: PhoneCommand) -> ConfirmationRequest:
     """Return the confirmation for an always-confirmed route: all data that would leave the phone, as parsed.
 
+    A route without a parser of its own shows all arguments as JSON.
     Raise `CommandRefused` where the backend would: no confirmation is requested for an invalid command.
     """
-    outgoing = READERS[command.path](CommandArguments(command.body))
+    reader = READERS.get(command.path)
+    if reader is None:
+        return ConfirmationRequest(action=_action(command), verb=None, text=strict_json.dumps(command.body))
+    outgoing = reader(CommandArguments(command.body))
     return ConfirmationRequest(action=_action(command), verb=None, text=outgoing.question_text)
 
 

@@ -94,6 +94,11 @@ def test_invalid_command_needs_no_confirmation(path: str) -> None:
         route_rules.confirmation_request_of(PhoneCommand("POST", path, {}))
 
 
+def test_confirmation_without_a_parser_shows_all_arguments() -> None:
+    question = route_rules.confirmation_request_of(command("/send_fax", to="+1", pages=2))
+    assert (question.action, question.verb, question.text) == ("send_fax", None, '{"to":"+1","pages":2}')
+
+
 def test_each_always_confirmed_route_has_a_parser() -> None:
     assert set(READERS) == set(route_rules.ALWAYS_ASK)
 
