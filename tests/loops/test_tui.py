@@ -62,8 +62,10 @@ def event(ws: WebSocketTestClient, kind: str) -> dict[str, Any]:
             return params
 
 
-def call(ws: WebSocketTestClient, method: str, **params: object) -> dict[str, Any]:
-    """Call a method and return the answer; events before it are skipped."""
+def call(
+    ws: WebSocketTestClient, method: str, events: list[dict[str, Any]] | None = None, /, **params: object
+) -> dict[str, Any]:
+    """Call a method and return the answer; events before it are skipped, or added to `events`."""
     ws.send_envelope(
         "tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": f"r-{method}", "method": method, "params": params}
     )
@@ -72,6 +74,8 @@ def call(ws: WebSocketTestClient, method: str, **params: object) -> dict[str, An
         if message["type"] == "tui.rpc.response" and message["payload"]["id"] == f"r-{method}":
             payload: dict[str, Any] = message["payload"]
             return payload
+        if events is not None and message["type"] == "tui.rpc.event":
+            events.append(message["payload"]["params"])
 
 
 def child(world: Environment, script: str) -> None:
@@ -267,6 +271,9 @@ def test_an_approval_request_reaches_the_desktop(loop: Environment, choice: str,
     asked = event(ws, "approval.request")["payload"]
     assert (asked["command"], asked["description"]) == ("demo_ask {}", "A demonstration: it does nothing.")
     assert asked["choices"] == ["once", "session", "always", "deny"]
-    answered = call(ws, "approval.respond", session_id=session, choice=choice, call_id=asked["call_id"])
+    events: list[dict[str, Any]] = []
+    answered = call(ws, "approval.respond", events, session_id=session, choice=choice, call_id=asked["call_id"])
     assert answered["result"] == {"resolved": 1}
-    assert says in event(ws, "message.complete")["payload"]["text"]
+    # The turn may end before the answer arrives.
+    ended = next((each for each in events if each["type"] == "message.complete"), None)
+    assert says in (ended or event(ws, "message.complete"))["payload"]["text"]
