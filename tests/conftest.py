@@ -16,10 +16,12 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 from _pytest.runner import runtestprotocol  # there is no public name for it
@@ -137,6 +139,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_collection(session: pytest.Session) -> None:
     """Disable garbage collection while millions of lasting objects are made; a worker imports its share of files."""
     gc.disable()
+    if packages := getattr(session.config.option, "cov_source", None):
+        import_packages(packages)
+        session.config.stash[MEASURING] = measuring = Measuring()
+        measuring.stop()  # the import of the tests would take twice the time
     if worker := getattr(session.config, "workerinput", None):
         import_share(session.config, int(worker["workerid"].removeprefix("gw")), worker["workercount"])
 
@@ -174,8 +180,6 @@ def name_coverage_context(item: pytest.Item) -> None:
     if not getattr(options, "cov_source", None) or stash.get(CONTEXT, "") == folder:
         return
     stash[CONTEXT] = folder
-    if MEASURING not in stash:
-        stash[MEASURING] = Measuring()
     stash[MEASURING].enter(folder, measured=folder not in options.unmeasured)
 
 
@@ -200,11 +204,25 @@ class Measuring:
                 self._stopped.pop().start()
             if current := self._current():
                 current.switch_context(folder)  # takes 10 ms
-            return
+        else:
+            self.stop()
+
+    def stop(self) -> None:
+        """Measure nothing until a measured folder is entered."""
         while current := self._current():
             current.stop()
             self._stopped.append(current)
         self._variables |= {name: os.environ.pop(name) for name in [*os.environ] if name.startswith("COVERAGE_")}
+
+
+def import_packages(names: Iterable[str]) -> None:
+    """Import all modules of these packages, for the coverage of their bodies."""
+    for name in names:
+        package = import_module(name)
+        for module in walk_packages(package.__path__, f"{name}."):
+            if not module.name.endswith("__main__"):
+                with suppress(ImportError):  # the module needs a library that is not installed
+                    import_module(module.name)
 
 
 def import_share(config: pytest.Config, number: int, count: int) -> None:
