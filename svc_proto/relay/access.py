@@ -108,9 +108,7 @@ def authorize(
         case RelayAccess.BEARER:
             return _bearer(request, sessions, now)
         case RelayAccess.LOOPBACK_OR_BEARER:
-            if request.headers.get(b"authorization") is None and local.is_allowed(request):
-                return None
-            return _bearer(request, sessions, now)
+            return _local_or_bearer(request, sessions, local, now)
         case RelayAccess.FILES | RelayAccess.MANAGE | RelayAccess.LOCAL_OR_NOTIFICATIONS:
             return _require_right(_bearer(request, sessions, now), RIGHTS_NEEDED[access], now)
         case RelayAccess.AGENT:
@@ -183,6 +181,18 @@ def _is_rebound(request: Request) -> bool:
     """Report whether a page uses a foreign host name for this relay (DNS rebinding); no own page calls these routes."""
     headers = request.headers
     return headers.get(b"origin") is not None and not is_trusted_host_name(headers.get(b"host") or b"")
+
+
+def _local_or_bearer(
+    request: Request, sessions: PairedSessionRegistry, local: LocalAuthorizer, now: Moment
+) -> PairedSession | None:
+    """Admit a program of this host, or return the session of the bearer token."""
+    if request.headers.get(b"authorization") is None:
+        if local.is_allowed(request):
+            return None
+        if text := local.refusal_text(request):
+            raise Refused(401, "unauthorized", text)
+    return _bearer(request, sessions, now)
 
 
 def _bearer(request: Request, sessions: PairedSessionRegistry, now: Moment, *, agents: bool = False) -> PairedSession:

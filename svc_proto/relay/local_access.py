@@ -80,8 +80,13 @@ class LocalAuthorizer:
     def check(self, request: Request) -> None:
         """Raise `Refused` 403 unless the request is allowed."""
         if not self.is_allowed(request):
-            text = OTHER_USER_TEXT if is_of_other_user(request) else WITH_SECRET if self._secret else LOCAL_ONLY_TEXT
-            raise Refused(403, "loopback_only", text)
+            raise Refused(403, "loopback_only", self.refusal_text(request) or LOCAL_ONLY_TEXT)
+
+    def refusal_text(self, request: Request) -> str | None:
+        """Return what a refused program of this host lacks; None for a client that is not of this host."""
+        if is_of_other_user(request):
+            return OTHER_USER_TEXT
+        return WITH_SECRET if is_local(request) else None
 
     def _lock(self, engine: Engine) -> Flow[None]:
         if not self._config.begins:

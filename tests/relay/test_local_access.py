@@ -68,6 +68,7 @@ def test_other_users_of_the_host_reach_no_local_route() -> None:
         assert book.request(method, path).status == 403
     for path in ("/sessions", "/notifications/recent", "/openapi.json"):
         assert book.request("GET", path).status == 401
+    assert "call it as that user" in book.request("GET", "/sessions").json["error"]
     answer = knock(book)
     assert answer.json["code"] == "loopback_only"
     assert "call it as that user" in answer.json["error"]
@@ -84,6 +85,7 @@ def test_every_local_route_requires_the_secret() -> None:
     for method, path in (("GET", "/relay/security"), ("GET", "/bridge/activity"), ("POST", "/pairing/mint")):
         assert book.request(method, path).status == 403
         assert book.request(method, path, headers=[(HEADER, good.encode())]).status == 200
+    assert "local secret" in book.request("GET", "/sessions").json["error"]
     for path in ("/sessions", "/notifications/recent"):
         assert book.request("GET", path).status == 401
         assert book.request("GET", path, headers=[(HEADER, good.encode())]).status == 200
