@@ -36,8 +36,10 @@ REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
 MESSAGE_MEMBERS = (*REASONING, "role", "content", "refusal", "tool_calls", "function_call", "audio", "images", "name")
 CALL_MEMBERS = ("index", "id", "type", "function")
 NO_REASON = ("null", "none")  # finish reasons that are none
-ANGLE, SQUARE, TRIANGLE = MARKS  # names of their own: each delta of an answer is searched for them
-_WORDS = re.compile('[^"\\\\\0-\x1f\ud800-\udfff]++')  # JSON string content without escapes
+_MARK = re.compile(f"[{re.escape(''.join(MARKS))}]")
+_ESCAPED = '"\\\\\0-\x1f\ud800-\udfff'  # characters that JSON string content has with an escape only
+_WORDS = re.compile(f"[^{_ESCAPED}]++")
+_PLAIN_WORDS = re.compile(f"[^{_ESCAPED}{re.escape(''.join(MARKS))}]++")  # words that begin no tag
 Delta: TypeAlias = TextDelta | ReasoningDelta | TextRetracted
 
 
@@ -86,14 +88,14 @@ class CompletionAssembler:
         self.full = False  # cut at `MAX_TEXT`
         self.input_tokens = 0
         self.output_tokens = 0
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
-        self._text_size = 0
-        self._reasoning_size = 0
+        self.answer_pieces: list[str] = []  # of the answer so far; emptied if it is retracted
+        self.reasoning_pieces: list[str] = []
+        self.answer_size = 0  # characters
+        self.reasoning_size = 0
         self._argument_size = 0
         self._reasoning_name = ""  # of the member that has the reasoning; empty: it is in the content
         self._extra = ExtraMembers()
-        self._splitter = ThoughtSplitter(self._text)
+        self._splitter = ThoughtSplitter(self.answer_pieces)
         self._is_finish_loose = False  # the server sends finish reasons before the end
         self._size_at_finish = -1
         self._places: dict[int, int] = {}  # call by index; the latest one
@@ -102,17 +104,17 @@ class CompletionAssembler:
     @property
     def text(self) -> str:
         """Return the answer so far."""
-        return "".join(self._text)
+        return "".join(self.answer_pieces)
 
     @property
     def reasoning(self) -> str:
         """Return the reasoning so far."""
-        return "".join(self._reasoning)
+        return "".join(self.reasoning_pieces)
 
     @property
     def begun(self) -> bool:
         """Report whether any part of an answer has arrived."""
-        return bool(self._text or self._reasoning or self.calls)
+        return bool(self.answer_pieces or self.reasoning_pieces or self.calls)
 
     @property
     def is_finished(self) -> bool:
@@ -122,7 +124,9 @@ class CompletionAssembler:
     @property
     def is_ending(self) -> bool:
         """Report whether the finish reason came at the end of the answer, so that only its usage may follow."""
-        return not self._is_finish_loose and self._size_at_finish == self._size and bool(self._text or self.calls)
+        if self.finish is None or self._is_finish_loose:
+            return False
+        return self._size_at_finish == self._size and bool(self.answer_pieces or self.calls)
 
     @property
     def extra(self) -> dict[str, object]:
@@ -135,12 +139,12 @@ class CompletionAssembler:
 
         Consume them before the next call; both may raise `ModelResponseError`.
         """
-        text = self._template.words(data)
-        size = self._text_size + len(text)
-        if text and size < MAX_TEXT and self._is_answer(text):
-            self._text_size = size
-            self._text.append(text)
-            return (TextDelta(text),)
+        if self._splitter.is_plain and (text := self._template.words(data)):
+            size = self.answer_size + len(text)
+            if size < MAX_TEXT:
+                self.answer_size = size
+                self.answer_pieces.append(text)
+                return (TextDelta(text),)
         stripped = data.strip()
         if not stripped:
             return ()
@@ -156,12 +160,12 @@ class CompletionAssembler:
         if event == "error" or _is_error(chunk):
             raise ModelResponseError(error_text(value) or "it reported an error", value)
         text = chunk_text_fast(chunk)
-        size = self._text_size + len(text)
+        size = self.answer_size + len(text)
         if not text or size >= MAX_TEXT or not self._is_answer(text):
             return self._add_chunk(chunk)
         self._template.learn(data, text)
-        self._text_size = size
-        self._text.append(text)
+        self.answer_size = size
+        self.answer_pieces.append(text)
         return (TextDelta(text),)
 
     def close(self) -> Iterator[Delta]:
@@ -173,11 +177,11 @@ class CompletionAssembler:
 
     @property
     def _size(self) -> int:
-        return self._text_size + self._reasoning_size + self._argument_size + len(self.calls)
+        return self.answer_size + self.reasoning_size + self._argument_size + len(self.calls)
 
     def _is_answer(self, text: str) -> bool:
         """Report whether a text is answer text as it stands: no tag is open, and the text has no mark of a tag."""
-        return self._splitter.is_plain and not (ANGLE in text or SQUARE in text or TRIANGLE in text)
+        return self._splitter.is_plain and _MARK.search(text) is None
 
     def _add_chunk(self, chunk: JsonObject) -> Iterator[Delta]:
         self._count(chunk.get_object("usage") or chunk.get_object("x_groq", "usage"))
@@ -215,11 +219,11 @@ class CompletionAssembler:
             yield from self._add_reasoning(content_as_text(part.get("thinking")))
 
     def _add_reasoning(self, text: str) -> Iterator[Delta]:
-        text = text[: MAX_TEXT - self._reasoning_size]
+        text = text[: MAX_TEXT - self.reasoning_size]
         if text:
-            self._reasoning_size += len(text)
-            self.full = self.full or self._reasoning_size >= MAX_TEXT
-            self._reasoning.append(text)
+            self.reasoning_size += len(text)
+            self.full = self.full or self.reasoning_size >= MAX_TEXT
+            self.reasoning_pieces.append(text)
             yield ReasoningDelta(text)
 
     def _add_text(self, delta: JsonObject) -> Iterator[Delta]:
@@ -231,18 +235,18 @@ class CompletionAssembler:
         yield from self._add_answer(content_as_text(delta.get("refusal")))
 
     def _add_answer(self, text: str) -> Iterator[Delta]:
-        text = text[: MAX_TEXT - self._text_size]
+        text = text[: MAX_TEXT - self.answer_size]
         if text:
-            self._text_size += len(text)
-            self.full = self.full or self._text_size >= MAX_TEXT
-            self._text.append(text)
+            self.answer_size += len(text)
+            self.full = self.full or self.answer_size >= MAX_TEXT
+            self.answer_pieces.append(text)
             yield TextDelta(text)
 
     def _retract(self) -> Iterator[Delta]:
         """Declare the answer text so far to be reasoning: yield its retraction, then its text as reasoning."""
         text = self.text
-        self._text.clear()
-        self._text_size = 0
+        self.answer_pieces.clear()
+        self.answer_size = 0
         if text:
             yield TextRetracted(len(text))
             yield from self._add_reasoning(text)
@@ -334,11 +338,11 @@ class _ChunkTemplate:
         self._lessons = MAX_TEMPLATES
 
     def words(self, data: str) -> str:
-        """Return the words of a chunk that fits the template; empty if it must be parsed."""
+        """Return the words of a chunk that fits the template; empty if it must be parsed, or may hold a tag."""
         before, after = self._before, self._after
         if not before or not data.startswith(before) or not data.endswith(after) or len(data) > MAX_CHUNK:
             return ""
-        found = _WORDS.fullmatch(data, len(before), len(data) - len(after))
+        found = _PLAIN_WORDS.fullmatch(data, len(before), len(data) - len(after))
         return "" if found is None else found[0]
 
     def learn(self, data: str, text: str) -> None:

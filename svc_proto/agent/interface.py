@@ -225,7 +225,7 @@ ApprovalChoice: TypeAlias = str  # once, session, always or deny; of a question 
 
 
 class AgentHost(Protocol):
-    """Host of a running agent, which it cancels to stop it. Only `emit` raises: a guard may end the answer."""
+    """Host of a running agent, which it cancels to stop it. Its methods do not raise."""
 
     @property
     def reader_behind(self) -> bool:
@@ -238,7 +238,7 @@ class AgentHost(Protocol):
         ...
 
     def emit(self, event: TurnEvent) -> None:
-        """Publish an event of the turn to its readers. Raises `RepeatedTextError` behind the guard against loops."""
+        """Publish an event of the turn to its readers."""
         ...
 
     def wait_drained(self) -> Flow[None]:

@@ -1,4 +1,4 @@
-"""Guard against a model that goes in circles: equal calls, cycles, acts without progress, text that repeats itself.
+"""Guard against a model that goes in circles: equal calls, cycles, acts without progress.
 
     guard = LoopGuard()
     notice = guard.record(call, result, is_act=True)      # for the model, in its result
@@ -11,29 +11,16 @@ equal, so that the fifth press of a button that counts is no loop.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import cast
 
 from attrs import define, field, frozen
 
-from svc_proto.agent.interface import (
-    NO_EXTRA,
-    AgentHost,
-    ApprovalChoice,
-    ApprovalRequested,
-    ModelCallStarted,
-    ReasoningDelta,
-    TextDelta,
-    ToolCall,
-    TurnEvent,
-)
+from svc_proto.agent.interface import ToolCall
 from svc_proto.agent.unfinished_work import UnfinishedWork
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import sha256_hex
-from svc_proto.engine.flow import Flow
 from svc_proto.schema.effects.screen_tree import ScreenTree
 
-__all__ = ["LoopGuard", "RepeatedTextError", "RepetitionWatch", "ScreenTrail", "fingerprint_of", "repeated_length"]
+__all__ = ["LoopGuard", "ScreenTrail", "fingerprint_of"]
 
 EQUAL_NOTICE, EQUAL_END = 3, 5  # equal calls in a row
 PATIENCE = {"phone_media": 4}  # times the limits above: volume and tracks change without a trace on the screen
@@ -43,10 +30,6 @@ ACTS_NOTICE, ACTS_END = 6, 8  # acts since the screen was last one that the turn
 MAX_RECORDS = 64  # calls that are compared
 MAX_UNFINISHED = 20  # acts in the report of a turn
 MAX_OUTCOME = 160  # characters of an error in it
-MAX_TEXT = 6_400  # characters of an answer that are compared, some 1,600 tokens
-CHECK_EVERY = 200  # characters
-MIN_REPEATED = 600  # characters of a text that was there before, and as many as two periods
-MAX_PERIOD = 2_000  # characters of the text that is repeated
 _LOOK = re.compile(r"\bscreen [0-9]+\b")  # the number of a look, which is another one for an equal screen
 DENIED = "denied"
 DENIALS = (
@@ -55,18 +38,6 @@ DENIALS = (
     "This call needs the user's approval",
     "user_denied",
 )
-
-
-class RepeatedTextError(Exception):
-    """The model's text repeats itself.
-
-    `repeated`: characters of the repetition that belong to the answer; `length`: all characters of the model call.
-    """
-
-    def __init__(self, repeated: int, length: int) -> None:
-        super().__init__()
-        self.repeated = repeated
-        self.length = length
 
 
 def fingerprint_of(tree: ScreenTree) -> str:
@@ -191,96 +162,6 @@ class LoopGuard:
         if acts >= ACTS_END:
             self.reason = f"The agent was stopped: its last {acts} acts brought up nothing new on the screen."
         return None if acts < ACTS_NOTICE else f"Your last {acts} acts brought up no new screen. Try another way."
-
-
-def repeated_length(text: str) -> int:
-    """Return how many characters at the end of a text repeat what stands before them, at least twice; 0 if none do."""
-    tail = text[-MAX_TEXT:]
-    key = tail[-24:]
-    place = tail.rfind(key, 0, len(tail) - 1)
-    for _ in range(8):  # periods of a text whose key occurs more than once in a period
-        if place < 0:
-            return 0
-        period = len(tail) - len(key) - place
-        if period > MAX_PERIOD:
-            return 0
-        repeated = max(2 * period, MIN_REPEATED)
-        if len(tail) >= repeated + period and tail[-repeated:] == tail[-repeated - period : -period]:
-            return _extended(text, period, repeated) if key.strip() else 0
-        place = tail.rfind(key, 0, place + len(key) - 1)
-    return 0
-
-
-def _extended(text: str, period: int, repeated: int) -> int:
-    """Return the whole length of a repetition whose last `repeated` characters are known."""
-    while len(text) > repeated + period and text[-repeated - 1] == text[-repeated - 1 - period]:
-        repeated += 1
-    return repeated
-
-
-class RepetitionWatch:
-    """Host that raises `RepeatedTextError` once the model's text repeats itself. Implements `AgentHost`."""
-
-    def __init__(self, host: AgentHost) -> None:
-        self._host = host
-        self._text = ""
-        self._pieces: list[str] = []  # texts after `_text`, joined at the next check
-        self._answer = self._length = 0  # characters of the answer, and of it with the reasoning
-        self._unchecked = 0
-
-    @property
-    def reader_behind(self) -> bool:
-        """Implement `AgentHost.reader_behind`."""
-        return self._host.reader_behind
-
-    @property
-    def can_request_approval(self) -> bool:
-        """Implement `AgentHost.can_request_approval`."""
-        return self._host.can_request_approval
-
-    def emit(self, event: TurnEvent) -> None:
-        """Implement `AgentHost.emit`. Raises `RepeatedTextError` after the event is emitted."""
-        self._host.emit(event)
-        kind = type(event)
-        if kind is TextDelta or kind is ReasoningDelta:
-            text = cast("TextDelta | ReasoningDelta", event).text
-            size = len(text)
-            self._pieces.append(text)
-            self._length += size
-            self._unchecked += size
-            if kind is TextDelta:
-                self._answer += size
-            if self._unchecked >= CHECK_EVERY:
-                self._check(in_answer=kind is TextDelta)
-        elif kind is ModelCallStarted:
-            self._text, self._answer, self._length = "", 0, 0
-            self._pieces.clear()
-
-    def _check(self, *, in_answer: bool) -> None:
-        self._unchecked = 0
-        self._text = (self._text + "".join(self._pieces))[-2 * MAX_TEXT :]
-        self._pieces.clear()
-        repeated = repeated_length(self._text)
-        if repeated:
-            raise RepeatedTextError(min(repeated, self._answer) if in_answer else 0, self._length)
-
-    def wait_drained(self) -> Flow[None]:
-        """Implement `AgentHost.wait_drained`."""
-        return self._host.wait_drained()
-
-    def store_calls(
-        self, text: str, reasoning: str, calls: tuple[ToolCall, ...], extra: Mapping[str, object] = NO_EXTRA
-    ) -> Flow[None]:
-        """Implement `AgentHost.store_calls`."""
-        return self._host.store_calls(text, reasoning, calls, extra)
-
-    def store_result(self, call: ToolCall, output: str) -> Flow[None]:
-        """Implement `AgentHost.store_result`."""
-        return self._host.store_result(call, output)
-
-    def request_approval(self, event: ApprovalRequested) -> Flow[ApprovalChoice]:
-        """Implement `AgentHost.request_approval`."""
-        return self._host.request_approval(event)
 
 
 def _outcome_of(result: str) -> str:

@@ -27,12 +27,13 @@ from svc_proto.agent.interface import (
     Turn,
     TurnOutcome,
 )
-from svc_proto.agent.loop_guard import LoopGuard, RepeatedTextError, RepetitionWatch
+from svc_proto.agent.loop_guard import LoopGuard
 from svc_proto.agent.memory import TARGETS, AgentMemory
 from svc_proto.agent.message_extras import call_row
 from svc_proto.agent.model_client import ModelCallFailure, ModelCallLimits, call_model
 from svc_proto.agent.model_probe import probe_context
 from svc_proto.agent.model_profiles import ModelProfiles
+from svc_proto.agent.repetition_watch import RepeatedTextError
 from svc_proto.agent.request_shaper import RequestShaper
 from svc_proto.agent.screen_history import screen_budget, shorten_screens
 from svc_proto.agent.skills import SkillLibrary
@@ -100,7 +101,7 @@ class ModelAgent:
         """Answer one turn, whose `model` is set."""
         guard = LoopGuard()
         try:
-            return (yield from self._run(turn, RepetitionWatch(host), guard))
+            return (yield from self._run(turn, host, guard))
         except RepeatedTextError as stopped:
             # The first period stays: a model copies a repetition that it finds in its history.
             if stopped.repeated:

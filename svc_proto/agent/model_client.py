@@ -8,7 +8,6 @@ key.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
@@ -17,6 +16,7 @@ from svc_proto.agent.completion_assembler import CompletionAssembler, Delta, Mod
 from svc_proto.agent.interface import AgentHost, ModelEndpoint, TextDelta, TurnNotice
 from svc_proto.agent.model_address import endpoint_url
 from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
+from svc_proto.agent.repetition_watch import RepetitionWatch
 from svc_proto.agent.request_shaper import RequestShaper
 from svc_proto.basics import strict_json
 from svc_proto.basics.excerpt import safe_excerpt
@@ -32,8 +32,6 @@ from svc_proto.schema.json_object import lenient_json_value
 from svc_proto.schema.model_profile import ModelProfile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from svc_proto.engine.core import Engine
 
 __all__ = ["DEFAULT_MODEL_LIMITS", "ModelCallFailure", "ModelCallLimits", "call_model"]
@@ -190,21 +188,29 @@ class _AttemptProgress:
         self._host = host
         self._before_text = before_text
         self.assembly = CompletionAssembler(json_reader.read)
+        self._repetition = RepetitionWatch(self.assembly)
 
     def feed(self, data: str, event: str = "message") -> None:
-        self._emit(self.assembly.feed(data, event))
-
-    def close(self) -> None:
-        self._emit(self.assembly.close())
-
-    def _emit(self, deltas: Iterable[Delta]) -> None:
-        for delta in deltas:
-            if self._before_text and isinstance(delta, TextDelta):
-                self._host.emit(TextDelta(self._before_text))
-                self._before_text = ""
+        """Handle one event. Raises `ModelResponseError`."""
+        for delta in self.assembly.feed(data, event):
+            if self._before_text:
+                self._emit_before(delta)
             self._host.emit(delta)
 
-    def yield_to_loop(self) -> Flow[None]:
+    def close(self) -> None:
+        """Emit what the assembler kept back."""
+        for delta in self.assembly.close():
+            self._emit_before(delta)
+            self._host.emit(delta)
+
+    def _emit_before(self, delta: Delta) -> None:
+        if self._before_text and isinstance(delta, TextDelta):
+            self._host.emit(TextDelta(self._before_text))
+            self._before_text = ""
+
+    def end_batch(self) -> Flow[None]:
+        """Wait for readers that are behind. Raises `RepeatedTextError` if the text so far repeats itself."""
+        self._repetition.check()
         if self._host.reader_behind:
             yield from self._host.wait_drained()
 
@@ -221,9 +227,11 @@ def _read_answer(
             )
         batch = yield from reader.read(within=limits.trailer if assembly.is_ending else limits.silence)
         if isinstance(batch, tuple):
-            for event in takewhile(lambda _: not assembly.is_finished, batch):
+            for event in batch:
                 progress.feed(event.data, event.event)
-            yield from progress.yield_to_loop()
+                if assembly.done or assembly.full:
+                    break
+            yield from progress.end_batch()
             continue
         if assembly.finish:
             break  # the answer is complete, only the usage may be missing
@@ -261,7 +269,7 @@ def _whole(body: str, progress: _AttemptProgress) -> Flow[ModelCallFailure | Non
         progress.feed(line)
     if not (assembly.done or (assembly.begun and assembly.finish)):
         return ModelCallFailure(text="the model's server sent JSON without an answer; is the base URL right?")
-    yield from progress.yield_to_loop()
+    yield from progress.end_batch()
     return None
 
 

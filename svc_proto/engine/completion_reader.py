@@ -61,7 +61,7 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
                 return [], 0
             data, self._body = bytes(self._body), bytearray()
         complete = self._decoder.receive_data(data)
-        return complete, sum(len(event.data) + OVERHEAD for event in complete)
+        return complete, sum([len(event.data) for event in complete]) + OVERHEAD * len(complete)
 
     @property
     def whole(self) -> str:

@@ -185,4 +185,4 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
         """Return the complete events; each one counts for `OVERHEAD` besides its data."""
         complete = self._decoder.receive_data(data)
-        return complete, sum(len(event.data) + OVERHEAD for event in complete)
+        return complete, sum([len(event.data) for event in complete]) + OVERHEAD * len(complete)

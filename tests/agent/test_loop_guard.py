@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from itertools import cycle, islice
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc_proto.agent.interface import TextDelta, ToolCall, TurnOutcome
-from svc_proto.agent.loop_guard import LoopGuard, fingerprint_of, repeated_length
+from svc_proto.agent.interface import ToolCall
+from svc_proto.agent.loop_guard import LoopGuard, fingerprint_of
 from svc_proto.schema.effects.screen_tree import ScreenTree
 from svc_proto.schema.screen_node import ScreenNode
 from tests.agent.harness import AgentHarness
-from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, plain
+from tests.support.servers.model_server import calls
 
 
 def call(name: str = "phone_tap", **args: object) -> ToolCall:
@@ -119,56 +118,6 @@ def test_an_act_whose_change_is_not_shown_is_not_reported() -> None:
     assert guard.unfinished() == ()
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["I am sorry. " * 200, "a" * 700, "\u6211\u5f88\u62b1\u6b49\u3002" * 200, "x".join(map(str, range(300))) * 4],
-)
-def test_repeated_text_is_found(text: str) -> None:
-    period = text[: len(text) - repeated_length(text)]
-    assert 0 < len(period) < len(text)
-    assert text == (period * len(text))[: len(text)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "short short short",
-        " " * 900,
-        "".join(f"{number}, " for number in range(2_000)),
-        "word " * 20 + "".join(f"line {number}\n" for number in range(300)),
-        "".join(f"{number}" for number in range(900)) + "".join(f"{number}" for number in range(900)),
-    ],
-)
-def test_other_text_is_not_taken_for_a_loop(text: str) -> None:
-    assert repeated_length(text) == 0
-
-
-def looping(size: int) -> ModelAnswer:
-    return ModelAnswer(events=(*(chunk({"content": "I am sorry. "}) for _ in range(size)), chunk(finish="stop"), DONE))
-
-
-@pytest.mark.parametrize("tools", [None, ({"type": "function", "function": {"name": "x"}},)])
-def test_an_answer_that_repeats_itself_is_stopped(tools: Any) -> None:
-    world = AgentHarness(model=[looping(9_000)])
-    reason = "The answer was stopped: its text repeated itself."
-    assert world.answer("Hi", tools=tools) == TurnOutcome(finish="length", reason=reason)
-    assert world.host.text == f"I am sorry. \n\n[{reason}]"  # the first period
-    ((asked, answered),) = world.host.usage
-    assert asked > 0
-    assert 100 < answered < 2_000
-    world.sim.run_for(1.0)
-    assert world.model.channels[0].gone
-
-
-def test_thoughts_that_repeat_themselves_are_stopped() -> None:
-    thought = chunk({"reasoning_content": "I am sorry. "})
-    events = (chunk({"content": "So: "}), *(thought for _ in range(900)), DONE)
-    world = AgentHarness(model=[ModelAnswer(events=events)])
-    world.answer("Hi")
-    assert world.host.text == "So: \n\n[The answer was stopped: its text repeated itself.]"
-
-
 def test_a_model_that_makes_the_same_call_for_ever() -> None:
     world = AgentHarness(model=[calls(("skills_list", {})) for _ in range(40)])
     outcome = world.answer("Go")
@@ -185,9 +134,3 @@ def test_calls_of_one_answer_end_with_the_turn() -> None:
         "The agent was stopped: it made the same call 5 times, with the same result."
     ] * 4
     assert len(world.model.seen) == 1
-
-
-def test_a_text_after_others_is_compared_by_itself() -> None:
-    world = AgentHarness(model=[calls(("skills_list", {}), text="I am sorry. " * 30), plain("I am sorry. " * 30)])
-    assert world.answer("Hi") == TurnOutcome()
-    assert [event for event in world.host.events if isinstance(event, TextDelta)]

@@ -65,8 +65,10 @@ class SessionProjection:
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
         """Implement `Projection.encode`."""
-        if isinstance(event, TextDelta):
-            return self._piece(self._delta, event.text, now)
+        if isinstance(event, TextDelta):  # as `_piece`, without its call: most events are these
+            self._seq += 1
+            before, after = self._delta
+            return f'{before}{self._seq},"ts":{self._stamp.at(now)}{after}{_quoted(event.text)}}}\n\n'
         if isinstance(event, ReasoningDelta):
             return self._piece(self._thought, event.text, now)
         build = self._builders.get(type(event))

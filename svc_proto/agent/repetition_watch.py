@@ -1,0 +1,100 @@
+"""Watch over one answer of a model: text that repeats itself ends the answer.
+
+watch = RepetitionWatch(assembly)
+if assembly.answer_size + assembly.reasoning_size >= watch.due:     # after each event
+    watch.check()                                                   # may raise `RepeatedTextError`
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from svc_proto.agent.completion_assembler import CompletionAssembler
+
+__all__ = ["RepeatedTextError", "RepetitionWatch", "repeated_length"]
+
+MAX_TEXT = 6_400  # characters of an answer that are compared, some 1,600 tokens
+CHECK_EVERY = 200  # characters
+MIN_REPEATED = 600  # characters of a text that was there before, and as many as two periods
+MAX_PERIOD = 2_000  # characters of the text that is repeated
+
+
+class RepeatedTextError(Exception):
+    """The model's text repeats itself.
+
+    `repeated`: characters of the repetition that belong to the answer; `length`: all characters of the model call.
+    """
+
+    def __init__(self, repeated: int, length: int) -> None:
+        super().__init__()
+        self.repeated = repeated
+        self.length = length
+
+
+class RepetitionWatch:
+    """Watch over the answer of an assembler, and over its reasoning."""
+
+    def __init__(self, assembly: CompletionAssembler) -> None:
+        self._assembly = assembly
+        self._due = CHECK_EVERY  # characters of both at the next check
+        self._answer = _Tail(assembly.answer_pieces)
+        self._reasoning = _Tail(assembly.reasoning_pieces)
+
+    def check(self) -> None:
+        """Raise `RepeatedTextError` if the text repeats itself. Less than `CHECK_EVERY` characters are not checked."""
+        size = self._assembly.answer_size + self._assembly.reasoning_size
+        if size < self._due:
+            return
+        self._due = size + CHECK_EVERY
+        repeated = self._answer.repeated_length()
+        if repeated or self._reasoning.repeated_length():
+            raise RepeatedTextError(min(repeated, self._assembly.answer_size), size)
+
+
+class _Tail:
+    """The last characters of a text whose pieces are in a list, which grows; it is emptied if the text is retracted."""
+
+    def __init__(self, pieces: list[str]) -> None:
+        self._pieces = pieces
+        self._count = 0  # pieces that are in `_text`
+        self._text = ""
+
+    def repeated_length(self) -> int:
+        """Return the length of the repetition at the end of a text that has grown since the last call."""
+        pieces, count = self._pieces, self._count
+        if len(pieces) == count:
+            return 0
+        if len(pieces) < count:
+            count, self._text = 0, ""
+        self._count = len(pieces)
+        self._text = self._text[-2 * MAX_TEXT :] + "".join(pieces[count:])
+        return repeated_length(self._text)
+
+
+def repeated_length(text: str) -> int:
+    """Return how many characters at the end of a text repeat what stands before them, at least twice; 0 if none do."""
+    tail = text[-MAX_TEXT:]
+    key = tail[-24:]
+    place = tail.rfind(key, 0, len(tail) - 1)
+    for _ in range(8):  # periods of a text whose key occurs more than once in a period
+        if place < 0:
+            return 0
+        period = len(tail) - len(key) - place
+        if period > MAX_PERIOD:
+            return 0
+        repeated = max(2 * period, MIN_REPEATED)
+        if len(tail) >= repeated + period and tail[-repeated:] == tail[-repeated - period : -period]:
+            return _extended(text, period, repeated) if key.strip() else 0
+        place = tail.rfind(key, 0, place + len(key) - 1)
+    return 0
+
+
+def _extended(text: str, period: int, repeated: int) -> int:
+    """Return the whole length of a repetition whose last `repeated` characters are known."""
+    start = len(text) - repeated
+    while start >= 2 * period and text[start - period : start] == text[start - 2 * period : start - period]:
+        start -= period
+    while start > period and text[start - 1] == text[start - 1 - period]:
+        start -= 1
+    return len(text) - start
