@@ -210,7 +210,7 @@ class CompletionAssembler:
 
     def _reason(self, delta: JsonObject) -> Iterator[Delta]:
         for name in REASONING:
-            text = content_as_text(delta.get(name))
+            text = content_as_text(delta[name]) if name in delta else ""
             if text:
                 self._reasoning_name = self._reasoning_name or name
                 yield from self._add_reasoning(text)
@@ -227,7 +227,8 @@ class CompletionAssembler:
             yield ReasoningDelta(text)
 
     def _add_text(self, delta: JsonObject) -> Iterator[Delta]:
-        for text, is_reasoning, retracts in self._splitter.feed(content_as_text(delta.get("content"))):
+        content = content_as_text(delta.get("content"))
+        for text, is_reasoning, retracts in self._splitter.feed(content) if content else ():
             if retracts:
                 yield from self._retract()
             else:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from operator import is_
 
 from svc_proto.schema.json_object import JsonObject
 
@@ -44,13 +45,19 @@ def neutralize(text: str) -> str:
     return _MARKS.sub(lambda found: found[0].translate(_INSTEAD), text) if "<" in text or "[" in text else text
 
 
-def neutralize_history(rows: Iterable[Mapping[str, object]]) -> tuple[Mapping[str, object], ...]:
-    """Return messages whose results and answers are neutralized; what the user wrote stays."""
-    found: list[Mapping[str, object]] = []
-    for row in rows:
-        text = JsonObject.of(row).text("content") if row.get("role") in ("tool", "assistant") else ""
-        found.append({**row, "content": neutralize(text)} if text else row)
-    return tuple(found)
+def neutralize_history(rows: tuple[Mapping[str, object], ...]) -> tuple[Mapping[str, object], ...]:
+    """Return messages whose results and answers are neutralized; what the user wrote stays.
+
+    Unchanged rows are the same objects, and so is the whole if no row is changed.
+    """
+    found = tuple(map(_neutral_row, rows))
+    return rows if all(map(is_, found, rows)) else found
+
+
+def _neutral_row(row: Mapping[str, object]) -> Mapping[str, object]:
+    text = JsonObject.of(row).text("content") if row.get("role") in ("tool", "assistant") else ""
+    neutral = neutralize(text)
+    return row if neutral == text else {**row, "content": neutral}
 
 
 def fence(text: str, source: str) -> str:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from math import ceil
 from typing import TYPE_CHECKING, cast
 
 from attrs import evolve
 
 from svc_proto.agent.completion_assembler import CompletionAssembler, PartialToolCall
-from svc_proto.agent.context_window import BYTES_PER_TOKEN
 from svc_proto.agent.foreign_text import neutralize_history
 from svc_proto.agent.interface import (
     AgentHost,
@@ -33,7 +31,7 @@ from svc_proto.agent.message_extras import call_row
 from svc_proto.agent.model_client import ModelCallFailure, ModelCallLimits, call_model
 from svc_proto.agent.model_probe import probe_context
 from svc_proto.agent.model_profiles import ModelProfiles
-from svc_proto.agent.repetition_watch import RepeatedTextError
+from svc_proto.agent.repetition_watch import RepeatedText
 from svc_proto.agent.request_shaper import RequestShaper
 from svc_proto.agent.screen_history import screen_budget, shorten_screens
 from svc_proto.agent.skills import SkillLibrary
@@ -50,7 +48,7 @@ from svc_proto.agent.system_prompt import (
     skills_part,
 )
 from svc_proto.agent.tool_images import ToolImages
-from svc_proto.agent.tool_selection import SMALL_CONTEXT, ToolSelection
+from svc_proto.agent.tool_selection import SMALL_CONTEXT, KnownRows, ToolSelection
 from svc_proto.agent.toolbox import RequestedToolCall, Toolbox, call_preview
 from svc_proto.basics import lenient_json, strict_json
 from svc_proto.engine.flow import Flow
@@ -96,21 +94,13 @@ class ModelAgent:
         self._skills = skills
         self._profiles = profiles
         self._limits = limits
+        self._known_rows: KnownRows = {}
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn, whose `model` is set."""
-        guard = LoopGuard()
-        try:
-            return (yield from self._run(turn, host, guard))
-        except RepeatedTextError as stopped:
-            # The first period stays: a model copies a repetition that it finds in its history.
-            if stopped.repeated:
-                host.emit(TextRetracted(stopped.repeated))
-            return _stopped(host, guard, REPEATED_TEXT)
-
-    def _run(self, turn: Turn, host: AgentHost, guard: LoopGuard) -> Flow[TurnOutcome]:
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))
+        guard = LoopGuard()
         endpoint = cast("ModelEndpoint", turn.model)
         tools = yield from self._toolbox.visible_tools(turn.authority)
         choice = self._toolbox.choice
@@ -118,11 +108,13 @@ class ModelAgent:
         phone_note = absent if choice.includes("phone") else ""
         mcp_note = MCP if any(toolset.startswith("mcp-") for toolset in tools) else ""
         system = yield from self._system(turn, PHONE if "phone" in tools else phone_note, mcp_note)
-        turn = evolve(turn, history=neutralize_history(turn.history))
+        history = neutralize_history(turn.history)
+        if history is not turn.history:
+            turn = evolve(turn, history=history)
         profile = yield from self._profile(endpoint)
         few = choice.prefers_few(profile.context)
-        hidden = yield from self._toolbox.hidden_arguments()
-        selection = ToolSelection(tools, few=few, limit=profile.tool_limit, hidden=hidden)
+        hidden = yield from self._toolbox.hidden_arguments(tools)
+        selection = ToolSelection(tools, few=few, limit=profile.tool_limit, hidden=hidden, known=self._known_rows)
         request, rows = _request(turn, system, selection.rows)
         if (yield from self._probe(endpoint, profile)) and choice.prefers_few(profile.context):
             few = selection.reduce()
@@ -140,14 +132,18 @@ class ModelAgent:
             host.emit(ModelCallStarted())
             request["messages"] = shorten_screens(rows, screen_budget(profile.context, few=few))
             separator = PARAGRAPH_BREAK if has_text else ""
-            answer = yield from self._complete(endpoint, request, host, shaper, before_text=separator)
+            answer = yield from call_model(
+                self._engine, endpoint, request, host, self._limits, before_text=separator, shaper=shaper
+            )
             self._profiles.save(endpoint, profile)
+            if isinstance(answer, RepeatedText):
+                return _stopped_text(host, guard, answer)
             if isinstance(answer, ModelCallFailure):
                 return TurnOutcome(finish="error", error=answer.text, code=answer.code)
             host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
             if not answer.calls or answer.full or answer.finish in ("error", "content_filter"):
                 unfinished = guard.unfinished(content_text(turn.prompt), answer.text)
-                return evolve(_outcome(answer, has_text=has_text), unfinished=unfinished)
+                return _outcome(answer, has_text=has_text, unfinished=unfinished)
             has_text = has_text or bool(answer.text)
             calls = self._toolbox.unwrap(self._calls(answer.calls, ids))
             stored = tuple(requested.call for requested in calls)
@@ -176,8 +172,10 @@ class ModelAgent:
         users = [place for place, row in enumerate(rows) if row["role"] == "user"]
         profile = yield from self._profile(endpoint)
         shaper = RequestShaper(profile, turn_start=max(users, default=0), needed=("tools", *turn.options))
-        answer = yield from self._complete(endpoint, request, host, shaper)
+        answer = yield from call_model(self._engine, endpoint, request, host, self._limits, shaper=shaper)
         self._profiles.save(endpoint, profile)
+        if isinstance(answer, RepeatedText):
+            return _stopped_text(host, LoopGuard(), answer)
         if isinstance(answer, ModelCallFailure):
             return TurnOutcome(finish="error", error=answer.text, code=answer.code)
         host.emit(ModelCallFinished(answer.input_tokens, answer.output_tokens))
@@ -188,23 +186,6 @@ class ModelAgent:
             calls = calls[:1]  # also where the option is unknown to the server
         yield from host.store_calls(answer.text, answer.reasoning, calls, answer.extra)
         return TurnOutcome(finish="tool_calls", calls=calls, extra=answer.extra)
-
-    def _complete(
-        self, endpoint: ModelEndpoint, request: Row, host: AgentHost, shaper: RequestShaper, *, before_text: str = ""
-    ) -> Flow[CompletionAssembler | ModelCallFailure]:
-        """Call the model and return its answer.
-
-        For an answer that is cut off as a repetition, the token counts are estimated.
-        """
-        try:
-            return (
-                yield from call_model(
-                    self._engine, endpoint, request, host, self._limits, before_text=before_text, shaper=shaper
-                )
-            )
-        except RepeatedTextError as stopped:
-            host.emit(ModelCallFinished(shaper.estimate, ceil(stopped.length / BYTES_PER_TOKEN)))
-            raise
 
     def _profile(self, endpoint: ModelEndpoint) -> Flow[ModelProfile]:
         """Return the profile of an endpoint, in which a configured context has precedence if it is smaller."""
@@ -253,6 +234,13 @@ def _stopped(host: AgentHost, guard: LoopGuard, reason: str) -> TurnOutcome:
     """End a turn that went in circles; the reason is also a part of the text, for clients that show nothing else."""
     host.emit(TextDelta(f"{PARAGRAPH_BREAK}[{reason}]"))
     return TurnOutcome(finish="length", reason=reason, unfinished=guard.unfinished())
+
+
+def _stopped_text(host: AgentHost, guard: LoopGuard, stopped: RepeatedText) -> TurnOutcome:
+    """End a turn whose text repeats itself. Its first period stays: a model copies repetitions from its history."""
+    if stopped.repeated:
+        host.emit(TextRetracted(stopped.repeated))
+    return _stopped(host, guard, REPEATED_TEXT)
 
 
 def _request(turn: Turn, system: str, tools: list[Row]) -> tuple[dict[str, object], list[Row]]:
@@ -312,16 +300,20 @@ def _with_valid_json(call: JsonObject) -> Row:
     return {**call, "function": {**function, "arguments": "{}"}}
 
 
-def _outcome(answer: CompletionAssembler, *, has_text: bool = False) -> TurnOutcome:
+def _outcome(answer: CompletionAssembler, *, has_text: bool = False, unfinished: tuple[str, ...] = ()) -> TurnOutcome:
     """Return the outcome of the last answer. `has_text`: an earlier answer of the turn had text."""
     if answer.finish == "content_filter" and not answer.text:
-        return TurnOutcome(finish="error", error="the model's server withheld the answer", code="content_filter")
+        return _failed("the model's server withheld the answer", "content_filter", unfinished)
     if answer.finish == "error":
-        return TurnOutcome(finish="error", error="the model's server failed while it answered", code="upstream_error")
+        return _failed("the model's server failed while it answered", "upstream_error", unfinished)
     if not (answer.text.strip() or has_text):
-        return TurnOutcome(finish="error", error=_emptiness(answer), code="empty_answer")
+        return _failed(_emptiness(answer), "empty_answer", unfinished)
     is_cut = answer.full or answer.finish in ("length", "content_filter")
-    return TurnOutcome(finish="length" if is_cut else "stop", extra=answer.extra)
+    return TurnOutcome(finish="length" if is_cut else "stop", extra=answer.extra, unfinished=unfinished)
+
+
+def _failed(error: str, code: str, unfinished: tuple[str, ...]) -> TurnOutcome:
+    return TurnOutcome(finish="error", error=error, code=code, unfinished=unfinished)
 
 
 def _emptiness(answer: CompletionAssembler) -> str:

@@ -8,15 +8,17 @@ key.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
 from svc_proto.agent.completion_assembler import CompletionAssembler, Delta, ModelResponseError
-from svc_proto.agent.interface import AgentHost, ModelEndpoint, TextDelta, TurnNotice
+from svc_proto.agent.context_window import BYTES_PER_TOKEN
+from svc_proto.agent.interface import AgentHost, ModelCallFinished, ModelEndpoint, TextDelta, TurnNotice
 from svc_proto.agent.model_address import endpoint_url
 from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
-from svc_proto.agent.repetition_watch import RepetitionWatch
+from svc_proto.agent.repetition_watch import RepeatedText, RepetitionWatch
 from svc_proto.agent.request_shaper import RequestShaper
 from svc_proto.basics import strict_json
 from svc_proto.basics.excerpt import safe_excerpt
@@ -83,9 +85,10 @@ def call_model(
     *,
     before_text: str = "",
     shaper: RequestShaper | None = None,
-) -> Flow[CompletionAssembler | ModelCallFailure]:
+) -> Flow[CompletionAssembler | ModelCallFailure | RepeatedText]:
     """Call the model and emit its text to the host. `before_text` is emitted before the first piece.
 
+    An answer that is stopped has no token counts of the server: `ModelCallFinished` with an estimate is emitted for it.
     The request has the form that `shaper` gives it. After a refusal from which the shaper learns, the request is
     repeated in another form.
     """
@@ -101,6 +104,9 @@ def call_model(
         answer = yield from _attempt(engine, route, sent, host, limits, before_text)
         if isinstance(answer, CompletionAssembler):
             shaper.confirm(answer.input_tokens)
+            return answer
+        if isinstance(answer, RepeatedText):
+            host.emit(ModelCallFinished(shaper.estimate, ceil(answer.length / BYTES_PER_TOKEN)))
             return answer
         learned = None if answer.refusal is None or lessons >= MAX_LESSONS else shaper.learn(answer.refusal, sent)
         if learned is not None:
@@ -149,7 +155,7 @@ def _attempt(
     host: AgentHost,
     limits: ModelCallLimits,
     before_text: str,
-) -> Flow[CompletionAssembler | ModelCallFailure]:
+) -> Flow[CompletionAssembler | ModelCallFailure | RepeatedText]:
     begun = engine.now.mono
     opened = yield from fetch(
         engine,
@@ -185,39 +191,33 @@ class _AttemptProgress:
     """Progress of one attempt: the assembled answer, and its events for the host."""
 
     def __init__(self, host: AgentHost, before_text: str, json_reader: LenientReader) -> None:
-        self._host = host
+        self.host = host
         self._before_text = before_text
         self.assembly = CompletionAssembler(json_reader.read)
-        self._repetition = RepetitionWatch(self.assembly)
+        self.repetition = RepetitionWatch(self.assembly)
 
     def feed(self, data: str, event: str = "message") -> None:
         """Handle one event. Raises `ModelResponseError`."""
         for delta in self.assembly.feed(data, event):
             if self._before_text:
                 self._emit_before(delta)
-            self._host.emit(delta)
+            self.host.emit(delta)
 
     def close(self) -> None:
         """Emit what the assembler kept back."""
         for delta in self.assembly.close():
             self._emit_before(delta)
-            self._host.emit(delta)
+            self.host.emit(delta)
 
     def _emit_before(self, delta: Delta) -> None:
         if self._before_text and isinstance(delta, TextDelta):
-            self._host.emit(TextDelta(self._before_text))
+            self.host.emit(TextDelta(self._before_text))
             self._before_text = ""
-
-    def end_batch(self) -> Flow[None]:
-        """Wait for readers that are behind. Raises `RepeatedTextError` if the text so far repeats itself."""
-        self._repetition.check()
-        if self._host.reader_behind:
-            yield from self._host.wait_drained()
 
 
 def _read_answer(
     engine: Engine, reader: CompletionReader, progress: _AttemptProgress, limits: ModelCallLimits
-) -> Flow[ModelCallFailure | None]:
+) -> Flow[ModelCallFailure | RepeatedText | None]:
     """Read an answer to its end. A finish reason ends nothing: the stream's end does, or a silence behind it."""
     assembly, latest = progress.assembly, engine.now.mono + limits.whole
     while not assembly.is_finished:
@@ -231,7 +231,11 @@ def _read_answer(
                 progress.feed(event.data, event.event)
                 if assembly.done or assembly.full:
                     break
-            yield from progress.end_batch()
+            if progress.host.reader_behind:
+                yield from progress.host.wait_drained()
+            stopped = progress.repetition.check()
+            if stopped is not None:
+                return stopped
             continue
         if assembly.finish:
             break  # the answer is complete, only the usage may be missing
@@ -256,7 +260,7 @@ def _broken_off(
     return ModelCallFailure(text="the model's answer broke off: the connection ended", retryable=not assembly.begun)
 
 
-def _whole(body: str, progress: _AttemptProgress) -> Flow[ModelCallFailure | None]:
+def _whole(body: str, progress: _AttemptProgress) -> Flow[ModelCallFailure | RepeatedText | None]:
     """Handle a success that is no event stream: an error, or a completion in one piece."""
     text = body.removeprefix("\ufeff").strip()
     if text.startswith("["):  # an array around the object
@@ -269,8 +273,9 @@ def _whole(body: str, progress: _AttemptProgress) -> Flow[ModelCallFailure | Non
         progress.feed(line)
     if not (assembly.done or (assembly.begun and assembly.finish)):
         return ModelCallFailure(text="the model's server sent JSON without an answer; is the base URL right?")
-    yield from progress.end_batch()
-    return None
+    if progress.host.reader_behind:
+        yield from progress.host.wait_drained()
+    return progress.repetition.check()
 
 
 def _refusal(answer: HttpResult, route: ModelEndpoint, request: Mapping[str, object], wall: float) -> ModelCallFailure:

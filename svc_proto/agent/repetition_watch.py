@@ -1,18 +1,19 @@
 """Watch over one answer of a model: text that repeats itself ends the answer.
 
 watch = RepetitionWatch(assembly)
-if assembly.answer_size + assembly.reasoning_size >= watch.due:     # after each event
-    watch.check()                                                   # may raise `RepeatedTextError`
+stopped = watch.check()       # after each batch of events; None: the text does not repeat itself
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import frozen
+
 if TYPE_CHECKING:
     from svc_proto.agent.completion_assembler import CompletionAssembler
 
-__all__ = ["RepeatedTextError", "RepetitionWatch", "repeated_length"]
+__all__ = ["RepeatedText", "RepetitionWatch", "repeated_length"]
 
 MAX_TEXT = 6_400  # characters of an answer that are compared, some 1,600 tokens
 CHECK_EVERY = 200  # characters
@@ -20,16 +21,15 @@ MIN_REPEATED = 600  # characters of a text that was there before, and as many as
 MAX_PERIOD = 2_000  # characters of the text that is repeated
 
 
-class RepeatedTextError(Exception):
-    """The model's text repeats itself.
+@frozen
+class RepeatedText:
+    """End of an answer whose text repeats itself.
 
     `repeated`: characters of the repetition that belong to the answer; `length`: all characters of the model call.
     """
 
-    def __init__(self, repeated: int, length: int) -> None:
-        super().__init__()
-        self.repeated = repeated
-        self.length = length
+    repeated: int
+    length: int
 
 
 class RepetitionWatch:
@@ -41,15 +41,16 @@ class RepetitionWatch:
         self._answer = _Tail(assembly.answer_pieces)
         self._reasoning = _Tail(assembly.reasoning_pieces)
 
-    def check(self) -> None:
-        """Raise `RepeatedTextError` if the text repeats itself. Less than `CHECK_EVERY` characters are not checked."""
+    def check(self) -> RepeatedText | None:
+        """Return the end of a text that repeats itself. Less than `CHECK_EVERY` new characters are not checked."""
         size = self._assembly.answer_size + self._assembly.reasoning_size
         if size < self._due:
-            return
+            return None
         self._due = size + CHECK_EVERY
         repeated = self._answer.repeated_length()
-        if repeated or self._reasoning.repeated_length():
-            raise RepeatedTextError(min(repeated, self._assembly.answer_size), size)
+        if not (repeated or self._reasoning.repeated_length()):
+            return None
+        return RepeatedText(min(repeated, self._assembly.answer_size), size)
 
 
 class _Tail:

@@ -32,6 +32,7 @@ __all__ = ["RequestShaper"]
 IMAGE_REFUSALS = (400, 404, 413, 415, 422, 500, 501)  # statuses by which servers refuse images without a word of them
 STEP_BACK = 0.7  # share of the estimated tokens that the next request may have, where the server names no limit
 SMALLEST_PROMPT = 200  # estimated tokens; a request is not made smaller
+RESHAPED = frozenset(("messages", "tools", *OUTPUT_MEMBERS))  # members that no request has as they were given
 SMALLEST_ANSWER = 256  # tokens that are left for an answer
 BOUNDED_CONTEXT = 65_536  # tokens; with a smaller context each answer is bounded
 MAX_DENSITY = 3.0  # tokens for each estimated one; a larger ratio counts as this
@@ -58,15 +59,18 @@ class RequestShaper:
         self._turn_start = turn_start
         self._needed = frozenset(needed)
         self._reduce_tools = reduce_tools
-        self._saved = profile.copy()
-        self._estimate = 0  # of the last shaped request
+        self._saved: ModelProfile | None = None  # the profile before the lessons since the last answer, if any
+        self._sent: tuple[Sequence[Row], Sequence[Row]] = ((), ())  # messages and tools of the last shaped request
+        self._estimate: int | None = None  # see `estimate`
         self._drops_tools = False  # for this turn: nothing else makes the request small enough
         self._told = 0  # messages and results whose loss was reported
         self._notices: list[str] = []
 
     @property
     def estimate(self) -> int:
-        """Return the estimated tokens of the last shaped request."""
+        """Return the estimated tokens of the last shaped request. They are counted at the first use."""
+        if self._estimate is None:
+            self._estimate = sum(estimate_tokens(list(part)) for part in self._sent)
         return self._estimate
 
     def shape(self, request: Mapping[str, object]) -> tuple[dict[str, object], str]:
@@ -75,8 +79,9 @@ class RequestShaper:
         tools = cast("Sequence[Row]", request.get("tools") or ())[: profile.tool_limit]
         if not profile.tools or self._drops_tools:
             tools = ()
-        shaped = {name: value for name, value in request.items() if name not in ("messages", "tools", *OUTPUT_MEMBERS)}
-        rows = self._fit(cast("Sequence[Row]", request["messages"]), estimate_tokens(list(tools)), _limit_of(request))
+        shaped = {name: value for name, value in request.items() if name not in RESHAPED}
+        asked = _limit_of(request)
+        rows = self._fit(cast("Sequence[Row]", request["messages"]), tools, asked)
         shaped["messages"] = self._reshape(rows, with_tools=bool(tools))
         if tools:
             shaped["tools"] = list(tools)
@@ -89,7 +94,7 @@ class RequestShaper:
             shaped.pop("stream_options", None)
         if not profile.streams:
             shaped["stream"] = False
-        bound = self._bound(_limit_of(request))
+        bound = self._bound(asked)
         if bound is not None:
             shaped[profile.output_member] = bound
         notice, self._notices = "\n".join(self._notices), []
@@ -100,6 +105,7 @@ class RequestShaper:
 
         Return the problem that was found, or None if another attempt would not differ.
         """
+        self._saved = self._saved or self._profile.copy()
         for problem in refusal.problems:
             if self._apply(problem, refusal, sent):
                 return problem
@@ -110,20 +116,22 @@ class RequestShaper:
     def confirm(self, input_tokens: int) -> None:
         """Keep the lessons, since the server has answered; adjust the estimates to its count of tokens."""
         profile = self._profile
-        if profile.context is not None and self._estimate > SMALLEST_PROMPT and not self._saw_images:
-            ratio = min(input_tokens / self._estimate, MAX_DENSITY)
+        if profile.context is not None and self.estimate > SMALLEST_PROMPT and not has_images(self._sent[0]):
+            ratio = min(input_tokens / self.estimate, MAX_DENSITY)
             profile.density = max(profile.density, ratio)
-        self._saved = profile.copy()
+        self._saved = None
 
     def forget(self) -> None:
         """Drop the lessons since the last answer: they did not help."""
-        self._profile.restore(self._saved)
+        if self._saved is not None:
+            self._profile.restore(self._saved)
+            self._saved = None
 
     # --- shape ---
 
-    def _fit(self, rows: Sequence[Row], tool_tokens: int, asked: int | None) -> Sequence[Row]:
+    def _fit(self, rows: Sequence[Row], tools: Sequence[Row], asked: int | None) -> Sequence[Row]:
         profile = self._profile
-        self._saw_images = has_images(rows)
+        self._sent, self._estimate = (rows, tools), None
         limit = profile.prompt_limit
         if profile.context is not None:
             reserve = max(
@@ -131,11 +139,10 @@ class RequestShaper:
             )
             by_context = int((profile.context - reserve) / profile.density)
             limit = by_context if limit is None else min(limit, by_context)
-        self._estimate = estimate_tokens(list(rows)) + tool_tokens
-        if limit is None or self._estimate <= limit:
+        if limit is None or self.estimate <= limit:
             return rows
-        fitted = fit_messages(rows, limit - tool_tokens, self._turn_start)
-        self._estimate = estimate_tokens(fitted.rows) + tool_tokens
+        fitted = fit_messages(rows, limit - estimate_tokens(list(tools)), self._turn_start)
+        self._sent, self._estimate = (fitted.rows, tools), None
         lost = fitted.left_out + fitted.shortened
         if lost > self._told:
             self._told = lost
@@ -168,7 +175,7 @@ class RequestShaper:
         limits = [each for each in (asked, profile.output_limit if asked else None) if each is not None]
         context = profile.context
         if context is not None and (asked is not None or context < BOUNDED_CONTEXT):
-            left = context - int(self._estimate * profile.density)
+            left = context - int(self.estimate * profile.density)
             limits.append(max(left, min(SMALLEST_ANSWER, context // 4)))
             if asked is None:
                 limits.append(max(context // 4, 1))
@@ -181,7 +188,7 @@ class RequestShaper:
         return apply is not None and apply(self, refusal, sent)
 
     def _learn_context(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
-        profile, estimate = self._profile, self._estimate
+        profile, estimate = self._profile, self.estimate
         limit, size = refusal.limit, refusal.size
         is_known = profile.context is not None and (limit is None or limit >= profile.context)
         if limit is not None and (size is None or limit < size):

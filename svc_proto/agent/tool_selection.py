@@ -9,7 +9,8 @@ approvals, events and stored rows are those of the tool. A call of a tool outsid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import cast
+from operator import is_
+from typing import TypeAlias, cast
 
 from attrs import frozen
 
@@ -20,7 +21,8 @@ from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject, as_text
 from svc_proto.schema.model_profile import DEFAULT_TOOL_LIMIT
 
-__all__ = ["MORE_TOOLS", "SMALL_CONTEXT", "TOOLSETS", "ToolSelection", "ToolPolicy", "more_tools", "unwrap_call"]
+__all__ = ["MORE_TOOLS", "SMALL_CONTEXT", "TOOLSETS", "KnownRows", "ToolPolicy", "ToolSelection"]
+__all__ += ["more_tools", "unwrap_call"]
 
 SMALL_CONTEXT = 16_384  # tokens; a model with less is offered a few tools
 TOOLSETS = ("phone", "memory", "skills", "user", "mcp")
@@ -41,6 +43,12 @@ OFFERED_MORE_PARAMETERS = {name: value for name, value in MORE_PARAMETERS.items(
 USE = f"Call them by {MORE_TOOLS} with tool and arguments."
 UNSAID = ("minimum", "maximum")  # members of a schema that are left out for models
 MAX_DESCRIBED = 20  # tools of one description
+MAX_KNOWN = 16  # selections that are kept
+Row = Mapping[str, object]
+# Toolsets and rows of a selection, by the toolsets' names, few, limit and hidden arguments.
+KnownRows: TypeAlias = dict[
+    tuple[tuple[str, ...], bool, int, tuple[str, ...]], tuple[tuple[tuple[Tool, ...], ...], tuple[Row, ...]]
+]
 
 
 @frozen(kw_only=True)
@@ -62,8 +70,8 @@ class ToolPolicy:
 class ToolSelection:
     """The tools that a model is offered: `rows`, at most `limit`, a list that changes in place.
 
-    `hidden`: arguments that the model does not need. The tools of whole toolsets that do not fit are behind
-    `more_tools`, those of the last toolset first.
+    `hidden`: arguments that the model does not need. `known`: earlier selections, to which it is added. The tools of
+    whole toolsets that do not fit are behind `more_tools`, those of the last toolset first.
     """
 
     def __init__(
@@ -73,8 +81,10 @@ class ToolSelection:
         few: bool,
         limit: int = DEFAULT_TOOL_LIMIT,
         hidden: tuple[str, ...] = (),
+        known: KnownRows | None = None,
     ) -> None:
-        self.rows: list[Mapping[str, object]] = []
+        self.rows: list[Row] = []
+        self._known: KnownRows = {} if known is None else known
         self._toolsets = toolsets
         self._few = few
         self._limit = limit
@@ -92,6 +102,16 @@ class ToolSelection:
         return self.rows != before
 
     def _select(self) -> None:
+        key = (tuple(self._toolsets), self._few, self._limit, self._hidden)
+        tools, rows = self._known.get(key, ((), ()))
+        if not tools or not all(map(is_, tools, self._toolsets.values())):
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            rows = self._build_rows()
+            self._known[key] = tuple(self._toolsets.values()), rows
+        self.rows[:] = rows
+
+    def _build_rows(self) -> tuple[Row, ...]:
         shown = {
             name: [tool for tool in tools if not (tool.is_rare or (self._few and tool.group))]
             for name, tools in self._toolsets.items()
@@ -114,7 +134,7 @@ class ToolSelection:
             about = [*(f"{group}: {GROUPS[group]}" for group in groups), *series, *([", ".join(rare)] if rare else ())]
             start = MORE_BY_GROUP if groups or series else MORE_BY_NAME
             rows.append(_function(MORE_TOOLS, f"{start}{'; '.join(about)}.", OFFERED_MORE_PARAMETERS))
-        self.rows[:] = rows[: self._limit]
+        return tuple(rows[: self._limit])
 
 
 def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
@@ -181,6 +201,6 @@ def _definition(tool: Tool, *, short: bool, hidden: tuple[str, ...]) -> tuple[st
     return description, parameters
 
 
-def _function(name: str, description: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
+def _function(name: str, description: str, parameters: Mapping[str, object]) -> Row:
     """Return a tool in the chat-completions form."""
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

@@ -158,11 +158,11 @@ class Toolbox:
             found |= {toolset.name: toolset.tools for toolset in self.dynamic_tools.toolsets() if toolset.tools}
         return found
 
-    def hidden_arguments(self) -> Flow[tuple[str, ...]]:
-        """Return the names of arguments that are left out of the tools' descriptions now, since no call needs them."""
+    def hidden_arguments(self, offered: Iterable[str]) -> Flow[tuple[str, ...]]:
+        """Return the names of arguments that the descriptions of the offered tools omit, since no call needs them."""
         found: list[str] = []
         for toolset in self._toolsets:
-            if toolset.hidden is not None and self.choice.includes(toolset.name):
+            if toolset.hidden is not None and toolset.name in offered:
                 found += yield from toolset.hidden()
         return tuple(found)
 

@@ -48,7 +48,8 @@ HERMES = Brand(
     reader="the Hermes-Relay app for Android",
 )
 BRANDS: dict[str, Brand] = {brand.name: brand for brand in (SVC, HERMES)}
-_PREFIXES = tuple((brand.header_prefix.lower().encode("ascii"), brand) for brand in (HERMES, SVC))
+_BY_PREFIX = {brand.header_prefix.lower().encode("ascii"): brand for brand in (HERMES, SVC)}
+_PREFIXES = tuple(_BY_PREFIX)
 
 
 def spell_markers(text: str, brand: Brand) -> str:
@@ -61,7 +62,6 @@ def spell_markers(text: str, brand: Brand) -> str:
 def recognize_headers(headers: Iterable[tuple[bytes, bytes]]) -> Brand | None:
     """Return the brand of the first branded header of a request; None without one."""
     for name, _ in headers:
-        for prefix, brand in _PREFIXES:
-            if name.startswith(prefix):
-                return brand
+        if name.startswith(_PREFIXES):
+            return next(brand for prefix, brand in _BY_PREFIX.items() if name.startswith(prefix))
     return None

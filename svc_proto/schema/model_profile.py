@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 
 from attrs import define, evolve, fields
 
@@ -64,10 +65,13 @@ class ModelProfile:
 
     def members(self) -> dict[str, object]:
         """Return what was learned, for the state file. Estimates and the reading of pages are made anew."""
+        values = LESSONS(self)
+        if values == DEFAULT_LESSONS:
+            return {}
         return {
             name: value
-            for name in (*SIZES, *NAMES, *FLAGS)
-            if (value := getattr(self, name)) != getattr(DEFAULT_PROFILE, name)
+            for name, value, usual in zip((*SIZES, *NAMES, *FLAGS), values, DEFAULT_LESSONS, strict=True)
+            if value != usual
         }
 
     def describe(self) -> list[str]:
@@ -93,6 +97,8 @@ class ModelProfile:
 
 DEFAULT_PROFILE = ModelProfile()
 FLAGS = tuple(each.name for each in fields(ModelProfile) if each.name not in NO_FLAGS)
+LESSONS: Callable[[ModelProfile], tuple[object, ...]] = attrgetter(*SIZES, *NAMES, *FLAGS)
+DEFAULT_LESSONS = LESSONS(DEFAULT_PROFILE)
 
 
 def encode_profiles(profiles: Mapping[ProfileKey, ModelProfile]) -> str:

@@ -85,7 +85,12 @@ def test_lessons_outlive_the_process_for_a_day() -> None:
 def test_a_second_process_is_not_refused_again() -> None:
     answers = [refusal(400, "this model does not support tools"), plain("Ok"), plain("Ok")]
     world = AgentHarness(model=answers)
-    world.answer("Hi")
+
+    def plan(parts: AgentParts, engine: Engine) -> Flow[None]:
+        yield from world.turn(parts, "Hi")
+        yield from sleep(engine, 1.0)  # the file is written meanwhile
+
+    world.run(plan)
     world.answer("Hi")
     assert ["tools" in asked for asked in world.model.seen] == [True, False, False]
 

@@ -8,7 +8,7 @@ import pytest
 
 from svc_proto.agent.completion_assembler import CompletionAssembler
 from svc_proto.agent.interface import TextDelta, TurnOutcome
-from svc_proto.agent.repetition_watch import RepeatedTextError, RepetitionWatch, repeated_length
+from svc_proto.agent.repetition_watch import RepeatedText, RepetitionWatch, repeated_length
 from tests.agent.harness import AgentHarness
 from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, plain
 
@@ -73,16 +73,14 @@ def test_a_retracted_text_is_not_compared() -> None:
     assembly = CompletionAssembler()
     watch = RepetitionWatch(assembly)
 
-    def write(*pieces: str) -> None:
+    def write(*pieces: str) -> RepeatedText | None:
         assembly.answer_pieces += pieces
         assembly.answer_size += sum(map(len, pieces))
-        watch.check()
+        return watch.check()
 
-    write(*["I am sorry. "] * 40)
+    assert write(*["I am sorry. "] * 40) is None
     assembly.answer_pieces.clear()  # the text before was reasoning
     assembly.reasoning_size, assembly.answer_size = assembly.answer_size, 0
-    write(*["I am sorry. "] * 20)
-    write()
-    with pytest.raises(RepeatedTextError) as stopped:
-        write(*["I am sorry. "] * 40)
-    assert (stopped.value.repeated, stopped.value.length) == (59 * 12, 100 * 12)
+    assert write(*["I am sorry. "] * 20) is None
+    assert write() is None
+    assert write(*["I am sorry. "] * 40) == RepeatedText(repeated=59 * 12, length=100 * 12)

@@ -8,7 +8,15 @@ from attrs import evolve
 
 from svc_proto.agent.agent_factory import AgentParts
 from svc_proto.agent.system_prompt import NO_PHONE
-from svc_proto.agent.tool_selection import GROUPS, MORE_TOOLS, ToolPolicy, ToolSelection, more_tools
+from svc_proto.agent.tool_selection import (
+    GROUPS,
+    MAX_KNOWN,
+    MORE_TOOLS,
+    KnownRows,
+    ToolPolicy,
+    ToolSelection,
+    more_tools,
+)
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from svc_proto.agent.tools.tool import Tool
 from svc_proto.basics import strict_json
@@ -184,3 +192,14 @@ def test_list_is_reduced_in_place() -> None:
     assert offer.reduce(5) is True
     assert (len(rows), offer.reduce(5)) == (1, False)
     assert ToolSelection({"memory": all_tools()["memory"]}, few=False).reduce(5) is False
+
+
+def test_selections_are_kept_until_a_toolset_changes() -> None:
+    known: KnownRows = {}
+    tools = {"memory": all_tools()["memory"]} | server("a", 2)
+    (first, again) = (ToolSelection(tools, few=False, known=known) for _ in range(2))
+    assert all(one is other for one, other in zip(first.rows, again.rows, strict=True))
+    assert names(ToolSelection(tools | server("a", 3), few=False, known=known).rows)[-1] == "mcp_a_2"
+    for limit in range(2 * MAX_KNOWN):
+        ToolSelection(tools, few=False, limit=limit, known=known)
+    assert len(known) <= MAX_KNOWN

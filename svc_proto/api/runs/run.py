@@ -36,12 +36,14 @@ from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.ports import StorePort
 from svc_proto.api.projections.turn_events import Projection, TurnEnded, TurnStarted, TurnStreamEvent
 from svc_proto.api.runs.subscriber import Subscriber, SubscriberState
+from svc_proto.basics.brand import Brand
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.sync import Condition, shield
 from svc_proto.machines.approvals import Approval, ApprovalAnswer, ApprovalState, PendingApprovals
 from svc_proto.machines.run_scheduler import RunRecord, RunState, RunTrigger
+from svc_proto.service_clients.authority import OWNER
 
 __all__ = ["Run"]
 
@@ -110,13 +112,14 @@ class Run:
         "_usage",
         "_waiter_count",
         "attachment",
+        "authority",
         "begun_at",
+        "brand",
         "context_used",
         "credential_id",
         "ended",
         "message_id",
         "model",
-        "principal",
         "record",
         "subscriber",
         "user_text",
@@ -128,7 +131,8 @@ class Run:
         self._may_ask = may_ask
         self.message_id = new_uuid(api.engine.entropy)
         self.model = ""  # the model name for clients
-        self.principal = ""  # name of the client's authority, for records
+        self.authority = OWNER  # of the client that started it
+        self.brand: Brand | None = None  # names of that client; None: those of the server
         self.credential_id = ""  # of the client, see `Engine.revocables`; empty: none
         self.subscriber: Subscriber | None = None
         self.ended: TurnEnded | None = None
@@ -201,7 +205,7 @@ class Run:
                 self.context_used = input_tokens + output_tokens
                 return
             case MemoryChanged(change=change):
-                self._api.ledger.memory(self.principal, change)
+                self._api.ledger.memory(self.authority.name, change)
             case _:
                 pass
         self._publish(event)

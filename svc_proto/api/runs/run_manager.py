@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from attrs import evolve
-
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.errors import check_not_stopping, not_found
 from svc_proto.api.ports import ClientPort, SettingsPort, StorePort
 from svc_proto.api.runs.run import Run
 from svc_proto.api.runs.turn_execution import TurnHost, TurnRequest, execute_turn
+from svc_proto.basics.brand import Brand
 from svc_proto.basics.metrics import Histogram
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse
 from svc_proto.machines.run_scheduler import ENDED, RunScheduler, RunState, RunTrigger
+from svc_proto.service_clients.authority import Authority
 
 __all__ = ["RunManager", "TurnPort"]
 
@@ -79,10 +79,9 @@ class RunManager:
         `credential_id` is revoked. With a `key`, a run may exist here, which `find_known` returns, or
         elsewhere; it answers instead.
         """
+        authority, brand = turn_request.authority, turn_request.brand
         if request is not None:
-            turn_request = evolve(
-                turn_request, authority=self._api.authority(request), brand=self._api.brand_of(request)
-            )
+            authority, brand = self._api.authority(request), self._api.brand_of(request)
         ownership, run = self._api.ownership, find_known()
         if run is not None:
             return run
@@ -92,13 +91,13 @@ class RunManager:
         try:
             if find_known() is None:
                 yield from ownership.reserve_slot(turn_request.session_id, may_wait=turn_request.may_wait)
-            return find_known() or self._start(turn_request, credential_id)
+            return find_known() or self._start(turn_request, credential_id, authority, brand)
         finally:
             if self.get(turn_request.run_id) is None:
                 ownership.release(turn_request.session_id)
                 ownership.on_ready_started()  # a slot may have been reserved
 
-    def _start(self, turn_request: TurnRequest, credential_id: str) -> Run:
+    def _start(self, turn_request: TurnRequest, credential_id: str, authority: Authority, brand: Brand | None) -> Run:
         api, engine = self._api, self._api.engine
         check_not_stopping(engine)
         record = self.registry.add(
@@ -106,7 +105,7 @@ class RunManager:
         )
         run = Run(api, self, record, stops_alone=turn_request.stops_alone, may_ask=turn_request.may_ask)
         run.model = turn_request.model
-        run.principal = turn_request.authority.name
+        run.authority, run.brand = authority, brand
         self._runs[turn_request.run_id] = run
         self.on_run_created(run)
         if credential_id:

@@ -59,8 +59,8 @@ class TurnRequest:
     may_wait: bool = True  # at the cap; otherwise the turn is refused
     stops_alone: bool = False  # when no client waits for the turn
     operator: tuple[tuple[bytes, bytes], ...] | None = field(default=None, repr=False)  # see `Turn`
-    authority: Authority = OWNER  # of the client that starts the turn
-    brand: Brand | None = None  # see `Turn`
+    authority: Authority = OWNER  # of the client that starts the turn, if it sends no request of its own
+    brand: Brand | None = None  # likewise; see `Turn`
     may_ask: bool = False  # the client shows approval requests and answers them
 
 
@@ -101,8 +101,8 @@ def _perform(api: TurnHost, run: Run, turn_request: TurnRequest) -> Flow[TurnEnd
         options=turn_request.options,
         tools=turn_request.tools,
         operator=turn_request.operator,
-        authority=turn_request.authority,
-        brand=turn_request.brand,
+        authority=run.authority,
+        brand=run.brand,
     )
     outcome = yield from run.run_agent(api.agent.run(turn, run))
     if outcome is None:
