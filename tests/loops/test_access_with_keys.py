@@ -64,7 +64,10 @@ BOARD = {
     "a page, and there is no password": Column(False, Caller(headers=PAGE), 403),
     "a rebound name, and there is no password": Column(False, Caller(headers=REBOUND), 403),
 }
-API_ROUTES = [f"{route.method} {route.pattern}" for route in Api(ApiConfig()).router.routes]
+ROTATE = "POST /api/key/rotate"  # called last: afterwards the key is another
+API_ROUTES = sorted(
+    (f"{route.method} {route.pattern}" for route in Api(ApiConfig()).router.routes), key=lambda route: route == ROTATE
+)
 SIGN_IN = [
     f"{route.method} {route.pattern}"
     for route in Dashboard(DashboardConfig(), FILES).router.routes
