@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused, ToolError
@@ -22,14 +22,15 @@ from svc_proto.mcp.server_features import ServerFeatures
 from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.relay.access import may_read_phone, require_bridge_grant
 from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
-from svc_proto.relay.routes.device_control import send_command
+from svc_proto.relay.media.media_service import MediaService
+from svc_proto.relay.ports import PhonesPort
+from svc_proto.relay.routes.device_control import CommandPort, send_command
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.phone_control import PhoneResponse, query_text
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.machines.bridge_commands import CommandOutcome
-    from svc_proto.relay.service import Relay
 
 __all__ = ["LocalPhoneControl", "mcp_server"]
 
@@ -39,7 +40,13 @@ MAX_PICTURE = 16 * 1024 * 1024  # bytes; a picture is sent as base64 in one mess
 PICTURE_PROBLEMS = {413: "is too large", 503: "cannot be read"}
 
 
-def mcp_server(relay: Relay) -> McpHttpServer:
+class McpPhonePort(PhonesPort, CommandPort, Protocol):
+    """Port for phone control by MCP clients."""
+
+    media: MediaService
+
+
+def mcp_server(relay: McpPhonePort) -> McpHttpServer:
     """Create the MCP server for the relay's bearers."""
 
     def offer(session: object) -> ServerFeatures:
@@ -52,7 +59,7 @@ def mcp_server(relay: Relay) -> McpHttpServer:
 class LocalPhoneControl:
     """`PhoneControl` that acts with the rights of one session, inside the relay."""
 
-    def __init__(self, relay: Relay, session: PairedSession) -> None:
+    def __init__(self, relay: McpPhonePort, session: PairedSession) -> None:
         self._relay = relay
         self._session = session
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from svc_proto.basics.metrics import MetricFamily, counter, gauge
-
-if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
+from svc_proto.machines.paired_session_registry import PairedSessionRegistry
+from svc_proto.machines.pairing_codes import PairingCodes
+from svc_proto.relay.ports import PhonesPort
+from svc_proto.relay.websocket.client_connection import ClientConnection
 
 __all__ = ["relay_metrics"]
 
 
-def relay_metrics(relay: Relay) -> list[MetricFamily]:
+class MetricsPort(PhonesPort, Protocol):
+    """Port for the metrics of the relay."""
+
+    clients: dict[int, ClientConnection]
+    sessions: PairedSessionRegistry
+    codes: PairingCodes
+
+    def voice_counts(self) -> dict[str, int]:
+        """Return the number of voice sessions by channel."""
+
+
+def relay_metrics(relay: MetricsPort) -> list[MetricFamily]:
     """Return the metrics of phones, sockets, sessions, commands and codes."""
     bridge, clients = relay.bridge, relay.clients.values()
     relay.drop_lapsed_phones()
     sockets = {
-        "client": relay.open_clients,
+        "client": len(relay.clients),
         "terminal": sum(len(client.terminals.held) for client in clients if client.terminals is not None),
         "tui": sum(client.tui is not None for client in clients),
         **relay.voice_counts(),

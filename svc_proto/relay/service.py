@@ -77,6 +77,7 @@ class Relay:
     """The relay as a service of an engine. Voice, MCP and OAuth are loaded with the first request for them."""
 
     engine: Engine
+    router: Router
 
     def __init__(
         self, config: RelayConfig, *, limits: Limits = DEFAULT_LIMITS, keys: PairingApiKeys | None = None
@@ -271,7 +272,7 @@ class Relay:
         for client in self.clients_of(session):
             phone = self.phones.find_by_socket(client.number)
             if phone is not None and phone.name != session.device_name:
-                self._register_phone(client, session)
+                self._register_phone(client.number, session)
         self.changes.notify(DEVICES)
 
     def revoke(self, session: PairedSession, reason: str) -> Flow[str | None]:
@@ -328,11 +329,6 @@ class Relay:
 
     # --- clients and phones ---
 
-    @property
-    def open_clients(self) -> int:
-        """Number of sockets of authenticated clients."""
-        return len(self.clients)
-
     def online(self) -> frozenset[str]:
         """Return the token hashes of the sessions that have an open socket."""
         return frozenset(self._sockets)
@@ -364,7 +360,7 @@ class Relay:
         self.clients[client.number] = client
         self._sockets.setdefault(session.token_hash, {})[client.number] = client
         if session.client_surface in TARGET_SURFACES and client.has_grant("bridge"):
-            self._register_phone(client, session)
+            self._register_phone(client.number, session)
 
     def forget(self, client: ClientConnection) -> None:
         """Unregister a client whose socket is closed, or is about to be closed with its session."""
@@ -393,15 +389,12 @@ class Relay:
         self.changes.notify(DEVICES)
         return replaced
 
-    def phone_reported(self, client: ClientConnection, session: PairedSession, payload: Mapping[str, object]) -> None:
+    def phone_reported(self, number: int, session: PairedSession, payload: Mapping[str, object]) -> None:
         """Record a client's `bridge.status`; register it as a phone first unless its device has a socket."""
-        if (
-            self.phones.find_by_socket(client.number) is None
-            and self.phones.find_by_device_id(session.device_id) is None
-        ):
-            self._register_phone(client, session)  # never in the place of another open socket
-        if self.phones.status(client.number, payload, self.engine.now):
-            self.coordinator.phone_status_changed(client.number)
+        if self.phones.find_by_socket(number) is None and self.phones.find_by_device_id(session.device_id) is None:
+            self._register_phone(number, session)  # never in the place of another open socket
+        if self.phones.status(number, payload, self.engine.now):
+            self.coordinator.phone_status_changed(number)
 
     def owns_locally(self, what: str, name: str) -> bool:
         """Report whether this node has a file, an MCP or voice session, or a terminal: see `request_forwarding`."""
@@ -511,9 +504,9 @@ class Relay:
         return routes(self.oauth)
 
     def _voice_routes(self) -> list[Route]:
-        from svc_proto.relay.voice.subsystem import voice_routes  # noqa: PLC0415, RUF100 - see `voice_side`
+        from svc_proto.relay.routes import voice_basic, voice_settings  # noqa: PLC0415, RUF100 - see `voice_side`
 
-        return voice_routes(self)
+        return [*voice_basic.routes(self), *voice_settings.routes(self)]
 
     # --- helpers ---
 
@@ -576,16 +569,16 @@ class Relay:
         for client in self.clients.values():
             client.send_profiles(profiles)
 
-    def _register_phone(self, client: ClientConnection, session: PairedSession) -> None:
+    def _register_phone(self, number: int, session: PairedSession) -> None:
         replaced = self.register_phone(
-            client.number,
+            number,
             device_id=session.device_id,
             name=session.device_name,
             surface=session.client_surface,
             form_factor=session.device_form_factor,
             session_prefix=session.token_prefix,
         )
-        self.coordinator.phone_connected(client.number, replaced)
+        self.coordinator.phone_connected(number, replaced)
         self.engine.log(Level.INFO, "phone connected", device=session.device_name, session=session.token_prefix)
 
     def _expire_commands(self) -> None:

@@ -6,12 +6,13 @@ import pytest
 
 from svc_proto.api import ports
 from tests.api.harness import ApiHarness
+from tests.support.port_members import missing_members
 
 
 @pytest.mark.parametrize("name", ports.__all__)
 def test_api_has_the_members_of_each_port(name: str) -> None:
-    port = getattr(ports, name)
-    members = {each for kind in port.__mro__[:-2] for each in (*vars(kind).get("__annotations__", ()), *vars(kind))}
-    public = {each for each in members if not each.startswith("_")}
-    assert public
-    assert [each for each in public if not hasattr(ApiHarness().api, each)] == []
+    assert missing_members(getattr(ports, name), ApiHarness().api) == []
+
+
+def test_a_missing_member_is_found() -> None:
+    assert missing_members(ports.StorePort, object()) == ["config", "engine", "run_store_request"]

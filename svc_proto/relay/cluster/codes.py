@@ -9,7 +9,7 @@ messages a stored code counts only as far as Redis still has it.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import evolve
 
@@ -18,23 +18,37 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.cluster.node import cluster_unavailable_error
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
-from svc_proto.machines.pairing_codes import CODE_LIFETIME, MAX_CODES, PairingMeta, normalize_code, parse_meta
+from svc_proto.machines.pairing_codes import (
+    CODE_LIFETIME,
+    MAX_CODES,
+    PairingCodes,
+    PairingMeta,
+    normalize_code,
+    parse_meta,
+)
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
     from svc_proto.cluster.redis_client import Reply
-    from svc_proto.relay.service import Relay
 
 __all__ = ["ClusterCodes"]
+
+
+class CodesPort(Protocol):
+    """Port for pairing codes."""
+
+    engine: Engine
+    codes: PairingCodes
 
 
 class ClusterCodes:
     """Pairing codes in Redis. Codes whose invites hold a key are in `Relay.codes` as well."""
 
-    def __init__(self, relay: Relay, node: Node) -> None:
+    def __init__(self, relay: CodesPort, node: Node) -> None:
         self._relay = relay
         self._node = node
         # Hash of the key and its time, by code.

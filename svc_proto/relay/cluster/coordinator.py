@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import define
 
@@ -62,25 +62,27 @@ from svc_proto.engine.router import HandlerResult
 from svc_proto.engine.sync import Condition, gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
+from svc_proto.machines.inbox import NotificationBuffer
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTHS
+from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.machines.phone_registry import ConnectedPhone
 from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
-from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
-from svc_proto.relay.cluster.codes import ClusterCodes
-from svc_proto.relay.cluster.local_coordinator import LocalCoordinator, PhoneRoute
-from svc_proto.relay.cluster.phone_moves import PhoneMoves
-from svc_proto.relay.cluster.request_forwarding import RequestForwarder
-from svc_proto.relay.cluster.sessions import LOAD_TIMEOUT, UNKNOWN, ClusterSessions, load_revision
+from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS, ChangeNotifier
+from svc_proto.relay.cluster.codes import ClusterCodes, CodesPort
+from svc_proto.relay.cluster.local_coordinator import CoordinatorPort, LocalCoordinator, PhoneRoute
+from svc_proto.relay.cluster.phone_moves import PhoneMoves, PhoneMovesPort
+from svc_proto.relay.cluster.request_forwarding import ForwardingPort, RequestForwarder
+from svc_proto.relay.cluster.sessions import LOAD_TIMEOUT, UNKNOWN, ClusterSessions, ClusterSessionsPort, load_revision
+from svc_proto.relay_config import RelayConfig
 from svc_proto.schema.envelope import parse_envelope
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.settings import RedisAddress
 
 if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
+    from svc_proto.relay.oauth.authorization_server import AuthorizationServer
     from svc_proto.relay.session_records import SessionRecords
-    from svc_proto.relay.websocket.client_connection import ClientConnection
 
 __all__ = ["ClusterCoordinator"]
 
@@ -91,6 +93,31 @@ MAX_LOOKUPS = 64  # concurrent lookups of consent requests at other nodes; a fur
 PROPAGATION_DELAY = 0.25  # s until a consent request that no node had is looked up again
 MAX_NAME = 64  # characters of a name to look up elsewhere; ids are shorter
 MEDIA_TOKEN_LENGTH = 22  # characters, wire core 0.1
+
+
+class ClusterPort(CoordinatorPort, CodesPort, ClusterSessionsPort, ForwardingPort, PhoneMovesPort, Protocol):
+    """Port for the coordination of several nodes."""
+
+    config: RelayConfig
+    keys: PairingApiKeys | None
+    changes: ChangeNotifier
+    notifications: NotificationBuffer
+
+    @property
+    def oauth(self) -> AuthorizationServer:
+        """Authorization server of MCP clients."""
+
+    @property
+    def open_oauth(self) -> AuthorizationServer | None:
+        """Authorization server of MCP clients, if it is loaded."""
+
+    def register_phone(
+        self, socket: int, *, device_id: str, name: str, surface: str, form_factor: str, session_prefix: str | None
+    ) -> int | None:
+        """Register a phone; return the number of the phone that it replaces, if any."""
+
+    def remove_phone(self, socket: int) -> None:
+        """Unregister a phone; pending commands to it fail at once."""
 
 
 @define(eq=False)
@@ -108,13 +135,14 @@ class _RemotePhoneRoute:
 class ClusterCoordinator(LocalCoordinator):
     """Coordinator of a relay that runs as several nodes."""
 
+    relay: ClusterPort
     # These four are set by `start`.
     node: Node
     sessions: ClusterSessions
     codes: ClusterCodes
     moves: PhoneMoves
 
-    def __init__(self, relay: Relay, where: RedisAddress) -> None:
+    def __init__(self, relay: ClusterPort, where: RedisAddress) -> None:
         super().__init__(relay)
         self.limiter: ReplicatedAuthRateLimiter = ReplicatedAuthRateLimiter(self.broadcast)
         self._where = where
@@ -293,11 +321,11 @@ class ClusterCoordinator(LocalCoordinator):
             return refused
         return cluster_unavailable_error("which phone is where")
 
-    def forward_answer(self, client: ClientConnection, payload: Mapping[str, object]) -> None:
+    def forward_answer(self, socket: int, payload: Mapping[str, object]) -> None:
         """Send the answer to the node that sent the command, if the command went to this phone."""
         request_id = JsonObject.of(payload).text("request_id")
         node, number = self._passing.get(request_id, self.relay.engine.now.mono) or ("", 0)
-        if number == client.number:
+        if number == socket:
             self._passing.discard(request_id)
             self.node.send_to(node, "answered", {"socket": number, "payload": dict(payload)})
 

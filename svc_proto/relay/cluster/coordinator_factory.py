@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from svc_proto.relay.cluster.local_coordinator import LocalCoordinator
 
 if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
+    from svc_proto.relay.cluster.coordinator import ClusterPort
 
 __all__ = ["new_coordinator"]
 
 
-def new_coordinator(relay: Relay) -> LocalCoordinator:
+def new_coordinator(relay: ClusterPort) -> LocalCoordinator:
     """Return the coordinator of a relay, by its configuration."""
     if relay.config.cluster is None:
         return LocalCoordinator(relay)

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.metrics import MetricFamily
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import HandlerResult
 from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
+from svc_proto.machines.bridge_commands import BridgeCommands
 from svc_proto.machines.paired_session import PairedSession
-from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta
 
 if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
     from svc_proto.relay.session_records import SessionRecords
-    from svc_proto.relay.websocket.client_connection import ClientConnection
 
 __all__ = ["LocalCoordinator", "PhoneRoute", "local_or_forwarded"]
 
@@ -39,12 +39,23 @@ class PhoneRoute(Protocol):
         ...
 
 
+class CoordinatorPort(Protocol):
+    """Port for the coordination of a node."""
+
+    engine: Engine
+    codes: PairingCodes
+    bridge: BridgeCommands
+
+    def online(self) -> frozenset[str]:
+        """Return the token hashes of the sessions that have an open socket."""
+
+
 class LocalCoordinator:
     """Coordinator of a single node; base class of the cluster's coordinator."""
 
     moves: Sized = ()  # phones that move from a stopping node to others
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: CoordinatorPort) -> None:
         self.relay = relay
         self.limiter = AuthRateLimiter()
 
@@ -149,7 +160,7 @@ class LocalCoordinator:
         """Return the refusal to raise for a missing phone: here the given one."""
         return refused
 
-    def forward_answer(self, client: ClientConnection, payload: Mapping[str, object]) -> None:
+    def forward_answer(self, socket: int, payload: Mapping[str, object]) -> None:
         """Forward a phone's answer to the node that sent the command; a single node drops it."""
 
     def metrics(self) -> list[MetricFamily]:
@@ -181,14 +192,14 @@ class LocalCoordinator:
 
 
 def local_or_forwarded(
-    relay: Relay, request: Request, what: str, name: str, here: Callable[[], T]
+    coordinator: LocalCoordinator, request: Request, what: str, name: str, here: Callable[[], T]
 ) -> T | Flow[HandlerResult]:
     """Return the result of `here`; if the session is not here, the response of the node that has it."""
     try:
         return here()
     except Refused as refused:
         missing = refused.code == "session_not_found"
-        asking = relay.coordinator.forward_request(what, name, request) if missing else None
+        asking = coordinator.forward_request(what, name, request) if missing else None
         if asking is None:
             raise
         return _or(asking, refused)

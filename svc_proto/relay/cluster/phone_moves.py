@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.sync import Condition
-from svc_proto.machines.phone_registry import ConnectedPhone
+from svc_proto.machines.bridge_commands import BridgeCommands
+from svc_proto.machines.phone_registry import ConnectedPhone, PhoneRegistry
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
     from svc_proto.relay.websocket.client_connection import ClientConnection
 
 __all__ = ["MOVE_TIMEOUT", "PhoneMoves"]
@@ -31,10 +32,19 @@ MOVE_TIMEOUT = 5.0  # s for which a command waits for a phone that changes its n
 CLOSE_MARGIN = 0.5  # s before the end of the grace, when the last sockets are closed
 
 
+class PhoneMovesPort(Protocol):
+    """Port for the phones that change their node."""
+
+    engine: Engine
+    phones: PhoneRegistry
+    bridge: BridgeCommands
+    clients: dict[int, ClientConnection]
+
+
 class PhoneMoves:
     """Phones that change their node, and the commands that wait for them."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: PhoneMovesPort) -> None:
         self._relay = relay
         self._phones: dict[str, tuple[ConnectedPhone, float]] = {}  # and the end of the wait, by device id
         self._arrived = Condition(relay.engine)

@@ -13,7 +13,7 @@ client's credential, at both nodes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import define
 
@@ -23,14 +23,14 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import websocket_upgrade
 from svc_proto.engine.message import Request
-from svc_proto.engine.router import HandlerResult
+from svc_proto.engine.router import HandlerResult, Router
 from svc_proto.engine.sync import gather
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
+from svc_proto.relay.media.media_service import MediaService
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
-    from svc_proto.relay.service import Relay
 
 __all__ = ["RequestForwarder"]
 
@@ -50,10 +50,21 @@ FORWARD_RULES = {
 SOCKETS = ("voice",)
 
 
+class ForwardingPort(Protocol):
+    """Port for requests that other nodes answer."""
+
+    engine: Engine
+    media: MediaService
+    router: Router
+
+    def owns_locally(self, what: str, name: str) -> bool:
+        """Report whether this node has a file, an MCP or voice session, or a terminal."""
+
+
 class RequestForwarder:
     """Finds the node of an object and forwards the request, as a gateway (RFC 9110 section 3.7)."""
 
-    def __init__(self, relay: Relay, node: Node) -> None:
+    def __init__(self, relay: ForwardingPort, node: Node) -> None:
         self._relay = relay
         self._node = node
         self._lookups = 0

@@ -14,24 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.cluster.node import RETRY
 from svc_proto.commands import Level, Query, StoreRequest
+from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, Task, run_operation, sleep
 from svc_proto.engine.sync import Condition, Semaphore
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.paired_session import PairedSession
+from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.schema.json_object import as_text
 from svc_proto.store_requests import SESSIONS_PAGE, DeleteSession, LoadSessionChanges, LoadSessionRevision, LoadSessions
 
 if TYPE_CHECKING:
     from svc_proto.cluster.node import Node
     from svc_proto.engine.core import Engine
-    from svc_proto.relay.service import Relay
 
 __all__ = ["CATCH_UP_TIMEOUT", "UNKNOWN", "ClusterSessions", "load_revision"]
 
@@ -53,10 +54,38 @@ UNKNOWN = -1  # revision that no store has
 OVER = "the session was revoked"
 
 
+class ClusterSessionsPort(Protocol):
+    """Port for the sessions of a cluster."""
+
+    engine: Engine
+    sessions: PairedSessionRegistry
+
+    def is_stored(self, session: PairedSession) -> bool:
+        """Report whether the store has the session's latest state."""
+
+    def unsaved_since(self, session: PairedSession) -> float | None:
+        """Return since when (monotonic s) the session has a change that is not stored."""
+
+    def grants_changed(self, session: PairedSession) -> None:
+        """Close what a grant of the session has opened and that has ended now."""
+
+    def name_changed(self, session: PairedSession) -> None:
+        """Register the phones of a session under its new name."""
+
+    def watch_sessions(self) -> None:
+        """Set the timer for the next expiry of a session."""
+
+    def close_connections(self, session: PairedSession, reason: str) -> bool:
+        """End a session at this node; return False if it had ended already."""
+
+    def forget_session(self, session: PairedSession) -> None:
+        """Revoke a session that no client uses; erase its record in the background."""
+
+
 class ClusterSessions:
     """Session synchronisation of one node."""
 
-    def __init__(self, relay: Relay, node: Node, revision: int, *, are_loaded: bool = True) -> None:
+    def __init__(self, relay: ClusterSessionsPort, node: Node, revision: int, *, are_loaded: bool = True) -> None:
         """Create the synchronisation.
 
         The sessions here are those of the store up to `revision`, if they are loaded.

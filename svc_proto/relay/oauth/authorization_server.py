@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from svc_proto.basics.entropy import secrets_equal, sha256_hex
 from svc_proto.basics.errors import Refused
@@ -16,6 +16,7 @@ from svc_proto.basics.validate import boolean, choice, invalid, optional, second
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.request_origin import TrustedProxies
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.log_throttle import LogThrottle
@@ -30,6 +31,7 @@ from svc_proto.machines.paired_session import DeviceInfo, PairedSession
 from svc_proto.machines.paired_session_registry import DEFAULT_TTL
 from svc_proto.relay.oauth.issuer import MCP_PATH, issuer_url
 from svc_proto.relay.oauth.pages import error_page, expired_page, redirect_to, waiting_page
+from svc_proto.relay.ports import SessionsPort
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import (
     SCOPE_ACT,
@@ -50,7 +52,6 @@ from svc_proto.wire.urls import parse_query_list
 
 if TYPE_CHECKING:
     from svc_proto.basics.timers import Timer
-    from svc_proto.relay.service import Relay
 
 __all__ = ["AuthorizationServer"]
 
@@ -60,10 +61,16 @@ CODE_REUSED_TEXT = "an authorisation code was shown twice, or by another"
 SURFACE = "mcp"  # client surface of its sessions
 
 
+class OAuthPort(SessionsPort, Protocol):
+    """Port for the authorization server."""
+
+    proxies: TrustedProxies
+
+
 class AuthorizationServer:
     """Handlers of the OAuth routes, and the pending consent requests."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: OAuthPort) -> None:
         self._relay = relay
         self.consents = ConsentRegistry()
         self._mentions = LogThrottle()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid
 from svc_proto.commands import Query
@@ -12,10 +10,8 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
 from svc_proto.relay.access import RelayAccess
+from svc_proto.relay.ports import RelayPort
 from svc_proto.store_requests import ListAuditEvents
-
-if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
 
 __all__ = ["routes"]
 
@@ -23,7 +19,7 @@ DEFAULT_EVENTS = 100
 MAX_LISTED_EVENTS = 1_000  # of one answer; `svc audit` reads all events of the store
 
 
-def routes(relay: Relay) -> list[Route]:
+def routes(relay: RelayPort) -> list[Route]:
     """Return the route of the audit log."""
 
     def list_events(request: Request) -> Flow[Response]:

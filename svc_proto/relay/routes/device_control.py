@@ -6,10 +6,10 @@ loss of its socket, or after 30 seconds. No other table has pending commands or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from attrs import frozen
 
@@ -20,16 +20,17 @@ from svc_proto.commands import Level
 from svc_proto.engine.flow import Deferred, Flow, wait
 from svc_proto.engine.message import JSON_ALONE, Request, Response, json_response, too_large_refusal
 from svc_proto.engine.router import Route
-from svc_proto.machines.bridge_commands import CommandOutcome
+from svc_proto.machines.bridge_commands import BridgeCommands, CommandOutcome
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.phone_registry import ASKS_ITS_USER, ConnectedPhone, split_selector
 from svc_proto.relay.access import RelayAccess, require_bridge_grant
+from svc_proto.relay.cluster.local_coordinator import PhoneRoute
+from svc_proto.relay.ports import RelayPort
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL, check_arguments
 from svc_proto.schema.json_object import json_object
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
-    from svc_proto.relay.service import Relay
 
 __all__ = ["routes", "send_command"]
 
@@ -43,7 +44,20 @@ _INFO = Level.INFO  # as in `machines.paired_session`
 PATH_ALIASES = {SVC.self_foreground: HERMES.self_foreground}
 
 
-def routes(relay: Relay) -> list[Route]:
+class CommandPort(RelayPort, Protocol):
+    """Port for commands to phones."""
+
+    bridge: BridgeCommands
+    command_ids: Iterator[str]
+
+    def phone_for(self, selector: str | None) -> tuple[ConnectedPhone, PhoneRoute]:
+        """Return the selected phone and the route to it. Raises `Refused` 404, 409 or 503."""
+
+    def watch_commands(self) -> None:
+        """Set the timer for the next deadline of a pending command."""
+
+
+def routes(relay: CommandPort) -> list[Route]:
     """Return the routes by which agents send commands to phones."""
     control = _DeviceControlRoutes(relay)
     return [
@@ -53,7 +67,7 @@ def routes(relay: Relay) -> list[Route]:
 
 
 class _DeviceControlRoutes:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: CommandPort) -> None:
         self._relay = relay
 
     def forward(self, request: Request) -> Response | Deferred | Flow[Response]:
@@ -100,7 +114,7 @@ class _PendingCommandResponse(Deferred):
 
 
 def send_command(
-    relay: Relay,
+    relay: CommandPort,
     session: PairedSession,
     method: str,
     path: str,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid
 from svc_proto.commands import Level, SweepFolder, WriteFile
@@ -22,9 +20,7 @@ from svc_proto.machines.inbox import (
 )
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.media.media_service import MIB, base64_bytes
-
-if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
+from svc_proto.relay.ports import PhonesPort
 
 __all__ = ["INBOX_BODY_LIMIT", "routes"]
 
@@ -32,7 +28,7 @@ INBOX_BODY_LIMIT = 34 * MIB  # bytes: 25 MiB as base64, and the other members (w
 NONCE = 8  # bytes
 
 
-def routes(relay: Relay) -> list[Route]:
+def routes(relay: PhonesPort) -> list[Route]:
     """Return the routes for pasted images and for notifications of phones."""
     view = _InboxRoutes(relay)
     return [
@@ -53,7 +49,7 @@ def routes(relay: Relay) -> list[Route]:
 
 
 class _InboxRoutes:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: PhonesPort) -> None:
         self._relay = relay
 
     def paste(self, request: Request) -> Flow[Response]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, StreamedResponse
@@ -12,10 +12,11 @@ from svc_proto.engine.router import HandlerResult, Route
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.cluster.local_coordinator import local_or_forwarded
 from svc_proto.relay.oauth.issuer import MCP_PATH
+from svc_proto.relay.ports import RelayPort
 
 if TYPE_CHECKING:
-    from svc_proto.mcp.streamable_http import Answered
-    from svc_proto.relay.service import Relay
+    from svc_proto.mcp.streamable_http import Answered, McpHttpServer
+    from svc_proto.relay.oauth.authorization_server import AuthorizationServer
 
 __all__ = ["PATH", "routes"]
 
@@ -23,12 +24,24 @@ PATH = MCP_PATH
 T = TypeVar("T")
 
 
-def routes(relay: Relay) -> list[Route]:
+class McpPort(RelayPort, Protocol):
+    """Port for the routes of MCP."""
+
+    @property
+    def mcp(self) -> McpHttpServer:
+        """MCP server of `/mcp`, loaded with its first use."""
+
+    @property
+    def oauth(self) -> AuthorizationServer:
+        """Authorization server of MCP clients, loaded with its first use."""
+
+
+def routes(relay: McpPort) -> list[Route]:
     """Return the routes of `/mcp`, and those for the owner's consent."""
 
     def found(request: Request, here: Callable[[Request], T]) -> T | Flow[HandlerResult]:
         name = request.headers.get(b"mcp-session-id") or b""
-        return local_or_forwarded(relay, request, "mcp", name.decode("latin-1"), lambda: here(request))
+        return local_or_forwarded(relay.coordinator, request, "mcp", name.decode("latin-1"), lambda: here(request))
 
     def post(request: Request) -> Answered | Flow[HandlerResult]:
         return found(request, relay.mcp.post)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.content_types import content_type_of
@@ -29,6 +29,7 @@ from svc_proto.relay.media.media_service import (
     display_name,
 )
 from svc_proto.relay.media.upload_body import IncomingFile, multipart_content_type, receive_part
+from svc_proto.relay.ports import RelayPort
 from svc_proto.schema.coercion import is_truthy
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.multipart import PartBegin
@@ -37,7 +38,6 @@ from svc_proto.wire.urls import parse_query_path
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.machines.paired_session import PairedSession
-    from svc_proto.relay.service import Relay
 
 __all__ = ["JSON_LIMIT", "routes"]
 
@@ -48,7 +48,13 @@ DEFAULT_NAME = "upload.bin"
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,16}\Z")
 
 
-def routes(relay: Relay) -> list[Route]:
+class MediaPort(RelayPort, Protocol):
+    """Port for the routes of media."""
+
+    media: MediaService
+
+
+def routes(relay: MediaPort) -> list[Route]:
     """Return the routes that register, upload, fetch and list media files."""
     view = _MediaRoutes(relay)
     cap = relay.config.media_max_size_mb * MIB
@@ -70,7 +76,7 @@ def routes(relay: Relay) -> list[Route]:
 
 
 class _MediaRoutes:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: MediaPort) -> None:
         self._relay = relay
 
     def register(self, request: Request) -> Flow[Response]:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
-from svc_proto.machines.owner_messages import parse_message, parse_wait
+from svc_proto.engine.sync import Condition
+from svc_proto.machines.owner_messages import OwnerMessages, parse_message, parse_wait
 from svc_proto.relay.access import RelayAccess
-
-if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
+from svc_proto.relay.ports import RelayPort
+from svc_proto.relay.websocket.client_connection import ClientConnection
 
 __all__ = ["routes"]
 
 
-def routes(relay: Relay) -> list[Route]:
+class OwnerMessagesPort(RelayPort, Protocol):
+    """Port for the routes of messages to the owner."""
+
+    owner_messages: OwnerMessages
+    owner_replied: Condition
+    clients: dict[int, ClientConnection]
+
+
+def routes(relay: OwnerMessagesPort) -> list[Route]:
     """Return the routes of messages to the owner."""
     view = _OwnerMessageRoutes(relay)
     local = RelayAccess.LOOPBACK
@@ -31,7 +39,7 @@ def routes(relay: Relay) -> list[Route]:
 
 
 class _OwnerMessageRoutes:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: OwnerMessagesPort) -> None:
         self._relay = relay
 
     def post(self, request: Request) -> Response:

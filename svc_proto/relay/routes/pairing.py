@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attrs import evolve
 
@@ -12,21 +12,26 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta, parse_registration
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.invite_minting import MintRequest, key_for, mint_invite, parse_mint
+from svc_proto.relay.ports import AccessPort
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.advertised_address import lan_address
 from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES
 from svc_proto.service_clients.dashboard_address import dashboard_at, with_dashboard_member
 
-if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
-
 __all__ = ["routes"]
 
 
-def routes(relay: Relay) -> list[Route]:
+class PairingPort(AccessPort, Protocol):
+    """Port for the routes of pairing."""
+
+    limiter: AuthRateLimiter
+
+
+def routes(relay: PairingPort) -> list[Route]:
     """Return the routes that create and register pairing codes."""
     view = _PairingRoutes(relay)
     return [
@@ -38,7 +43,7 @@ def routes(relay: Relay) -> list[Route]:
 
 
 class _PairingRoutes:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: PairingPort) -> None:
         self._relay = relay
 
     def create_code(self, request: Request) -> Flow[Response]:

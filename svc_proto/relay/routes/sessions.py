@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer, integer_text
@@ -16,10 +16,8 @@ from svc_proto.machines.grants import MANAGE
 from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_new_name, parse_patch, session_record
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTHS
 from svc_proto.relay.access import RelayAccess, has_right
+from svc_proto.relay.ports import SessionsPort
 from svc_proto.relay_config import SessionPolicy
-
-if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
 
 __all__ = ["MAX_LISTED", "MAX_PAGE", "routes"]
 
@@ -27,7 +25,14 @@ MAX_PAGE = 200  # sessions of one page, which takes a few milliseconds
 MAX_LISTED = 10_000  # sessions that are listed at once; of more, a request without parameters gets the first page
 
 
-def routes(relay: Relay) -> list[Route]:
+class SessionRoutesPort(SessionsPort, Protocol):
+    """Port for the routes of paired sessions."""
+
+    def expire_sessions(self) -> None:
+        """End every session whose lifetime has elapsed."""
+
+
+def routes(relay: SessionRoutesPort) -> list[Route]:
     """Return the routes that list, change and revoke paired sessions."""
     view = _SessionRoutes(relay)
     one = "/sessions/{token_prefix}"
@@ -39,7 +44,7 @@ def routes(relay: Relay) -> list[Route]:
 
 
 class _SessionRoutes:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: SessionRoutesPort) -> None:
         self._relay = relay
 
     def list_all(self, request: Request) -> Flow[Response]:

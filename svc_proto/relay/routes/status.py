@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import boolean, invalid
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
@@ -12,20 +13,34 @@ from svc_proto.engine.router import Route, RouteKind
 from svc_proto.machines.bridge_commands import parse_limit
 from svc_proto.machines.phone_registry import split_selector
 from svc_proto.relay.access import RelayAccess
+from svc_proto.relay.audit import RelayAudit
 from svc_proto.relay.change_notifier import DEVICES
+from svc_proto.relay.media.media_service import MediaService
+from svc_proto.relay.ports import AccessPort, PhonesPort
 from svc_proto.relay.routes import audit
 from svc_proto.relay.websocket.client_connection import ClientConnection
 from svc_proto.version import PROTOCOL_VERSION, VERSION
-
-if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
 
 __all__ = ["routes"]
 
 CAPABILITIES = ("bridge", "media", "notifications", "profiles", "proactive", "relay_voice", "terminal")
 
 
-def routes(relay: Relay) -> list[Route]:
+class StatusPort(PhonesPort, AccessPort, Protocol):
+    """Port for the routes of status and security settings."""
+
+    audit: RelayAudit
+    started: Moment
+    media: MediaService
+    clients: dict[int, ClientConnection]
+    profiles: list[dict[str, object]]
+    allow_insecure_api_bearer: bool
+
+    def open_client(self, request: Request) -> ClientConnection:
+        """Create the handler of a WebSocket request."""
+
+
+def routes(relay: StatusPort) -> list[Route]:
     """Return the routes of the WebSocket, the relay's status and security settings, the phones, and the audit log."""
     view, ws = _StatusRoutes(relay), RouteKind.WEBSOCKET
     return [
@@ -44,7 +59,7 @@ def routes(relay: Relay) -> list[Route]:
 
 
 class _StatusRoutes:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: StatusPort) -> None:
         self._relay = relay
 
     def socket(self, request: Request) -> ClientConnection:
@@ -54,7 +69,7 @@ class _StatusRoutes:
         relay = self._relay
         return json_response(
             200,
-            {"status": "ok", "version": VERSION, "clients": relay.open_clients, "sessions": relay.sessions.total},
+            {"status": "ok", "version": VERSION, "clients": len(relay.clients), "sessions": relay.sessions.total},
         )
 
     def info(self, request: Request) -> Response:

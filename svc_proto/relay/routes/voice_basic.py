@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import DeleteBlob, Level
@@ -15,13 +14,11 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import BASIC_PATHS, RelayAccess
+from svc_proto.relay.routes.voice_settings import VoicePort
 from svc_proto.relay.voice.recording_upload import MAX_UPLOAD, MULTIPART_EXTRA, receive_recording
 from svc_proto.voice.basic import BasicVoice, spoken_text
 from svc_proto.voice.profiles import profile_of
 from svc_proto.wire.events import Headers
-
-if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
 
 __all__ = ["MAX_BUSY", "routes"]
 
@@ -30,7 +27,7 @@ RETRY = ((b"retry-after", b"5"),)
 NAMES = {"audio/mpeg": "tts.mp3", "audio/wav": "tts.wav", "audio/ogg": "tts.ogg", "audio/flac": "tts.flac"}
 
 
-def routes(relay: Relay) -> list[Route]:
+def routes(relay: VoicePort) -> list[Route]:
     """Return the routes of voice configuration, transcription and synthesis."""
     view = _BasicVoiceRoutes(relay)
     config, transcribe, synthesize = BASIC_PATHS
@@ -54,7 +51,7 @@ def routes(relay: Relay) -> list[Route]:
 
 
 class _BasicVoiceRoutes:
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: VoicePort) -> None:
         self._relay = relay
         self._busy = 0  # requests in progress
 

@@ -7,7 +7,7 @@ settings, list options, create a session by POST, and open its WebSocket, which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from attrs import evolve, frozen
 
@@ -18,6 +18,8 @@ from svc_proto.engine.router import HandlerResult, Route, RouteKind
 from svc_proto.engine.websocket import WebSocketHandler
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.cluster.local_coordinator import local_or_forwarded
+from svc_proto.relay.ports import RelayPort
+from svc_proto.relay.voice.subsystem import VoiceSubsystem
 from svc_proto.voice.principal import Principal
 from svc_proto.voice.profiles import profile_of
 from svc_proto.voice.provider_interface import ProviderInfo
@@ -36,7 +38,6 @@ from svc_proto.voice.settings_views import (
 
 if TYPE_CHECKING:
     from svc_proto.basics.brand import Brand
-    from svc_proto.relay.service import Relay
 
 __all__ = ["routes"]
 
@@ -49,14 +50,22 @@ VOICE_MODES = (
 )
 
 
-def routes(relay: Relay) -> list[Route]:
+class VoicePort(RelayPort, Protocol):
+    """Port for the routes of voice."""
+
+    @property
+    def voice_side(self) -> VoiceSubsystem:
+        """Voice subsystem, loaded with its first use."""
+
+
+def routes(relay: VoicePort) -> list[Route]:
     """Return the routes of all voice modes."""
     return [row for theme in VOICE_MODES for row in _VoiceModeRoutes(relay, *theme).rows()]
 
 
 @frozen
 class _VoiceModeRoutes:
-    relay: Relay
+    relay: VoicePort
     name: str
     access: RelayAccess
     socket: RelayAccess
@@ -116,7 +125,7 @@ class _VoiceModeRoutes:
     def open(self, request: Request) -> WebSocketHandler | Flow[HandlerResult]:
         relay, name = self.relay, request.params["session_id"]
         principal, family = cast("Principal", request.principal), relay.voice_side.sessions[self.name]
-        return local_or_forwarded(relay, request, "voice", name, lambda: family.open(principal, name))
+        return local_or_forwarded(relay.coordinator, request, "voice", name, lambda: family.open(principal, name))
 
     # --- helpers ---
 

@@ -7,7 +7,7 @@ that does not read pauses its own shells, never the relay.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
@@ -15,7 +15,9 @@ from svc_proto.basics.strict_json import dumps_bytes
 from svc_proto.commands import Level
 from svc_proto.engine.child_process import ChildProcess, spawn
 from svc_proto.engine.flow import Flow, Task
+from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.facts import Failure
+from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.terminal import (
     MAX_TERMINALS,
     REASONS,
@@ -28,13 +30,11 @@ from svc_proto.machines.terminal import (
     shell_status,
 )
 from svc_proto.machines.transitions import step
+from svc_proto.relay.ports import RelayPort
 from svc_proto.relay.terminals.shells import ShellLauncher
 from svc_proto.schema.envelope import Envelope
 
-if TYPE_CHECKING:
-    from svc_proto.relay.websocket.client_connection import ClientConnection
-
-__all__ = ["NO_GRANT", "Terminal", "TerminalChannelHandler"]
+__all__ = ["NO_GRANT", "Terminal", "TerminalChannelHandler", "TerminalClient", "TerminalPort"]
 
 MAX_QUEUED = 1024  # messages queued behind an attach in progress; a further one is refused
 MAX_UNREAD = 1024 * 1024  # bytes that a shell, or an attach, has not read; further input is refused
@@ -42,10 +42,48 @@ NO_GRANT = "terminal grant expired or missing"  # wire terminal 1.1
 OUTPUT = b'{"channel":"terminal","type":"terminal.output","id":"%s","payload":{"session_name":%s,"data":"%s"}}'
 
 
+class TerminalClient(Protocol):
+    """Socket of a client, for its terminals."""
+
+    number: int
+    session: PairedSession | None
+    socket: WebSocketConnection
+
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """Log fields of an authenticated client."""
+
+    @property
+    def writable(self) -> bool:
+        """Report whether the client keeps up with reading."""
+
+    def has_grant(self, channel: str) -> bool:
+        """Report whether the client's session holds a live grant for a channel."""
+
+    def send(self, channel: str, kind: str, payload: dict[str, object], identity: str = "") -> bool:
+        """Send an envelope; return False if the socket is closing."""
+
+    def send_error(self, message: str, code: str, identity: str = "") -> None:
+        """Send `system/error`."""
+
+    @property
+    def relay(self) -> TerminalPort:
+        """The relay."""
+
+
+class TerminalPort(RelayPort, Protocol):
+    """Port for the terminals."""
+
+    shells: ShellLauncher
+
+    def live_terminals(self) -> dict[str, Terminal]:
+        """Return every attached terminal, by the name of its tmux session."""
+
+
 class TerminalChannelHandler:
     """Handler of the terminal channel of one socket, with the terminals that the socket has attached."""
 
-    def __init__(self, client: ClientConnection, shells: ShellLauncher) -> None:
+    def __init__(self, client: TerminalClient, shells: ShellLauncher) -> None:
         self.client = client
         self.engine = client.relay.engine
         self.shells = shells

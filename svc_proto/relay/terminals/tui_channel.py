@@ -8,8 +8,8 @@ remains usable for terminals. `tui.error` only reports the loss of a gateway tha
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, cast
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.entropy import new_uuid
@@ -20,6 +20,7 @@ from svc_proto.engine.flow import Flow, Task
 from svc_proto.facts import Failure
 from svc_proto.machines.line_buffer import MAX_LINE, LineBuffer
 from svc_proto.relay.access import withheld_from
+from svc_proto.relay.terminals.terminal_channel import TerminalClient, TerminalPort
 from svc_proto.relay_config import WEBAPI_URL
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
@@ -27,9 +28,8 @@ from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.machines.paired_session import PairedSession
-    from svc_proto.relay.websocket.client_connection import ClientConnection
 
-__all__ = ["TuiChannelHandler"]
+__all__ = ["TuiChannelHandler", "TuiClient", "TuiPort"]
 
 TERM_TIMEOUT = 2.0  # s from SIGTERM to SIGKILL, wire terminal 2.3
 MAX_UNREAD = 32 * 1024 * 1024  # bytes that a gateway has not read before a request is refused
@@ -40,10 +40,27 @@ MAX_LOGGED_CHARS = 400  # characters of a line of error output in a log record
 NO_GRANT = "tui grant expired or missing"
 
 
+class TuiPort(TerminalPort, Protocol):
+    """Port for the agent gateways of clients."""
+
+    def clients_of(self, session: PairedSession) -> Sequence[TuiClient]:
+        """Return the sockets of a session."""
+
+
+class TuiClient(TerminalClient, Protocol):
+    """Socket of a client, for its agent gateway."""
+
+    tui: TuiChannelHandler | None
+
+    @property
+    def relay(self) -> TuiPort:
+        """The relay."""
+
+
 class TuiChannelHandler:
     """Handler of the TUI channel of one socket, with its gateway process, if there is one."""
 
-    def __init__(self, client: ClientConnection) -> None:
+    def __init__(self, client: TuiClient) -> None:
         self.client = client
         self.engine = client.relay.engine
         self._gateway: _Gateway | None = None

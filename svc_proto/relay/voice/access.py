@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import Refused
@@ -31,16 +31,18 @@ from svc_proto.engine.http_client import bearer_header as bearer_fields
 from svc_proto.engine.http_client import fetch
 from svc_proto.engine.message import Request
 from svc_proto.facts import Failure
+from svc_proto.machines.pairing_codes import PairingCodes
 from svc_proto.relay.access import GRANTS, RelayAccess, withheld_from
+from svc_proto.relay.ports import AccessPort
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.voice.principal import Principal
+from svc_proto.voice.service import VoiceServices
 from svc_proto.voice.settings_store import OUTPUT_SECTION, REALTIME_SECTION
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.machines.pairing_api_keys import PairingApiKeys
-    from svc_proto.relay.service import Relay
 
 __all__ = ["CACHE_SECONDS", "MAX_CACHED", "MAX_PROBES", "SOCKETS", "ApiBearerVerifier", "VoiceAuthorizer"]
 
@@ -55,11 +57,19 @@ UNKNOWN_DEVICE = "unknown"  # device id of sessions whose device sent none
 SOCKETS = (RelayAccess.VOICE_OUTPUT_SOCKET, RelayAccess.VOICE_REALTIME_SOCKET)
 
 
+class VoiceAccessPort(AccessPort, Protocol):
+    """Port for the authorization of voice requests."""
+
+    codes: PairingCodes
+    allow_insecure_api_bearer: bool
+
+
 class VoiceAuthorizer:
     """Authorizer of the voice routes. Routes with a policy of `GRANTS` get a `Principal`."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: VoiceAccessPort, voice: VoiceServices) -> None:
         self._relay = relay
+        self._voice = voice
         self._probe = ApiBearerVerifier(relay.engine, relay.config.api_url)
 
     def authorize(self, access: RelayAccess, request: Request) -> Principal | Flow[Principal]:
@@ -73,7 +83,7 @@ class VoiceAuthorizer:
 
     def _admit_socket(self, access: RelayAccess, request: Request) -> Flow[Principal]:
         # Wire 4.7: a feature that is off is reported before authentication.
-        voice = self._relay.voice_side.voice
+        voice = self._voice
         output = access is RelayAccess.VOICE_OUTPUT_SOCKET
         settings = yield from (voice.settings(OUTPUT_SECTION) if output else voice.settings(REALTIME_SECTION))
         if not settings.enabled:

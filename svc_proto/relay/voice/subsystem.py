@@ -1,4 +1,4 @@
-"""Voice in the relay: its routes, its authorizer and its session managers, loaded with the first request.
+"""Voice in the relay: its authorizer and its session managers, loaded with the first request.
 
 A relay without voice requests does not load it: it is a third of the start.
 """
@@ -6,23 +6,17 @@ A relay without voice requests does not load it: it is a third of the start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from svc_proto.engine.router import Route
-from svc_proto.relay.routes import voice_basic, voice_settings
-from svc_proto.relay.voice.access import VoiceAuthorizer
+from svc_proto.relay.voice.access import VoiceAccessPort, VoiceAuthorizer
 from svc_proto.voice.agent.agent_session_manager import AgentSessionManager
 from svc_proto.voice.provider_options import ProviderCatalogs
 from svc_proto.voice.service import VoiceServices
 from svc_proto.voice.session_manager import VoiceSessionManager
 from svc_proto.voice.speech_sessions import LabSessionManager, OutputSessionManager
 
-if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
-
-__all__ = ["VOICE_SESSION_MANAGERS", "VoiceSubsystem", "voice_routes"]
+__all__ = ["VOICE_SESSION_MANAGERS", "VoiceSubsystem"]
 
 VOICE_SESSION_MANAGERS: Mapping[str, type[VoiceSessionManager]] = {
     "output": OutputSessionManager,
@@ -34,11 +28,11 @@ VOICE_SESSION_MANAGERS: Mapping[str, type[VoiceSessionManager]] = {
 class VoiceSubsystem:
     """Voice services, provider options, session managers and authorizer of the relay."""
 
-    def __init__(self, relay: Relay) -> None:
+    def __init__(self, relay: VoiceAccessPort) -> None:
         self.voice = voice = VoiceServices(relay.engine, evolve(relay.config.voice, webapi_url=relay.config.api_url))
         self.options = ProviderCatalogs(voice)
         self.sessions = {name: family(voice) for name, family in VOICE_SESSION_MANAGERS.items()}
-        self.gate = VoiceAuthorizer(relay)
+        self.gate = VoiceAuthorizer(relay, voice)
 
     def __contains__(self, session_id: str) -> bool:
         """Report whether a manager has, or had, a session of this id."""
@@ -63,8 +57,3 @@ class VoiceSubsystem:
         """Stop all session managers."""
         for family in self.sessions.values():
             family.stop()
-
-
-def voice_routes(relay: Relay) -> list[Route]:
-    """Return all voice routes; none is used before `bind`."""
-    return [*voice_basic.routes(relay), *voice_settings.routes(relay)]

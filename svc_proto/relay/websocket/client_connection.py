@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
@@ -23,17 +23,19 @@ from svc_proto.basics.timers import Timer
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow, Task
 from svc_proto.engine.message import Request
+from svc_proto.engine.request_origin import TrustedProxies
 from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.machines.paired_session import PairedSession, parse_device, recognize_client
-from svc_proto.machines.pairing_codes import PairingMeta, merge_terms, parse_requested_terms
+from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta, merge_terms, parse_requested_terms
 from svc_proto.machines.transitions import Table, step
+from svc_proto.relay.ports import SessionsPort
 from svc_proto.relay.websocket.deviating_messages import read_deviating_message
-from svc_proto.relay.websocket.message_dispatch import dispatch
+from svc_proto.relay.websocket.message_dispatch import DispatchPort, dispatch
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
-    from svc_proto.relay.service import Relay
     from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
     from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
 
@@ -88,6 +90,24 @@ CLIENT_TABLE: Table[ClientState, ClientTrigger] = {
 _OPEN = ClientState.OPEN  # as in `machines.paired_session`
 
 
+class ClientPort(DispatchPort, SessionsPort, Protocol):
+    """Port for the sockets of clients."""
+
+    codes: PairingCodes
+    limiter: AuthRateLimiter
+    profiles: list[dict[str, object]]
+    proxies: TrustedProxies
+
+    def welcome(self, client: ClientConnection, session: PairedSession) -> None:
+        """Register an authenticated client, also as a phone if its surface is one."""
+
+    def forget(self, client: ClientConnection) -> None:
+        """Unregister a client whose socket is closed, or is about to be closed with its session."""
+
+    def forget_session(self, session: PairedSession) -> None:
+        """Revoke a session that no client uses; erase its record in the background."""
+
+
 class ClientConnection:
     """The relay's side of one WebSocket; a `WebSocketHandler`."""
 
@@ -109,7 +129,7 @@ class ClientConnection:
     socket: WebSocketConnection  # both set by `on_open`
     number: int  # identifies this socket while the process runs
 
-    def __init__(self, relay: Relay, request: Request) -> None:
+    def __init__(self, relay: ClientPort, request: Request) -> None:
         self.relay = relay
         self.state = ClientState.UNAUTHENTICATED
         self.session: PairedSession | None = None
@@ -380,7 +400,7 @@ class ClientConnection:
         self.state = step(CLIENT_TABLE, self.state, trigger)
 
 
-def _end_earlier_sessions(relay: Relay, session: PairedSession) -> Flow[None]:
+def _end_earlier_sessions(relay: ClientPort, session: PairedSession) -> Flow[None]:
     """Revoke the earlier sessions of a device that has paired again: it does not use their tokens (wire core 1.9)."""
     yield from relay.coordinator.wait_until_loaded(inf)
     for earlier in relay.sessions.of_device(session.device_id, relay.engine.now):

@@ -7,40 +7,65 @@ in use send such messages on every connection and ignore the error.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from svc_proto.commands import Level
+from svc_proto.engine.sync import Condition
 from svc_proto.machines.grants import NOTIFICATIONS
+from svc_proto.machines.owner_messages import OwnerMessages
+from svc_proto.machines.paired_session import PairedSession
 from svc_proto.relay import change_notifier
+from svc_proto.relay.ports import PhonesPort
 from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
-from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
+from svc_proto.relay.terminals.tui_channel import TuiChannelHandler, TuiClient, TuiPort
 from svc_proto.schema.envelope import Envelope
+from svc_proto.schema.json_object import JsonObject
 
-if TYPE_CHECKING:
-    from svc_proto.relay.websocket.client_connection import ClientConnection
-
-__all__ = ["dispatch"]
+__all__ = ["DispatchPort", "dispatch"]
 
 NO_CHAT = "this relay passes no chat on: talk to the API server, on port 8642 of its host unless it says otherwise"
 
 
-def dispatch(client: ClientConnection, envelope: Envelope) -> None:
+class DispatchPort(PhonesPort, TuiPort, Protocol):
+    """Port for the messages of clients."""
+
+    owner_messages: OwnerMessages
+    owner_replied: Condition
+
+    def phone_reported(self, number: int, session: PairedSession, payload: JsonObject) -> None:
+        """Record a client's `bridge.status`; register it as a phone first unless its device has a socket."""
+
+    def remove_phone(self, socket: int) -> None:
+        """Unregister a phone; pending commands to it fail at once."""
+
+
+class DispatchClient(TuiClient, Protocol):
+    """Socket of a client, for its messages."""
+
+    terminals: TerminalChannelHandler | None
+
+    @property
+    def relay(self) -> DispatchPort:
+        """The relay."""
+
+
+def dispatch(client: DispatchClient, envelope: Envelope) -> None:
     """Dispatch a message to the handler of its channel."""
     CHANNEL_HANDLERS.get(envelope.channel, _unknown)(client, envelope)
 
 
-def _unknown(client: ClientConnection, envelope: Envelope) -> None:
+def _unknown(client: DispatchClient, envelope: Envelope) -> None:
     client.send_error(f"channel {envelope.channel[:40]!r} is not served here", "unknown_channel", envelope.id)
 
 
-def _system(client: ClientConnection, envelope: Envelope) -> None:
+def _system(client: DispatchClient, envelope: Envelope) -> None:
     if envelope.type != "ping":
         return
     sent = envelope.payload.get("ts")
     client.send("system", "pong", {"ts": client.relay.engine.now.wall if sent is None else sent}, envelope.id)
 
 
-def _bridge(client: ClientConnection, envelope: Envelope) -> None:
+def _bridge(client: DispatchClient, envelope: Envelope) -> None:
     relay, session = client.relay, client.session
     if session is None or not session.holds("bridge", relay.engine.now.wall):
         relay.remove_phone(client.number)
@@ -50,14 +75,14 @@ def _bridge(client: ClientConnection, envelope: Envelope) -> None:
     if envelope.type == "bridge.response" and payload:
         request_id, now = payload.get("request_id"), relay.engine.now
         if relay.bridge.answer(request_id, client.number, payload, now, envelope.size) is None:
-            relay.coordinator.forward_answer(client, payload)
+            relay.coordinator.forward_answer(client.number, payload)
     elif envelope.type == "bridge.status" and payload:
-        relay.phone_reported(client, session, payload)
+        relay.phone_reported(client.number, session, payload)
     else:  # a type that phones do not send, or an empty or invalid payload (wire bridge 1.4)
         relay.engine.log(Level.DEBUG, "ignored bridge message", device=session.device_name)
 
 
-def _terminal(client: ClientConnection, envelope: Envelope) -> None:
+def _terminal(client: DispatchClient, envelope: Envelope) -> None:
     if client.terminals is None:
         client.terminals = TerminalChannelHandler(client, client.relay.shells)
     if client.has_grant("terminal"):
@@ -66,7 +91,7 @@ def _terminal(client: ClientConnection, envelope: Envelope) -> None:
         client.terminals.grant_expired(envelope.id)
 
 
-def _tui(client: ClientConnection, envelope: Envelope) -> None:
+def _tui(client: DispatchClient, envelope: Envelope) -> None:
     if client.tui is None:
         client.tui = TuiChannelHandler(client)
     if client.has_grant("tui"):
@@ -75,7 +100,7 @@ def _tui(client: ClientConnection, envelope: Envelope) -> None:
         client.tui.grant_expired(envelope.id)
 
 
-def _chat(client: ClientConnection, envelope: Envelope) -> None:
+def _chat(client: DispatchClient, envelope: Envelope) -> None:
     """Refuse chat, which belongs to the API server (spec "What" 3); a desktop waits for this answer."""
     if envelope.type == "chat.send":
         client.send("chat", "chat.error", {"message": NO_CHAT, "error": "unknown_channel"}, envelope.id)
@@ -83,7 +108,7 @@ def _chat(client: ClientConnection, envelope: Envelope) -> None:
         _unknown(client, envelope)
 
 
-def _notifications(client: ClientConnection, envelope: Envelope) -> None:
+def _notifications(client: DispatchClient, envelope: Envelope) -> None:
     """Store a notification, which is not answered (wire core 7.2); send an error if the session lacks the right."""
     relay, session, payload = client.relay, client.session, envelope.payload
     if session is None or not session.may(NOTIFICATIONS, relay.engine.now.wall):
@@ -97,7 +122,7 @@ def _notifications(client: ClientConnection, envelope: Envelope) -> None:
         client.relay.changes.notify(change_notifier.NOTIFICATIONS)
 
 
-def _proactive(client: ClientConnection, envelope: Envelope) -> None:
+def _proactive(client: DispatchClient, envelope: Envelope) -> None:
     """Exchange messages of this host and replies with the owner's client; the session needs a live `chat` grant."""
     relay, session = client.relay, client.session
     if session is None or not client.has_grant("chat"):
@@ -127,7 +152,7 @@ def _proactive(client: ClientConnection, envelope: Envelope) -> None:
             relay.engine.log(Level.DEBUG, "ignored proactive message", type=envelope.type[:40])
 
 
-CHANNEL_HANDLERS: dict[str, Callable[[ClientConnection, Envelope], None]] = {
+CHANNEL_HANDLERS: dict[str, Callable[[DispatchClient, Envelope], None]] = {
     "system": _system,
     "bridge": _bridge,
     "notifications": _notifications,

@@ -423,9 +423,9 @@ def test_command_from_another_node_for_a_local_phone() -> None:
     assert ours.sent == [text]
     payload = {"request_id": "r-9", "status": 200}
     for client, said in ((theirs, 0), (ours, 1), (ours, 0)):
-        one.book.within(lambda client=client: one.coordinator.forward_answer(cast("Any", client), payload))  # type: ignore[misc]
+        one.book.within(lambda number=client.number: one.coordinator.forward_answer(number, payload))  # type: ignore[misc]
         assert one.new_messages() == [("answered", {"socket": 6, "payload": payload})] * said
-    one.book.within(lambda: one.coordinator.forward_answer(cast("Any", ours), {}))
+    one.book.within(lambda: one.coordinator.forward_answer(ours.number, {}))
     theirs.may = False
     for socket, written in ((7, text), (None, text), (8, text), (6, "no envelope")):
         one.deliver("command", {"socket": socket, "text": written}, to_me=True)
