@@ -66,20 +66,21 @@ OWNERS = {  # names that parts of a module import for type checkers alone, since
     "runtimes.sim.network": ("SimNetwork",),
     "runtimes.sim.process": ("SimProcess",),
     "runtimes.sim.simulation": ("Simulation",),
-    "svc_proto.dashboard.service": ("Dashboard",),
     "svc_proto.engine.core": ("Engine",),
     "svc_proto.engine.admission": ("UnauthenticatedConnection",),
     "svc_proto.engine.exchange": ("Exchange",),
     "svc_proto.engine.http_channel": ("HttpChannel",),
     "svc_proto.engine.server_channel": ("ServerChannel",),
     "svc_proto.mcp.pending_request": ("PendingRequest",),
-    "svc_proto.relay.websocket.client_connection": ("ClientConnection",),
-    "svc_proto.relay.service": ("Relay",),
     "svc_proto.voice.session_manager": ("VoiceSessionManager",),
     "svc_proto.voice.connection": ("VoiceConnection",),  # the session names the listener
     "svc_proto.wire.websocket": ("WebSocket",),  # a connection names its state
 }
-SERVICES = ("svc_proto.api.service",)  # imported by programs alone: parts receive ports
+SERVICES = (
+    "svc_proto.api.service",
+    "svc_proto.dashboard.service",
+    "svc_proto.relay.service",
+)  # imported by programs alone: parts receive ports
 ARROWS = 144  # pairs of packages with an import between them: move a helper with one caller, or pass it as an argument
 OWNED = {f"{module}.{name}" for module, names in OWNERS.items() for name in names}
 

@@ -7,10 +7,10 @@ to stop reading. A browser that disconnects ends the call, and the turn goes on 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.ports import ApiServerPort, DashboardPort
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow
@@ -28,9 +28,6 @@ from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
 from svc_proto.wire.urls import encode_segment
 
-if TYPE_CHECKING:
-    from svc_proto.dashboard.service import Dashboard
-
 __all__ = ["PREFIX", "find_api_server", "routes"]
 
 PREFIX = "/api/agent"
@@ -39,7 +36,7 @@ PROBE_TIMEOUT = 75.0  # s, above the sum of the limits of `model_probe`
 LARGEST_TURN = 10_000_000  # bytes of a message with its pictures, wire api 2.5
 
 
-def routes(dashboard: Dashboard) -> list[Route]:
+def routes(dashboard: ApiServerPort) -> list[Route]:
     """Return the routes that a chat needs, and no others of the API."""
     calls = _AgentProxy(dashboard)
     one = "/api/sessions/{id}"
@@ -94,7 +91,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
     ]
 
 
-def find_api_server(dashboard: Dashboard) -> Upstream | None:
+def find_api_server(dashboard: DashboardPort) -> Upstream | None:
     """Return the API server of the chat; None if there is no chat."""
     config = dashboard.config
 
@@ -108,7 +105,7 @@ def find_api_server(dashboard: Dashboard) -> Upstream | None:
 
 
 class _AgentProxy:
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: ApiServerPort) -> None:
         self._dashboard = dashboard
         self._server = dashboard.api_server
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.ports import DashboardPort
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.validation import parse_body
 from svc_proto.engine.client_channel import HttpResult
@@ -18,9 +18,6 @@ from svc_proto.schema.json_object import JsonObject, error_text, json_value
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient
 from svc_proto.wire.multipart import Part
-
-if TYPE_CHECKING:
-    from svc_proto.dashboard.service import Dashboard
 
 __all__ = ["routes"]
 
@@ -34,7 +31,7 @@ NO_KEY = "none"
 NO_VOICES = {"available": False, "voices": list[str]()}
 
 
-def routes(dashboard: Dashboard) -> list[Route]:
+def routes(dashboard: DashboardPort) -> list[Route]:
     """Return the routes of transcription and speech for the phone's app."""
     view = _AppAudio(dashboard)
     owner = DashboardAccess.OWNER
@@ -48,7 +45,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
 
 
 class _AppAudio:
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: DashboardPort) -> None:
         self._dashboard = dashboard
         config = dashboard.config
 

@@ -5,13 +5,13 @@ Sections of the app's settings that this service lacks have no route: the app sh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.app_sign_in import PROFILE
+from svc_proto.dashboard.ports import ApiServerPort
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.validation import parse_body
 from svc_proto.engine.flow import Flow
@@ -19,9 +19,6 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.urls import encode_segment
-
-if TYPE_CHECKING:
-    from svc_proto.dashboard.service import Dashboard
 
 __all__ = ["routes"]
 
@@ -34,7 +31,7 @@ CHANGES = ("title", "archived", "pinned")
 MEMORY = {"active": "builtin", "providers": [{"name": "builtin", "available": True, "configured": True}]}
 
 
-def routes(dashboard: Dashboard) -> list[Route]:
+def routes(dashboard: ApiServerPort) -> list[Route]:
     """Return the routes of chats, history and settings for the phone's app."""
     view = _AppProxy(dashboard)
     one = "/api/sessions/{id}"
@@ -70,7 +67,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
 
 
 class _AppProxy:
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: ApiServerPort) -> None:
         self._dashboard = dashboard
 
     # --- chats ---

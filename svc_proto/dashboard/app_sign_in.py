@@ -6,11 +6,12 @@ for one that can chat. A dashboard without a chat has none of these routes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
 from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.ports import ApiServerPort, SignInPort
 from svc_proto.dashboard.sign_in import SESSION_TTL, TICKET_TTL, SignInSession, cookie_token
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.validation import parse_body
@@ -18,9 +19,6 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.version import VERSION
-
-if TYPE_CHECKING:
-    from svc_proto.dashboard.service import Dashboard
 
 __all__ = ["PROFILE", "routes"]
 
@@ -32,7 +30,11 @@ OWNER = {"user_id": "owner", "email": "", "display_name": "Owner", "org_id": "",
 MAX_BODY = 8 * 1024  # bytes
 
 
-def routes(dashboard: Dashboard) -> list[Route]:
+class AppSignInPort(SignInPort, ApiServerPort, Protocol):
+    """Port for the sign-in of the phone's app."""
+
+
+def routes(dashboard: AppSignInPort) -> list[Route]:
     """Return the routes of the app's sign-in."""
     view = _SignInRoutes(dashboard)
     rows: list[tuple[str, str, DashboardAccess, Handler]] = [
@@ -52,7 +54,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
 
 
 class _SignInRoutes:
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: AppSignInPort) -> None:
         self._dashboard = dashboard
         self._healthy_until = 0.0  # monotonic seconds
 

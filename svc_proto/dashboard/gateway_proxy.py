@@ -6,18 +6,14 @@ side is not read while the other reads too slowly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.ports import ApiServerPort
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request
 from svc_proto.engine.router import HandlerResult, Route, RouteKind
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.service_clients.service_client import ServiceCallError
-
-if TYPE_CHECKING:
-    from svc_proto.dashboard.service import Dashboard
 
 __all__ = ["PATH", "SocketRelay", "routes"]
 
@@ -26,7 +22,7 @@ GOING_AWAY, UNSUPPORTED_DATA, POLICY_VIOLATION = 1001, 1003, 1008  # RFC 6455 se
 RESERVED = (1005, 1006, 1015)  # codes that no close frame may have
 
 
-def routes(dashboard: Dashboard) -> list[Route]:
+def routes(dashboard: ApiServerPort) -> list[Route]:
     """Return the route of the gateway's WebSocket."""
 
     def connect(request: Request) -> Flow[HandlerResult]:
@@ -48,7 +44,7 @@ class SocketRelay:
 
     __slots__ = ("_credential_id", "_engine", "client", "early", "upstream")
 
-    def __init__(self, dashboard: Dashboard, credential_id: str) -> None:
+    def __init__(self, dashboard: ApiServerPort, credential_id: str) -> None:
         self.upstream = UpstreamSocket(self)
         self.client: WebSocketConnection | None = None
         self.early: list[str] = []  # messages that arrived before the client's WebSocket was open

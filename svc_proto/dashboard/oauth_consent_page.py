@@ -7,11 +7,11 @@ that a client gives itself are shown as text.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.commands import Level
 from svc_proto.dashboard.access import FIELDS, POLICY, DashboardAccess
+from svc_proto.dashboard.ports import DashboardPort
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
@@ -21,9 +21,6 @@ from svc_proto.schema.oauth import SCOPE_ACT, SCOPE_READ
 from svc_proto.service_clients.service_client import error_message_in
 from svc_proto.wire.events import Headers
 from svc_proto.wire.urls import encode_segment, parse_query
-
-if TYPE_CHECKING:
-    from svc_proto.dashboard.service import Dashboard
 
 __all__ = ["PAGE_FIELDS", "PATH", "routes"]
 
@@ -44,7 +41,7 @@ PAGE_FIELDS = (
 )
 
 
-def routes(dashboard: Dashboard, relay: Upstream) -> list[Route]:
+def routes(dashboard: DashboardPort, relay: Upstream) -> list[Route]:
     """Return the routes that show and answer a request."""
     page = _ConsentPage(dashboard, relay)
     return [
@@ -54,7 +51,7 @@ def routes(dashboard: Dashboard, relay: Upstream) -> list[Route]:
 
 
 class _ConsentPage:
-    def __init__(self, dashboard: Dashboard, relay: Upstream) -> None:
+    def __init__(self, dashboard: DashboardPort, relay: Upstream) -> None:
         self._dashboard = dashboard
         self._relay = relay
 

@@ -6,10 +6,9 @@ phone's own gates, its confirmations and the list of commands apply as for the a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.errors import Refused, ToolError
 from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.ports import DashboardPort
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.validation import parse_body, unprocessable
 from svc_proto.engine.flow import Flow
@@ -17,9 +16,6 @@ from svc_proto.engine.message import Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.service_clients.phone_control import RelayPhoneControl
-
-if TYPE_CHECKING:
-    from svc_proto.dashboard.service import Dashboard
 
 __all__ = ["COMMANDS", "SESSION_NAME", "PhoneCommands"]
 
@@ -32,7 +28,7 @@ COMMANDS = {row.by_hand: (row.method, row.path) for row in DEVICE_CONTROL.values
 class PhoneCommands:
     """The routes of the commands; the session is created by the first one."""
 
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: DashboardPort) -> None:
         self._dashboard = dashboard
         self._control: RelayPhoneControl | None = None
 

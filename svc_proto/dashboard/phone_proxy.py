@@ -5,10 +5,9 @@ The phone is looked up for each call, since it starts and stops on its own (`svc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.ports import DashboardPort
 from svc_proto.dashboard.upstream import Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
@@ -17,9 +16,6 @@ from svc_proto.service_clients.phone_screen_endpoint import find_phone_screen
 from svc_proto.service_clients.service_client import ServiceClient
 from svc_proto.wire.urls import encode_segment
 
-if TYPE_CHECKING:
-    from svc_proto.dashboard.service import Dashboard
-
 __all__ = ["PREFIX", "routes"]
 
 PREFIX = "/api/phone"
@@ -27,7 +23,7 @@ NO_PHONE = "no reference phone runs on this host: start one with svc phone"
 MAX_TAG = 64  # characters
 
 
-def routes(dashboard: Dashboard) -> list[Route]:
+def routes(dashboard: DashboardPort) -> list[Route]:
     """Return `GET /screen`, with `seen` as the tag seen last, and the `POST` routes; `/say` refuses without a chat."""
     rows = [("GET", "/screen"), ("POST", "/touch"), ("POST", "/answer"), ("POST", "/toggle"), ("POST", "/say")]
     chats = dashboard.config.api_url is not None
@@ -46,7 +42,7 @@ def _no_chat(request: Request) -> Response:
     raise Refused(404, "no_chat", "this dashboard offers no chat with the agent")
 
 
-def _passing(dashboard: Dashboard, method: str, path: str) -> Handler:
+def _passing(dashboard: DashboardPort, method: str, path: str) -> Handler:
     def handler(request: Request) -> Flow[Response]:
         engine, patience = dashboard.engine, dashboard.config.patience
         until = engine.now.mono + patience

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused
@@ -12,6 +10,7 @@ from svc_proto.dashboard import oauth_consent_page
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.invite_candidates import find_candidates, pop_invite_request
 from svc_proto.dashboard.phone_commands import PhoneCommands
+from svc_proto.dashboard.ports import DashboardPort
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.dashboard.validation import parse_body, parse_boolean, parse_integer, parse_prefix, pop_text
 from svc_proto.engine.flow import Flow
@@ -20,9 +19,6 @@ from svc_proto.engine.router import Handler, Route
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.urls import encode_segment
 
-if TYPE_CHECKING:
-    from svc_proto.dashboard.service import Dashboard
-
 __all__ = ["PREFIXES", "routes"]
 
 PREFIXES = tuple(f"/api/plugins/{brand.scheme}" for brand in BRANDS.values())
@@ -30,7 +26,7 @@ KINDS = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif
 NO_PUSH = {"configured": False, "reason": "push delivery is not wired: phones are reached over their own WebSocket"}
 
 
-def routes(dashboard: Dashboard) -> list[Route]:
+def routes(dashboard: DashboardPort) -> list[Route]:
     """Return the routes that lead to the relay, below both prefixes, and those of the consent page."""
     config = dashboard.config
     # This host's secret is sent only on behalf of an owner whom a password or the kernel has identified.
@@ -64,7 +60,7 @@ def routes(dashboard: Dashboard) -> list[Route]:
 
 
 class _RelayProxy:
-    def __init__(self, dashboard: Dashboard, relay: Upstream) -> None:
+    def __init__(self, dashboard: DashboardPort, relay: Upstream) -> None:
         self._dashboard = dashboard
         self._relay = relay
 

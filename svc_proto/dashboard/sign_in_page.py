@@ -6,10 +6,10 @@ A browser that opens a page without a session is redirected here; programs get 4
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import DashboardAccess
+from svc_proto.dashboard.ports import SignInPort
 from svc_proto.dashboard.sign_in import cookie_token
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.engine.flow import Flow
@@ -18,9 +18,6 @@ from svc_proto.engine.router import Route
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.urls import encode_segment, parse_query
 
-if TYPE_CHECKING:
-    from svc_proto.dashboard.service import Dashboard
-
 __all__ = ["PATH", "redirect_to_sign_in", "routes"]
 
 PATH = "/login"
@@ -28,7 +25,7 @@ LARGEST = 4_096  # bytes of a form
 MAX_NEXT = 1_024  # characters of the address of the page that was requested; a longer one is dropped
 
 
-def routes(dashboard: Dashboard) -> list[Route]:
+def routes(dashboard: SignInPort) -> list[Route]:
     """Return the routes of the page."""
     page = _SignInPage(dashboard)
     access = DashboardAccess.SIGN_IN
@@ -48,7 +45,7 @@ def redirect_to_sign_in(refused: Refused, head: RequestHead, prefix: str) -> Res
 
 
 class _SignInPage:
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: SignInPort) -> None:
         self._dashboard = dashboard
 
     def show(self, request: Request) -> Response:
