@@ -62,17 +62,16 @@ from svc_proto.engine.router import HandlerResult
 from svc_proto.engine.sync import Condition, gather
 from svc_proto.facts import Failure
 from svc_proto.machines.bridge_commands import RESPONSE_TIMEOUT
-from svc_proto.machines.inbox import NotificationBuffer
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTHS
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.machines.phone_registry import ConnectedPhone
 from svc_proto.machines.replicated_auth_rate_limiter import ReplicatedAuthRateLimiter
-from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS, ChangeNotifier
+from svc_proto.relay.change_notifier import DEVICES, NOTIFICATIONS
 from svc_proto.relay.cluster.codes import ClusterCodes, CodesPort
 from svc_proto.relay.cluster.local_coordinator import CoordinatorPort, LocalCoordinator, PhoneRoute
-from svc_proto.relay.cluster.phone_moves import PhoneMoves, PhoneMovesPort
+from svc_proto.relay.cluster.phone_moves import PhoneMoves, RemotePhonesPort
 from svc_proto.relay.cluster.request_forwarding import ForwardingPort, RequestForwarder
 from svc_proto.relay.cluster.sessions import LOAD_TIMEOUT, UNKNOWN, ClusterSessions, ClusterSessionsPort, load_revision
 from svc_proto.relay_config import RelayConfig
@@ -95,13 +94,11 @@ MAX_NAME = 64  # characters of a name to look up elsewhere; ids are shorter
 MEDIA_TOKEN_LENGTH = 22  # characters, wire core 0.1
 
 
-class ClusterPort(CoordinatorPort, CodesPort, ClusterSessionsPort, ForwardingPort, PhoneMovesPort, Protocol):
+class ClusterPort(CoordinatorPort, CodesPort, ClusterSessionsPort, ForwardingPort, RemotePhonesPort, Protocol):
     """Port for the coordination of several nodes."""
 
     config: RelayConfig
     keys: PairingApiKeys | None
-    changes: ChangeNotifier
-    notifications: NotificationBuffer
 
     @property
     def oauth(self) -> AuthorizationServer:
@@ -110,14 +107,6 @@ class ClusterPort(CoordinatorPort, CodesPort, ClusterSessionsPort, ForwardingPor
     @property
     def open_oauth(self) -> AuthorizationServer | None:
         """Authorization server of MCP clients, if it is loaded."""
-
-    def register_phone(
-        self, socket: int, *, device_id: str, name: str, surface: str, form_factor: str, session_prefix: str | None
-    ) -> int | None:
-        """Register a phone; return the number of the phone that it replaces, if any."""
-
-    def remove_phone(self, socket: int) -> None:
-        """Unregister a phone; pending commands to it fail at once."""
 
 
 @define(eq=False)

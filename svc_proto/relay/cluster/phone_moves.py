@@ -18,7 +18,9 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
 from svc_proto.engine.sync import Condition
 from svc_proto.machines.bridge_commands import BridgeCommands
+from svc_proto.machines.inbox import NotificationBuffer
 from svc_proto.machines.phone_registry import ConnectedPhone, PhoneRegistry
+from svc_proto.relay.change_notifier import ChangeNotifier
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
@@ -39,6 +41,21 @@ class PhoneMovesPort(Protocol):
     phones: PhoneRegistry
     bridge: BridgeCommands
     clients: dict[int, ClientConnection]
+
+
+class RemotePhonesPort(PhoneMovesPort, Protocol):
+    """Port for the phones of other nodes."""
+
+    changes: ChangeNotifier
+    notifications: NotificationBuffer
+
+    def register_phone(
+        self, socket: int, *, device_id: str, name: str, surface: str, form_factor: str, session_prefix: str | None
+    ) -> int | None:
+        """Register a phone; return the number of the phone that it replaces, if any."""
+
+    def remove_phone(self, socket: int) -> None:
+        """Unregister a phone; pending commands to it fail at once."""
 
 
 class PhoneMoves:
