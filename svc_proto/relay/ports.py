@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc_proto.relay.local_access import LocalAuthorizer
     from svc_proto.relay_config import RelayConfig
 
-__all__ = ["AccessPort", "PhonesPort", "RelayPort", "SessionsPort"]
+__all__ = ["AccessPort", "PhonesPort", "RelayPort", "PairedSessionsPort"]
 
 
 class RelayPort(Protocol):
@@ -50,7 +50,7 @@ class PhonesPort(RelayPort, Protocol):
         """Unregister phones whose own bridge grant has expired."""
 
 
-class SessionsPort(RelayPort, Protocol):
+class PairedSessionsPort(RelayPort, Protocol):
     """Paired sessions, and the record of their changes."""
 
     sessions: PairedSessionRegistry

@@ -31,7 +31,7 @@ from svc_proto.machines.paired_session import DeviceInfo, PairedSession
 from svc_proto.machines.paired_session_registry import DEFAULT_TTL
 from svc_proto.relay.oauth.issuer import MCP_PATH, issuer_url
 from svc_proto.relay.oauth.pages import error_page, expired_page, redirect_to, waiting_page
-from svc_proto.relay.ports import SessionsPort
+from svc_proto.relay.ports import PairedSessionsPort
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import (
     SCOPE_ACT,
@@ -61,7 +61,7 @@ CODE_REUSED_TEXT = "an authorisation code was shown twice, or by another"
 SURFACE = "mcp"  # client surface of its sessions
 
 
-class OAuthPort(SessionsPort, Protocol):
+class OAuthPort(PairedSessionsPort, Protocol):
     """Port for the authorization server."""
 
     proxies: TrustedProxies

@@ -24,7 +24,7 @@ PATH = MCP_PATH
 T = TypeVar("T")
 
 
-class McpPort(RelayPort, Protocol):
+class PhoneMcpPort(RelayPort, Protocol):
     """Port for the routes of MCP."""
 
     @property
@@ -36,7 +36,7 @@ class McpPort(RelayPort, Protocol):
         """Authorization server of MCP clients, loaded with its first use."""
 
 
-def routes(relay: McpPort) -> list[Route]:
+def routes(relay: PhoneMcpPort) -> list[Route]:
     """Return the routes of `/mcp`, and those for the owner's consent."""
 
     def found(request: Request, here: Callable[[Request], T]) -> T | Flow[HandlerResult]:

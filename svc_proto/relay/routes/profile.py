@@ -9,7 +9,7 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import RelayAccess
-from svc_proto.relay.ports import SessionsPort
+from svc_proto.relay.ports import PairedSessionsPort
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, error_message_in
 from svc_proto.wire.events import Headers
@@ -32,7 +32,7 @@ CONTEXT = "/api/profiles/default/context"
 SHOWN = (b"content-type",)  # header fields that are forwarded
 
 
-def routes(relay: SessionsPort) -> list[Route]:
+def routes(relay: PairedSessionsPort) -> list[Route]:
     """Return the routes of the profile inspector, which are forwarded to the API server."""
     view = _ProfileInspector(relay)
     return [
@@ -42,7 +42,7 @@ def routes(relay: SessionsPort) -> list[Route]:
 
 
 class _ProfileInspector:
-    def __init__(self, relay: SessionsPort) -> None:
+    def __init__(self, relay: PairedSessionsPort) -> None:
         self._relay = relay
         config = relay.config
 

@@ -16,7 +16,7 @@ from svc_proto.machines.grants import MANAGE
 from svc_proto.machines.paired_session import PREFIX_LENGTH, PairedSession, parse_new_name, parse_patch, session_record
 from svc_proto.machines.paired_session_registry import TOKEN_LENGTHS
 from svc_proto.relay.access import RelayAccess, has_right
-from svc_proto.relay.ports import SessionsPort
+from svc_proto.relay.ports import PairedSessionsPort
 from svc_proto.relay_config import SessionPolicy
 
 __all__ = ["MAX_LISTED", "MAX_PAGE", "routes"]
@@ -25,7 +25,7 @@ MAX_PAGE = 200  # sessions of one page, which takes a few milliseconds
 MAX_LISTED = 10_000  # sessions that are listed at once; of more, a request without parameters gets the first page
 
 
-class SessionRoutesPort(SessionsPort, Protocol):
+class SessionRoutesPort(PairedSessionsPort, Protocol):
     """Port for the routes of paired sessions."""
 
     def expire_sessions(self) -> None:

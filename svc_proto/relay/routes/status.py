@@ -26,7 +26,7 @@ __all__ = ["routes"]
 CAPABILITIES = ("bridge", "media", "notifications", "profiles", "proactive", "relay_voice", "terminal")
 
 
-class StatusPort(PhonesPort, AccessPort, Protocol):
+class RelayStatusPort(PhonesPort, AccessPort, Protocol):
     """Port for the routes of status and security settings."""
 
     audit: RelayAudit
@@ -40,7 +40,7 @@ class StatusPort(PhonesPort, AccessPort, Protocol):
         """Create the handler of a WebSocket request."""
 
 
-def routes(relay: StatusPort) -> list[Route]:
+def routes(relay: RelayStatusPort) -> list[Route]:
     """Return the routes of the WebSocket, the relay's status and security settings, the phones, and the audit log."""
     view, ws = _StatusRoutes(relay), RouteKind.WEBSOCKET
     return [
@@ -59,7 +59,7 @@ def routes(relay: StatusPort) -> list[Route]:
 
 
 class _StatusRoutes:
-    def __init__(self, relay: StatusPort) -> None:
+    def __init__(self, relay: RelayStatusPort) -> None:
         self._relay = relay
 
     def socket(self, request: Request) -> ClientConnection:

@@ -29,7 +29,7 @@ from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.machines.paired_session import PairedSession, parse_device, recognize_client
 from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta, merge_terms, parse_requested_terms
 from svc_proto.machines.transitions import Table, step
-from svc_proto.relay.ports import SessionsPort
+from svc_proto.relay.ports import PairedSessionsPort
 from svc_proto.relay.websocket.deviating_messages import read_deviating_message
 from svc_proto.relay.websocket.message_dispatch import DispatchPort, dispatch
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
@@ -90,7 +90,7 @@ CLIENT_TABLE: Table[ClientState, ClientTrigger] = {
 _OPEN = ClientState.OPEN  # as in `machines.paired_session`
 
 
-class ClientPort(DispatchPort, SessionsPort, Protocol):
+class ClientSocketPort(DispatchPort, PairedSessionsPort, Protocol):
     """Port for the sockets of clients."""
 
     codes: PairingCodes
@@ -129,7 +129,7 @@ class ClientConnection:
     socket: WebSocketConnection  # both set by `on_open`
     number: int  # identifies this socket while the process runs
 
-    def __init__(self, relay: ClientPort, request: Request) -> None:
+    def __init__(self, relay: ClientSocketPort, request: Request) -> None:
         self.relay = relay
         self.state = ClientState.UNAUTHENTICATED
         self.session: PairedSession | None = None
@@ -400,7 +400,7 @@ class ClientConnection:
         self.state = step(CLIENT_TABLE, self.state, trigger)
 
 
-def _end_earlier_sessions(relay: ClientPort, session: PairedSession) -> Flow[None]:
+def _end_earlier_sessions(relay: ClientSocketPort, session: PairedSession) -> Flow[None]:
     """Revoke the earlier sessions of a device that has paired again: it does not use their tokens (wire core 1.9)."""
     yield from relay.coordinator.wait_until_loaded(inf)
     for earlier in relay.sessions.of_device(session.device_id, relay.engine.now):
