@@ -313,7 +313,7 @@ READERS = {
         phone/attachment_fetcher.py phone/service.py phone/safety/activity_log.py engine/responses.py
         machines/bridge_commands.py machines/run_scheduler.py service_clients/server_stats.py
         relay/routes/inbox.py voice/agent/agent_mode.py agent/system_prompt.py api/change_ledger.py
-        engine/audit_log.py machines/owner_messages.py dashboard/health_routes.py""",
+        engine/audit_log.py machines/owner_messages.py monitoring/health_monitor.py""",
     "passes a `Moment` on": "basics/moment.py relay/cluster/codes.py relay/cluster/coordinator.py",
 }
 

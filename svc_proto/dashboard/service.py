@@ -16,6 +16,7 @@ from svc_proto.dashboard import (
     app_proxy,
     app_sign_in,
     gateway_proxy,
+    health_routes,
     oauth_consent_page,
     phone_proxy,
     relay_proxy,
@@ -24,7 +25,6 @@ from svc_proto.dashboard import (
 )
 from svc_proto.dashboard.access import FIELDS, DashboardAccess, DashboardAuthorizer
 from svc_proto.dashboard.config import DashboardConfig
-from svc_proto.dashboard.health_routes import HealthCheckRun, HealthRoutes
 from svc_proto.dashboard.joined_modules import join_modules
 from svc_proto.dashboard.sign_in import COOKIE, SESSION_TTL
 from svc_proto.dashboard.stats_routes import StatsCollector
@@ -37,6 +37,7 @@ from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request, Response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted, Failure
+from svc_proto.monitoring.health_monitor import HealthCheckRun, HealthMonitor
 from svc_proto.monitoring.monitoring_routes import MonitoringRoutes
 from svc_proto.openapi.routes import OpenApiRoutes
 from svc_proto.wire.events import RequestHead
@@ -75,11 +76,11 @@ class Dashboard:
         self.limits = limits
         self.gate = DashboardAuthorizer(config)
         self.api_server = agent_proxy.find_api_server(self)
+        monitor = HealthMonitor(health)
         self._monitor = MonitoringRoutes(
-            config.metrics_token, self.gate.limiter, address=self.gate.address, store=False
+            config.metrics_token, self.gate.limiter, address=self.gate.address, store=False, health=monitor
         )
         self._watch = StatsCollector(config)
-        self._health = HealthRoutes(health)
         drawing = Route(
             method="POST", pattern="/api/qr", access=DashboardAccess.OWNER, handler=self._draw, body_limit=MAX_QR
         )
@@ -92,7 +93,7 @@ class Dashboard:
             ),
             drawing,
             *self._watch.routes(),
-            *self._health.routes(),
+            *health_routes.routes(monitor),
             *(row for each in calls for row in each.routes(self)),
         ]
         self.router = Router(rows, config.root_path)
@@ -103,9 +104,8 @@ class Dashboard:
         """Implement `Service.bind`: store the engine and bind the parts."""
         self.engine = engine
         self._admission = AdmissionControl(engine, self, self.limits)
-        self._monitor.bind(engine, self._admission, self._health.metric_families)
+        self._monitor.bind(engine, self._admission)
         self._watch.bind(engine)
-        self._health.bind(engine)
         self.gate.sign_ins.bind(engine)
 
     def on_started(self) -> None:
@@ -117,7 +117,7 @@ class Dashboard:
         if config.password:
             yield from self.gate.sign_ins.load()
         self._watch.start()
-        self._health.start()
+        self._monitor.start()
         self.engine.log(
             Level.INFO,
             "ready",
@@ -135,7 +135,7 @@ class Dashboard:
     def on_stopping(self) -> None:
         """Stop sampling and checking; calls under way need no cleanup."""
         self._watch.stop()
-        self._health.stop()
+        self._monitor.stop()
 
     # --- HttpApp ---
 

@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from svc_proto.basics.errors import Refused
     from svc_proto.engine.core import Engine
 
-__all__ = ["update_yaml", "ensure_secret", "read_env_file", "read_file", "read_state", "read_yaml", "spool_file"]
+__all__ = [
+    "update_yaml",
+    "ensure_secret",
+    "read_env_file",
+    "read_file",
+    "read_json_state",
+    "read_state",
+    "read_yaml",
+    "spool_file",
+]
 
 MAX_CONFIG = 1024 * 1024  # bytes of a configuration file
 NOT_TEXT = "not UTF-8"
@@ -106,6 +115,12 @@ def read_state(engine: Engine, name: str) -> Flow[str | Failure | None]:
     """Read a file of the state folder; None if missing. After a `Failure` it must not be overwritten."""
     text = yield from run_operation(engine, ReadConfig(engine.new_op(), name))
     return None if isinstance(text, Failure) and text.kind in MISSING_FILE_KINDS else text
+
+
+def read_json_state(engine: Engine, name: str) -> Flow[JsonObject]:
+    """Read a JSON object of the state folder; empty if it is missing or no object."""
+    text = yield from read_state(engine, name)
+    return JsonObject.parse_or_empty(text) if isinstance(text, str) else JsonObject()
 
 
 def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Failure]:

@@ -47,6 +47,7 @@ SERVICE_FILES = (
     "profiles",
     "agent-approvals.json",
     "model-profiles.json",
+    "health.json",
     "dashboard-sessions.json",
     "responses.json",
     "memories",

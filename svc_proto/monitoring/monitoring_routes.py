@@ -26,6 +26,7 @@ from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
+from svc_proto.monitoring.health_monitor import HealthMonitor
 from svc_proto.store_requests import CheckStore
 from svc_proto.version import VERSION
 from svc_proto.wire.events import Headers
@@ -55,11 +56,13 @@ class MonitoringRoutes:
         local: Callable[[Request], bool] = is_local,
         address: Callable[[Request], str] = lambda request: request.peer.host,
         store: bool = True,
+        health: HealthMonitor | None = None,
     ) -> None:
         """Create the routes. `guesses` is the service's own limiter, whose blocks are counted as well.
 
         `local` decides on programs of this host. `address` returns the address that wrong tokens are counted for, in a
-        limiter of this object. Without a `store` none is checked.
+        limiter of this object. Without a `store` none is checked. `health` has the problems of this host,
+        by default those that the dashboard stores.
         """
         self._token = token.encode("utf-8")
         self._guesses = guesses
@@ -67,6 +70,7 @@ class MonitoringRoutes:
         self._local = local
         self._address = address
         self._store = store
+        self._health = health or HealthMonitor()
         self._asked_at = -KNOWN_TTL
         self._reasons: list[str] = []
 
@@ -77,6 +81,15 @@ class MonitoringRoutes:
         self._engine = engine
         self._admission = admission
         self._more = more
+        self._health.bind(engine)
+
+    def start(self) -> None:
+        """Schedule the checks of the host."""
+        self._health.start()
+
+    def stop(self) -> None:
+        """Stop the checks of the host."""
+        self._health.stop()
 
     def routes(self, metrics: Enum, public_access: Enum) -> list[Route]:
         """Return the routes, with two policies of the service: one that calls `check`, and a public one."""
@@ -88,7 +101,7 @@ class MonitoringRoutes:
 
     def metric_families(self) -> tuple[MetricFamily, ...]:
         """Return all metrics with their present values."""
-        return (*self._engine.counts.metric_families(), *self._gauges(), *self._more())
+        return (*self._engine.counts.metric_families(), *self._gauges(), *self._more(), *self._health.metric_families())
 
     def check(self, request: Request) -> None:
         """Raise `Refused` 401, 403 or 429 unless the client may read the metrics."""
@@ -111,6 +124,7 @@ class MonitoringRoutes:
 
     def _metrics(self, request: Request) -> Flow[Response]:
         engine = self._engine
+        yield from self._health.load()
         work = Compute(engine.new_op(), "metrics.text", (self.metric_families(),))
         text = yield from run_operation(engine, work, within=TEXT_TIMEOUT)
         if not isinstance(text, bytes):

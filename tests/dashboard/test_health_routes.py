@@ -6,7 +6,7 @@ from typing import Any
 
 from attrs import define, evolve
 
-from svc_proto.cli.health_checks import HealthResult, run_health_checks
+from svc_proto.cli.health_checks import run_health_checks
 from svc_proto.cli.health_facts import HostFacts, ModelFacts
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.service import Dashboard
@@ -29,13 +29,13 @@ class Host:
     runs: int = 0
     fails: bool = False
 
-    def check(self, engine: Engine) -> Flow[list[HealthResult]]:
+    def check(self, engine: Engine) -> Flow[list[dict[str, object]]]:
         self.runs += 1
         if self.fails:
             raise ValueError("a bug of a check")
         if self.seconds:
             yield from sleep(engine, self.seconds)
-        return run_health_checks(self.facts)
+        return [each.members() for each in run_health_checks(self.facts)]
 
 
 class Board(ServedProgram):

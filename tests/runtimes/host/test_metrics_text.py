@@ -48,7 +48,9 @@ def exposition(*services: Service) -> str:
 def names() -> set[str]:
     """Return the names of all samples of all servers."""
     board = Dashboard(DashboardConfig(), {"index.html": b""})
-    board._health._results = run_health_checks(HostFacts(now=0, version="1", home="/h"))
+    board._monitor._health.results = [
+        each.members() for each in run_health_checks(HostFacts(now=0, version="1", home="/h"))
+    ]
     text = exposition(Relay(RelayConfig()), Api(ApiConfig()), board)
     return {line.partition("{")[0].partition(" ")[0] for line in text.splitlines() if not line.startswith("#")}
 

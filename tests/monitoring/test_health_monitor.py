@@ -1,0 +1,44 @@
+"""Health checks of a host in the metrics of its servers: one run for all servers, and the age of shared results."""
+
+from __future__ import annotations
+
+import json
+
+from svc_proto.monitoring.health_monitor import HEALTH_FILE
+from tests.api.harness import ApiHarness
+from tests.relay.harness import HOME, START, RelayHarness
+
+FILE = f"{HOME}/{HEALTH_FILE}"
+PROBLEM = {"code": "disk_full", "severity": "error", "ok": False}
+FINE = {"code": "backup_old", "severity": "warning", "ok": True}
+FAILS = 'svc_health_problem{code="disk_full",severity="error"} 1.0'
+PASSES = 'svc_health_problem{code="backup_old",severity="warning"} 0.0'
+
+
+def stored(at: float) -> str:
+    return json.dumps({"checked_at": at, "checks": [PROBLEM, FINE]})
+
+
+def health(book: RelayHarness | ApiHarness) -> list[str]:
+    text = book.request("GET", "/metrics").body.decode()
+    return [line for line in text.splitlines() if line.startswith("svc_health_problem{")]
+
+
+def test_the_api_serves_the_results_that_other_servers_store() -> None:
+    book = ApiHarness(files={FILE: stored(START.wall)})
+    assert health(book) == [FAILS, PASSES]
+    book.after(599.0)
+    assert health(book) == [FAILS, PASSES]
+    book.after(1.0)  # no server has run the checks for ten minutes
+    assert health(book) == []
+    book.disk.put(FILE, stored(START.wall + 600.0).encode())
+    assert health(book) == [FAILS, PASSES]
+
+
+def test_stored_results_that_are_of_no_use_are_ignored() -> None:
+    for text in ("", "{", "[]", "{}", '{"checked_at": "now"}', stored(START.wall - 600.0), stored(START.wall + 600.0)):
+        assert health(ApiHarness(files={FILE: text})) == []
+
+
+def test_a_relay_serves_them_too() -> None:
+    assert health(RelayHarness(files={FILE: stored(START.wall)})) == [FAILS, PASSES]
