@@ -64,7 +64,7 @@ class StartScreen:
             lines.append(wrap_line(hint))
         forms = compact_payloads(str(invite["qr_payload"]))
         print()
-        qr = render_qr(forms[:1], below=len(lines) + AROUND - 1)
+        qr = render_qr(forms[:1], below=len(lines) + AROUND - 1, small=False)
         if not qr.problem:
             sys.stdout.write(qr.text)
             print(wrap_line(f"Scan the QR with {self.brand.reader}, or enter the code."))
@@ -84,7 +84,7 @@ class StartScreen:
         sys.stdout.write(qr.text)
         if qr.problem:
             board = "" if self.dashboard is None else f'"Pair new device" at {self.dashboard}, or '
-            print(wrap_line(f"{qr.problem} Or see it by {board}svc pair --png."))
+            print(wrap_line(f"{qr.problem} Or enter the code, or see the QR by {board}svc pair --png."))
         sys.stdout.flush()
 
     def _lines(self, invite: Mapping[str, object]) -> list[str]:

@@ -218,7 +218,7 @@ def _show_qr(invite: NewInvite, *, home: Path, below: int) -> None:
     def draw() -> None:
         qr = render_qr(forms, below=below)
         if qr.problem:
-            print_lines(["", f"{qr.problem} Scan it from the PNG, or from the dashboard."])
+            print_lines(["", f"{qr.problem} Scan it from the PNG or the dashboard, or type code and key."])
         elif qr.form > 1 and len(invite.routes) > 1:
             print_lines(["A larger window shows a QR with all routes; this one has the first alone."])
         sys.stdout.write(qr.text)

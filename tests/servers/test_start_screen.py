@@ -50,6 +50,7 @@ def test_no_code_is_printed_without_a_terminal(
 def test_a_usual_terminal_is_too_small_for_the_qr_and_shows_all_the_rest(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setitem(INVITE, "qr_payload", "x" * 700)
     lines = shown(monkeypatch, capsys, SCREEN, (80, 24))
     assert sum(1 + len(line) // 80 for line in lines) < 24
     assert "\u2588" not in "".join(lines)
@@ -61,8 +62,8 @@ def test_a_usual_terminal_is_too_small_for_the_qr_and_shows_all_the_rest(
         "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc phone",
         "Scan the QR with the Hermes-Relay app for Android, or enter the code.",
         (
-            "The QR needs a terminal of 63 x 32, this one is 80 x 24: enlarge it. "
-            'Or see it by "Pair new device" at http://127.0.0.1:9119, or svc pair --png.'
+            "The QR needs a terminal of 91 x 46, this one is 80 x 24: enlarge it. "
+            'Or enter the code, or see the QR by "Pair new device" at http://127.0.0.1:9119, or svc pair --png.'
         ),
     ]
 

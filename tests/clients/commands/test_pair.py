@@ -106,13 +106,24 @@ def test_a_usual_terminal_has_a_qr_and_a_larger_one_another(linked: CommandHome)
     assert finish(terminal)[0] == 130
 
 
+def test_a_long_name_has_a_qr_of_smaller_characters(linked: CommandHome) -> None:
+    public = ("--public-url", "https://relay.the-home-of-my-family.duckdns.org/", "--mode", "public")
+    env = {"TMPDIR": str(linked.home), "API_SERVER_KEY": "sk-" + "0123456789abcdef" * 2}
+    terminal = linked.spawn("svc", "pair", *public, env=env, size=(24, 80))
+    terminal.expect(r"If the QR below looks broken, enlarge the terminal to \d+ x 2\d\.\r\n")
+    terminal.expect("\u2588{20,}")  # the border below
+    terminal.expect_exact(pexpect.TIMEOUT, timeout=0.3)
+    terminal.sendintr()
+    assert finish(terminal)[0] == 130
+
+
 def test_a_qr_that_does_not_fit_is_not_drawn(linked: CommandHome) -> None:
     told = {"TMPDIR": str(linked.home)}
-    terminal = linked.spawn("svc", "pair", "--no-wait", "--brand", "hermes", env=told, size=(20, 60))
+    terminal = linked.spawn("svc", "pair", "--no-wait", "--brand", "hermes", env=told, size=(12, 60))
     status, shown = finish(terminal)
     assert status == 0
     assert "\u2588" not in shown
-    needed = r"The QR needs a terminal of \d+ x \d+, this one is 60 x 20: enlarge it\. Scan it from the PNG"
+    needed = r"The QR needs a terminal of \d+ x \d+, this one is 60 x 12: enlarge it\. Scan it from the PNG or the"
     assert re.search(needed, " ".join(shown.split()))  # wrapped between words
     assert "It is for the Hermes-Relay app for Android.\r\n" in shown
     assert "hermes-relay://pair" in shown
