@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 from collections.abc import Mapping
 from enum import Enum
 
+from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.validate import integer_text, number
 from svc_proto.commands import TerminalSize
 from svc_proto.machines.transitions import Table
@@ -42,6 +44,7 @@ FLUSH_AFTER = 0.016  # s after the first unflushed byte, wire terminal 1.5
 FLUSH_AT = 4096  # bytes that are flushed immediately
 MAX_REPLAY = 64 * 1024  # bytes of an earlier screen
 MAX_CELLS = 65_535  # of either side of a terminal
+NAME_DIGITS = 8  # of the hash of a session name that is not ASCII
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -125,8 +128,16 @@ def parse_terminal_size(payload: Mapping[str, object]) -> TerminalSize:
 
 
 def tmux_name(prefix: str, name: str) -> str:
-    """Return the tmux session name for a client's name: only letters, digits, `_` and `-` of it remain."""
-    return prefix + (_FOREIGN.sub("_", name).strip("_") or "default")
+    """Return the tmux session name for a client's name: only letters, digits, `_` and `-` of ASCII remain.
+
+    A name in another script gets a hash, since such names would otherwise share one session.
+    """
+    name = unicodedata.normalize("NFC", name)
+    short = _FOREIGN.sub("_", name).strip("_")
+    if not name.isascii():
+        digits = sha256_hex(name)[:NAME_DIGITS]
+        short = f"{short}-{digits}" if short else digits
+    return prefix + (short or "default")
 
 
 def shell_status(status: int | None) -> int | None:

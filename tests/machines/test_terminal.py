@@ -76,7 +76,11 @@ def test_invalid_sizes(cols: object) -> None:
         ("_.x._", "svc-x"),
         ("..", "svc-default"),
         ("=evil*", "svc-evil"),
-        ("größe", "svc-gr_e"),
+        ("größe", "svc-gr_e-d353a267"),
+        ("gro\u0308ße", "svc-gr_e-d353a267"),  # the same name, decomposed
+        ("日本", "svc-cf2abf0c"),
+        ("中国", "svc-f0e95216"),
+        ("\U0001f600", "svc-f0443a34"),
     ],
 )
 def test_tmux_names(name: str, session: str) -> None:
