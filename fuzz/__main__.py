@@ -1,4 +1,7 @@
-"""`python -m fuzz --seconds 60`: search for inputs that violate an oracle, guided by coverage with Atheris."""
+"""`python -m fuzz --seconds 60`: search for inputs that violate an oracle.
+
+Atheris guides the search by coverage. Without it, or with `--plain` or `--seed`, the mutations are random.
+"""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
 
 
 def set_malloc_trim_threshold() -> None:
-    """Let the C library keep about 1 MiB of freed memory for reuse.
+    """Make glibc keep about 1 MiB of freed memory for reuse, by freeing one block of half that size.
 
     glibc returns free memory at the end of its heap from 128 KiB on. A few pieces of 64 KiB in transit exceed that, and
     each following piece pays for new pages. glibc derives the threshold from the largest freed mapping, mallopt(3).

@@ -69,7 +69,7 @@ class World:
     # --- principals ---
 
     def pair(self) -> None:
-        """Pair a principal at a random node."""
+        """Register a code at a random node, and pair a new principal at a random node, up to `MOST_PRINCIPALS`."""
         if len(self.principals) >= MOST_PRINCIPALS:
             return
         number = len(self.principals)

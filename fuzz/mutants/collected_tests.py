@@ -194,7 +194,7 @@ class _ServerPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Instead of running the tests, wait for connections, and serve each one in a fork."""
+        """Send the names of the collected tests instead of running them, and fork one server for each open pipe."""
         sys.settrace(None)
         gc.unfreeze()  # so that `get_objects` sees all objects
         for each in gc.get_objects():

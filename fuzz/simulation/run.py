@@ -195,7 +195,7 @@ def _print_summary(text: str) -> None:
 
 
 def _explain(failures: list[ScenarioFailure], tries: int, folder: Path) -> None:
-    """Minimize the first failure, save it, print its end, and print the commands that repeat all failures."""
+    """Minimize the first failure, save it and print its end, and the commands that repeat the first failures."""
     first = failures[0]
     small = smaller(first, tries)
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ _PARTS = "SELECT name FROM sqlite_master WHERE name IN ('chat_search', 'chat_sea
 
 
 def new_chat_search(connection: Connection) -> ChatSearch:
-    """Return the search for messages that fits this database."""
+    """Return the full-text search of SQLite or PostgreSQL if the database has its index, else the portable search."""
     kind = connection.dialect.name
     if kind == "sqlite" and len(connection.exec_driver_sql(_PARTS).all()) == 2:
         from runtimes.store.search_sqlite import Fts5Search  # noqa: PLC0415, RUF100 - one kind, not both

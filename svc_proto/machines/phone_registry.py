@@ -107,7 +107,7 @@ class PhoneRegistry:
         return None if before is None else before.socket
 
     def remove(self, socket: int) -> ConnectedPhone | None:
-        """Remove the phone of a socket; its last status is kept for reports."""
+        """Remove the phone of a socket; the last status of the last phone that disconnected is kept for reports."""
         device_id = self._device_ids.pop(socket, None)
         if device_id is None:
             return None

@@ -64,7 +64,7 @@ class VoiceModeView:
         return [info for info in PROVIDERS.values() if info.id in self.family.providers]
 
     def described(self) -> list[ProviderInfo]:
-        """Return the providers with options: in the lab (wire 5) only the realtime ones and the local one."""
+        """Return the providers that the mode can use; in the lab (wire 5) only the realtime ones and the local one."""
         return [
             info for info in self.allowed() if self is not LAB_VIEW or "realtime" in info.supports or info.id == LOCAL
         ]

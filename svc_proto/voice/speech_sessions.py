@@ -95,7 +95,7 @@ class SpeechMode(VoiceMode, ABC):
         self._copy.add(chunk.data, chunk.sample_rate)
 
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
-        """Report the end of the response, or its failure; the session continues."""
+        """Send the client the end of the response, or its failure; the socket stays open. `response_id` is not used."""
         self.response_finished()
         if isinstance(done, Exception):
             self.failed(error_message_of(self.engine, done))

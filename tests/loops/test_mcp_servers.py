@@ -1,4 +1,4 @@
-"""MCP servers as real programs: a correct one, and one that floods, writes an endless line, and does not exit."""
+"""An MCP server as a real program: the name of a tool selects an answer, a flood, an endless line or a crash."""
 
 from __future__ import annotations
 

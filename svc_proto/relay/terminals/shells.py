@@ -46,7 +46,10 @@ set -g status off
 
 
 class ShellLauncher:
-    """Launcher of the host's shells. `prepare` looks for tmux once, at the start."""
+    """Choice of the shell, command and environment of a terminal, and control of its tmux session.
+
+    `TerminalChannel` starts the process. `prepare` looks for tmux once, at the start, if it is enabled.
+    """
 
     def __init__(self, engine: Engine, config: RelayConfig) -> None:
         self._engine = engine
