@@ -145,8 +145,6 @@ class Http2Sender:
         entry = self._streams.get(stream)
         if entry is not None and entry.socket is not None:
             entry.socket.lift_limits(stream)
-            entry.unauthenticated = False
-            self._queue_socket_data(entry, 0)
 
     def release(self) -> None:
         """Implement `Connection.release`."""
@@ -267,7 +265,6 @@ class Http2Sender:
         entry.socket = WebSocket(
             self._role, entry.id, limits=limits, entropy=entropy, deflate=deflate, max_message=max_message
         )
-        entry.unauthenticated = max_message is not None
         entry.head = evolve(entry.head, headers=NO_HEADERS)  # a WebSocket may live for long
         if entry.received_end:
             entry.socket.receive_eof()

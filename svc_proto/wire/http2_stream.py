@@ -33,8 +33,7 @@ class Http2Stream:
     due: int | None = None  # the same of the peer's
     window_debt: int = 0  # received bytes that were not acknowledged yet
     queued: int = 0  # bytes that wait
-    unauthenticated: bool = False  # the peer of our WebSocket is not authenticated
-    buffered_bytes: int = 0  # bytes of memory for its incomplete message, while unauthenticated
+    buffered_bytes: int = 0  # bytes of memory for its incomplete message
     socket: WebSocket | None = None
     _queue: deque[bytes] = field(factory=deque)
 
