@@ -42,6 +42,10 @@ def looping(size: int) -> ModelAnswer:
     return ModelAnswer(events=(*(chunk({"content": "I am sorry. "}) for _ in range(size)), chunk(finish="stop"), DONE))
 
 
+def test_a_repetition_may_begin_within_a_period() -> None:
+    assert repeated_length("Well, cd" + "abcd" * 300) == len("cd" + "abcd" * 299)
+
+
 @pytest.mark.parametrize("tools", [None, ({"type": "function", "function": {"name": "x"}},)])
 def test_an_answer_that_repeats_itself_is_stopped(tools: Any) -> None:
     world = AgentHarness(model=[looping(9_000)])

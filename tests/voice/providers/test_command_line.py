@@ -73,6 +73,12 @@ def test_invalid_command_sections(said: dict[str, object]) -> None:
     assert CommandTemplate.of("mine", JsonObject(said)) is None
 
 
+def test_command_with_an_open_quote_cannot_be_run() -> None:
+    own = CommandTemplate.of("mine", JsonObject({"providers": {"mine": {"type": "command", "command": "say 'a"}}}))
+    assert own is not None
+    assert own.words is None
+
+
 @pytest.mark.parametrize(("row", "words", "filled"), rows(FILLED))
 def test_placeholders_are_filled(row: dict[str, object], words: str, filled: list[str]) -> None:
     """Check that each value stays within its word, since no shell parses the command."""
