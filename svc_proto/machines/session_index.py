@@ -13,7 +13,7 @@ __all__ = ["SessionIndex"]
 
 
 class SessionIndex:
-    """Index of sessions, whose prefixes, hashes and device ids never change."""
+    """Index of sessions by token prefix, device id and the hash of their API key, which never change."""
 
     def __init__(self) -> None:
         self._groups: dict[str, list[PairedSession]] = {}

@@ -62,7 +62,7 @@ REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
 
 
 class InstantSimulation:
-    """Simulation of a host without delays; the clock is set by the test."""
+    """Simulation around a `SimHost`: each callback runs at once, no fault is drawn, and the test sets the clock."""
 
     faults = Faults.NONE
     cost = HandleCost.NONE

@@ -1,1 +1,1 @@
-"""Tools of the agent, one module for each kind."""
+"""Tools of the agent (demo, MCP, memory, phone, question to the owner), and the parts that they share."""

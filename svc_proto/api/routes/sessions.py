@@ -246,7 +246,7 @@ class _ChatSessionRoutes:
         return json_response(201, session_answer(made, api.brand_of(request)))
 
     def _title_of_copy(self, title: str) -> Flow[str]:
-        """Return the title with a free number. A long stem is cut, and other titles may share the shorter stem."""
+        """Return the title with the number after the highest one in use; a long stem is cut first."""
         while True:
             stem = base_title(title)
             title = title_of_copy(title, (yield from self._api.run_store_request(ListTitles(base=stem))))

@@ -211,7 +211,7 @@ class ClusterCoordinator(LocalCoordinator):
         return self.codes.register(code, meta)
 
     def consume_code(self, code: str) -> Flow[PairingMeta | None]:
-        """Consume the code in Redis and return its metadata. Raise `Refused` 503."""
+        """Consume the code in Redis; return its metadata, or None if it is unknown or used. Raise `Refused` 503."""
         return self.codes.consume(code)
 
     # --- sessions ---
