@@ -63,7 +63,7 @@ def test_a_chat_is_answered() -> None:
     for what in (0, 1):  # a chat session, and a turn in it
         play.send_request(0, what)
         play.answer_all(0, 0)
-    for _ in range(3):  # the API first requests the phones and, at two paths, the context of the model
+    for _ in range(2):  # the API first requests the phones and the context of the model
         (asked,) = [peer for peer in play.driver.peers.values() if peer.ch % 2]
         play.driver.close(asked)
         play.answer_all(0, 0)
