@@ -8,12 +8,13 @@ from typing import cast
 from attrs import frozen
 
 from svc_proto.cli.error_text import error_text, sanitize_line, tls_hint
-from svc_proto.cli.errors import CliError, failure_reason
+from svc_proto.cli.errors import CliError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.service_clients import relay_connection
+from svc_proto.service_clients.failure_text import failure_reason
 from svc_proto.service_clients.relay_url import RelayUrl
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient, ServiceFault
 

@@ -15,7 +15,7 @@ from attrs import evolve, field, frozen
 
 from svc_proto.cli.desktop_connection import DesktopIdentity, RelayUnreachableError, connect_desktop
 from svc_proto.cli.error_text import PAIRED, sanitize_line, with_explanation
-from svc_proto.cli.errors import USAGE_ERROR, CliError, failure_reason
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.cli.invites import DesktopInvite, parse_candidates
 from svc_proto.cli.one_shot_service import announce_progress
 from svc_proto.cli.session_store import (
@@ -35,6 +35,7 @@ from svc_proto.machines.candidate_selection import Candidate
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.candidate_prober import CandidateProber
 from svc_proto.service_clients.default_ttl import default_ttl
+from svc_proto.service_clients.failure_text import failure_reason
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_connection import AuthOk, RelayConnection
 from svc_proto.service_clients.relay_url import RelayUrl

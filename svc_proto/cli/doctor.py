@@ -9,12 +9,12 @@ from attrs import frozen
 from svc_proto.cli.desktop_sessions import apply_pins, candidates_of, load_sessions
 from svc_proto.cli.durations import short_expiry
 from svc_proto.cli.error_text import cli_error_of
-from svc_proto.cli.errors import failure_reason
 from svc_proto.cli.session_store import StoredSession, is_damaged
 from svc_proto.commands import Compute
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.service_clients.failure_text import failure_reason
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_url import RelayUrl
 from svc_proto.service_clients.service_client import ServiceCallError

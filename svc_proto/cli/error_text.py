@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from svc_proto.basics.certificate_pins import PIN_CHANGED
 from svc_proto.basics.sanitize import sanitize_line
-from svc_proto.cli.errors import CliError, failure_reason
+from svc_proto.cli.errors import CliError
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
 from svc_proto.facts import Failure, FailureKind
+from svc_proto.service_clients.failure_text import failure_reason
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault, error_message_in
 
 __all__ = ["PAIRED", "tls_hint", "error_text", "with_explanation", "sanitize_line", "cli_error_of"]

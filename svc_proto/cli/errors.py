@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from svc_proto.service_clients.failure_text import failure_reason
-
-__all__ = ["FAILED", "USAGE_ERROR", "CliError", "failure_reason"]
+__all__ = ["FAILED", "USAGE_ERROR", "CliError"]
 
 FAILED = 1  # the relay or the network refused (wire core 10.1)
 USAGE_ERROR = 2  # the command line is invalid (wire core 10.1)

@@ -9,12 +9,13 @@ from typing import cast
 
 from attrs import field, frozen
 
-from svc_proto.cli.errors import CliError, failure_reason
+from svc_proto.cli.errors import CliError
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.facts import Failure
 from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.api_client import ApiClient
+from svc_proto.service_clients.failure_text import failure_reason
 from svc_proto.service_clients.key_files import HostFileError, write_new_key
 from svc_proto.service_clients.local_api import find_local_api
 from svc_proto.service_clients.service_client import ServiceCallError

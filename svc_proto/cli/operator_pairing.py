@@ -9,7 +9,7 @@ from __future__ import annotations
 from attrs import evolve, field, frozen
 
 from svc_proto.basics.entropy import new_code
-from svc_proto.cli.errors import USAGE_ERROR, CliError, failure_reason
+from svc_proto.cli.errors import USAGE_ERROR, CliError
 from svc_proto.cli.one_shot_service import announce_progress
 from svc_proto.cli.operator_requests import PROBE_TIMEOUT, local_relay, register
 from svc_proto.cli.pairing_candidates import ApiCandidate, CandidateMode, HostCandidate, candidate_member
@@ -24,6 +24,7 @@ from svc_proto.relay_config import LocalTrustPolicy, RelayConfig
 from svc_proto.service_clients.advertised_address import sign_invite
 from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES, bracket_ipv6
 from svc_proto.service_clients.dashboard_address import name_dashboard
+from svc_proto.service_clients.failure_text import failure_reason
 from svc_proto.service_clients.local_api import LocalApi, find_local_api
 from svc_proto.service_clients.service_client import ServiceCallError
 

@@ -12,7 +12,7 @@ from attrs import frozen
 from svc_proto.basics.entropy import new_code
 from svc_proto.cli.desktop_connection import DesktopIdentity, connect_desktop
 from svc_proto.cli.doctor import PROBE_TIMEOUT, Finding, check_reachable
-from svc_proto.cli.errors import CliError, failure_reason
+from svc_proto.cli.errors import CliError
 from svc_proto.cli.operator_requests import register, revoke
 from svc_proto.cli.pairing_candidates import HostCandidate
 from svc_proto.engine.core import Engine
@@ -22,6 +22,7 @@ from svc_proto.engine.request_origin import is_trusted_host_name
 from svc_proto.facts import Failure
 from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.service_clients.failure_text import failure_reason
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.service_clients.relay_url import RelayUrl
 
