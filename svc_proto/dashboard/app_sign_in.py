@@ -31,7 +31,7 @@ MAX_BODY = 8 * 1024  # bytes
 
 
 class AppSignInPort(SignInPort, ApiServerPort, Protocol):
-    """Port for the sign-in of the phone's app."""
+    """Members of the dashboard that the sign-in of the phone's app uses."""
 
 
 def routes(dashboard: AppSignInPort) -> list[Route]:

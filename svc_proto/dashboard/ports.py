@@ -16,14 +16,14 @@ __all__ = ["ApiServerPort", "DashboardPort", "SignInPort"]
 
 
 class DashboardPort(Protocol):
-    """Engine and configuration."""
+    """Members of the dashboard that most modules use: engine and configuration."""
 
     engine: Engine
     config: DashboardConfig
 
 
 class ApiServerPort(DashboardPort, Protocol):
-    """The API server that the dashboard calls."""
+    """Members of the dashboard for calls of the API server."""
 
     api_server: Upstream | None
 
@@ -32,7 +32,7 @@ class ApiServerPort(DashboardPort, Protocol):
 
 
 class SignInPort(DashboardPort, Protocol):
-    """Sessions of browsers."""
+    """Members of the dashboard for the sign-in of browsers."""
 
     gate: DashboardAuthorizer
 

@@ -41,7 +41,7 @@ PICTURE_PROBLEMS = {413: "is too large", 503: "cannot be read"}
 
 
 class McpPhonePort(PhonesPort, CommandPort, Protocol):
-    """Port for phone control by MCP clients."""
+    """Members of the relay that phone control by MCP clients uses."""
 
     media: MediaService
 

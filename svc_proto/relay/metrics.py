@@ -14,7 +14,7 @@ __all__ = ["relay_metrics"]
 
 
 class MetricsPort(PhonesPort, Protocol):
-    """Port for the metrics of the relay."""
+    """Members of the relay that its metrics count."""
 
     clients: dict[int, ClientConnection]
     sessions: PairedSessionRegistry

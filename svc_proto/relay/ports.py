@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from svc_proto.relay.local_access import LocalAuthorizer
     from svc_proto.relay_config import RelayConfig
 
-__all__ = ["AccessPort", "PhonesPort", "RelayPort", "PairedSessionsPort"]
+__all__ = ["AccessPort", "PairedSessionsPort", "PhonesPort", "RelayPort"]
 
 
 class RelayPort(Protocol):
-    """Engine, configuration and coordination."""
+    """Members of the relay that most modules use: engine, configuration and coordination."""
 
     engine: Engine
     config: RelayConfig
@@ -39,7 +39,7 @@ class RelayPort(Protocol):
 
 
 class PhonesPort(RelayPort, Protocol):
-    """Connected phones, their commands and notifications."""
+    """Members of the relay for connected phones, their commands and notifications."""
 
     phones: PhoneRegistry
     bridge: BridgeCommands
@@ -51,7 +51,7 @@ class PhonesPort(RelayPort, Protocol):
 
 
 class PairedSessionsPort(RelayPort, Protocol):
-    """Paired sessions, and the record of their changes."""
+    """Members of the relay for paired sessions, and for the audit of their changes."""
 
     sessions: PairedSessionRegistry
     audit: RelayAudit
@@ -70,7 +70,7 @@ class PairedSessionsPort(RelayPort, Protocol):
 
 
 class AccessPort(RelayPort, Protocol):
-    """Sessions, keys and addresses that decide which client may call a route."""
+    """Members of the relay that decide which client may call a route: sessions, keys and addresses."""
 
     sessions: PairedSessionRegistry
     keys: PairingApiKeys | None

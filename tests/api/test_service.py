@@ -49,7 +49,7 @@ def test_silent_store_gives_503() -> None:
 
 
 def test_the_stop() -> None:
-    """At a stop idle connections close at once, and a request in progress is answered before the process exits."""
+    """Expect idle connections to close at once, and a request in progress to be answered before the exit."""
     book = ApiHarness()
     book.hold = (CreateChat,)
     call = book.call("POST", "/api/sessions", {})

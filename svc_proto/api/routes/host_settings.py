@@ -15,7 +15,7 @@ __all__ = ["routes"]
 
 
 class HostPort(ClientPort, Protocol):
-    """Port for the routes of the host's settings."""
+    """Members of the API server that the routes of the host's settings use."""
 
     host_settings: HostSettings
 

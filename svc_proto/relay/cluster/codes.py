@@ -39,7 +39,7 @@ __all__ = ["ClusterCodes"]
 
 
 class CodesPort(Protocol):
-    """Port for pairing codes."""
+    """Members of the relay that the pairing codes of a cluster use."""
 
     engine: Engine
     codes: PairingCodes

@@ -95,7 +95,7 @@ MEDIA_TOKEN_LENGTH = 22  # characters, wire core 0.1
 
 
 class ClusterPort(CoordinatorPort, CodesPort, ClusterSessionsPort, ForwardingPort, RemotePhonesPort, Protocol):
-    """Port for the coordination of several nodes."""
+    """Members of the relay that the coordination of several nodes uses."""
 
     config: RelayConfig
     keys: PairingApiKeys | None

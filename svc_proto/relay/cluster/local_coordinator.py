@@ -40,7 +40,7 @@ class PhoneRoute(Protocol):
 
 
 class CoordinatorPort(Protocol):
-    """Port for the coordination of a node."""
+    """Members of the relay that the coordination of a node uses."""
 
     engine: Engine
     codes: PairingCodes

@@ -35,7 +35,7 @@ CLOSE_MARGIN = 0.5  # s before the end of the grace, when the last sockets are c
 
 
 class PhoneMovesPort(Protocol):
-    """Port for the phones that change their node."""
+    """Members of the relay that move phones from a stopping node to others."""
 
     engine: Engine
     phones: PhoneRegistry
@@ -44,7 +44,7 @@ class PhoneMovesPort(Protocol):
 
 
 class RemotePhonesPort(PhoneMovesPort, Protocol):
-    """Port for the phones of other nodes."""
+    """Members of the relay that the phones of other nodes need."""
 
     changes: ChangeNotifier
     notifications: NotificationBuffer

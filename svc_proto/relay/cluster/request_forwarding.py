@@ -51,7 +51,7 @@ SOCKETS = ("voice",)
 
 
 class ForwardingPort(Protocol):
-    """Port for requests that other nodes answer."""
+    """Members of the relay that the forwarding of requests to other nodes uses."""
 
     engine: Engine
     media: MediaService

@@ -55,7 +55,7 @@ OVER = "the session was revoked"
 
 
 class ClusterSessionsPort(Protocol):
-    """Port for the sessions of a cluster."""
+    """Members of the relay that the sessions of a cluster use."""
 
     engine: Engine
     sessions: PairedSessionRegistry

@@ -62,7 +62,7 @@ SURFACE = "mcp"  # client surface of its sessions
 
 
 class OAuthPort(PairedSessionsPort, Protocol):
-    """Port for the authorization server."""
+    """Members of the relay that the authorization server uses."""
 
     proxies: TrustedProxies
 

@@ -45,7 +45,7 @@ PATH_ALIASES = {SVC.self_foreground: HERMES.self_foreground}
 
 
 class CommandPort(RelayPort, Protocol):
-    """Port for commands to phones."""
+    """Members of the relay that send commands to phones."""
 
     bridge: BridgeCommands
     command_ids: Iterator[str]

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class PhoneMcpPort(RelayPort, Protocol):
-    """Port for the routes of MCP."""
+    """Members of the relay that the routes of MCP use."""
 
     @property
     def mcp(self) -> McpHttpServer:

@@ -49,7 +49,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,16}\Z")
 
 
 class MediaPort(RelayPort, Protocol):
-    """Port for the routes of media."""
+    """Members of the relay that the routes of media use."""
 
     media: MediaService
 

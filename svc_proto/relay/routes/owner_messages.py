@@ -18,7 +18,7 @@ __all__ = ["routes"]
 
 
 class OwnerMessagesPort(RelayPort, Protocol):
-    """Port for the routes of messages to the owner."""
+    """Members of the relay that the routes of messages to the owner use."""
 
     owner_messages: OwnerMessages
     owner_replied: Condition

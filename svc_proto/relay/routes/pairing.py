@@ -26,7 +26,7 @@ __all__ = ["routes"]
 
 
 class PairingPort(AccessPort, Protocol):
-    """Port for the routes of pairing."""
+    """Members of the relay that the routes of pairing use."""
 
     limiter: AuthRateLimiter
 

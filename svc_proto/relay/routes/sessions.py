@@ -26,7 +26,7 @@ MAX_LISTED = 10_000  # sessions that are listed at once; of more, a request with
 
 
 class SessionRoutesPort(PairedSessionsPort, Protocol):
-    """Port for the routes of paired sessions."""
+    """Members of the relay that the routes of paired sessions use."""
 
     def expire_sessions(self) -> None:
         """End every session whose lifetime has elapsed."""

@@ -27,7 +27,7 @@ CAPABILITIES = ("bridge", "media", "notifications", "profiles", "proactive", "re
 
 
 class RelayStatusPort(PhonesPort, AccessPort, Protocol):
-    """Port for the routes of status and security settings."""
+    """Members of the relay that the routes of status and security settings use."""
 
     audit: RelayAudit
     started: Moment

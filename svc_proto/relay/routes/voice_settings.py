@@ -51,7 +51,7 @@ VOICE_MODES = (
 
 
 class VoicePort(RelayPort, Protocol):
-    """Port for the routes of voice."""
+    """Members of the relay that the routes of voice use."""
 
     @property
     def voice_side(self) -> VoiceSubsystem:

@@ -72,7 +72,7 @@ class TerminalClient(Protocol):
 
 
 class TerminalPort(RelayPort, Protocol):
-    """Port for the terminals."""
+    """Members of the relay that terminals use."""
 
     shells: ShellLauncher
 

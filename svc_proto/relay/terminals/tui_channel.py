@@ -41,7 +41,7 @@ NO_GRANT = "tui grant expired or missing"
 
 
 class TuiPort(TerminalPort, Protocol):
-    """Port for the agent gateways of clients."""
+    """Members of the relay that the agent gateways of clients use."""
 
     def clients_of(self, session: PairedSession) -> Sequence[TuiClient]:
         """Return the sockets of a session."""

@@ -58,7 +58,7 @@ SOCKETS = (RelayAccess.VOICE_OUTPUT_SOCKET, RelayAccess.VOICE_REALTIME_SOCKET)
 
 
 class VoiceAccessPort(AccessPort, Protocol):
-    """Port for the authorization of voice requests."""
+    """Members of the relay that decide on the access to voice."""
 
     codes: PairingCodes
     allow_insecure_api_bearer: bool

@@ -91,7 +91,7 @@ _OPEN = ClientState.OPEN  # as in `machines.paired_session`
 
 
 class ClientSocketPort(DispatchPort, PairedSessionsPort, Protocol):
-    """Port for the sockets of clients."""
+    """Members of the relay that a client's socket uses."""
 
     codes: PairingCodes
     limiter: AuthRateLimiter

@@ -27,7 +27,7 @@ NO_CHAT = "this relay passes no chat on: talk to the API server, on port 8642 of
 
 
 class DispatchPort(PhonesPort, TuiPort, Protocol):
-    """Port for the messages of clients."""
+    """Members of the relay that the handlers of clients' messages use."""
 
     owner_messages: OwnerMessages
     owner_replied: Condition
