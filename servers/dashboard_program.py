@@ -19,7 +19,7 @@ from runtimes.net.peer_user import can_look_up_users
 from runtimes.service_home.running_relay import with_running_settings
 from runtimes.service_home.server_registry import HomeClaim
 from servers.api_program import read_api_config
-from servers.host_health import HEALTH_FUNCTIONS, dashboard_health
+from servers.host_health import HEALTH_FUNCTIONS, host_health
 from servers.launch import (
     CannotStartError,
     bind_server,
@@ -132,7 +132,7 @@ def dashboard_program(
     bound = evolve(config, port=listener.address.port, relay=relay, asks_for_users=asks)
     claimed = _claim(home)
     limits = limits_per_server(servers, LIMITS)
-    board = Dashboard(bound, page_files(), limits=limits, health=dashboard_health(bound))
+    board = Dashboard(bound, page_files(), limits=limits, health=host_health(bound))
     core = Engine(board, entropy=os.urandom, log_level=bound.log_level)
 
     def ready() -> None:

@@ -1,4 +1,4 @@
-"""Health checks of this host for its servers, by the registry that `svc doctor` uses."""
+"""Health checks of this host for the dashboard, by the registry that `svc doctor` uses."""
 
 from __future__ import annotations
 
@@ -8,42 +8,31 @@ from urllib.parse import urlsplit
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.version import VERSION
 
-__all__ = ["HEALTH_FUNCTIONS", "dashboard_health", "host_health"]
-
-HealthCheckRun = Callable[[Engine], Flow[list[dict[str, object]]]]
+__all__ = ["HEALTH_FUNCTIONS", "host_health"]
 
 
-def host_health(
-    relay: RelayConfig, ports: Sequence[tuple[str, int]], client: RelayClient | None = None
-) -> HealthCheckRun:
-    """Return the flow that runs all checks, without a request to the model and without the public address.
-
-    `ports` are those of the servers by role; `client` is that of the relay, for the devices.
-    """
+def host_health(config: DashboardConfig) -> Callable[[Engine], Flow[list[dict[str, object]]]]:
+    """Return the flow that runs all checks, without a request to the model and without the public address."""
+    ports = [("relay", config.relay.port), ("dashboard", config.port)]
+    if config.api_url is not None:
+        ports.append(("api", urlsplit(config.api_url).port or 8642))
+    relay = RelayClient("relay", config.relay_url, patience=config.patience, local=config.identifies_owner)
 
     def check(engine: Engine) -> Flow[list[dict[str, object]]]:
         # loaded at the first use: they need the modules of pairing
         from svc_proto.cli.health_checks import run_health_checks  # noqa: PLC0415, RUF100
         from svc_proto.cli.health_gathering import HealthRequest, gather_facts  # noqa: PLC0415, RUF100
 
-        request = HealthRequest(config=relay, version=VERSION, relay=client, tries_model=False, ports=tuple(ports))
+        request = HealthRequest(
+            config=config.relay, version=VERSION, relay=relay, tries_model=False, ports=tuple(ports)
+        )
         facts = yield from gather_facts(engine, request)
         return [each.members() for each in run_health_checks(facts)]
 
     return check
-
-
-def dashboard_health(config: DashboardConfig) -> HealthCheckRun:
-    """Return the flow that runs all checks for a dashboard."""
-    ports = [("relay", config.relay.port), ("dashboard", config.port)]
-    if config.api_url is not None:
-        ports.append(("api", urlsplit(config.api_url).port or 8642))
-    relay = RelayClient("relay", config.relay_url, patience=config.patience, local=config.identifies_owner)
-    return host_health(config.relay, ports, relay)
 
 
 def _report(home: str, ports: Sequence[tuple[str, int]]) -> dict[str, object]:
