@@ -70,7 +70,7 @@ class HealthMonitor:
         return (MetricFamily("svc_health_problem", MetricKind.GAUGE, text, ("code", "severity"), values),)
 
     def load(self) -> Flow[None]:
-        """Read the results of other servers, if they are newer; without any, stale results of others are dropped."""
+        """Read the results that another server has stored, if they are newer; drop results that are stale."""
         stored = yield from read_json_state(self._engine, HEALTH_FILE)
         at = stored.number("checked_at")
         if at is not None and self._age(at) < STALE and at > (self.checked_at or 0.0):
