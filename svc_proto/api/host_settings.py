@@ -82,7 +82,7 @@ class HostSettings:
         found = yield from read_env_file(self._engine, f"{self._config.home}/{ENV_FILE}")
         if isinstance(found, Failure):
             if found.kind is not FailureKind.NOT_FOUND:
-                raise _not_written(f"{self._config.home}/{ENV_FILE} cannot be read")
+                raise _file_problem(f"{self._config.home}/{ENV_FILE} cannot be read")
             found = {}
         environment = self._config.host_environment
         rows: list[dict[str, object]] = []
@@ -114,7 +114,7 @@ class HostSettings:
         try:
             yield from set_variables(self._engine, self._config.home, values)
         except HostFileError as error:
-            raise _not_written(str(error)) from None
+            raise _file_problem(str(error)) from None
         finally:
             self._changing.release()
         self._engine.log(Level.INFO, "settings of the host changed", fields=sorted(values))
@@ -130,10 +130,10 @@ class HostSettings:
         try:
             yield from write_new_key(self._engine, config.home, config.config_path, configured_key="")
         except HostFileError as error:
-            raise _not_written(str(error)) from None
+            raise _file_problem(str(error)) from None
         finally:
             self._changing.release()
 
 
-def _not_written(problem: str) -> Refused:
+def _file_problem(problem: str) -> Refused:
     return Refused(500, "config_write_failed", problem)

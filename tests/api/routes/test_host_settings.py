@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from attrs import evolve
 
@@ -17,12 +19,12 @@ TOKEN = "token-of-a-monitor-1"
 PUBLIC = "https://home.example/relay"
 
 
-def book(env: str = "", **config: object) -> ApiHarness:
-    return ApiHarness(evolve(ApiConfig(key=KEY), **config), files={ENV: env} if env else {})  # type: ignore[arg-type] # members by name
+def book(env: str = "", **config: Any) -> ApiHarness:
+    return ApiHarness(evolve(ApiConfig(key=KEY), **config), files={ENV: env} if env else {})
 
 
-def rows(answer: object) -> dict[str, object]:
-    return {each["name"]: each["value"] if each["value"] is not None else each["is_set"] for each in answer}  # type: ignore[attr-defined] # JSON
+def rows(answer: list[dict[str, Any]]) -> dict[str, object]:
+    return {each["name"]: each["value"] if each["value"] is not None else each["is_set"] for each in answer}
 
 
 def test_settings_are_written_into_the_env_file() -> None:

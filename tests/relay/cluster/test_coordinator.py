@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -423,7 +424,7 @@ def test_command_from_another_node_for_a_local_phone() -> None:
     assert ours.sent == [text]
     payload = {"request_id": "r-9", "status": 200}
     for client, said in ((theirs, 0), (ours, 1), (ours, 0)):
-        one.book.within(lambda number=client.number: one.coordinator.forward_answer(number, payload))  # type: ignore[misc]
+        one.book.within(partial(one.coordinator.forward_answer, client.number, payload))
         assert one.new_messages() == [("answered", {"socket": 6, "payload": payload})] * said
     one.book.within(lambda: one.coordinator.forward_answer(ours.number, {}))
     theirs.may = False
