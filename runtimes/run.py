@@ -97,19 +97,21 @@ def run(
     `RuntimeMissingError`.
     """
     listed = list(programs) if isinstance(programs, Sequence) else [programs]
-    runner = find_runtime(runtime)
-    from runtimes.host.signals import Signals  # noqa: PLC0415, RUF100 - only when there is a loop to run
-    from runtimes.loops.waker import HostHandle  # noqa: PLC0415, RUF100
-    from runtimes.tls.contexts import ServerContext  # noqa: PLC0415, RUF100
+    from runtimes.loops.waker import HostHandle  # noqa: PLC0415, RUF100 - only when there is a loop to run
 
     handle = HostHandle() if handle is None else handle
-    signals = threading.current_thread() is threading.main_thread() if signals is None else signals
-    reloads = any(isinstance(listener.tls, ServerContext) for program in listed for listener in program.all_listeners)
-    with Signals(handle, reloads=reloads) if signals else nullcontext():
-        try:
+    try:  # an interrupt may come while the runtime is imported
+        runner = find_runtime(runtime)
+        from runtimes.host.signals import Signals  # noqa: PLC0415, RUF100
+        from runtimes.tls.contexts import ServerContext  # noqa: PLC0415, RUF100
+
+        signals = threading.current_thread() is threading.main_thread() if signals is None else signals
+        tls = [listener.tls for program in listed for listener in program.all_listeners]
+        reloads = any(isinstance(each, ServerContext) for each in tls)
+        with Signals(handle, reloads=reloads) if signals else nullcontext():
             outcomes = runner(listed, handle=handle, grace=grace, signals=signals)
-        finally:
-            handle.waker.dispose()
+    finally:
+        handle.waker.dispose()
     return next((outcome.code for outcome in outcomes if outcome.code), 0)
 
 

@@ -57,27 +57,28 @@ def run_service(
     `last_words` is called before a second signal ends the process at once. Raises as `run_flow`.
     """
     handle = HostHandle()
-    if last_words is not None:
-        handle.waker.last_words.append(last_words)
     progress = ProgressLine(on_tell, on_broken=handle.stop)
     outcomes: list[Exit] = []
-    services = Services(
-        state=home,
-        compute={**COMPUTE_FUNCTIONS, **(compute or {})},
-        client_tls=client_tls,
-        logger=setup_logging(int(Level.ERROR), name="svc.command"),
-    )
-    program = Program(
-        core=Engine(service, entropy=os.urandom, log_level=Level.ERROR),
-        services=services,
-        stdio=stdio,
-        on_notify=progress.on_notify,
-        on_exit=outcomes.append,
-    )
     try:
+        if last_words is not None:
+            handle.waker.last_words.append(last_words)
+        services = Services(
+            state=home,
+            compute={**COMPUTE_FUNCTIONS, **(compute or {})},
+            client_tls=client_tls,
+            logger=setup_logging(int(Level.ERROR), name="svc.command"),
+        )
+        program = Program(
+            core=Engine(service, entropy=os.urandom, log_level=Level.ERROR),
+            services=services,
+            stdio=stdio,
+            on_notify=progress.on_notify,
+            on_exit=outcomes.append,
+        )
         run(program, runtime, handle=handle, grace=GRACE)
     finally:
         progress.clear()
+        handle.waker.dispose()  # an interrupt may come before `run`, which does so too
     if progress.broken is not None:
         raise progress.broken
     outcome = outcomes[0]

@@ -71,8 +71,10 @@ def test_unknown_loops_give_one_line_with_the_choices(
 ) -> None:
     (tmp_path / "broken.py").write_text("raise RuntimeError('two\\nlines')\n")
     monkeypatch.syspath_prepend(tmp_path)
+    handle = HostHandle()
     with pytest.raises(RuntimeMissingError) as caught:
-        run([], name)
+        run([], name, handle=handle)
+    assert handle.waker.sock.fileno() == -1  # closed, as after each run
     said = str(caught.value)
     assert said.startswith(why)
     assert said.endswith(CHOICES)
