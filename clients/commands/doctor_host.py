@@ -72,7 +72,7 @@ def main(public_url: str | None, *, shows_all: bool, model: bool, as_json: bool,
 
 
 def configured_ports() -> tuple[tuple[str, int], ...]:
-    """Return the configured ports of the servers by role."""
+    """Return pairs of role and port of relay, API and dashboard; the default port where no valid one is configured."""
     import os
 
     from runtimes.service_home.home import EnvFileError, with_env_file

@@ -63,7 +63,10 @@ def existing_store() -> str | Path:
 
 
 def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
-    """Return the store that settings in the folder `files` name, and its file if it is SQLite."""
+    """Return the store that settings in the folder `files` name, and its file if it is SQLite, else None.
+
+    The default store is a file of `home`. Raises `CliError` for unreadable or invalid settings.
+    """
     try:
         settings = with_env_file({**os.environ, "SVC_HOME": str(files)})
     except EnvFileError as error:
@@ -84,7 +87,7 @@ def trust_for(config: RelayConfig) -> ssl.SSLContext | None:
 
 
 def trust_for_api() -> ssl.SSLContext | None:
-    """Return a context that trusts the API server's certificate, if the environment names it."""
+    """Return a context that trusts the API server's certificate; None if the environment does not name it."""
     return _trust_in("API_SERVER_SSL_CERT", (os.environ.get("API_SERVER_SSL_CERT") or "").strip() or None)
 
 

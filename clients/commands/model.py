@@ -106,7 +106,10 @@ def _settings(home: Path) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def _key(base_url: str, known: dict[str, Any], *, ask: bool) -> str:
-    """Return the key for a server: the configured one is sent to its own server only."""
+    """Return the key for a server: typed by the user if `ask`, else the configured key of this server, or "".
+
+    The key of another server is never returned.
+    """
     from svc_proto.api.agent_settings import origin_of
 
     if ask:
@@ -171,7 +174,10 @@ def _next(restart: bool) -> list[str]:
 
 
 def _write(home: Path, settings: dict[str, str], values: dict[str, Any], *, given_key: bool) -> tuple[str, bool]:
-    """Write the choice where the settings have it; return the path, and whether the servers must be restarted."""
+    """Write the choice where the settings have it; return the path, and whether the servers must be restarted.
+
+    Raises `CliError` if environment variables override the choice, or the file cannot be changed.
+    """
     import os
 
     named = [variable for variable in VARIABLES if settings.get(variable, "").strip()]

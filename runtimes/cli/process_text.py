@@ -61,7 +61,10 @@ def can_print(text: str) -> bool:
 
 
 def _replace(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replace the characters that an encoding lacks; the bytes of a name that is not UTF-8 are written as they are."""
+    """Return replacements for the characters that the encoding of the output lacks, and the place to continue at.
+
+    For output in UTF-8, bytes of a name that were not UTF-8 (PEP 383) are written unchanged. Raises errors of decoding.
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     signs = error.object[error.start : error.end]

@@ -25,7 +25,7 @@ BORDERS = (4, 2, 1)  # modules around a code: 4 in ISO/IEC 18004; phones scan co
 
 
 class RenderedQr(NamedTuple):
-    """QR for a terminal: its lines, and the place of its text among the texts; or the problem, if none fits."""
+    """QR for a terminal: its lines and the index of the encoded text (`form`); or only the problem, if none fits."""
 
     text: str = ""
     form: int = 0
@@ -36,7 +36,8 @@ def render_qr(texts: Sequence[str], *, below: int, small: bool = True) -> Render
     """Render the first text whose QR fits on standard output with `below` lines left for other text.
 
     Half blocks show two rows of modules in a line. If no text fits, `small` permits sextants, which show three rows and
-    which some fonts lack. Without lines below, the last line does not end.
+    which some fonts lack. If `below` is 0, the result has no final newline. Raises `OSError` if standard output is no
+    terminal.
     """
     if not can_print("\u2580\u2584\u2588"):
         problem = f"The QR needs a terminal of UTF-8, this one is {sys.stdout.encoding}: set LANG=C.UTF-8."
@@ -65,7 +66,7 @@ def render_qr(texts: Sequence[str], *, below: int, small: bool = True) -> Render
 
 
 def on_resize(draw: Callable[[], None]) -> None:
-    """Call a function whenever the size of the terminal changes; only the main thread has signals.
+    """Call `draw` whenever the size of the terminal changes (SIGWINCH). Does nothing outside of the main thread.
 
     A change during the call leads to one more call.
     """
@@ -86,7 +87,7 @@ def on_resize(draw: Callable[[], None]) -> None:
 
 
 def ssh_hint(url: str) -> str:
-    """Return how a browser on the user's own computer reaches a loopback address of this host; empty without SSH."""
+    """Return an instruction to open a loopback URL of this host on the user's own computer; empty without SSH."""
     connection = os.environ.get("SSH_CONNECTION", "").split()
     if len(connection) != 4:
         return ""

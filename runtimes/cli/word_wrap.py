@@ -10,7 +10,10 @@ __all__ = ["wrap_line"]
 
 
 def wrap_line(line: str) -> str:
-    """Return a line wrapped for standard output, with its indent in each part; words such as URLs stay whole."""
+    """Return a line wrapped to the width of the terminal, each part with the indent of the line.
+
+    Words such as URLs stay whole. The line is returned unchanged if standard output is no terminal.
+    """
     if not sys.stdout.isatty():
         return line
     width = os.get_terminal_size(sys.stdout.fileno()).columns

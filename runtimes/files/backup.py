@@ -55,7 +55,7 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class BackupError(Exception):
-    """Nothing was done or changed; the text is the reason, in one line."""
+    """Error of a backup or restore that changed nothing; the text is the reason, in one line."""
 
 
 @frozen
@@ -156,7 +156,7 @@ class _NoFileError(Exception):
 
 
 def _add(archive: tarfile.TarFile, name: str, path: Path) -> str:
-    """Add a file with its present contents, and return its SHA-256.
+    """Add a file with its present contents; return its SHA-256. Raises `_NoFileError`, `BackupError`, `OSError`.
 
     Files of a home are replaced as a whole or grow, so an open file keeps the bytes that it had.
     """
@@ -220,7 +220,7 @@ def _files_of(home: Path, passed: set[Path]) -> Iterator[Path]:
 
 
 def _lasts(entry: Path) -> bool:
-    """Report whether a backup includes an entry of a home: not locks of running servers, logs or earlier restores."""
+    """Report whether a backup includes an entry of a home: not locks, logs, attachments or folders of restores."""
     return entry.name not in (FOLDER, LOG_FOLDER, ATTACHMENTS) and not entry.name.startswith((KEPT, STAGED))
 
 

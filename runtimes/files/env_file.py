@@ -25,7 +25,7 @@ _EXPORTED = re.compile(r"\s*export\s")
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """Return the variables of a file; empty if it does not exist. Raises `EnvFileError`."""
+    """Return the variables of a file that have a value; empty if there is no such file. Raises `EnvFileError`."""
     try:
         text = path.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -74,7 +74,7 @@ def set_env_line(text: str, name: str, value: str) -> str:
 
 
 def _parse(text: str) -> tuple[dict[str, str], str]:
-    """Return the variables, and the problem of the first line that cannot be read."""
+    """Return the variables before the first line that cannot be read, and that line's problem (empty if none)."""
     found: dict[str, str] = {}
     for binding in _bindings(text):
         problem = _problem(binding)

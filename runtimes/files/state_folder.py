@@ -111,7 +111,7 @@ class StateFolder:
         return data
 
     def write(self, name: str, data: bytes, *, follow: bool = False) -> str:
-        """Replace a file, or with `follow` the target of a link in its place; return its absolute path."""
+        """Create or replace a file, or with `follow` the target of a link; return its absolute path."""
         path = self._path(name)
         if follow and path.is_symlink():
             path = Path(os.path.realpath(path))
@@ -138,9 +138,9 @@ class StateFolder:
             os.close(fd)
 
     def sweep(self, name: str, before: float, prefix: str = "") -> int:
-        """Delete regular files of a folder (not of subfolders) older than an epoch second; return how many.
+        """Delete the regular files of a folder that were modified before `before` (epoch s); return how many.
 
-        Only files whose names begin with `prefix` are deleted.
+        Only files whose names begin with `prefix` are deleted, none of subfolders. Without the folder, the result is 0.
         """
         deleted = 0
         try:
@@ -158,7 +158,11 @@ class StateFolder:
         return deleted
 
     def ensure_secret(self, name: str, fresh: bytes) -> bytes:
-        """Return the secret in a file, or store `fresh` if it is missing or too short. Of two processes one wins."""
+        """Return the secret in a file; if there is no file, or under 16 bytes in it, store and return `fresh`.
+
+        If two processes create the file at the same time, both return the same secret. Raises `HostError` INVALID if
+        `fresh` is too short or the name is no regular file's.
+        """
         if len(fresh) < SECRET_MIN:
             raise HostError(FailureKind.INVALID, f"a fresh secret of under {SECRET_MIN} bytes")
         path = self._path(name)

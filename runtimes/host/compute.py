@@ -95,7 +95,10 @@ def load_yaml(text: str) -> dict[str, object]:
 
 
 def yaml_line(text: str, path: Sequence[str]) -> int | None:
-    """Return the number of the line of a member in a document that `load_yaml` accepts; None if it has no place."""
+    """Return the number of the line (from 1) of the member at `path`, or of the nearest parent that exists.
+
+    None means that not even the first name of the path exists. `text` is a document that `load_yaml` accepts.
+    """
     import yaml  # noqa: PLC0415, RUF100 - loaded when first needed
 
     node, line = yaml.compose(text, _yaml_loader()), None
@@ -127,7 +130,10 @@ def _yaml_loader() -> type[Any]:
 
 
 def edit_yaml(text: str, changes: Mapping[str, object]) -> str:
-    """Set members of a YAML document, nested mappings member by member; comments and order stay."""
+    """Return a YAML document with members set, nested mappings member by member; comments and order stay.
+
+    Raises `HostError` INVALID if the document cannot be parsed, or not edited without changing other values.
+    """
     from ruamel.yaml import YAML  # noqa: PLC0415, RUF100 - loaded when first needed
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415, RUF100 - loaded when first needed
 
@@ -190,7 +196,10 @@ def release_memory() -> None:
 
 
 def qr_rows(text: str) -> list[str]:
-    """Return a text as a QR code without margin: one row of 0 and 1 (dark) for each line of modules."""
+    """Return a text as a QR code without margin: one string of 0 and 1 (dark) for each row of modules.
+
+    Raises `HostError` TOO_LARGE for a text that fits no QR.
+    """
     import segno  # noqa: PLC0415, RUF100 - loaded when first needed
 
     try:

@@ -123,7 +123,10 @@ class Pump:
     # --- facts ---------------------------------------------------------------------------------------------------
 
     def feed(self, fact: Fact | None) -> None:
-        """Give the core a fact and perform its commands, until it returns none."""
+        """Give the core a fact and perform its commands; continue with the facts that were queued meanwhile.
+
+        During a call of the core, the fact is queued. After the exit, it is discarded.
+        """
         if self.outcome is not None:
             return
         if self._busy:
@@ -148,14 +151,17 @@ class Pump:
             self.owner.arm(when)
 
     def next_deadline(self) -> float | None:
-        """Return when `tick` is due (monotonic s): the core's deadline or an earlier chore; None after the exit."""
+        """Return when `tick` is due (monotonic s): the core's deadline or an earlier timer of the pump.
+
+        None if there is neither, or after the exit.
+        """
         if self.outcome is not None:
             return None
         when, own = self.core.next_deadline(), self.own_timers.first
         return when if own == inf or (when is not None and when <= own) else own
 
     def tick(self, mono: float) -> None:
-        """Run the chores that are due, and call the core if its deadline has passed."""
+        """Fire the pump's own timers that are due, and call the core if its deadline has passed."""
         while (timer := self.own_timers.pop_due(mono)) is not None:
             timer.fire()
         if self.outcome is not None:
@@ -174,7 +180,10 @@ class Pump:
             self.owner.arm(own)
 
     def sent(self, channel: OpenChannel, n: int) -> None:
-        """Count `n` bytes that the kernel accepted, and report them: once per drain, or later if low priority."""
+        """Count `n` bytes that the kernel accepted, and report them in `Sent`.
+
+        The report follows when no other fact waits; for output of low priority, up to `COALESCE_DELAY` later.
+        """
         channel.unreported += n
         if self._patient and channel.unreported < MAX_LOW_PRIORITY_BYTES:
             if not self._late:
@@ -201,7 +210,7 @@ class Pump:
     # --- operations ----------------------------------------------------------------------------------------------
 
     def begin(self, op: OperationId, give_up: Callable[[], None]) -> None:
-        """Register an operation in progress; `give_up` stops its work when it is cancelled."""
+        """Register an operation in progress; `give_up` stops its work. Raises `ValueError` if `op` is in use."""
         if op in self.operations:
             raise ValueError(f"operation {op} is under way already")
         self.operations[op] = give_up

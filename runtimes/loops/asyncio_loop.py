@@ -1,4 +1,4 @@
-"""asyncio and uvloop, which call back when the poller is ready (decision 172)."""
+"""Loop adapter for asyncio and uvloop, which call it when the poller is ready (decision 172)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ __all__ = ["AsyncioLoop", "run_asyncio", "run_uvloop", "serve"]
 
 
 async def serve(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Run the programs in a task of asyncio. A second cancellation ends them without their grace."""
+    """Run the programs in a task of asyncio or uvloop; return the `Exit` of each core.
+
+    A cancellation stops the programs within `grace` s; a second one ends them at once.
+    """
     return await serve_on(
         AsyncioLoop(),
         programs,

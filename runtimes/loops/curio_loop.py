@@ -1,4 +1,4 @@
-"""curio, one of whose tasks waits until the poller is ready (decision 172)."""
+"""Loop adapter for curio: a task waits until the poller is ready (decision 172)."""
 
 from __future__ import annotations
 

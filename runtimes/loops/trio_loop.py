@@ -1,4 +1,4 @@
-"""trio, one of whose tasks waits until the poller is ready (decision 172)."""
+"""Loop adapter for trio: a task waits until the poller is ready (decision 172)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["TrioLoop", "run", "serve"]
 
 
 async def serve(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Run the programs in a task of trio."""
+    """Run the programs in a task of trio; return the `Exit` of each core. Cancellation stops them within `grace` s."""
     return await serve_on(
         TrioLoop(),
         programs,

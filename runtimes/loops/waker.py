@@ -55,7 +55,7 @@ class Waker(Source):
             self._calls.popleft()()
 
     def watch_signals(self) -> None:
-        """Have signals wake the loop, which runs on this, the main thread.
+        """Have signals wake the loop, which runs on this, the main thread; does nothing if the loop does so itself.
 
         Python runs signal handlers on the main thread between two instructions, so a loop that sleeps in the kernel
         must be woken for a signal that another thread took. uvloop and trio do that themselves.

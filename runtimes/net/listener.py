@@ -166,7 +166,7 @@ class Acceptor(Source):
             self._pump.loop.watch_read(self)
 
     def close(self) -> None:
-        """Accept the queued connections, whose requests would be lost, then stop accepting and free the port."""
+        """Accept up to 64 queued connections, which would be lost otherwise; then stop accepting and free the port."""
         if self._started:
             self.on_readable()
         self._close()
@@ -189,7 +189,7 @@ class Acceptor(Source):
         self._openings.clear()
 
     def on_readable(self) -> None:
-        """Accept some of the queued connections."""
+        """Accept up to 64 of the queued connections."""
         for _ in range(MAX_ACCEPTS_PER_CALL):
             if self._closed:
                 return

@@ -267,7 +267,10 @@ class TcpChannel(Source):
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def end(self, reason: str, *, reset: bool = False) -> None:
-        """Close the socket, fail the files in the outbox, and report `Closed` to the core."""
+        """Close the socket, fail the files in the outbox, and report `Closed` to the core.
+
+        With `reset`, the peer gets RST, unless FIN was sent before.
+        """
         if self._late:
             self.flush()
         if self.gone:

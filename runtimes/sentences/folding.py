@@ -19,13 +19,13 @@ _IDEOGRAPH = re.compile("[\u4e00-\u9fff]")
 
 @frozen
 class Folded:
-    """Text for matching. `places` has the index in the original of each of its characters."""
+    """Text for matching; `places` has, for each character of it, the index of its source in the original."""
 
     text: str
     places: tuple[int, ...]
 
     def without(self, pattern: re.Pattern[str]) -> Folded:
-        """Return the text without the matches of a pattern."""
+        """Return the text without the matches of a pattern, stripped."""
         kept = [True] * len(self.text)
         for match in pattern.finditer(self.text):
             kept[slice(*match.span())] = [False] * (match.end() - match.start())
@@ -33,17 +33,17 @@ class Folded:
         return Folded("".join(letter for letter, _ in pairs), tuple(place for _, place in pairs)).strip()
 
     def part(self, start: int, end: int) -> Folded:
-        """Return a part of the text."""
+        """Return the part `text[start:end]`, stripped."""
         return Folded(self.text[start:end], self.places[start:end]).strip()
 
     def strip(self) -> Folded:
-        """Return the text without blanks and commas at its ends."""
+        """Return the text without blanks, commas and semicolons at its ends."""
         begin = len(self.text) - len(self.text.lstrip(" ,;"))
         end = len(self.text.rstrip(" ,;"))
         return self if (begin, end) == (0, len(self.text)) else Folded(self.text[begin:end], self.places[begin:end])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the part of the original for a part of the text."""
+        """Return start and end in the original of the part `text[start:end]`."""
         return self.places[start], self.places[end - 1] + 1
 
 

@@ -64,10 +64,10 @@ class Language:
         return tuple(fold(example, self.code).text for example in self.examples)
 
     def match(self, text: str, *, is_question: bool) -> tuple[Score, str, dict[str, str] | None] | None:
-        """Return the best match: its rank, best first, its intent, and its slots.
+        """Return rank (the lowest is the best), intent and slots of the best match; None if no template matches.
 
-        The slots are None if the sentence is no plain request. A question of a setting and a state has no verb that
-        requests a change: "Wi-Fi on?" is answered with the state.
+        The slots are None if the sentence is no plain request. A question that consists of a setting and a state has
+        the intent `check_setting`: "Wi-Fi on?" is answered with the state.
         """
         whole = self._fold(text)
         if not whole.text:
@@ -136,7 +136,7 @@ class Language:
                 yield result, candidate
 
     def _main_clause(self, text: Folded) -> Folded:
-        """Return the text without its clauses that only give a reason; the text itself if it has none."""
+        """Return the text up to "because"; of several clauses, the one that gives no reason, if only one is left."""
         reason = self.patterns["reason"]
         tail = self.patterns["because"].search(text.text, 1)
         shorter = text if tail is None else text.part(0, tail.start())
@@ -152,9 +152,10 @@ class Language:
         return shorter or value
 
     def _is_no_request(self, whole: Folded, unguarded: set[int], slots: Mapping[str, str], intent: str) -> bool:
-        """Report whether a sentence is a negation, a question or a quotation, or has a condition or a time.
+        """Report whether a sentence is no plain request, so that it must not be performed.
 
-        So is a sentence that has several acts, names several persons, or none by a name.
+        Such a sentence is a negation, a question or a quotation, or has a condition, a time that its intent lacks, or
+        several acts, or names several persons, or a person only by a pronoun.
         """
         text = "".join(
             " " if place in unguarded else letter for letter, place in zip(whole.text, whole.places, strict=True)
@@ -178,7 +179,7 @@ class Language:
 
 
 def load_language(code: str) -> Language:
-    """Load the file of a language."""
+    """Return the language with this code, loaded from its file of this package."""
     found: dict[str, Any] = _read(code)
     settings: dict[str, list[str]] = found["settings"]
     kinds: dict[str, list[str]] = found["kinds"]
@@ -284,13 +285,13 @@ def _has_free_text(template: str) -> bool:
 
 
 def _score(match: RecognizeResult) -> Score:
-    """Rank a match, best first: little free text, in few slots."""
+    """Return the rank of a match, the lowest is the best: characters of free text, its slots, the intent's name."""
     free = [entity for entity in match.entities_list if entity.is_wildcard]
     return sum(len(entity.text) for entity in free), len(free), match.intent.name
 
 
 def _is_bare_setting(intent: str, match: RecognizeResult, text: str) -> bool:
-    """Report whether a sentence has a setting and a state, and no verb."""
+    """Report whether a sentence of the intent `toggle` consists of a setting and a state, without a verb."""
     if intent != "toggle":
         return False
     return len(text.split()) == sum(len(entity.text.split()) for entity in match.entities_list)

@@ -25,7 +25,10 @@ OLDER = 2  # files beside the newest
 
 
 def add_log_file(logger: logging.Logger, home: Path, name: str) -> logging.Handler | None:
-    """Add a file to a logger, with the format that it has; return None where the file cannot be written."""
+    """Add a log file to a logger, in the format of the logger's first handler; return the new handler.
+
+    Return None where the file cannot be written. On the main thread, SIGUSR1 reopens the file from now on.
+    """
     try:
         handler = _PrivateFile(
             ensure_private_folder(home / LOG_FOLDER) / f"{name}.log",
@@ -43,7 +46,7 @@ def add_log_file(logger: logging.Logger, home: Path, name: str) -> logging.Handl
 
 
 def log_files(home: Path) -> list[Path]:
-    """Return the newest log of each kind of process."""
+    """Return the paths of the newest log files of a home, one for each kind of process, sorted."""
     return sorted((home / LOG_FOLDER).glob("*.log"))
 
 

@@ -223,7 +223,7 @@ class SimChild:
     def emit(self, data: bytes) -> None:
         """Write to the output; if no reader has it open, SIGPIPE ends the child.
 
-        Bytes beyond `room` are buffered; `on_room` is called when there is room again.
+        Bytes beyond `room` are buffered; `on_room` is called when the core has read them all.
         """
         if self.alive and self.output.gone and not self._terminal:
             self.exit(-SIGPIPE)

@@ -169,7 +169,10 @@ class RawPeerListener:
 def connect_raw_peer(
     world: Simulation, source: SimHost, target: tuple[str, int], *, tls: bool, limit: float
 ) -> RawPeer:
-    """Run the simulation until a handshake is over. Raises `ConnectFailed` when it fails."""
+    """Connect from a host, run the simulation until the handshake is over, and return the client's end.
+
+    Raises `ConnectFailed` when the handshake fails, and `SimulationLimitError` after `limit` virtual seconds.
+    """
     result: list[RawPeer | Failure] = []
 
     def outcome(end: SimEnd | Failure) -> None:

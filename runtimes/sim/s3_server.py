@@ -92,7 +92,10 @@ class S3Service:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """Check the signature by the rules of "Authenticating Requests: Using the Authorization Header"."""
+        """Check the signature of a request; return the bucket's key id, or raise `Refused`.
+
+        The rules are those of "Authenticating Requests: Using the Authorization Header" of the S3 documentation.
+        """
         headers, bucket = request.headers, self.bucket
         stamp = _field(headers, "x-amz-date")
         try:

@@ -68,5 +68,5 @@ class Trace:
         return [record for _, record in sorted(entries, key=lambda entry: entry[0])]
 
     def tail(self) -> str:
-        """Return the last events, one on each line."""
+        """Return the last 40 events of all processes as text, one on each line."""
         return "\n".join(f"  {record}" for record in self.last()[-LAST:])

@@ -51,7 +51,10 @@ MAX_TAGS = 8  # ID3v2 tags in a row
 
 
 class RecordingError(Exception):
-    """The recording has no recognizable speech; the text is for people."""
+    """Error of a recording that cannot be transcribed: damaged, too long, silent, or without a recognizer.
+
+    The text is shown to users.
+    """
 
 
 class NarrowbandPcm(bytes):

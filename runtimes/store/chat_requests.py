@@ -121,7 +121,10 @@ _RAISE_FENCE = update(CHAT_FENCES).where(_F.session_id == bindparam("wanted")).v
 
 
 def chat_handlers(search: ChatSearch) -> tuple[dict[type, FastHandler], dict[type, Handler]]:
-    """Return the handlers of the requests of every turn and page, then those of the others."""
+    """Return two tables of handlers by type of request: of the frequent requests, then of the others.
+
+    Handlers of the first table run prepared statements, those of the second one statements of SQLAlchemy.
+    """
     counts = _SessionCounts()
     quick: dict[type, FastHandler] = {
         CreateChat: counts.changed_by(_create_chat),
@@ -162,7 +165,7 @@ class _SessionCounts:
         return self._known.get(kind)
 
     def store(self, kind: Hashable, count: int) -> None:
-        """Store the number of sessions that was counted."""
+        """Store the counted number of sessions of a kind; do nothing if 100 kinds are stored."""
         if len(self._known) < KINDS_COUNTED:
             self._known[kind] = count
 
@@ -184,7 +187,10 @@ class _SessionCounts:
 def _statements_of(
     source: bool, include_children: bool, archived: bool | None, filled: bool
 ) -> tuple[ClauseElement, ClauseElement]:
-    """Return the statements for a page of such sessions and for their number; `archived` None: both kinds."""
+    """Return the statements for a page of the sessions that pass these filters, and for their number.
+
+    `archived` None means archived sessions and others.
+    """
     wanted: list[ColumnElement[bool]] = []
     if source:
         wanted.append(_S.source == bindparam("source"))
@@ -355,7 +361,10 @@ def _add_messages(hand: SqlExecutor, request: AddMessages) -> bool:
 
 
 def _lock_session(hand: SqlExecutor, session_id: str, fence: int | None) -> ChatSession | None:
-    """Return the session, locked until the transaction ends. Raise `HostError` (`DENIED`) if a fence was higher."""
+    """Return the session, locked until the transaction ends, or None if it does not exist.
+
+    Raises `HostError` (`DENIED`) if the stored fence is higher than `fence`.
+    """
     found = hand.query(_ONE_SESSION_LOCKED, wanted=session_id)
     if not found:
         return None
@@ -485,7 +494,7 @@ def _counters(session: ChatSession, *, add: list[Message], drop: list[Message]) 
 
 
 def _first_preview(texts: Iterable[str]) -> str | None:
-    """Return the preview of the first text that has words."""
+    """Return the preview of the first text that has words, or None: at most 60 characters and an ellipsis."""
     line = next(filter(None, (" ".join(text.split()) for text in texts)), None)
     return line if line is None or len(line) <= PREVIEW else f"{line[:PREVIEW]}..."
 

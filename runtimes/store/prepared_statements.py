@@ -29,7 +29,10 @@ class PreparedStatements:
 
     @contextmanager
     def transaction(self, *, reads: bool) -> Iterator[SqlExecutor]:
-        """Run one transaction. Raises SQLAlchemy's errors, as its own execution does."""
+        """Yield the executor of one transaction: committed at the end of the context, rolled back after an exception.
+
+        An error of the driver is raised as an error of SQLAlchemy.
+        """
         engine = self.engine
         errors = engine.dialect.loaded_dbapi.Error
         raw, self._kept = self._kept, None

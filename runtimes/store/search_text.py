@@ -28,12 +28,12 @@ _LETTERS = r"[^\W_]+"
 
 
 def fold_text(text: str) -> str | None:
-    """Return the text to search instead of `text`; None if that is `text` itself in any case."""
+    """Return the folded text; None for an ASCII text, which searches compare without regard to case."""
     return None if text.isascii() else _fold(text)
 
 
 def parse_terms(query: str) -> tuple[str, ...]:
-    """Return the words of a query, folded and without repeats."""
+    """Return the first 32 different words, folded, of the first 1,000 characters of a query."""
     words = UNSTORABLE.sub(" ", query[:MAX_QUERY]).split()
     return tuple(dict.fromkeys(filter(None, map(_fold, words))))[:MAX_TERMS]
 

@@ -66,13 +66,13 @@ class SqlExecutor:
         self._text_of = text_of
 
     def query(self, statement: object, **values: object) -> list[Row]:
-        """Return the rows of a statement, with columns in its order; a boolean may be a number."""
+        """Run a statement and return its rows, with columns in its order; a boolean may be a number."""
         self._run(statement, values)
         found: list[Row] = self._cursor.fetchall()
         return found
 
     def execute(self, statement: object, **values: object) -> int:
-        """Return the number of rows that a statement has changed."""
+        """Run a statement and return the number of rows that it has changed."""
         self._run(statement, values)
         count: int = self._cursor.rowcount
         return count

@@ -18,7 +18,7 @@ MAX_BATCH = 64  # requests of one transaction: other processes must not wait lon
 
 
 class StoreError(Exception):
-    """A store cannot be opened; the text names the store and the reason, without a password."""
+    """A store cannot be opened, migrated or copied; the text has the reason, and no password."""
 
 
 class Store(Protocol):

@@ -141,7 +141,10 @@ class PinnedTrust:
         return self._pinning
 
     def accepts(self, host: str, port: int, certificate: bytes | None) -> bool:
-        """Report whether a server with this DER certificate is accepted, and store its pin if so."""
+        """Report whether a server with this DER certificate is accepted, and store its pin if so.
+
+        A server without a readable certificate is accepted only if no pin is expected; then nothing is stored.
+        """
         try:
             pin = pin_of(certificate or b"")
         except ValueError:
