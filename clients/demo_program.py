@@ -116,7 +116,7 @@ class Demo:
         return (yield from self._chat())
 
     def _chat(self) -> Flow[int]:
-        """Let the agent control the phone, and fetch its screenshot as a client does."""
+        """Have the agent control the phone, and fetch its screenshot as a client does; return the exit code."""
         session = yield from self._call("POST", "/api/sessions", {"title": "Demo"}, api=True)
         if session is None:
             return 1

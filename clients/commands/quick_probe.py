@@ -1,4 +1,4 @@
-"""Small HTTP client for servers of this host (`svc status`, `svc top`): loading an engine takes longer.
+"""Small HTTP client for servers of this host (`svc status`, `svc top`), which starts faster than an engine.
 
 It connects only to the servers of this host, over plain loopback listeners, and trusts their answers no further.
 """

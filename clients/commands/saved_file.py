@@ -19,7 +19,10 @@ __all__ = ["SavedFile"]
 
 
 class SavedFile:
-    """Writer of `Notify("piece", {"data", "name"})`; `-` is standard output. Call `finish`, always `abandon`."""
+    """Writer of a received file to a path, or to standard output for `-`; it never replaces a file unless `force`.
+
+    Each `Notify("piece", {"data", "name"})` has a piece. Call `finish` after the last one, and `abandon` in any case.
+    """
 
     def __init__(self, output: str | None, *, force: bool) -> None:
         self._output = output
@@ -31,7 +34,7 @@ class SavedFile:
         self._problem: OSError | None = None
 
     def on_notify(self, news: Notify) -> None:
-        """Write a piece."""
+        """Write a piece; other notifications are ignored, and all after an `OSError`, which `finish` reports."""
         data = news.fields["data"]
         if news.event != "piece" or self._problem is not None or not isinstance(data, bytes):
             return
@@ -43,7 +46,7 @@ class SavedFile:
             self._problem = error
 
     def finish(self) -> str | None:
-        """Complete the file; return its path, or None for standard output. Raises `CliError`."""
+        """Complete the file; return its path, or None for standard output or without a piece. Raises `CliError`."""
         file = self._file
         try:
             if self._problem is not None:

@@ -179,7 +179,7 @@ def _find_problems(
 
 
 def _has_api_key(home: Path) -> bool:
-    """Report whether an API has a key here; without one a relay runs alone by choice."""
+    """Report whether an API has a key here, or `.env` is unreadable; without a key a relay runs alone by choice."""
     from runtimes.files.env_file import read_env_file
     from runtimes.service_home.home import ENV_FILE, EnvFileError
 

@@ -192,7 +192,7 @@ def _socket(text: str) -> tuple[str, str]:
 
 
 def _check_options(command: Sequence[str]) -> None:
-    """Validate the options with `svc up --help`, before they are written to a file."""
+    """Validate the options by running the command with `--help`. Raises `CliError` with its error text."""
     said = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT)
     if said.returncode:
         raise CliError(said.stderr.strip().removeprefix("error: ") or "svc up does not start", code=USAGE_ERROR)

@@ -21,8 +21,8 @@ def service_home_path(env: Mapping[str, str]) -> Path:
 def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
     """Return the environment together with this service's settings in the file; the environment wins.
 
-    The API's key in the file is left out: code that needs it searches all places of wire core 2.7. Raises `EnvFileError`
-    for a file that exists and cannot be read.
+    The API's key in the file is left out: code that needs it searches all places of wire core 2.7. Raises
+    `EnvFileError` for a file that exists and cannot be read.
     """
     path = service_home_path(env) / ENV_FILE
     found = merge_env_file(env, _read(path) if _may_exist(path) else {})

@@ -45,7 +45,10 @@ class ApprovalPrompts:
         self._ended = False  # no more input can come
 
     def show(self, approval_request: ApprovalRequest) -> None:
-        """Add a prompt, and show it if it is the only one."""
+        """Add a prompt, and show it if it is the only one; after the end of the input, deny it at once.
+
+        A request without a call id is ignored, because it cannot be answered.
+        """
         if not approval_request.call_id:
             return  # it could not be answered
         words = (
@@ -66,7 +69,10 @@ class ApprovalPrompts:
             self._show()
 
     def answer_line(self, news: VoiceChatEvent) -> None:
-        """Handle the user's input; without a prompt it is ignored."""
+        """Answer the shown prompt with the user's line, or show it again if the line came too soon after it.
+
+        The end of the input denies all prompts, present and future. A line without a prompt is ignored.
+        """
         if isinstance(news, InputEnded):
             self._ended = True
             for question in list(self._open):

@@ -45,7 +45,10 @@ REMEDY = "start it, or name it with --api-url"
 
 @frozen(kw_only=True)
 class ChatRequest:
-    """A message and its session; None: a new one. `raw`: pass every event on as received. `apps`: those of the task."""
+    """A message for a session, or for a new one (`session` None).
+
+    `raw` passes every event on as received, `asks` permits approval requests, `apps` are the apps of the task.
+    """
 
     message: str
     session: str | None = None
@@ -56,7 +59,7 @@ class ChatRequest:
 
 @frozen
 class ChatResult:
-    """Session of the turn, and whether the agent finished."""
+    """Session of the turn, whether the agent finished, and the number of tokens used, if known."""
 
     session: str
     completed: bool
@@ -172,7 +175,7 @@ def _perform(engine: Engine, api: ApiClient, session: str, order: ChatRequest, t
 
 
 class _TurnPrinter:
-    """Reader of the events of one turn."""
+    """Converter of the events of one turn into notifications; it also stores the turn's outcome."""
 
     def __init__(self, engine: Engine, raw: bool, questions: ApprovalPrompts) -> None:
         self._engine = engine

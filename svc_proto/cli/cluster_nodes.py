@@ -27,7 +27,7 @@ class ServiceNode:
 
 @frozen(kw_only=True)
 class ServiceNodes:
-    """All nodes that a server of a role reaches, and itself; `load` is the unit that they are counted by."""
+    """All nodes that a server reaches, and itself; `load` names what each node counts: `phones` or `runs`."""
 
     redis: bool  # Redis is reached
     load: str

@@ -1,8 +1,8 @@
 """Sessions of a desktop: pair, find the one for a relay, list and change devices (wire core 10.3, 10.5, 10.7).
 
 Host functions by name, which the program that runs this provides: `sessions.read` () -> text; `sessions.change`
-(Change) -> None; `host.identity` () -> (hostname, platform); `contexts.expect` (host, port, pin or None) -> None;
-`contexts.seen` (host, port) -> pin or None.
+(SessionStoreChange) -> None; `host.identity` () -> (hostname, platform); `tls.expect` (host, port, pin or None) ->
+None; `tls.seen` (host, port) -> pin or None.
 """
 
 from __future__ import annotations
@@ -139,7 +139,10 @@ def find_stored_session(engine: Engine, selection: RelaySelection) -> Flow[Store
 
 
 def pair_desktop(engine: Engine, pair_request: PairRequest) -> Flow[PairingResult]:
-    """Use a code on the best route, and store the session. Raises `CliError`."""
+    """Pair by the code of an invite, and store the session. Raises `CliError`.
+
+    The route is the best one that answers if the invite was a QR, else the first.
+    """
     stored = yield from load_sessions(engine)
     candidates = pair_request.invitation.candidates
     for candidate in candidates:
@@ -206,7 +209,10 @@ def _choose(engine: Engine, routes: CandidateProber, candidates: tuple[Candidate
 
 
 def select_url(engine: Engine, session: StoredSession, routes: CandidateProber | None = None) -> Flow[str]:
-    """Return the address to use now: the stored one, or the best of several candidates that answers."""
+    """Return the address to use now: the stored one, or the best of several candidates that answers.
+
+    Raises `RelayUnreachableError` if none of several answers.
+    """
     yield from apply_pins(engine, session)
     candidates = candidates_of(session)
     if len(candidates) < 2:
@@ -271,7 +277,10 @@ def list_devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject
 
 
 def extend_session(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[JsonObject]:
-    """Give a session a new lifetime from now on. Raises `CliError`."""
+    """Give the session with this token prefix `ttl` seconds from now on; return the relay's answer.
+
+    Raises `CliError`.
+    """
     relay = yield from relay_client_for(engine, session)
     asked = relay.json(engine, "PATCH", f"/sessions/{encode_segment(prefix)}", {"ttl_seconds": ttl})
     sentences = {

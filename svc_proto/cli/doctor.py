@@ -37,7 +37,7 @@ class Finding:
 
 
 def run_checks(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
-    """Check the session file, and each relay in it, or only one."""
+    """Check the session file and the relays in it, or only the relay `only`; return the findings."""
     findings: list[Finding] = []
     text = yield from run_operation(engine, Compute(engine.new_op(), "sessions.read"))
     if isinstance(text, Failure):

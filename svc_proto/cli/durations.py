@@ -66,7 +66,7 @@ def parse_preset(grants: str | None, only: str | None) -> dict[str, float | None
 
 
 def duration_label(seconds: float) -> str:
-    """Return a duration in words: the largest unit that divides it evenly."""
+    """Return a duration in the largest unit that divides it evenly: `36 hours`; `never expires` for 0."""
     if seconds == NEVER:
         return "never expires"
     whole = int(seconds)

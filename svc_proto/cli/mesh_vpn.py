@@ -29,7 +29,7 @@ class MeshStatus:
 
 
 def find_mesh(engine: Engine) -> Flow[MeshStatus | None]:
-    """Query the mesh program, if it is installed."""
+    """Return the mesh identity of this host; None without the mesh program, without its answer, or off the mesh."""
     program = yield from run_operation(engine, Compute(engine.new_op(), "which", ("tailscale",)))
     if not isinstance(program, str):
         return None

@@ -50,12 +50,12 @@ def find_phone_offline(facts: HostFacts) -> str | None:
 
 
 def find_no_control(facts: HostFacts) -> str | None:
-    """Find phones with Device Control off."""
+    """Find online phones with Device Control off."""
     return _named("Device Control is off", facts, lambda each: each.is_online and _bridge(each, MASTER) is False)
 
 
 def find_store_build(facts: HostFacts) -> str | None:
-    """Find phones whose app has no Device Control."""
+    """Find online phones whose app has no Device Control."""
     return _named(
         "an app from the store cannot control",
         facts,

@@ -91,7 +91,7 @@ def latest_api(sessions: Mapping[str, StoredSession]) -> StoredSession | None:
 
 
 def is_damaged(text: str) -> bool:
-    """Report whether the next change would lose content of the file."""
+    """Report whether the text is neither blank nor a JSON object, so that the next change would lose it."""
     return bool(text.strip()) and JsonObject.parse(text) is None
 
 

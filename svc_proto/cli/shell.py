@@ -388,9 +388,9 @@ class ShellService(OneShotService[ShellResult]):
         screen.set_read_paused(not wanted)
 
     def _close(self, how: str | None = None) -> Flow[None]:
-        """Close the connection, after a message unless the terminal has ended.
+        """Send the message `terminal.<how>`, unless `how` is empty, and close the connection.
 
-        A command's terminal is killed: it is never resumed.
+        With None, a command's terminal is killed, because it is never resumed, and any other one is detached.
         """
         link, self._link = self._link, None
         assert link is not None  # a terminal ends, and keys detach, only while there is a connection

@@ -48,7 +48,10 @@ def sparkline(values: Sequence[float | None], width: int) -> str:
 
 
 def explain_missing(statuses: Iterable[tuple[str, int]]) -> str:
-    """Return why running servers have no numbers, by role and status of their answers (0: there was none)."""
+    """Return why the first of these servers has no metrics.
+
+    `statuses` are pairs of role and status of an answer (0: there was none), at least one.
+    """
     found = dict(statuses)
     role, status = next(iter(found.items()))
     name = HEADS.get(role, role)

@@ -72,7 +72,10 @@ def save_speech(
     profile: str | None = None,
     choice: Mapping[str, str] | None = None,
 ) -> Flow[str]:
-    """Synthesize a text; the file is sent as `Notify("piece", {"data", "name"})`, its type returned."""
+    """Synthesize a text; emit the file as `Notify("piece", {"data", "name"})` and return its content type.
+
+    Raises `CliError`.
+    """
     if not text.strip():
         raise CliError("the text is empty", code=USAGE_ERROR)
     if len(text.strip()) > MAX_TEXT:

@@ -151,7 +151,7 @@ class _Worker:
         self._task.cancel()
 
     def terminate(self) -> Flow[None]:
-        """End the process."""
+        """End the process by SIGTERM, or by SIGKILL if it still runs after `TERM_TIMEOUT` seconds."""
         if self.child is None:
             return
         self.child.signal(SignalName.TERMINATE)
@@ -240,7 +240,7 @@ class ParentWatch(LineService):
 
     @property
     def is_busy(self) -> bool:
-        """Report that no work is in progress."""
+        """Return False: this service does no work."""
         return False
 
 

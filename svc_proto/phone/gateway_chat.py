@@ -236,7 +236,7 @@ class GatewayChat:
         self._advance()
 
     def _is_refused(self, prompt: _Prompt, result: JsonObject) -> bool:
-        """Remove a prompt that the server refuses, and go on with the next."""
+        """Report whether the answer is an error; if so, remove the prompt and send the next one."""
         error = result.object_or_none("error")
         if error is None:
             return False

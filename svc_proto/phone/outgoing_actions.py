@@ -109,7 +109,7 @@ OutgoingAction: TypeAlias = CallAction | SmsAction | ShareAction
 
 
 def parse_call_action(args: CommandArguments) -> CallAction:
-    """Parse the arguments of `/call`."""
+    """Parse the arguments of `/call`. Raises `CommandRefused` 400."""
     args.only("number")
     number = args.required("number").strip()
     if _DIALABLE.fullmatch(number) is None:
@@ -118,7 +118,7 @@ def parse_call_action(args: CommandArguments) -> CallAction:
 
 
 def parse_sms_action(args: CommandArguments) -> SmsAction:
-    """Parse the arguments of `/send_sms`."""
+    """Parse the arguments of `/send_sms`. Raises `CommandRefused` 400."""
     try:
         args.only("to", "body")
         to, body = args.required("to"), args.text("body")
@@ -132,12 +132,12 @@ def parse_sms_action(args: CommandArguments) -> SmsAction:
 
 
 def parse_share_action(args: CommandArguments) -> ShareAction:
-    """Parse the arguments of `/share_media`."""
+    """Parse the arguments of `/share_media`. Raises `CommandRefused` 400."""
     return _read(args, recipient=False)
 
 
 def parse_mms_action(args: CommandArguments) -> ShareAction:
-    """Parse the arguments of `/send_mms`."""
+    """Parse the arguments of `/send_mms`. Raises `CommandRefused` 400."""
     return _read(args, recipient=True)
 
 

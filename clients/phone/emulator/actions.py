@@ -73,7 +73,7 @@ class ClearSelection:
 
 @frozen
 class SetText:
-    """Set a text of the app, or add to it; `closes`: the picker on top is done."""
+    """Set a text of the app, or with `adds` append to it; with `closes`, also close the picker on top."""
 
     key: str
     text: str
@@ -100,7 +100,7 @@ class OpenPicker:
 
 @frozen
 class EditText:
-    """Copy, cut or select the text of a field, or paste into it; empty: open the menu that offers this."""
+    """Copy, cut or select the text of a field, or paste into it; an empty `command` opens the menu of these."""
 
     key: str
     command: str = ""
@@ -117,9 +117,9 @@ class PressKey:
 class ChangeRecords:
     """Write, copy or delete records, and show `then`.
 
-    They are the selected ones, else the one whose id the app's text `id` has, else a new one. `fields` of the app's
-    texts become members of the records. `needs` are texts without which nothing is done. `into` is the collection of
-    the copies. The toast and the target of `then` may name texts in braces.
+    The records are the selected ones, else the one whose id is the app's text `id`; if there is none, `write` makes a
+    new one. `fields` of the app's texts become members of the records. `needs` are texts without which nothing is
+    done. `into` is the collection of the copies. The toast and the target of `then` may name texts in braces.
     """
 
     how: str  # write, copy, delete

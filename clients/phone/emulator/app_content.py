@@ -71,7 +71,7 @@ class AppContent:
         return {key: text for (owner, key), text in self.texts.items() if owner == package}
 
     def set_defaults(self, package: str, screen: Screen) -> None:
-        """Give the choices of a screen that have none their first one."""
+        """Set each choice of a screen that has no value yet to the first of its values."""
         for row in screen.rows:
             if isinstance(row.press, OpenPicker) and row.press.choices and not self.texts.get((package, row.press.key)):
                 self.texts[package, row.press.key] = row.press.choices[0]
@@ -79,7 +79,7 @@ class AppContent:
     def apply(
         self, action: ToggleSwitch | SelectEntry | ClearSelection | SetText | SetBar, package: str, part: float
     ) -> None:
-        """Change a text, a switch or a selection; `part`: at which part of its width the node was touched."""
+        """Change a text, a switch or a selection; `part` (0 to 1) is where in its width the node was touched."""
         match action:
             case ToggleSwitch(key):
                 self.switches[package, key] = not self.switches.get((package, key), False)
@@ -98,7 +98,10 @@ class AppContent:
                 assert_never(never)
 
     def edit(self, command: str, place: tuple[str, str], pasted: str) -> str:
-        """Perform a command of a field's menu, or write `pasted` at its end; return the new clipboard."""
+        """Perform `Select all`, `Copy`, `Cut` or `Delete` (the last character) on the field at `place`.
+
+        Any other command appends `pasted`. Returns the new clipboard text: `pasted`, except after `Copy` and `Cut`.
+        """
         text = self.texts.get(place, "")
         match command:
             case "Select all":
@@ -115,7 +118,10 @@ class AppContent:
         return pasted
 
     def change(self, action: ChangeRecords, package: str) -> Outcome:
-        """Write, copy or delete records."""
+        """Write, copy or delete records, and deselect all; return the screen and the toast to show.
+
+        If a needed text is blank, nothing changes, and the toast names that text.
+        """
         texts = self.texts_of(package)
         for key in action.needs:
             if not texts.get(key, "").strip():
@@ -140,7 +146,7 @@ class AppContent:
         return Outcome(_filled(action.then, texts), _filled(action.toast, texts))
 
     def fill(self, screen: Screen, package: str) -> Screen:
-        """Return a screen with the app's texts in its texts, and a row for each record."""
+        """Return a screen whose names in braces are replaced by the app's texts, with a row for each record."""
         texts = self.texts_of(package)
         return evolve(
             screen,

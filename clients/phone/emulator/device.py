@@ -60,7 +60,7 @@ class EmulatedDevice(DeviceState):
         self._pending: deque[tuple[float, Action, str, float]] = deque(maxlen=PENDING)
 
     def advance(self, now: Moment) -> None:
-        """Note the time of a command, and perform the effects that are due."""
+        """Set the current time, and perform the delayed effects that are due."""
         self._now = now
         while self._pending and self._pending[0][0] <= now.mono:
             _, action, package, part = self._pending.popleft()
@@ -200,7 +200,10 @@ class EmulatedDevice(DeviceState):
             self.click(node, top.package, now, hold=kind == "long_press", part=part)
 
     def click(self, node: ViewNode, package: str, now: Moment, *, hold: bool = False, part: float = 0.5) -> None:
-        """Press or hold a node, wherever it is; `part`: at which part of its width."""
+        """Press or hold a node; `part` (0 to 1) is where in its width. The effect follows after `delay` seconds.
+
+        Does nothing if the node is disabled or has no such effect.
+        """
         action = node.hold if hold else node.press
         if action is None or not node.enabled:
             return

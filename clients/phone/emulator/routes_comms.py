@@ -69,7 +69,7 @@ def search_contacts(device: EmulatedDevice, args: CommandArguments, _now: Moment
 
 
 def call(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Place a call, or open the dialer without the call permission."""
+    """Place a call; without the call permission, open the dialer with the number instead."""
     number = parse_call_action(args).number
     if DIALER not in device.apps:
         raise CommandRefused(400, "number: there is no dialer on this phone")

@@ -66,7 +66,7 @@ def return_to_client(device: EmulatedDevice, _args: CommandArguments, now: Momen
 
 
 def screen(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return the nodes of all windows. Without `include_bounds` only the member `bounds` is missing."""
+    """Return the nodes of all windows; with `include_bounds` false, without their member `bounds`."""
     include_bounds = args.boolean("include_bounds") is not False
     windows = device.readable()
     nodes, truncated = list_nodes(windows)

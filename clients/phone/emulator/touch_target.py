@@ -48,7 +48,10 @@ def find_touch_target(windows: Sequence[Window], needle: str, *, exact_only: boo
 
 
 def texts_at_target(device: EmulatedDevice, command: PhoneCommand) -> tuple[str, ...]:
-    """Return texts and descriptions of the pressed node and its children; empty if a touch presses nothing."""
+    """Return texts and descriptions of the node that a tap or long press presses, and of its children.
+
+    Empty for any other command, and where nothing is pressed.
+    """
     args, windows = CommandArguments(command.body), device.windows()
     if not windows:
         return ()
