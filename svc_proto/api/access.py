@@ -81,8 +81,10 @@ def authorize(
 ) -> AnonymousType | str | None:
     """Apply an access policy; return the principal, or `ANONYMOUS` for a client without one.
 
-    Raises `Refused` 401 or 403. None is the principal of the main key, and of programs of this host. `names` are host
-    names of this host. `device` maps the API key of a pairing to its principal.
+    Raises `Refused` 401 for a missing or wrong key. On a server without a key it raises 403 for a session header, and
+    for a host name that is not of this host. None is the principal of the main key, and of programs of this host.
+    `names` are further host names of this host. `device` maps the API key of a pairing to its principal, or to None.
+    `MONITOR` is checked elsewhere and is a `LocalProtocolError` here.
     """
     match access:
         case ApiAccess.PUBLIC:
@@ -109,9 +111,9 @@ def has_bearer(headers: Headers, key: str) -> bool:
 
 
 class KeyGuessLimiter:
-    """Rate limiter of wrong keys by address, as for pairing codes. A block never refuses the right key.
+    """Rate limiter of wrong keys by address, as for pairing codes. A request with the right key is never blocked.
 
-    A request without a key is not counted.
+    A request without an `Authorization` header is not counted.
     """
 
     def __init__(self, limiter: AuthRateLimiter) -> None:
@@ -122,7 +124,10 @@ class KeyGuessLimiter:
         self.limiter.success(request.peer.host, now)
 
     def record_failure(self, request: Request, now: Moment) -> Refused | None:
-        """Count a wrong key; return a 429 that replaces the 401 for a blocked address."""
+        """Count a wrong key and return None; for a blocked address, return the 429 that replaces the 401 instead.
+
+        A request without an `Authorization` header is ignored: None.
+        """
         if request.headers.get(b"authorization") is None:
             return None
         address = request.peer.host
@@ -134,7 +139,10 @@ class KeyGuessLimiter:
 
 
 def find_branded_header(headers: Headers, name: str) -> str | None:
-    """Return the value of a header that a brand's prefix precedes, in any brand's spelling; None if absent."""
+    """Return the value of the header `name` with the prefix of any brand before it; None if absent.
+
+    `name` is `SESSION_ID`, `SESSION_KEY` or `TOOL_PROGRESS`.
+    """
     for field_name in _SPELLINGS[name]:
         value = headers.get(field_name)
         if value is not None:
@@ -143,10 +151,10 @@ def find_branded_header(headers: Headers, name: str) -> str | None:
 
 
 def preflight_headers(request: Request) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the header fields of the answer to a preflight request of an allowed page (Fetch standard, CORS protocol).
+    """Return the header fields of the answer to a preflight request, without the origin (Fetch standard).
 
-    A page may send each header field that it requests: pages of allowed origins are as free as other clients, and the
-    packages that they use send fields of their own.
+    Of the valid header names that the page requests, the first 100 are allowed: pages of allowed origins are as free as
+    other clients, and the packages that they use send fields of their own.
     """
     headers = request.headers
     asked = [name for name in headers.tokens(b"access-control-request-headers") if _TOKEN.fullmatch(name)]
@@ -187,7 +195,7 @@ class Cors:
         return origin in self._allowed or origin.startswith(self._schemes)
 
     def fields(self, headers: Headers, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Return the security and CORS header fields of an answer, a stream's included."""
+        """Return the security and CORS header fields of an answer or a stream. `secure`: it is sent over TLS."""
         common = TLS_SECURITY_HEADERS if secure else SECURITY_HEADERS
         if not self.origins:
             return common

@@ -1,4 +1,4 @@
-"""Settings of the agent, read from the environment and the configuration file at each use.
+"""Settings of the agent: the environment, as it was at the start, and the configuration file, read at each use.
 
 A change of the file, or `PATCH /api/config`, takes effect without a restart (wire api 9). The environment has
 precedence over the file. A key is sent only to its own endpoint: a key of the environment goes to the environment's
@@ -83,7 +83,10 @@ class AgentSettings:
     servers: Mapping[str, object] = field(factory=dict, repr=False)  # `mcp_servers` as in the file
 
     def prompt_for(self, personality: object) -> str:
-        """Return the prompt of a personality; an unknown or empty name selects the server's (wire api 4.1)."""
+        """Return the prompt of a personality, or "". A name that is not configured selects the server's (wire api 4.1).
+
+        So do the names "", `default` and `none`.
+        """
         name = (as_text(personality) or "").strip()
         if name not in self.personalities or name.lower() in SERVER_DEFAULT:
             name = self.personality or ""
@@ -91,7 +94,10 @@ class AgentSettings:
 
 
 class AgentSettingsReader:
-    """Reads the configuration file. Equal content returns the same object."""
+    """Reader of the agent's settings. While file and configuration are unchanged, it returns the same object.
+
+    Settings whose server has not listed its models yet are built anew at each read.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -123,7 +129,11 @@ class AgentSettingsReader:
         return last[2]
 
     def _with_model_name(self, settings: AgentSettings) -> Flow[AgentSettings]:
-        """Return the settings; if they name a server but no model, with the first model that the server lists."""
+        """Return the settings; if they name a server but no model, with a model that the server lists.
+
+        That is `default` if it is listed, else the first one. If the server lists none, the settings are unchanged, and
+        the next request for the list follows after 30 s at the earliest.
+        """
         endpoint, engine = settings.endpoint, self._engine
         if endpoint is None or endpoint.model != UNNAMED_MODEL:
             return settings
@@ -261,9 +271,10 @@ def _endpoint(config: ApiConfig, model: JsonObject) -> ModelEndpoint | None:
 
 
 def _aliases(routes: JsonObject, main: ModelEndpoint | None) -> dict[str, ModelEndpoint]:
-    """Parse `alias -> {model, base_url?, api_key?, context_length?}`; address and key default to the main route's.
+    """Parse `alias -> {model, base_url?, api_key?, context_length?}`; the address defaults to the main endpoint's.
 
-    The main route's key is sent to the main route's host only.
+    The key defaults to the main endpoint's only if scheme and host are the same. Entries without a model or a usable
+    address are skipped.
     """
     aliases: dict[str, ModelEndpoint] = {}
     for alias in routes:

@@ -16,9 +16,10 @@ __all__ = ["read_key"]
 
 
 def read_key(engine: Engine, config: ApiConfig) -> Flow[str]:
-    """Read the key that a restart would use. Raises `Refused` 409 if there is none, or none that would be used.
+    """Read the key that a restart would use. A running server never changes between key and no key.
 
-    A running server never changes between key and no key, so that a changed file cannot open the API to every client.
+    So a changed file cannot open the API to every client. Raises `Refused` 409 if the server has no key, or one of its
+    environment; and if a file cannot be read, or the files hold no usable key.
     """
     if config.key_in_environment:
         raise _key_not_changed_error("key_in_environment", "the key is API_SERVER_KEY of the server's environment")

@@ -35,7 +35,7 @@ class LedgerPort(ManagementPort, Protocol):
     """Members of the API server that the undoing of changes uses."""
 
     def setting_values(self) -> Flow[dict[str, str]]:
-        """Return the settings that can be changed; a missing one is empty."""
+        """Return the values of the settings that can be changed, by name; "" if unset."""
 
 
 @frozen
@@ -63,7 +63,7 @@ class ChangeLedger:
         self._record(self._change(principal, MEMORY, change.target, before=before, after=after))
 
     def settings(self, principal: str, before: dict[str, str], after: dict[str, str]) -> None:
-        """Record a principal's change of settings, with the values before and after."""
+        """Record a principal's change of settings. Members of `after` that are equal in `before` are skipped."""
         self._record(
             *(
                 self._change(principal, SETTING, name, before=before.get(name, ""), after=value)

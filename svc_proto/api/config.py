@@ -118,7 +118,10 @@ def parse_api_config(
 
 
 def parse_api_key(source: SettingsSource, host: str) -> str:
-    """Return the key for a server that listens on `host`; empty for none. Raises `ConfigError`."""
+    """Return the key for a server that listens on `host`; empty for none.
+
+    Raises `ConfigError` if it is not printable ASCII, or has fewer than 16 characters and `host` is not loopback.
+    """
     variable = "API_SERVER_KEY"
     key = source.text(variable, None) or ""
     if 0 < len(key) < MIN_KEY and host not in LOOPBACK and not host.startswith("127."):
@@ -141,7 +144,10 @@ def _tools(source: SettingsSource, variable: str) -> ToolPolicy:
 
 
 def _node(source: SettingsSource) -> tuple[RedisAddress | None, str]:
-    """Return the cluster's Redis and this node's address; both are set, and a shared store, or neither is."""
+    """Return the cluster's Redis and this node's address; None and "" unless both are set.
+
+    Raises `ConfigError` if both are set, but no `SVC_DATABASE_URL`: all nodes need one store.
+    """
     cluster, node_url = source.redis("SVC_CLUSTER_URL"), source.url("API_SERVER_NODE_URL", None, "")
     if cluster is None or not node_url:
         return None, ""

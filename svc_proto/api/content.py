@@ -55,7 +55,10 @@ class MessageList:
 
 
 def parse_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message", "input")) -> Content:
-    """Parse message and `attachments` of a chat body (wire api 4.1). Raises `Refused` 400 `missing_message`."""
+    """Parse message and `attachments` of a chat body (wire api 4.1). The first of `names` with a value is the message.
+
+    Raises `Refused` 400: `missing_message` if there is neither visible text nor an image, else for an invalid part.
+    """
     name = next((name for name in names if body.get(name) is not None), names[0])
     value = body.get(name)
     parts = _parts(value, name) if value is not None else []
@@ -67,7 +70,10 @@ def parse_prompt(body: Mapping[str, object], *, names: Sequence[str] = ("message
 
 
 def parse_text(body: Mapping[str, object], names: Sequence[str], *, code: str | None = None) -> str:
-    """Return a text given under any of these names; empty if absent. Raises `Refused` 400 with `code`."""
+    """Return the text of the first of these names with a value, stripped; empty if absent.
+
+    Raises `Refused` 400 with `code` if the value is no text.
+    """
     name = next((name for name in names if body.get(name) is not None), "")
     text = as_text(body.get(name, ""))
     if text is None:
@@ -90,8 +96,9 @@ def parse_conversation(
 ) -> MessageList:
     """Parse `messages` of chat completions (wire api 5.3): the last entry of user or assistant is the prompt.
 
-    `whole`: keep tool calls and their results, since they are the client's. `places`: the index of each entry in the
-    client's list, if it differs.
+    If there are instructions alone, they are the prompt. `whole`: tool calls and their results are kept, since they are
+    the client's; a list may then end with results and have no prompt. `places`: the index of each entry in the client's
+    list, if it differs. Raises `Refused` 400.
     """
     entries = as_array(value)
     if not entries:
@@ -127,7 +134,10 @@ def parse_conversation(
 
 
 def parse_history(value: object, name: str) -> tuple[Mapping[str, object], ...]:
-    """Parse `conversation_history` (wire api 6.1). Raises `Refused` 400 for a malformed entry."""
+    """Parse `conversation_history` (wire api 6.1); messages without visible text or image are left out.
+
+    Raises `Refused` 400 for a malformed entry.
+    """
     entries = as_array(value)
     if entries is None:
         raise invalid_request(f"{name} must be a list of messages", param=name)
@@ -173,7 +183,7 @@ def _own_members(entry: object, place: str) -> Mapping[str, object]:
 
 
 def _calls(entry: object, place: str) -> Mapping[str, object]:
-    """Return the tool calls of an answer in OpenAI's form."""
+    """Return the member `tool_calls` of an assistant message, or {} without calls. Raises `Refused` 400."""
     members = JsonObject.of(entry)
     if not members.get("tool_calls"):
         return {}

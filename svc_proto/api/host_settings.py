@@ -100,9 +100,10 @@ class HostSettings:
         return rows
 
     def change(self, request: Request, change: Mapping[str, str]) -> Flow[None]:
-        """Write changed settings for a client. Without a key, that is a program of this host.
+        """Write changed settings into `.env`. On a server without a key, only a program of this host may change them.
 
-        Raises `Refused` 409 if the client or a file may not change them, 500 if the file cannot be written.
+        Raises `Refused` 409 for another client, and for a setting of the servers' environment; 500 if the file cannot
+        be written.
         """
         if not self._config.key and not is_local(request):
             raise Refused(409, "keyless", KEYLESS)

@@ -110,7 +110,11 @@ class _AgentTools:
         return str((yield from self.run(arguments))[0]["text"])
 
     def run(self, arguments: Arguments, on_text: ProgressCallback = lambda text: None) -> Flow[Sequence[Content]]:
-        """Run a turn; `on_text` is called with its text as it arrives."""
+        """Run a turn; return the text of the answer, and a text that names the session.
+
+        `on_text` is called with new text and the names of started tools, every half second at most. Raises `ToolError`
+        if the turn is refused, fails or is stopped, or if the named session does not exist.
+        """
         api = self._api
         reporter = _ProgressReporter(api.engine, on_text)
         try:
@@ -189,7 +193,7 @@ class _ProgressReporter:
         self._timer = engine.timers.timer(self._round)
 
     def add_event(self, event: TurnStreamEvent) -> None:
-        """Add an event of the turn to the next piece."""
+        """Add the text of an event, or the name of a tool that starts, to the next piece. Other events add nothing."""
         if self._closed:  # a stopped turn may emit events before its end
             return
         if isinstance(event, TextDelta):

@@ -61,7 +61,7 @@ class ModelConfigFile:
     def change_model(self, change: Mapping[str, str]) -> Flow[None]:
         """Set members of `model`, and `agent.system_prompt`.
 
-        Raises `Refused` 400 for a change that would disclose a key, else 500.
+        Raises `Refused` 400 for a change that would send a key to another host, 500 if the file cannot be changed.
         """
         yield from self._change(lambda found: _edits(self._config, found, change), sorted(change))
 

@@ -60,9 +60,10 @@ def as_response_error(refused: Refused) -> Refused:
 
 
 def as_completion_messages(entries: Iterable[object]) -> tuple[list[object], list[int]]:
-    """Return items of `input` as messages, and the place of each: a call belongs to the answer before it.
+    """Return items of `input` as messages, and for each message the index of its item.
 
-    Reasoning belongs to the answer behind it.
+    A call becomes a part of the answer before it, and reasoning a part of the answer behind it. Raises `Refused` 400
+    for an item of an unsupported type.
     """
     messages: list[object] = []
     places: list[int] = []
@@ -89,7 +90,10 @@ def response_of_item(item_id: str) -> str:
 
 
 def _add_item(messages: list[object], entry: object, place: int, reasoning: str) -> str:
-    """Add an item; `reasoning` is for the next answer. Return the reasoning that is left. Raises `Refused` 400."""
+    """Append an item of `input` to `messages`, with `reasoning` if it is an answer; a call of our own tools is skipped.
+
+    Returns the reasoning for the next answer. Raises `Refused` 400 for an unsupported type.
+    """
     item = JsonObject.of(entry)
     kind = item.get("type", "message")
     if as_text(entry) is not None:
@@ -117,7 +121,10 @@ def _add_item(messages: list[object], entry: object, place: int, reasoning: str)
 
 
 def _add_call(messages: list[object], item: JsonObject, reasoning: str) -> str:
-    """Add a call to the answer before it, or as an answer; return the reasoning that is left."""
+    """Add a call to the answer before it, or else as an answer of its own with `reasoning`.
+
+    Returns the reasoning that is left for the next answer.
+    """
     call = {
         "id": item.get("call_id"),
         "type": "function",

@@ -93,7 +93,7 @@ class SearchHit:
 
 @frozen(kw_only=True)
 class StoredResponse:
-    """Entry of the response store: a response as JSON, or the name of a conversation, which has an empty `text`."""
+    """Entry of the response store: a response, with its JSON as `text`, or a conversation, whose `text` is empty."""
 
     session_id: str
     text: str

@@ -20,7 +20,10 @@ _NUMBERED = re.compile(r"(.+) #([0-9]{1,9})")
 
 
 def clean_title(value: object) -> str | None:
-    """Normalize a title; a blank one is None. Raises `Refused` 400 `invalid_title`."""
+    """Return a title without hidden characters and repeated spaces; None for None and for a blank one.
+
+    Raises `Refused` 400 `invalid_title` for another type, and for more than 100 characters.
+    """
     if value is None:
         return None
     text = as_text(value)
@@ -40,7 +43,10 @@ def base_title(title: str) -> str:
 
 
 def title_of_copy(title: str, taken: Iterable[str]) -> str:
-    """Return `Trip #2`, or the first number after those in use (wire api 3.8)."""
+    """Return the title with the number after the highest one in use, at least `Trip #2` (wire api 3.8).
+
+    A number at the end of `title` is replaced. A long title is cut, so that the whole has at most 100 characters.
+    """
     stem = base_title(title)
     used = [1]
     for other in taken:
@@ -52,7 +58,10 @@ def title_of_copy(title: str, taken: Iterable[str]) -> str:
 
 
 def check_session_id(value: object, *, param: str | None = "id") -> str:
-    """Check an id that a client chose. Raises `Refused` 400 `invalid_session_id`."""
+    """Return an id that a client chose, if it is valid. Raises `Refused` 400 `invalid_session_id`.
+
+    An id is a text of 1 to 256 printable characters without slashes, `..`, or a drive letter at its start.
+    """
     found = as_text(value)
     if not found:
         raise invalid_request("a session id must be a string", code="invalid_session_id", param=param)

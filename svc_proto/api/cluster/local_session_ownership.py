@@ -67,10 +67,11 @@ class LocalSessionOwnership:
     def acquire(
         self, session_id: str, request: Request | None = None, key: str = ""
     ) -> Flow[Response | StreamedResponse | None]:
-        """Acquire the turns of a session until `release`, or return the owner's answer to the request; here None.
+        """Return None: this process owns every session.
 
-        Without a request, wait until the session is free. With a `key`, the request may repeat an earlier one, and the
-        node that has the earlier run answers. Raises `Refused` 503 if the owner cannot be determined.
+        In a cluster, the method acquires the turns of the session until `release`, or returns the owner's answer to the
+        request. Without a request it waits until the session is free. With a `key`, the request may repeat an earlier
+        one, and the node that has the earlier run answers. It raises `Refused` 503 if the owner cannot be determined.
         """
         yield from ()
         return None
@@ -86,29 +87,36 @@ class LocalSessionOwnership:
         self.api.runs.registry.check_capacity()
 
     def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
-        """Reserve a slot among the nodes for the turn that enters next; a single node does nothing.
+        """Do nothing: a single node has no shared slots.
 
-        Raises `Refused` 429 or 503.
+        In a cluster, reserve a slot among the nodes for the turn that enters next; raise `Refused` 429 or 503.
         """
         yield from ()
 
     def on_slot_freed(self) -> None:
-        """Release a turn's shared slot, unless another turn of this node has taken it; a single node does nothing."""
+        """Do nothing: a single node has no shared slots.
+
+        In a cluster, release the shared slot of an ended turn, unless another turn of this node has taken it.
+        """
 
     def on_ready_started(self) -> None:
-        """Acquire shared slots for the turns that still wait; a single node does nothing."""
+        """Do nothing. In a cluster, acquire shared slots for the turns that still wait."""
 
     # --- location of runs and responses ---
 
     def fence(self, session_id: str) -> int | None:
-        """Return the fencing token for writes into a session; the store refuses an earlier owner's.
+        """Return None: a single node has no fencing tokens.
 
-        A single node has none.
+        In a cluster, return the token for writes into a session; the store refuses those of an earlier owner.
         """
         return None
 
     def lookup_run(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None] | None:
-        """Return the owner's answer to a request for a run that is unknown here; None: there are no other nodes."""
+        """Return None: there are no other nodes.
+
+        In a cluster, look for a run that is unknown here at the other nodes, and return the answer of the node that has
+        it.
+        """
         return None
 
     def responses(self) -> ResponseStore:

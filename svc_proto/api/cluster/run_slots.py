@@ -53,7 +53,7 @@ class ClusterRunSlots:
             self._seeking.cancel()
 
     def renew(self) -> None:
-        """Renew the slots in use; called periodically and as soon as Redis is reachable again."""
+        """Release unused slots and renew the others; called periodically and as soon as Redis is reachable again."""
         self.on_slot_freed()
         self._semaphore.renew()
         self._line.renew()

@@ -53,12 +53,12 @@ def load_parts(engine: Engine, attachments: Iterable[PromptAttachment]) -> Flow[
 
 
 def delete_files(engine: Engine, attachments: Iterable[PromptAttachment]) -> None:
-    """Delete the files of attachments."""
+    """Delete the image files of attachments; those that are texts have none."""
     for attached in attachments:
         if attached.path:
             engine.emit(DeleteBlob(attached.path))
 
 
 def sweep_files(engine: Engine) -> Flow[None]:
-    """Delete the files of processes that have ended."""
+    """Delete image files older than a day, which processes that have ended left behind."""
     yield from run_operation(engine, SweepFolder(engine.new_op(), SPOOL, engine.now.wall - STALE_AFTER))

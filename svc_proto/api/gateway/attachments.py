@@ -74,7 +74,7 @@ class _AttachmentMethods:
 
     @contextmanager
     def _received(self, content: str) -> Iterator[None]:
-        """Count the characters of a content while it is handled. Raises `RpcError` if those of all are too many."""
+        """Count the characters of a content until the `with` block ends. Raises `RpcError` at the limit for all."""
         if self._receiving + len(content) > MAX_UPLOADS:
             raise RpcError(NOT_SUPPORTED, "too many attachments are being received: try again")
         self._receiving += len(content)
@@ -220,7 +220,7 @@ class _AttachmentMethods:
 
 
 def _name(given: str) -> str:
-    """Return the last part of a path, printable and without line breaks."""
+    """Return the last part of a path: at most 120 printable characters."""
     last = given.replace("\\", "/").rpartition("/")[2]
     return "".join(letter for letter in last if letter.isprintable())[:MAX_NAME].strip()
 

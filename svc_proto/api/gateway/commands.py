@@ -79,7 +79,10 @@ class _CommandMethods:
         return {"pairs": [list(pair) for _, pairs in CATEGORIES for pair in pairs], "categories": categories}
 
     def execute(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Answer a command; those that become prompts are refused with 4018."""
+        """Answer a command that the gateway performs itself.
+
+        Any other command, and `/memory` with words, gets the error 4018.
+        """
         name, _, rest = call.text("command").strip().partition(" ")
         output = self._outputs.get(name)
         if output is None or (name == "/memory" and rest.strip()):

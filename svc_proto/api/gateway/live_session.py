@@ -163,7 +163,7 @@ class LiveSession:
             self.connections[connection] = None
 
     def show_question(self, connection: GatewayConnection) -> None:
-        """Send the pending approval request, if any, to a client that has just attached."""
+        """Send the approval request or question that waits, if any, to a client that has just attached."""
         turn = self.turn
         if turn is not None:
             turn.show_question(lambda kind, payload: connection.send_event(kind, self.id, dict(payload or {})))

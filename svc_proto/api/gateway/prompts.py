@@ -1,7 +1,7 @@
-"""Methods for prompts: submit, queue, interrupt, redirect; and the steps before and after a turn.
+"""Methods for prompts: submit, interrupt, redirect; and the steps before and after a turn.
 
-A prompt that arrives during a turn is kept as the next one, also if its client has not declared it as queued: clients
-send a refused prompt again by another way, which would double it.
+A prompt that arrives during a turn waits for its end, also if its client has not declared it as queued: clients send a
+refused prompt again by another way, which would double it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
 
 
 def finish_turn(gateway: LiveGateway, session: LiveSession, run: Run | None = None) -> Flow[None]:
-    """Give a session its title after the first turn, report its state, and start the next prompt.
+    """Give an untitled session a title after a completed turn, report its state, and start the next prompt.
 
     Without a run the session was busy with something other than a turn.
     """
@@ -151,9 +151,9 @@ class _PromptMethods:
         self._gateway = gateway
 
     def submit(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Start a turn, or keep the prompt as the next one while a turn is under way.
+        """Start a turn; while a turn is under way or prompts wait, put the prompt at the end of the queue.
 
-        A prompt with the `message_id` of an accepted one is not accepted again.
+        A prompt with the `message_id` of an accepted one is not accepted again. Raises `RpcError` if the queue is full.
         """
         session = yield from self._gateway.find(connection, call)
         text, message_id = _prompt_text(call), call.params.text("message_id")[:MAX_MESSAGE_ID]

@@ -50,7 +50,7 @@ class ApiGateway:
     # --- clients ---
 
     def new_connection(self, request: Request) -> GatewayConnection:
-        """Return the handler of a new WebSocket."""
+        """Return the handler of a new WebSocket. Raises `Refused` 503 while the server shuts down."""
         check_not_stopping(self.api.engine)
         return GatewayConnection(self, request)
 
@@ -72,7 +72,10 @@ class ApiGateway:
     # --- sessions ---
 
     def open(self, chat: ChatSession, connection: GatewayConnection) -> LiveSession:
-        """Return the live session of a stored one, and attach a client to it."""
+        """Return the live session of a stored one, and attach a client to it.
+
+        A new live session observes the runs of the stored one. At the limit it replaces an idle one without clients.
+        """
         session = self.sessions.pop(chat.id, None)
         if session is None:
             session = LiveSession(self, chat.id)

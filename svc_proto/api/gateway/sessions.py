@@ -71,7 +71,7 @@ def build_info(
 
 
 def check_profile(call: RpcCall) -> None:
-    """Raise `RpcError` for a profile that this server does not run; its answer would name another one."""
+    """Raise `RpcError` if the call names a profile other than `default`, the only one of this server."""
     profile = call.params.text("profile")
     if profile not in ("", PROFILE):
         raise RpcError(NOT_SUPPORTED, f"this server runs the profile {PROFILE!r} only")
@@ -133,13 +133,13 @@ class _SessionMethods:
         return snapshot
 
     def list(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """List the sessions that were active last."""
+        """List the sessions that were active last: as many as `limit`, by default 20, at most 200."""
         limit = min(call.params.integer("limit", 1) or 20, MAX_LISTED)
         page = yield from self._gateway.api.run_store_request(ListChats(limit=limit))
         return {"sessions": [_session_row(chat) for chat in page.sessions]}
 
     def title(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Return the title, or set it."""
+        """Set the title if the call has one, and return the title."""
         session = yield from self._gateway.find(connection, call)
         api, chat = self._gateway.api, (yield from self._gateway.stored(session.id))
         title = call.params.string("title")

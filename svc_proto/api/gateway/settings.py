@@ -54,7 +54,7 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
 
 
 def check_effort(value: str) -> str:
-    """Return a known reasoning effort. Raises `RpcError`."""
+    """Return the value, if it is a known reasoning effort. Raises `RpcError` if it is not."""
     if value not in EFFORTS:
         raise RpcError(NOT_SUPPORTED, f"the reasoning effort must be one of {', '.join(EFFORTS)}")
     return value
@@ -136,7 +136,11 @@ class _SettingMethods:
         raise RpcError(NOT_SUPPORTED, f"no setting {key[:40]!r}")
 
     def set(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Change a setting of the session. With `--global` or without a session, a model is set for the server."""
+        """Change a setting of the session, or the model of the server.
+
+        A model is set for the server as well with `--global`, and for the server alone without a session. Raises
+        `RpcError` for an unknown setting or value, and `Refused` 403 if the client may not change the server's model.
+        """
         key, value = call.text("key"), call.text("value").strip()
         if key == "model":
             return (yield from self._set_model(connection, call, value))

@@ -162,7 +162,7 @@ class LiveTurn:
             self._send("tool.generating", {"name": call.name})
 
     def _seal(self) -> None:
-        """Report that the text so far is complete: a tool runs next."""
+        """Send the text since the last tool call, if any, as complete: a tool runs next."""
         if self._segment:
             self._send("message.interim", {"text": self.text, "already_streamed": True})
             self._segment = []

@@ -94,7 +94,7 @@ class CompletionProjection:
 
 
 def finish_reason(ended: TurnEnded) -> str:
-    """Return `stop`, `length`, `tool_calls` or `error`."""
+    """Return the finish reason of a completion: `stop`, `length` or `tool_calls`; `error` after a failure or a stop."""
     return "error" if ended.error is not None or ended.interrupted else ended.finish
 
 

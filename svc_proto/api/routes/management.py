@@ -165,7 +165,7 @@ class _ManagementRoutes:
     # --- changes by principal ---
 
     def changes(self, request: Request) -> Flow[Response]:
-        """Return what a principal has changed, oldest first."""
+        """Return what the named principal has changed, oldest first; without a name, the changes of all."""
         found = yield from self._api.ledger.find(request.query.get("principal", ""))
         return json_response(200, {"changes": [asdict(change) for change in found]})
 

@@ -188,7 +188,10 @@ class _RunRoutes:
         )
 
     def _earlier(self, body: JsonObject) -> Flow[tuple[Mapping[str, object], ...]]:
-        """Return the history that `previous_response_id` continues; an unknown id is ignored (wire api 6.1)."""
+        """Return the history that `previous_response_id` continues; an unknown id is ignored (wire api 6.1).
+
+        It is empty if the body has a `conversation_history`, which replaces it.
+        """
         api, previous = self._api, body.string("previous_response_id")
         if previous is None or body.get("conversation_history") is not None:
             return ()

@@ -24,10 +24,10 @@ Row: TypeAlias = Mapping[str, object]
 
 
 def build_history(rows: Sequence[Message]) -> tuple[Row, ...]:
-    """Build messages in the chat-completions form, oldest first.
+    """Build messages in the chat-completions form, oldest first: the newest whole turns that fit into `MAX_TEXT`.
 
-    Each call has exactly one result right behind its message, since models refuse anything else. A missing result
-    is replaced by `INTERRUPTED`; a result without its call and an empty answer are left out.
+    Each call has exactly one result right behind its message, since models refuse anything else. A missing result is
+    replaced by `INTERRUPTED`; a result without its call and an empty answer are left out.
     """
     messages: list[Row] = []
     results: dict[str, str] | None = None  # stored results of the latest calls

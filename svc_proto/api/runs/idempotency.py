@@ -1,7 +1,9 @@
 """`Idempotency-Key`: a repeated request does not start a second run (wire api 2.3).
 
 Same key and same fingerprint: the run of the first request answers, whether it has ended or not. Same key and another
-fingerprint: a new run starts and replaces the entry. A failed run answers no repeated request. Entries are in memory.
+fingerprint: a new run starts and replaces the entry. A run that ended incomplete answers no repeated request. Entries
+are in memory, for five minutes.
+
 A stream is not repeated: a repeated request for one ends the run of the first, if that still goes on.
 """
 
@@ -57,7 +59,7 @@ class IdempotentRequest:
     name: str  # of the key; empty: there is no key
 
     def find(self) -> Run | None:
-        """Return the run that answers this request as well, or None."""
+        """Return the run of an equal earlier request with this key, live or completed; else None."""
         entry = self._entries.get(self.name, self._engine.now.mono) if self.name else None
         if entry is None or entry.fingerprint != self._mark:
             return None
@@ -65,14 +67,14 @@ class IdempotentRequest:
         return None if ended is not None and not ended.completed else entry.run
 
     def stop_earlier(self, runs: RunManager) -> Flow[None]:
-        """Stop the run of an earlier request for the same stream and wait for its end, so that no second one queues."""
+        """Stop the run of an equal earlier request if it is live, and wait for its end, so that none queues."""
         run = self.find()
         if run is not None and run.ended is None:
             runs.stop(run.record.id)
             yield from run.wait_ended()
 
     def remember(self, run: Run) -> None:
-        """Store this run for repeated requests, unless it is the stored one."""
+        """Store this run for repeated requests for `KEY_TTL`, unless it is the stored one; without a key do nothing."""
         if self.name and self.find() is not run:
             mono = self._engine.now.mono
             self._entries.purge(mono)

@@ -58,7 +58,10 @@ class ResponseStore:
             raise store_unavailable()
 
     def get(self, response_id: str) -> Flow[Mapping[str, object] | None]:
-        """Return a response by its id, or None; count the access as a use."""
+        """Return a response by its id, or None; count the access as a use. Raises `Refused` 503 as `load` does.
+
+        A response that is in memory is returned although the file cannot be read.
+        """
         yield from self.load(required=response_id not in self._texts)
         text = self._texts.pop(response_id, None)
         if text is None:
@@ -72,7 +75,10 @@ class ResponseStore:
         return (self._sessions if kind == "response" else self._conversations).get(name)
 
     def put(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
-        """Store a response, also if the file cannot be written. One over `MAX_TEXT` is dropped."""
+        """Store a response in memory and in the file; if the file cannot be read or written, log that.
+
+        Beyond `MAX_STORED` and `MAX_TEXT`, the least recently used responses are dropped, a too large new one included.
+        """
         response_id, text = str(response["id"]), strict_json.dumps(response)
         self._texts[response_id], self._sessions[response_id] = text, session_id
         if conversation is not None:
@@ -89,7 +95,7 @@ class ResponseStore:
         yield from self._save()
 
     def delete(self, response_id: str) -> Flow[bool]:
-        """Delete a response; False if there is none."""
+        """Delete a response; False if there is none. Raises `Refused` 503 as `load` does."""
         yield from self.load()
         if self._texts.pop(response_id, None) is None:
             return False

@@ -267,7 +267,10 @@ class Run:
 
     @property
     def last_event(self) -> str | None:
-        """Name of the last event, in the words of wire api 6.3; None before the first."""
+        """Name of the last event in the words of wire api 6.3.
+
+        None before the first event, and after an event without a name there.
+        """
         event = self._last_published
         if event is None or not isinstance(event, TurnEnded):
             return NAMES.get(type(event))
@@ -293,7 +296,10 @@ class Run:
         return "".join(self._text)
 
     def wait_ended(self) -> Flow[TurnEnded]:
-        """Wait for the end of the run and return its last event."""
+        """Wait for the end of the run and return its last event.
+
+        If the wait is cancelled and no client is left, a run with `stops_alone` is stopped.
+        """
         self._waiter_count += 1
         try:
             while self.ended is None:
@@ -352,9 +358,9 @@ class Run:
         self._turn_wakeup.notify_all()
 
     def unsaved_rows(self, *, finish: str) -> tuple[Message, ...]:
-        """Return the rows still to be stored, and the row of the whole turn (wire api 4.4: one `message_id`).
+        """Return the rows still to be stored, and the row of the turn's last text (wire api 4.4: one `message_id`).
 
-        An interrupted turn without text has no row of its own.
+        Without such a text, that row is left out unless `finish` is `stop` or `length`.
         """
         text = "".join(self._round)
         if not text and finish not in ("stop", "length"):

@@ -47,7 +47,10 @@ def read_object(request: Request) -> Flow[JsonObject]:
 
 
 def parse_flag(body: Mapping[str, object], name: str) -> bool:
-    """Parse a boolean, a word for one, 0 or 1; a missing or empty value is false (wire api 5.3)."""
+    """Parse a boolean, a word for one, 0 or 1; a missing or empty value is false (wire api 5.3).
+
+    Raises `Refused` 400 for any other value.
+    """
     value = body.get(name)
     return boolean_word(False if value in (None, "") else value, name)
 

@@ -65,7 +65,10 @@ class TurnRequest:
 
 
 def execute_turn(api: TurnHost, run: Run, turn_request: TurnRequest) -> Flow[None]:
-    """Execute a turn. The run always ends, whether or not the turn fails."""
+    """Execute a turn and finish its run. A `Refused` becomes the error of the run's end event.
+
+    Any other exception is raised; the run manager then finishes the run.
+    """
     try:
         ended = yield from _perform(api, run, turn_request)
     except Refused as refused:
