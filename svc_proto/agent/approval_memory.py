@@ -122,7 +122,7 @@ class ApprovalMemory:
         self._writing = Lock(engine)
 
     def remembers(self, session_id: str, pattern: str) -> Flow[bool]:
-        """Report whether a pattern is approved already."""
+        """Report whether a pattern is approved already, for this chat or for good."""
         if pattern in self._sessions.get(session_id, {}):
             return True
         known = yield from self._always()

@@ -169,7 +169,7 @@ class CompletionAssembler:
         return (TextDelta(text),)
 
     def close(self) -> Iterator[Delta]:
-        """Add what was kept back as the possible start of a tag, at the end of the answer."""
+        """Return the deltas of text that was held back as the possible start of a tag, at the end of the answer."""
         for text, is_reasoning, _ in self._splitter.finish():
             yield from self._add_reasoning(text) if is_reasoning else self._add_answer(text)
 
@@ -301,7 +301,11 @@ class CompletionAssembler:
 
 
 def _begins_call(known: PartialToolCall, identity: str, name: str, arguments: str) -> bool:
-    """Report whether a fragment with the index of a known call begins another call: its id or name differs."""
+    """Report whether a fragment with the index of a known call begins another call.
+
+    Another id or, while arguments are incomplete, another name begins one. Once arguments are complete, a name does,
+    unless the fragment repeats the call.
+    """
     if identity and known.id and identity != known.id:
         return True
     if not name or not known.pieces:

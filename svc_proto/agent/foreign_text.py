@@ -61,9 +61,10 @@ def _neutral_row(row: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def fence(text: str, source: str) -> str:
-    """Return a neutralized text with its source: a member of a JSON object, else a line before and behind it.
+    """Return a text that `neutralize` returned, marked as untrusted and with the name of its source.
 
-    The line omits a source that the text itself names at its start.
+    The mark is a member of a JSON object, else a line before and behind the text. The line omits a source that the text
+    itself names at its start.
     """
     source = re.sub(r'[\s"\\\[\]{}]+', " ", neutralize(source)).strip()[:MAX_SOURCE]
     if text.startswith("{") and text.endswith("}") and text != "{}":

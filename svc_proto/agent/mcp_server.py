@@ -95,7 +95,7 @@ class McpServer:
         return self.state is McpServerState.READY
 
     def start(self) -> None:
-        """Start the server, unless it is starting or ready."""
+        """Start the server, unless it is starting, ready or stopped for good."""
         if (self.state, McpServerTrigger.START) in MCP_SERVER_TABLE:
             self._step(McpServerTrigger.START)
             self._again.cancel()

@@ -45,7 +45,7 @@ class McpServers:
             server.stop()
 
     def reload(self) -> Flow[None]:
-        """Restart all servers, and wait until each is ready or has failed."""
+        """Restart all servers, and wait until each is ready or has failed, at most 20 s."""
         old, self._servers = self._servers, {}
         for name, server in old.items():
             server.stop()
@@ -53,7 +53,10 @@ class McpServers:
         yield from self.ready()
 
     def test(self, name: str) -> Flow[None]:
-        """Start a server anew if it is not ready, and wait until it is ready or has failed."""
+        """Start a server if it is not ready, and wait until it is ready or has failed, at most 20 s.
+
+        A name without a server is ignored.
+        """
         server = self._servers.get(name)
         if server is not None:
             server.start()
@@ -68,7 +71,10 @@ class McpServers:
     # --- for the toolbox ------------------------------------------------------------------------------------------
 
     def ready(self) -> Flow[None]:
-        """Start servers that are not started, and wait for their first attempt; failed ones are not waited for."""
+        """Start servers that are not started, and wait for the first attempt of each, at most 20 s together.
+
+        A server that has failed before is not waited for.
+        """
         until = self._engine.now.mono + READY_TIMEOUT
         for server in self._servers.values():
             if server.state is McpServerState.DOWN:
@@ -83,7 +89,7 @@ class McpServers:
         return next((tool for tool in every if tool.name == name), None)
 
     def toolsets(self) -> tuple[Toolset, ...]:
-        """Return the ready tools, one toolset for each server, within the limits for all of them."""
+        """Return one toolset for each server: its tools if it is ready, within the limits for all; else none."""
         found: list[Toolset] = []
         left, room = MAX_TOOLS, MAX_BYTES
         for name, server in self._servers.items():
@@ -106,7 +112,10 @@ class McpServers:
     # --- status ---------------------------------------------------------------------------------------------------
 
     def report(self) -> list[dict[str, object]]:
-        """Return a row for each server, without commands, addresses, variables and headers, which may hold secrets."""
+        """Return a row for each server and for each invalid entry of the configuration.
+
+        Rows have no commands, addresses, variables and headers, which may hold secrets.
+        """
         rows: list[dict[str, object]] = []
         offered = {toolset.label: toolset.tools for toolset in self.toolsets()}
         for name, server in self._servers.items():

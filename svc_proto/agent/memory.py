@@ -48,7 +48,11 @@ class MemoryChangeResult:
 
 
 class AgentMemory:
-    """The two lists of notes. Changes are made one after the other."""
+    """The two lists of notes. Changes are made one after the other.
+
+    A change never raises. Its result has status 200, 400 for a change that is refused, such as one beyond the limit of
+    characters, or 503 if the store does not answer.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -75,7 +79,7 @@ class AgentMemory:
         return self._change(target, edit)
 
     def replace(self, target: str, old_text: str, content: str) -> Flow[MemoryChangeResult]:
-        """Replace the one entry that contains `old_text`."""
+        """Replace the one entry that equals `old_text`, else the only one that contains it; 400 for none or several."""
         entry = _plain(content)
 
         def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:
@@ -90,7 +94,7 @@ class AgentMemory:
         return self._change(target, edit)
 
     def remove(self, target: str, old_text: str) -> Flow[MemoryChangeResult]:
-        """Remove the one entry that contains `old_text`."""
+        """Remove the one entry that equals `old_text`, else the only one that contains it; 400 for none or several."""
 
         def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:
             found = _find(entries, old_text)

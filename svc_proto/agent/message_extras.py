@@ -27,7 +27,7 @@ class ExtraMembers:
         self._size = 0
 
     def add(self, source: Mapping[str, object], known: Iterable[str]) -> None:
-        """Add the members of a piece, without `known` and empty ones."""
+        """Merge the members of a piece, without `known` and empty ones; those beyond `MAX_EXTRA` are dropped."""
         for name, value in source.items():
             if name in known or value in (None, "", [], {}):
                 continue

@@ -52,7 +52,7 @@ def strip_extras(rows: Iterable[Row]) -> list[Row]:
 
 
 def with_reasoning(rows: Iterable[Row], member: str) -> list[Row]:
-    """Return the messages with `member` in each one of the assistant; it is an empty text where it was missing."""
+    """Return the messages, with an empty text as `member` in each assistant message that lacks it."""
     return [{member: "", **row} if row["role"] == "assistant" else row for row in rows]
 
 
@@ -96,7 +96,10 @@ def short_id(identity: str) -> str:
 
 
 def fold_system(rows: Sequence[Row]) -> list[Row]:
-    """Return the messages without the role system: its text begins the next message of the user."""
+    """Return the messages without the role system: its text begins the next message of the user.
+
+    If none follows, the text is a message of the user at the end.
+    """
     shaped: list[Row] = []
     system: list[str] = []
     for row in rows:
@@ -113,7 +116,10 @@ def fold_system(rows: Sequence[Row]) -> list[Row]:
 
 
 def alternate_roles(rows: Sequence[Row]) -> list[Row]:
-    """Return the messages with users and assistants in turns, users first. Results stay behind their calls."""
+    """Return the messages with users and assistants in turns, users first. Results stay behind their calls.
+
+    Neighbours of one role are joined, and a later system message becomes one of the user.
+    """
     shaped: list[Row] = []
     for row in rows:
         last = shaped[-1] if shaped else None

@@ -1,7 +1,8 @@
 """Agent that calls a model, runs the requested tools, and calls the model again with the results.
 
-It ends when an answer has no tool calls, after `max_calls` answers or `MAX_CONTEXT_BYTES` characters, or with an error
-of the model's server. Cancelled at any wait, it closes the connection to the server and cancels every running tool.
+It ends when an answer has no tool calls, after `max_calls` answers or `MAX_CONTEXT_BYTES` characters, when calls or
+text repeat themselves, or with an error of the model's server. Cancelled at any wait, it closes the connection to the
+server and cancels every running tool.
 """
 
 from __future__ import annotations

@@ -86,11 +86,13 @@ def call_model(
     before_text: str = "",
     shaper: RequestShaper | None = None,
 ) -> Flow[CompletionAssembler | ModelCallFailure | RepeatedText]:
-    """Call the model and emit its text to the host. `before_text` is emitted before the first piece.
+    """Call the model, emit its text to the host, and return the whole answer, a failure, or the end of a repeated text.
 
-    An answer that is stopped has no token counts of the server: `ModelCallFinished` with an estimate is emitted for it.
+    `before_text` is emitted before the first piece of the answer. An answer that is stopped since it repeats itself has
+    no token counts of the server: `ModelCallFinished` with an estimate is emitted for it.
+
     The request has the form that `shaper` gives it. After a refusal from which the shaper learns, the request is
-    repeated in another form.
+    repeated in another form. Other failures before the answer begins are retried within `limits`.
     """
     if not is_printable_ascii(route.api_key):
         return ModelCallFailure(text="the model's API key has characters that no header can carry")
@@ -218,7 +220,10 @@ class _AttemptProgress:
 def _read_answer(
     engine: Engine, reader: CompletionReader, progress: _AttemptProgress, limits: ModelCallLimits
 ) -> Flow[ModelCallFailure | RepeatedText | None]:
-    """Read an answer to its end. A finish reason ends nothing: the stream's end does, or a silence behind it."""
+    """Read an answer to its end; return None if it is complete, else why it is not.
+
+    A finish reason ends nothing: the stream's end does, or a silence behind it.
+    """
     assembly, latest = progress.assembly, engine.now.mono + limits.whole
     while not assembly.is_finished:
         if engine.now.mono >= latest:
@@ -261,7 +266,10 @@ def _broken_off(
 
 
 def _whole(body: str, progress: _AttemptProgress) -> Flow[ModelCallFailure | RepeatedText | None]:
-    """Handle a success that is no event stream: an error, or a completion in one piece."""
+    """Handle a success that is no event stream: an error, or a completion in one piece, or chunks one on each line.
+
+    Returns None if there is an answer, else why there is none, or the end of a repeated text.
+    """
     text = body.removeprefix("\ufeff").strip()
     if text.startswith("["):  # an array around the object
         text = text[1:].removesuffix("]").strip()

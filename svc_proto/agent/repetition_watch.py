@@ -42,7 +42,10 @@ class RepetitionWatch:
         self._reasoning = _Tail(assembly.reasoning_pieces)
 
     def check(self) -> RepeatedText | None:
-        """Return the end of a text that repeats itself. Less than `CHECK_EVERY` new characters are not checked."""
+        """Return a `RepeatedText` if the answer or its reasoning ends in a repetition, else None.
+
+        It looks only after at least `CHECK_EVERY` new characters.
+        """
         size = self._assembly.answer_size + self._assembly.reasoning_size
         if size < self._due:
             return None
@@ -74,7 +77,10 @@ class _Tail:
 
 
 def repeated_length(text: str) -> int:
-    """Return how many characters at the end of a text repeat what stands before them, at least twice; 0 if none do."""
+    """Return how many characters at the end of a text repeat what stands before them; 0 if none do.
+
+    A repetition has at least two periods and `MIN_REPEATED` characters, and a period at most `MAX_PERIOD`.
+    """
     tail = text[-MAX_TEXT:]
     key = tail[-24:]
     place = tail.rfind(key, 0, len(tail) - 1)

@@ -155,7 +155,10 @@ class SentenceActions(SettingPages):
         return (yield from self._act(sentence, call, "phone_send_sms", {"to": number, "body": message}))
 
     def _split(self, rest: str) -> Flow[tuple[str, str]]:
-        """Split a name and a message that stand beside each other: the longest start that is a contact."""
+        """Split a name and a message that stand beside each other.
+
+        The name is a number, or the longest start of at most four words that is a contact; else it is the first word.
+        """
         words = rest.split()
         spaced = len(words) > 1 or rest.isascii()
         pieces = words if spaced else list(rest)
@@ -175,7 +178,10 @@ class SentenceActions(SettingPages):
         )
 
     def _number_of(self, sentence: Sentence, name: str) -> Flow[tuple[str, str]]:
-        """Return the number of the only contact of this name, or the answer that explains why there is none."""
+        """Return the number of the only contact of this name and "".
+
+        Else return "" and the answer that explains why there is no number.
+        """
         rows = yield from self._contacts(name)
         exact = [row for row in rows if row.text("name").casefold() == name.casefold()]
         rows = exact or rows

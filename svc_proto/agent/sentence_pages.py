@@ -83,7 +83,7 @@ class SettingPages(SentenceSteps):
         return identity, described.body.get("checked") is True
 
     def set_level(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        """Set a bar: in the quick settings if it is shown there, else on its page."""
+        """Set a bar: brightness in the quick settings if its bar is shown there, any other bar on its page."""
         kind = sentence.slots["bar"]
         name = self.parser.label(sentence.language, f"bar_{kind}")
         found = None

@@ -41,7 +41,7 @@ _LINK = re.compile(r"\b((?:references|templates|scripts|assets|examples)/[A-Za-z
 
 @frozen(kw_only=True)
 class Skill:
-    """Skill with its files: a row of `GET /api/skills`."""
+    """A skill: what its SKILL.md declares, and the whole text of that file."""
 
     name: str
     description: str

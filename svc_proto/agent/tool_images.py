@@ -32,7 +32,10 @@ class ToolImages:
         self._rows: list[tuple[Row, str, int]] = []  # rows with images, oldest first: row, tool and characters
 
     def rows(self, results: Iterable[tuple[str, ToolResult]]) -> list[Row]:
-        """Return the messages behind the results of these tools; replace older images beyond the limit by text."""
+        """Return a message for each of these results that has images; replace older images beyond the limit by text.
+
+        If the model takes no images, the message is a line of text.
+        """
         found = [self._row(name, result) for name, result in results if result.pictures]
         room = MAX_PICTURES
         for place, (_, _, size) in reversed(list(enumerate(self._rows))):

@@ -26,7 +26,10 @@ def output_limit(context: int | None) -> int:
 
 
 def fit_output(output: str, limit: int) -> str:
-    """Return the output, or its beginning with a note on what is left out."""
+    """Return the output if it fits, else its beginning with a note on what is left out.
+
+    Of a JSON object, items at the end of its longest array are left out, and `left_out` is their number.
+    """
     if len(output) <= limit:
         return output
     if output.startswith("{") and (found := JsonObject.parse(output)) is not None:
@@ -35,7 +38,7 @@ def fit_output(output: str, limit: int) -> str:
 
 
 def _fit_object(found: JsonObject, limit: int) -> str:
-    """Drop items from the end of the longest array; return nothing if that does not suffice."""
+    """Drop items from the end of the longest array; return "" if that does not suffice."""
     arrays = {name: items for name, value in found.items() if (items := as_array(value))}
     if not arrays:
         return ""

@@ -182,7 +182,8 @@ def unwrap_call(arguments: Arguments, find: Callable[[str], Tool | None]) -> tup
 def _definition(tool: Tool, *, short: bool, hidden: tuple[str, ...]) -> tuple[str, Mapping[str, object]]:
     """Return description and parameters as a model needs them. Limits are left out: an error reports a broken one.
 
-    Short: the first sentence of the description, and arguments without descriptions.
+    Short: the first sentence of the description, and arguments without descriptions. If not short, those of a
+    `pass_through` tool are returned as they are.
     """
     if tool.pass_through and not short:
         return tool.description, tool.parameters

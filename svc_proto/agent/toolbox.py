@@ -86,7 +86,7 @@ DENIED = ("The user did not allow this call.", "Respect that: do not try to do t
 
 @frozen
 class RequestedToolCall:
-    """Tool call of the model, with the problem that its arguments have."""
+    """Tool call of the model, with the problem of its arguments; None: they are a JSON object."""
 
     call: ToolCall
     problem: str | None = None
@@ -407,7 +407,7 @@ def _checked(requested: RequestedToolCall, tool: Tool | None) -> tuple[Tool, Arg
 
 
 def preview_of(output: str) -> str:
-    """Return the first line of a result, shortened; secrets of a JSON object are redacted."""
+    """Return a line about a result: a summary of a JSON object without its secrets, else the first line, shortened."""
     if output.startswith("{") and (found := JsonObject.parse(output)) is not None:  # else it was cut
         return summary(found, MAX_PREVIEW)
     line = output.strip().partition("\n")[0]

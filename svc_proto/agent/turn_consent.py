@@ -88,13 +88,14 @@ class TurnConsent:
             self._granted[-1].left = 0
 
     def is_denied(self, effect: Effect) -> bool:
-        """Report whether a denial of this turn covers an effect."""
+        """Report whether a denial of this turn covers an effect; after `MAX_DENIALS` every effect counts as denied."""
         return len(self._denied) >= MAX_DENIALS or any(_covers_denied(each, effect) for each in self._denied)
 
     def is_granted(self, effect: Effect, tree: ScreenTree) -> bool:
         """Report whether an approval of this turn covers an effect.
 
-        An approval covers the step that completes its effect, and the repetition of a setting.
+        An approval covers the repetition of a setting, and the steps that complete its effect: each call that reports
+        such a step uses up one of `MAX_COMPLETIONS`.
         """
         for grant in self._granted:
             same = (grant.effect.kind, grant.effect.place) == (effect.kind, effect.place)

@@ -33,7 +33,10 @@ ANYTHING: tuple[Reader, str] = (lambda value: value, "")
 
 
 def check_arguments(schema: Schema, arguments: Mapping[str, object]) -> dict[str, object]:
-    """Return the converted arguments. Raises `ToolError` that names the first invalid one."""
+    """Return the arguments that the schema has, converted; null ones are dropped.
+
+    Raises `ToolError` that names the first missing or invalid one.
+    """
     properties: Mapping[str, Schema] = schema["properties"]
     for name in schema.get("required", ()):
         if arguments.get(name) is None:

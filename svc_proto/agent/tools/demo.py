@@ -17,7 +17,7 @@ MAX_SECONDS = 10  # s, in the schema of the demonstration tool
 
 
 def demo_tools(engine: Engine) -> Toolset:
-    """Return `demo_wait`, `demo_fail` and `demo_ask`."""
+    """Return the toolset of `demo_wait`, `demo_fail` and `demo_ask`."""
 
     def pause(arguments: Arguments) -> Flow[str]:
         seconds = int(str(arguments.get("seconds", 1)))

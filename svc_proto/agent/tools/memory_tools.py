@@ -14,7 +14,7 @@ __all__ = ["memory_tools", "skill_tools"]
 
 
 def memory_tools(memory: AgentMemory) -> Toolset:
-    """Return the tool `memory`. Notes are part of later prompts, so a note after foreign content needs approval."""
+    """Return the toolset of `memory`. Notes are part of later prompts: after foreign content, one needs approval."""
 
     def run(arguments: Arguments) -> Flow[str | MemoryToolResult]:
         action, target = str(arguments["action"]), str(arguments.get("target", "memory"))
@@ -55,7 +55,7 @@ def memory_tools(memory: AgentMemory) -> Toolset:
 
 
 def skill_tools(skills: SkillLibrary) -> Toolset:
-    """Return the tools `skills_list` and `skill_view`."""
+    """Return the toolset of `skills_list` and `skill_view`."""
 
     def list_them(arguments: Arguments) -> Flow[str]:
         found = yield from skills.list()

@@ -35,7 +35,10 @@ class PhoneActions(TouchActions):
         return self.looks.show(device, found, bounds=arguments.get("include_bounds") is True)
 
     def find_nodes(self, arguments: Arguments) -> Flow[str]:
-        """Return the rows of the screen that have a text, a class and a clickable state, as far as each is given."""
+        """Return, as text, the rows of the screen that match the given text, class and clickable state.
+
+        At most `limit` rows are returned, by default 20.
+        """
         device = device_of(arguments)
         screen = yield from self.looks.read(device)
         text, class_name = str(arguments.get("text", "")).lower(), str(arguments.get("class_name", ""))
@@ -131,7 +134,7 @@ class PhoneActions(TouchActions):
         return (yield from self.finish(device, "brought the chat app to the front", before, opens=True))
 
     def wait(self, arguments: Arguments) -> Flow[str]:
-        """Wait for a time, or until a text is shown or gone."""
+        """Wait for a time, or until a text is shown or gone. Raises `ToolError` if that does not come in time."""
         device, wanted = device_of(arguments), arguments.get("text")
         given = JsonObject.of(arguments).integer("ms")
         ms = WAIT_DEFAULT if given is None else given

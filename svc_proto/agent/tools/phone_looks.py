@@ -103,7 +103,7 @@ class PhoneLooks:
         return "\n".join([head, *screen_lines(screen, bounds=bounds, rows=rows)])
 
     def latest(self, device: str) -> tuple[int, PhoneScreen] | None:
-        """Return number and screen of the newest look at a phone."""
+        """Return number and screen of the newest look at a phone; None without one."""
         for number, (owner, screen) in reversed(self._looks.items()):
             if owner == device:
                 return number, screen

@@ -163,7 +163,7 @@ def parse_screen(body: JsonObject, described: Mapping[str, JsonObject] | None = 
 
 
 def needs_description(screen: PhoneScreen) -> list[ScreenNode]:
-    """Return the nodes whose state the phone has left out: what can be checked, and fields."""
+    """Return the nodes whose state the phone has left out, at most 12: what can be checked, and fields."""
     found = [node for node in screen.nodes if node.checkable is None and (node.editable or node.kind in CHECKABLE)]
     return found[:MAX_DESCRIBED]
 

@@ -134,5 +134,5 @@ def _keyboards(screen: PhoneScreen) -> list[str]:
 
 
 def enter_key(keys: Sequence[ScreenRow]) -> ScreenRow | None:
-    """Return the key of a keyboard that ends the input."""
+    """Return the key of a keyboard that ends the input; None if it has no such key."""
     return next((row for row in keys if any(text.strip().lower() in ENTER_KEYS for text in row.texts)), None)
