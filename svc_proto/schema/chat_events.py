@@ -65,7 +65,10 @@ class ChatEvent:
         return f'event: {_KINDS[type(self)]}\ndata: {head}{seq},"ts":{ts},{members[1:]}\n\n'
 
     def around(self, head: str) -> tuple[str, str]:
-        """Return the text before `seq`, and between `ts` and the delta's text, for an empty delta."""
+        """Return the constant pieces of a delta event: up to the value of `seq`, and from that of `ts` to the text.
+
+        `head` is as for `write`. This event is a delta with an empty text; the caller adds the quoted text and the end.
+        """
         members = strict_json.dumps(self.members())
         return f"event: {_KINDS[type(self)]}\ndata: {head}", f",{members[1:].removesuffix(EMPTY)}"
 

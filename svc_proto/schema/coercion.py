@@ -37,9 +37,9 @@ def coerce_boolean(value: object) -> bool | None:
 
 
 def is_truthy(value: object) -> bool | None:
-    """Report whether a value is set: a boolean, a number that is not 0, a word for yes.
+    """Report whether a value is set: true, a whole number that is not 0, or a word for yes.
 
-    None for another type; null is not set.
+    Null is not set. None for a value of another type.
     """
     if isinstance(value, str):
         return value.strip().lower() in TRUE_WORDS

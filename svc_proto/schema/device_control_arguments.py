@@ -46,7 +46,10 @@ class ArgumentRule:
 
 
 def text_rule(*names: str, blank: bool = False) -> ArgumentRule:
-    """Return the rule that one of the members `names` is text, and not blank unless `blank` is set."""
+    """Return the rule that the first present member of `names` is text, or a number; one of them must be present.
+
+    The text must not be blank, unless `blank` is set.
+    """
 
     def check(arguments: Arguments) -> None:
         for name in names:
@@ -68,7 +71,10 @@ def text_rule(*names: str, blank: bool = False) -> ArgumentRule:
 
 
 def integer_rule(*names: str, required: bool = True, least: int | None = None) -> ArgumentRule:
-    """Return the rule that each of the members `names` is a whole number, or text that reads as one."""
+    """Return the rule that each of the members `names` is a whole number, or text that reads as one.
+
+    Unless `required`, a member may be absent. `least` is the smallest permitted number.
+    """
 
     def check(arguments: Arguments) -> None:
         for name in names:
@@ -85,7 +91,7 @@ def integer_rule(*names: str, required: bool = True, least: int | None = None) -
 
 
 def flag_rule(name: str, *, required: bool = False) -> ArgumentRule:
-    """Return the rule that the member is `true` or `false`."""
+    """Return the rule that the member is true or false, as a boolean or text; it may be absent unless `required`."""
 
     def check(arguments: Arguments) -> None:
         value = arguments.get(name)

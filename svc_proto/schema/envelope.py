@@ -37,7 +37,10 @@ def parse_message(text: str) -> object:
 
 
 def parse_envelope(text: str) -> Envelope | None:
-    """Parse a message of the relay's WebSocket; None if it is no object. Members of a wrong type count as absent."""
+    """Parse a message of the relay's WebSocket; None if it is no JSON object.
+
+    Members of a wrong type count as absent. Raises `RemoteProtocolError` (1009) if parsing would take too long.
+    """
     value = json_object(text, _too_big)
     return None if value is None else to_envelope(value, len(text))
 

@@ -48,7 +48,7 @@ def parse_object(text: bytes | str) -> dict[str, object]:
 
 
 def write_result(identity: object, result: Mapping[str, object]) -> bytes:
-    """Return the response to a request."""
+    """Return the response to a request as JSON."""
     return write_result_text(identity, strict_json.dumps(result))
 
 
@@ -67,12 +67,12 @@ def write_error(error: RpcError, identity: object = None) -> bytes:
 
 
 def write_notification(method: str, params: Mapping[str, object]) -> bytes:
-    """Return a notification."""
+    """Return a notification as JSON."""
     return _write({"method": method, "params": params})
 
 
 def write_request(identity: object, method: str, params: Mapping[str, object]) -> bytes:
-    """Return a request."""
+    """Return a request as JSON."""
     return _write({"id": identity, "method": method, "params": params})
 
 

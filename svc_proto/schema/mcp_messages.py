@@ -96,7 +96,7 @@ def parse_mcp_message(data: bytes | str) -> Message:
 
 
 def meta_of(params: JsonObject) -> Mapping[str, object]:
-    """Return the metadata of a request (`_meta`)."""
+    """Return the metadata of a request (`_meta`); empty without any."""
     meta = params.get("_meta")
     return meta if isinstance(meta, dict) else NOTHING
 

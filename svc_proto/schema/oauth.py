@@ -117,7 +117,7 @@ def parse_client(members: JsonObject) -> OAuthClient:
 
 
 def decode_client_id(identity: str) -> OAuthClient | None:
-    """Return the client that has this id; None for an id that was never issued."""
+    """Return the client whose registration this id is; None for an id that no registration can have."""
     if len(identity) > MAX_ID:
         return None
     try:
@@ -146,7 +146,10 @@ def client_metadata(client: OAuthClient) -> dict[str, object]:
 
 
 def parse_authorization_request(query: Mapping[str, str], client: OAuthClient, resource: str) -> AuthorizationRequest:
-    """Parse the authorization request of a client. Raises `Refused` 400 with the reason."""
+    """Parse the authorization request of a client. Raises `Refused` 400 with the reason.
+
+    The redirect URI is not checked here. Without a scope, `SCOPE_ACT` is requested.
+    """
     if query.get("response_type") != "code":
         raise Refused(400, "unsupported_response_type", "response_type must be code")
     challenge = query.get("code_challenge", "")
@@ -170,7 +173,7 @@ def parse_authorization_request(query: Mapping[str, str], client: OAuthClient, r
 
 
 def check_resource(wanted: str | None, resource: str) -> None:
-    """Refuse a token for another resource (RFC 8707 section 2)."""
+    """Raise `Refused` 400 if `wanted` is another resource (RFC 8707 section 2); None and a final slash are accepted."""
     if wanted is not None and wanted.removesuffix("/") != resource:
         raise Refused(400, "invalid_target", "tokens of this server are for its own /mcp alone")
 
@@ -184,7 +187,7 @@ def verifier_matches(verifier: str, challenge: str) -> bool:
 
 
 def parse_form(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return parameters by name. Raises `Refused` 400: none may come twice (RFC 6749 section 3.1)."""
+    """Return parameters by name. Raises `Refused` 400 if a name occurs twice (RFC 6749 section 3.1)."""
     if len({name for name, _ in pairs}) != len(pairs):
         raise Refused(400, "invalid_request", "a parameter is there twice")
     return dict(pairs)
@@ -196,7 +199,7 @@ def is_loopback(redirect: str) -> bool:
 
 
 def add_query_fields(url: str, **fields: str | None) -> str:
-    """Return a redirect URI with response parameters."""
+    """Return a redirect URI with response parameters in its query; empty ones are left out."""
     return f"{url}{'&' if '?' in url else '?'}{urlencode({name: text for name, text in fields.items() if text})}"
 
 

@@ -146,13 +146,16 @@ def effect_of_command(
 
 
 def digits_of(text: str) -> str:
-    """Return the digits by which two phone numbers are compared; empty for a text without a number."""
+    """Return the last seven digits of a phone number, by which two are compared; empty for fewer than five digits."""
     digits = "".join(str(int(each)) for each in text if each.isdecimal())
     return digits[-SUFFIX:] if len(digits) >= MIN_DIGITS else ""
 
 
 def host_of(text: str) -> str:
-    """Return the host of an address, without the user part that can imitate one; empty for other text."""
+    """Return the host of an address, without the user part that can imitate one; empty for other text.
+
+    Of an address that cannot be parsed, the first 100 characters are returned.
+    """
     address = text.strip()
     if _FILE_NAME.fullmatch(address):
         return ""

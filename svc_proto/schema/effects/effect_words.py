@@ -128,7 +128,10 @@ def kind_of_label(label: str, *, whole: bool = False) -> EffectKind | None:
 
 
 def kind_of_sentence(text: str) -> EffectKind | None:
-    """Return the kind of an effect that a sentence names anywhere, as the text of a dialog does."""
+    """Return the kind of an effect that a sentence names anywhere, as the text of a dialog does; None for none.
+
+    A sentence that only lures to a press counts as `CONFIRMATION`.
+    """
     found = _letters(text)
     spaced, unspaced = _net()
     words = found.split()

@@ -57,7 +57,7 @@ class TouchedControl:
 
     @property
     def is_row(self) -> bool:
-        """Report whether the control is an entry of a list: several texts, and no button."""
+        """Report whether the control is an entry of a list: several texts, no button, and no state."""
         return len(self.labels) > 1 and not self.is_button and not self.is_checkable
 
 
