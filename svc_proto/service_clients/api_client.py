@@ -70,10 +70,10 @@ class ApiClient(ServiceClient):
         within: float = 30.0,
         connect_within: float | None = None,
     ) -> Flow[None]:
-        """Stream one turn: call `on_event` for each of its events, until it returns True, or to the end.
+        """Stream one turn: call `on_event` for its events, until it returns True, or to the end.
 
-        `on_open` gets the reader, whose reading can be paused for backpressure. `within` is for the start of the
-        response.
+        After True, the events that arrived together with that one are still passed on. `on_open` gets the reader, whose
+        reading can be paused for backpressure. `within` is for the start of the response.
         """
         reader = yield from self.request(
             engine,
@@ -108,7 +108,7 @@ class ApiClient(ServiceClient):
         *,
         within: float | None = None,
     ) -> Flow[HttpResult]:
-        """Get a run, or send it a `stop` or an `approval`."""
+        """Get a run, or send it a `stop` or an `approval`; return the response, whatever its status."""
         path = f"/v1/runs/{encode_segment(run)}" + (f"/{verb}" if verb else "")
         method, body = ("POST", order) if verb else ("GET", b"")
         return (yield from self.request(engine, method, path, body, within=within))

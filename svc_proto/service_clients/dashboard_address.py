@@ -28,7 +28,11 @@ def dashboard_at(dashboard: tuple[str, int], host: str) -> str | None:
 
 
 def with_dashboard_member(endpoint: object, dashboard: tuple[str, int]) -> object:
-    """Return a route with the dashboard's URL, if it names none and the dashboard listens at its address."""
+    """Return a route of an invite with the dashboard's URL.
+
+    A route is unchanged if it names a dashboard, is no route to an address of this host (`ROLES`), or if the dashboard
+    does not listen at that address.
+    """
     route = JsonObject.of(endpoint)
     host = route.get_object("api").text("host")
     url = dashboard_at(dashboard, host) if host and route.text("role").lower() in ROLES else None

@@ -60,7 +60,10 @@ def secret_headers(engine: Engine) -> Flow[tuple[tuple[bytes, bytes], ...]]:
 
 
 def operator_headers(engine: Engine, url: str, *, secret: bool = True) -> Flow[tuple[tuple[bytes, bytes], ...]]:
-    """Return the header fields that mark a request to the API at this URL as the operator's; on loopback only."""
+    """Return the header fields that mark a request to the API at this URL as the operator's; none unless on loopback.
+
+    Without `secret` the local secret is left out.
+    """
     if not is_loopback_name(url.encode("utf-8")):
         return ()
     return (OPERATOR, *((yield from secret_headers(engine)) if secret else ()))

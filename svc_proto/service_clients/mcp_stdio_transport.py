@@ -64,7 +64,7 @@ class McpStdioTransport:
         self._kill_timer = engine.timers.timer(self._terminate)
 
     def open(self) -> Flow[None]:
-        """Start the child."""
+        """Implement `McpTransport.open`: start the child process."""
         program = self._program
         started = yield from spawn(
             self._engine, program.argv, self, env=program.env, cwd=program.cwd, errors=self._complaint

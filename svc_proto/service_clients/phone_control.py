@@ -68,7 +68,10 @@ class PhoneControl(Protocol):
         ...
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        """Call a route of the relay. Raises `ToolError` if the relay is unreachable."""
+        """Call a route of the relay; return its response, whatever the status.
+
+        Raises `ToolError` if the relay is unreachable, or if there is no token that it accepts.
+        """
         ...
 
     def media(self, token: str) -> Flow[bytes]:
@@ -181,10 +184,10 @@ class RelayPhoneControl:
         return [row for row in rows if row.get("asked_by") == self._session_name]
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        """Call a route. Raises `ToolError` if the relay is unreachable.
+        """Implement `PhoneControl.call`. With a token of its own making, it pairs anew once if that token has ended.
 
-        A phone may answer 401, too, and has executed the command then: so the relay is queried whether the token has
-        ended.
+        A phone may answer 401, too, and has executed the command then: so after a 401 the relay is queried whether the
+        token has ended.
         """
         token = self._set or (yield from self._get_token(""))
         if not is_printable_ascii(token):

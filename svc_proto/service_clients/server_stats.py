@@ -61,7 +61,7 @@ class ServerStats:
     strangers: float | None  # bytes held for unauthenticated connections
 
     def numbers(self) -> tuple[float | None, ...]:
-        """Return the figures in the order of `NAMES`, rounded to four digits; the time is whole."""
+        """Return the figures in the order of `NAMES`, with four significant digits; the time is not shortened."""
         _, *others = (getattr(self, name) for name in NAMES)
         return (self.at, *(None if value is None else float(f"{value:.4g}") for value in others))
 
@@ -78,7 +78,10 @@ class StatsHistory:
         self._last: MetricsReading | None = None
 
     def add(self, reading: MetricsReading) -> ServerStats:
-        """Compute the figures of a reading, and store them if due. A reading out of order has no rates."""
+        """Compute the figures of a reading, with rates since the last stored reading; store it if it is due.
+
+        The first reading, and one that is not later than the stored one, has no rates.
+        """
         found = _stats_between(self._last, reading)
         if self._last is None or reading.now.mono - self._last.now.mono >= INTERVAL_TOLERANCE * self._every:
             self._kept.append(found)

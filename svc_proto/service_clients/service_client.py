@@ -219,7 +219,10 @@ class ServiceClient:
 
 
 def error_message_in(body: bytes, *, other: bool = False) -> str:
-    """Return the error message in the body of a refusal; `other`: without JSON, the whole body."""
+    """Return the error message in the body of a refusal; empty if there is none.
+
+    With `other`, a body that is no JSON is the message.
+    """
     found = JsonObject({"error": json_value(body, body.decode("utf-8", "replace") if other else "")})
     told = found.get_object("error")
     return found.text("error") or told.text("error", "detail") or told.get_object("error").text("message")
