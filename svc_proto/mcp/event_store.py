@@ -64,7 +64,11 @@ class EventStore:
     # --- for the answer ---
 
     def stream_to(self, writer: ResponseWriter, after: int, *, greet: bool = False) -> Flow[None]:
-        """Write events after the number `after`, until the end of the stream or until another reader starts."""
+        """Write events after the number `after`, and keepalives, until the end of the stream.
+
+        It ends early when another reader starts, or when a message that this reader needs next was dropped. With
+        `greet` an event without data, which has only an id, comes first.
+        """
         at = after
         mine = self.reader = object()
         self._wake()

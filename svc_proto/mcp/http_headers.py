@@ -91,9 +91,9 @@ def require_session_version(headers: Headers) -> None:
 
 
 def stateless_context(request: Request, message: Message) -> RequestContext | None:
-    """Return the context of a request in the version without sessions; None for another version.
+    """Return the context of a message in the version without sessions; None for a version with sessions.
 
-    Raises `RpcError` if headers and body disagree.
+    Raises `RpcError` if headers and body disagree or the version is unsupported, and for a response.
     """
     fields = request.fields
     version = fields.get(VERSION)

@@ -99,7 +99,10 @@ class HttpSessionRegistry:
         return identity in self._sessions
 
     def open(self, caller: str, answers: RequestHandlers) -> HttpSession:
-        """Open a session. Raises `Refused` 429 at the client's limit or 503 at the total limit, if none is idle."""
+        """Open a session; at a limit, end an idle one for it.
+
+        If no session is idle, it raises `Refused` 429 at the client's limit, 503 at the total limit.
+        """
         mine = [session for session in self._sessions.values() if session.caller == caller]
         if len(mine) >= MAX_PER_PRINCIPAL:
             self._make_room(mine, Refused(429, "too_many_sessions", f"{MAX_PER_PRINCIPAL} sessions of yours are busy"))

@@ -173,7 +173,7 @@ class RequestHandlers:
     # --- updates in the stateless mode ---
 
     def subscribable_resources(self, uris: Iterable[str]) -> dict[str, Resource]:
-        """Return the resources that support change notifications, by URI."""
+        """Return those of the resources with these URIs that support change notifications, by URI."""
         found = (self._resources.get(uri) for uri in uris)
         return {resource.uri: resource for resource in found if resource is not None and resource.watch is not None}
 

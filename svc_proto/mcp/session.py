@@ -264,7 +264,7 @@ class McpSession:
     # --- questions ------------------------------------------------------------------------------------------------
 
     def elicit(self, text: str, send: SendCallback) -> Flow[bool]:
-        """Send a question for the client's user; return whether the user accepted."""
+        """Send a question for the client's user; return whether the user accepted within `ELICITATION_TIMEOUT`."""
         self._request_count += 1
         identity = f"ask-{self._request_count}"
         ticket = self._questions[identity] = self._engine.new_op()

@@ -67,7 +67,11 @@ class McpHttpServer:
     # --- routes ---
 
     def post(self, request: Request) -> Answered:
-        """Handle `POST`: one message, and its answer if the message is a request."""
+        """Handle `POST`: one message, and its answer if the message is a request.
+
+        Raises `Refused` 406 or 415 for media types, 400 or 404 for a missing or unknown session, 429 or 503 at the
+        limits of sessions.
+        """
         fields = request.fields
         if fields.get(b"accept") != USUAL:
             require_accept(request.headers, JSON, EVENT_STREAM)
@@ -108,7 +112,11 @@ class McpHttpServer:
         return reply
 
     def get(self, request: Request) -> StreamedResponse:
-        """Stream messages outside of requests; with `Last-Event-ID` resume after that event."""
+        """Stream messages outside of requests; with `Last-Event-ID` resume the stream of that event, after that event.
+
+        Raises `Refused` 400 for an event that is not stored, and as `require_session_version`, `require_accept` and
+        `HttpSessionRegistry.find`.
+        """
         headers = request.headers
         require_session_version(headers)
         require_accept(headers, EVENT_STREAM)
