@@ -80,7 +80,10 @@ class DashboardAuthorizer:
         self._proxies = TrustedProxies(config.relay.trusted_proxies)
 
     def check(self, request: Request, now: Moment) -> SignInSession | None:
-        """Check a request; return its session, if it has one. Raises `Refused` 401, 403 or 429."""
+        """Check a request; return its session, or None if it is authorized in another way.
+
+        Raises `Refused` 401, 403 or 429.
+        """
         self.check_origin(request)
         if not self._password:
             return None
@@ -92,7 +95,7 @@ class DashboardAuthorizer:
     def check_origin(self, request: Request) -> None:
         """Check that the request is no other web site's, and without a password that it is from this host.
 
-        Raises `Refused` 403.
+        A link of another site to the page itself may be followed. Raises `Refused` 403.
         """
         if not is_trusted_host_name(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")
@@ -112,7 +115,7 @@ class DashboardAuthorizer:
         return request.secure or self._proxies.forwarded_https(request)
 
     def check_password(self, given: bytes, address: str, now: Moment) -> None:
-        """Check a password. Raises `Refused` 401 or 429."""
+        """Check a password, and count a wrong one. Raises `Refused` 401 for a wrong one, 429 at the limits."""
         self._check_limits(address, now)
         if not hmac.compare_digest(given, self._password):
             self.limiter.failure(address, now)
@@ -150,7 +153,10 @@ def _is_link(request: Request) -> bool:
 
 
 def _password_of(headers: Headers) -> bytes | None:
-    """Return the password of `Authorization: Basic`; the user name is ignored."""
+    """Return the password of `Authorization: Basic`; the user name is ignored.
+
+    None for another scheme or none; empty for malformed base64.
+    """
     scheme, _, credentials = (headers.get(b"authorization") or b"").partition(b" ")
     if scheme.lower() != b"basic":
         return None

@@ -146,7 +146,10 @@ class _AgentProxy:
         return self._api().call(self._dashboard.engine, "GET", f"/api/changes?principal={name}")
 
     def model(self, request: Request) -> Flow[Response]:
-        """Return `{"chat": true, "model": "llama3.2"}`; null: the built-in agent. Other settings are omitted."""
+        """Return `{"chat": true, "model": "llama3.2"}`; `model` null: the built-in agent; `chat` false: no API server.
+
+        Other settings are omitted.
+        """
         if self._server is None:
             return json_response(200, {"chat": False, "model": None}, (PRIVATE,))
         answer = yield from self._server.call(self._dashboard.engine, "GET", "/api/config")

@@ -85,7 +85,8 @@ class _AppAudio:
     def _result(self, call: Flow[HttpResult]) -> Flow[HttpResult]:
         """Wait for a call of the relay, and return its answer if it succeeded.
 
-        Raises `Refused` with the relay's text; 502 if the relay refuses the key.
+        Raises `Refused` with the relay's text and status; 502 if the relay cannot be reached or answers 401, 403 or
+        404.
         """
         try:
             return (yield from call)

@@ -73,7 +73,7 @@ class _AppProxy:
     # --- chats ---
 
     def sessions(self, request: Request) -> Flow[Response]:
-        """List the chats; each row names the profile."""
+        """List the chats; each row names the profile. Of another profile than the one there is, the list is empty."""
         query = JsonObject(request.query)
         if query.text("profile") not in ("", "all", PROFILE):
             return self._empty_list()
@@ -134,7 +134,10 @@ class _AppProxy:
         return json_response(200, {"session": chat.get_object("session"), **history}, (PRIVATE,))
 
     def prune(self, request: Request) -> Flow[Response]:
-        """Delete old chats, or list those that would be deleted."""
+        """List the chats that are old or of a source; with `dry_run` false delete them instead.
+
+        At most 10,000 chats are examined.
+        """
         body = parse_body(request)
         days, source = body.number("older_than_days", 0), body.text("source")
         dry = body.get("dry_run") is not False

@@ -39,9 +39,9 @@ class InviteRequest:
 
 
 def pop_invite_request(body: JsonObject) -> InviteRequest | None:
-    """Return the request for candidates in a body, removing its texts; None without a `mode`.
+    """Return the request for candidates in a body; None without a `mode`. Raises `Refused` 400 or 422.
 
-    Raises `Refused` 400 or 422.
+    It removes `mode`, `public_url` and `prefer` from the body.
     """
     word, public_url, first = pop_text(body, "mode"), pop_text(body, "public_url"), pop_text(body, "prefer")
     if word is None:

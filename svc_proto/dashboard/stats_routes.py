@@ -63,7 +63,7 @@ class StatsCollector:
         ]
 
     def start(self) -> None:
-        """Schedule the next sample."""
+        """Schedule the next sample, in `SAMPLE_INTERVAL` seconds."""
         self._timer.set(self._engine.now.mono + SAMPLE_INTERVAL)
 
     def stop(self) -> None:

@@ -46,7 +46,10 @@ class Upstream:
     def call(
         self, engine: Engine, method: str, path: str, body: bytes = b"", *, until: float | None = None
     ) -> Flow[Response]:
-        """Send one request, which must end by the monotonic second `until`. Raises `Refused`."""
+        """Send one request, and convert its answer for the browser. Raises `Refused`.
+
+        It must end by the monotonic second `until`; None: within the client's `patience`.
+        """
         within = None if until is None else max(until - engine.now.mono, 0.0)
         return self.check_response(
             (yield from self.result_of(self.peer.request(engine, method, path, body, within=within)))

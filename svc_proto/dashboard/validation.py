@@ -24,7 +24,7 @@ def unprocessable(kind: str, message: str, *place: str) -> Refused:
 
 
 def parse_prefix(request: Request) -> str:
-    """Return the token prefix of the path, 1 to 64 characters."""
+    """Return the token prefix of the path. Raises `Refused` 422 above 64 characters."""
     prefix = request.params["prefix"]
     if len(prefix) > MAX_PREFIX:
         raise unprocessable("string_too_long", f"at most {MAX_PREFIX} characters", "path", "prefix")
@@ -32,7 +32,7 @@ def parse_prefix(request: Request) -> str:
 
 
 def parse_integer(request: Request, name: str) -> int | None:
-    """Parse a whole number of the query; None if absent."""
+    """Parse a whole number of the query, of at most nine digits; None if absent. Raises `Refused` 422."""
     text = request.query.get(name)
     if text is None:
         return None
@@ -43,7 +43,7 @@ def parse_integer(request: Request, name: str) -> int | None:
 
 
 def parse_boolean(request: Request, name: str) -> bool | None:
-    """Parse a truth value of the query; None if absent."""
+    """Parse a truth value of the query; None if absent. Raises `Refused` 422."""
     text = request.query.get(name)
     if text is None:
         return None
@@ -54,7 +54,7 @@ def parse_boolean(request: Request, name: str) -> bool | None:
 
 
 def parse_body(request: Request) -> JsonObject:
-    """Parse the body as a JSON object; an empty body is an empty object."""
+    """Parse the body as a JSON object; an empty body is an empty object. Raises `Refused` 422."""
     if not request.body:
         return JsonObject()
     try:
@@ -68,7 +68,7 @@ def parse_body(request: Request) -> JsonObject:
 
 
 def pop_text(body: JsonObject, name: str) -> str | None:
-    """Remove a text from a body; None if it is absent, null or blank."""
+    """Remove a text from a body, and return it stripped; None if it is absent, null or blank. Raises `Refused` 422."""
     text, given = body.string(name), body.pop(name, None)
     if text != given or len(text or "") > MAX_TEXT:
         raise unprocessable("string_type", f"must be text of at most {MAX_TEXT} characters", "body", name)
