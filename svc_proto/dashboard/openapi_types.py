@@ -26,7 +26,7 @@ class RefusalJson(TypedDict):
 
 
 class QrRowsJson(TypedDict):
-    """A QR, without a margin."""
+    """Rows of a QR code without a margin; 1 is dark."""
 
     rows: list[Annotated[str, schema_keywords(pattern="^[01]+$")]]
 

@@ -65,7 +65,7 @@ class StandingApprovalsJson(TypedDict):
 
 
 class ApprovalEndJson(TypedDict):
-    """The approval that ends."""
+    """The standing approval to end."""
 
     pattern: str
     session_id: NotRequired[Annotated[str | None, "absent or null: the approval for good"]]
@@ -141,13 +141,13 @@ class UndoneChangesJson(TypedDict):
 
 
 class McpSwitchJson(TypedDict):
-    """Switch of an MCP server."""
+    """New state of an MCP server: used by the agent or not."""
 
     enabled: bool
 
 
 class McpSwitchedJson(TypedDict):
-    """The server after the change."""
+    """Name and new state of an MCP server."""
 
     ok: Literal[True]
     name: str

@@ -51,7 +51,7 @@ class AssistantMessageJson(TypedDict):
 
 
 class TurnAnswerJson(TypedDict):
-    """A completed turn."""
+    """Result of a turn that has ended, complete or not."""
 
     object: str
     session_id: str
@@ -126,7 +126,7 @@ class CompletionUsageJson(TypedDict):
 
 
 class CompletionJson(TypedDict):
-    """A completed answer. A truncated answer has one more member, named after the product."""
+    """The answer as one completion. One that is not complete has one more member, named after the product."""
 
     id: str
     object: Literal["chat.completion"]
@@ -419,7 +419,7 @@ class RunApprovalAnsweredJson(RunEventJson):
 
 
 class RunCompletedEventJson(RunEventJson):
-    """The run is completed."""
+    """The run has ended without an error."""
 
     output: str
     usage: UsageJson
@@ -471,7 +471,7 @@ class ResponseItemEventJson(ResponseEventJson):
 
 
 class ResponseContentEventJson(ResponseEventJson):
-    """Position in a message."""
+    """Event about a content part of an output message, with the position of the part."""
 
     item_id: str
     output_index: NonNegativeInt
@@ -479,25 +479,25 @@ class ResponseContentEventJson(ResponseEventJson):
 
 
 class ResponsePartJson(ResponseContentEventJson):
-    """A part of a message."""
+    """A content part of a message was added or is complete."""
 
     part: dict[str, object]
 
 
 class ResponseDeltaJson(ResponseContentEventJson):
-    """A piece of text."""
+    """New text of a content part."""
 
     delta: str
 
 
 class ResponseTextJson(ResponseContentEventJson):
-    """The complete text of a part."""
+    """The complete text of a content part."""
 
     text: str
 
 
 class ResponseSummaryEventJson(ResponseEventJson):
-    """Position in the reasoning."""
+    """Event about a part of the reasoning, with the position of the part."""
 
     item_id: str
     output_index: NonNegativeInt
@@ -505,19 +505,19 @@ class ResponseSummaryEventJson(ResponseEventJson):
 
 
 class ResponseSummaryPartJson(ResponseSummaryEventJson):
-    """A part of the reasoning."""
+    """A part of the reasoning was added or is complete."""
 
     part: dict[str, object]
 
 
 class ResponseSummaryDeltaJson(ResponseSummaryEventJson):
-    """A piece of reasoning."""
+    """New text of a part of the reasoning."""
 
     delta: str
 
 
 class ResponseSummaryTextJson(ResponseSummaryEventJson):
-    """The complete reasoning."""
+    """The complete text of a part of the reasoning."""
 
     text: str
 
@@ -531,7 +531,7 @@ class ResponseArgumentsDeltaJson(ResponseEventJson):
 
 
 class ResponseArgumentsJson(ResponseEventJson):
-    """The complete arguments of a call."""
+    """The complete arguments of a call that the client is to run."""
 
     item_id: str
     output_index: NonNegativeInt
@@ -547,7 +547,7 @@ class ResponseAgentCallJson(ResponseEventJson):
 
 
 class ResponseAgentArgumentsJson(ResponseAgentCallJson):
-    """The complete arguments of such a call."""
+    """The complete arguments of a call of one of the agent's tools."""
 
     arguments: str
 

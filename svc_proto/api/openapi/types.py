@@ -244,7 +244,7 @@ class MessageRowJson(MessageJson):
 
 
 class PaginationJson(TypedDict):
-    """Position of the page."""
+    """Position of a page of messages."""
 
     limit: NonNegativeInt
     offset: NonNegativeInt
@@ -331,7 +331,7 @@ class SessionQueryJson(TypedDict, total=False):
 
 
 class MessageQueryJson(TypedDict, total=False):
-    """Page of messages."""
+    """The page of messages to return."""
 
     limit: int
     offset: int
@@ -339,7 +339,7 @@ class MessageQueryJson(TypedDict, total=False):
 
 
 class TruncateQueryJson(TypedDict):
-    """First removed message."""
+    """The first message to remove."""
 
     from_row: Annotated[int, "`row_id` of a message of the user"]
 
@@ -366,7 +366,7 @@ class ConfigJson(TypedDict):
 
 
 class ConfigChangeJson(TypedDict, total=False):
-    """Configuration that can be changed."""
+    """Members of the configuration to change."""
 
     model: str
     provider: str
@@ -402,7 +402,7 @@ class MemoryJson(TypedDict):
 
 
 class MemoryQueryJson(TypedDict, total=False):
-    """Name of the list."""
+    """The list of notes to return."""
 
     target: Literal["all", "memory", "user"]
 
@@ -428,7 +428,7 @@ class NoteRemovalJson(TypedDict):
 
 
 class MemoryChangedJson(TypedDict):
-    """List of notes after the change."""
+    """Size of a list of notes after a change."""
 
     success: Literal[True]
     target: Literal["memory", "user"]
@@ -492,7 +492,7 @@ class SkillJson(TypedDict):
 
 
 class SkillQueryJson(TypedDict, total=False):
-    """File of a skill."""
+    """The file of a skill to return in place of the skill."""
 
     file_path: Annotated[str, "a file of the skill"]
 
@@ -555,7 +555,7 @@ class AvailableModelsJson(TypedDict):
 
 
 class AvailableQueryJson(TypedDict, total=False):
-    """Name of the provider."""
+    """The provider whose models are listed."""
 
     provider: str
 
@@ -569,7 +569,7 @@ class ModelOptionsJson(TypedDict):
 
 
 class KeyReloadedJson(TypedDict):
-    """Result of reloading the key."""
+    """Result of loading the API key from the files, after a replacement or on request."""
 
     ok: Literal[True]
     changed: bool
