@@ -67,7 +67,7 @@ class BuiltinAgent:
         self._pace = pace
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-        """Answer one turn."""
+        """Answer one turn: run its command or sentence, else explain what is possible."""
         prompt = content_text(turn.prompt).strip()
         sentence, plan = None, parse_message(prompt, self._toolbox.tools)
         if plan is None and self._sentences is not None:

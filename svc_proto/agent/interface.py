@@ -286,5 +286,5 @@ class Agent(Protocol):
     """Answers the turns of a chat: a model with tools, or the built-in agent."""
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-        """Answer one turn."""
+        """Answer one turn, with events to the host; return how it ended."""
         ...

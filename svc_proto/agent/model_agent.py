@@ -98,7 +98,7 @@ class ModelAgent:
         self._known_rows: KnownRows = {}
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-        """Answer one turn, whose `model` is set."""
+        """Answer one turn, whose `model` is set: call the model and run its tool calls until an answer has none."""
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))
         guard = LoopGuard()
@@ -232,20 +232,23 @@ class ModelAgent:
 
 
 def _stopped(host: AgentHost, guard: LoopGuard, reason: str) -> TurnOutcome:
-    """End a turn that went in circles; the reason is also a part of the text, for clients that show nothing else."""
+    """Emit the reason why a turn is stopped as text, for clients that show nothing else; return its outcome."""
     host.emit(TextDelta(f"{PARAGRAPH_BREAK}[{reason}]"))
     return TurnOutcome(finish="length", reason=reason, unfinished=guard.unfinished())
 
 
 def _stopped_text(host: AgentHost, guard: LoopGuard, stopped: RepeatedText) -> TurnOutcome:
-    """End a turn whose text repeats itself. Its first period stays: a model copies repetitions from its history."""
+    """Retract the repetition of a text, stop the turn as `_stopped` does, and return its outcome.
+
+    The first period of the text stays: a model copies repetitions from its history.
+    """
     if stopped.repeated:
         host.emit(TextRetracted(stopped.repeated))
     return _stopped(host, guard, REPEATED_TEXT)
 
 
 def _request(turn: Turn, system: str, tools: list[Row]) -> tuple[dict[str, object], list[Row]]:
-    """Build the request to a model, and its list of messages, which grows."""
+    """Return the request to a model, and the list of messages in it, to which the caller adds."""
     rows: list[Row] = [{"role": "system", "content": system}] if system else []
     rows += map(_with_valid_arguments, turn.history)
     if turn.prompt:

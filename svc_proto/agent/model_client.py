@@ -206,7 +206,7 @@ class _AttemptProgress:
             self.host.emit(delta)
 
     def close(self) -> None:
-        """Emit what the assembler kept back."""
+        """Emit the text that the assembler has held back, at the end of the answer."""
         for delta in self.assembly.close():
             self._emit_before(delta)
             self.host.emit(delta)

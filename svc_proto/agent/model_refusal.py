@@ -113,7 +113,7 @@ class _Report:
         return pattern.search(self.words) is not None
 
     def names(self, member: str) -> bool:
-        """Report whether a member of the request is named."""
+        """Report whether the request has this member and the report names it."""
         return member in self.request and (member == self.member or member in self.words)
 
     @property

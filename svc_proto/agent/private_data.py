@@ -44,7 +44,7 @@ class PrivateData:
         self._given = frozenset(_values_of(prompt))  # by the owner: not private for this turn
 
     def read_answer(self, path: str, body: Mapping[str, object]) -> None:
-        """Note an answer of the phone that the model reads."""
+        """Record the private data in an answer of the phone that the model reads; `path` is its route."""
         content = CONTENT.get(path)
         if content is PrivateContent.RECORDS:
             self.was_read = True
@@ -53,7 +53,7 @@ class PrivateData:
             self._read_screen(ScreenTree.parse(body).package, "\n".join(_texts(body, MAX_DEPTH)))
 
     def read_history(self, name: str, content: str) -> None:
-        """Note a tool's result of an earlier turn."""
+        """Record the private data in a tool's result of an earlier turn; `name` is the tool's."""
         if name in PRIVATE_TOOLS:
             self.was_read = True
             self._add(content)

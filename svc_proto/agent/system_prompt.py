@@ -40,7 +40,7 @@ def apps_part(apps: Sequence[str]) -> str:
 
 
 def date_part(now: Moment) -> str:
-    """Return today's date, for tasks with "tomorrow" and "this week"."""
+    """Return a sentence with today's date in UTC, for tasks with "tomorrow" and "this week"."""
     return f"Today is {datetime.fromtimestamp(int(now.wall), UTC):%A, %Y-%m-%d} (UTC)."
 
 

@@ -233,7 +233,7 @@ class Toolbox:
             queue.release()
 
     def _attempt(self, attempt: _Attempt, requested: RequestedToolCall, tool: Tool | None) -> Flow[ToolResult]:
-        """Run one call from its check to its end."""
+        """Run one call: check, approval, execution, stored row and events; a failure is its result."""
         engine, call, host = self._engine, requested.call, attempt.host
         begun = engine.now.mono
         error: str | None = None

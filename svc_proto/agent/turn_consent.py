@@ -140,7 +140,7 @@ class CallConsent(Protocol):
 
 
 def _is_confirmation(tree: ScreenTree, seen: frozenset[str]) -> bool:
-    """Report whether the top window is a short dialog that has appeared since, with a button that only leaves."""
+    """Report whether the top window is a short dialog with a button that only leaves and is not in `seen`."""
     top = [node for node in tree.nodes if node.window == tree.nodes[0].window]
     labels = [label for node in top for label in node.labels]
     return len(labels) <= MAX_CONFIRMATION and any(is_harmless([each]) and each not in seen for each in labels)

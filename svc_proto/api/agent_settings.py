@@ -200,7 +200,7 @@ def product_id(brand: Brand) -> str:
 
 
 def is_usable_base_url(url: str) -> bool:
-    """Report whether a URL is an endpoint: http or https, no password, nothing after the path."""
+    """Report whether a URL can be the base URL of an endpoint: http or https, no password, query or fragment."""
     return http_address(url) is not None and not urlsplit(url).query and not urlsplit(url).fragment
 
 
@@ -211,13 +211,13 @@ def file_base_url(found: Mapping[str, object]) -> str:
 
 
 def origin_of(url: str) -> tuple[str, str]:
-    """Return scheme and authority, the scope of a key."""
+    """Return scheme and authority of a URL. A key is sent only to endpoints with those of its own endpoint."""
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.lower()
 
 
 def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bool:
-    """Report whether a key is sent to the host of the file's `model.base_url`."""
+    """Report whether any key is sent to the host of the file's `model.base_url`: of environment, file or a route."""
     routes = _extra(found).get_object("model_routes")
     borrowing = any(
         routes.get_object(alias).first_text("api_key") and not routes.get_object(alias).first_text("base_url")

@@ -91,7 +91,10 @@ def parse_completion_options(body: Mapping[str, object]) -> CompletionOptions:
 
 
 def _others(body: Mapping[str, object]) -> dict[str, object]:
-    """Return the members that are for the model's server alone."""
+    """Return the members of a body that are passed on to the model's server unchanged.
+
+    Raises `Refused` 400 for more than `MAX_OPTIONS` of them, and for `modalities` other than text.
+    """
     if body.get("modalities") not in (None, ["text"]):
         raise invalid_request("modalities must be text: nothing else can be answered here", param="modalities")
     found = {name: value for name, value in body.items() if name not in NOT_PASSED and value is not None}

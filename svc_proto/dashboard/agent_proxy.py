@@ -146,7 +146,7 @@ class _AgentProxy:
         return self._api().call(self._dashboard.engine, "GET", f"/api/changes?principal={name}")
 
     def model(self, request: Request) -> Flow[Response]:
-        """Return `{"chat": true, "model": "llama3.2"}`; `model` null: the built-in agent; `chat` false: no API server.
+        """Return `{"chat": true, "model": "llama3.2"}`; `model` null: none is configured; `chat` false: no API server.
 
         Other settings are omitted.
         """

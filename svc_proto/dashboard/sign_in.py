@@ -84,7 +84,7 @@ class SignInRegistry:
         return iter(sorted(self._sessions.values(), key=lambda session: session.used_at, reverse=True))
 
     def load(self) -> Flow[None]:
-        """Read the sessions of earlier starts. Those that were made with another password are dropped."""
+        """Read the sessions of earlier starts, without those that are over or were made with another password."""
         text = yield from read_state(self._engine, FILE)
         if isinstance(text, Failure):
             self._engine.log(Level.WARNING, "sign-ins not read", problem=text.kind.value)

@@ -73,7 +73,7 @@ class DirectTool:
     """A tool that waits for one event only, and so needs no flow.
 
     `begin` takes the arguments and a callback for the outcome. If the outcome is known at once, `begin` returns it and
-    the callback is not called. `found` converts an outcome to the result. Both raise `ToolError`.
+    the callback is not called. `found` converts an outcome to the result. Both may raise `ToolError`.
     """
 
     begin: Callable[[Arguments, Callable[[Any], bool]], Any]

@@ -146,7 +146,11 @@ class McpSession:
             self._answered(message)
 
     def handle_request(self, request: RpcRequest, send: SendCallback) -> None:
-        """Handle a request; messages about the request go to `send`."""
+        """Handle a request; messages about the request go to `send`.
+
+        A repeated id, a request beyond `MAX_CALLS`, and one that needs a handshake first are answered with an error at
+        once.
+        """
         identity, calls = request.identity, self._calls
         try:
             if identity in calls:

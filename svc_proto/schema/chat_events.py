@@ -224,7 +224,7 @@ class _CompletionEvent(ChatEvent):
 
 @frozen
 class AssistantCompleted(_CompletionEvent):
-    """The complete answer."""
+    """End of the answer, with its text; `completed` is false if the answer was cut or stopped."""
 
     content: str = ""
 

@@ -13,7 +13,7 @@ FLAGS = {"true": True, "false": False}
 
 
 def coerce_text(value: object, *, flags: bool = False) -> str | None:
-    """Return text, or a number as text; with `flags` also true and false in JSON form."""
+    """Return text, or a number as text, with `flags` also true and false in JSON form; None for any other value."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -22,7 +22,7 @@ def coerce_text(value: object, *, flags: bool = False) -> str | None:
 
 
 def coerce_integer(value: object, *, pointed: bool = False) -> int | None:
-    """Return a whole number, or text that reads as one; with `pointed` `3.0` counts as 3."""
+    """Return a whole number, or text that reads as one, with `pointed` 3.0 as 3; None for any other value."""
     if type(value) is int:  # the usual case; excludes booleans
         return value
     if isinstance(value, str):

@@ -25,7 +25,7 @@ def chunk_text_fast(chunk: Mapping[str, object]) -> str:
 
 
 def content_as_text(value: object) -> str:
-    """Return text, or the text of the parts of a content list."""
+    """Return text, or the joined texts of the parts of a content list; empty for any other value."""
     parts = as_array(value)
     return (
         as_text(value) or ""

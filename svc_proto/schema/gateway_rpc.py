@@ -59,7 +59,7 @@ class RpcCall:
 
 
 def parse_call(line: bytes | str) -> RpcCall:
-    """Parse one line. Raises `RpcError`."""
+    """Parse one line of JSON as a call. Raises `RpcError`."""
     members = JsonObject.of(parse_object(line))
     text, method, params = members.string("id"), members.string("method"), members.object_or_none("params")
     identity = members.number("id") if text is None else text

@@ -108,12 +108,12 @@ class JsonObject(dict[str, object]):
             return b""
 
     def integer(self, name: str, low: float = -inf, high: float = inf) -> int | None:
-        """Return a whole number in these bounds, both included; else None."""
+        """Return this member if it is a whole number in these bounds, both included; else None."""
         value = self.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high else None
 
     def number(self, name: str, low: float = -inf, high: float = inf) -> float | None:
-        """Return a number in these bounds, both included, unconverted so that a whole one stays whole; else None."""
+        """Return this member, unconverted, if it is a number in these bounds, both included; else None."""
         value = self.get(name)
         good = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
         return cast("float", value) if good else None

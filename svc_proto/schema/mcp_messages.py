@@ -73,7 +73,7 @@ Message: TypeAlias = RpcRequest | RpcNotification | RpcResponse
 
 
 def parse_mcp_message(data: bytes | str) -> Message:
-    """Parse one message. Raises `RpcError`."""
+    """Parse one request, notification or response. Raises `RpcError` for anything else."""
     members = parse_object(data)
     number, method, params = members.get("id"), members.get("method"), members.get("params")
     params = {} if params is None else params

@@ -31,7 +31,7 @@ class ApiClient(ServiceClient):
     """Client of the API server. Each call raises `ServiceCallError`."""
 
     def create_session(self, engine: Engine, wish: Mapping[str, object]) -> Flow[str]:
-        """Create a session with the given `title` and `profile`; return its id."""
+        """Create a session with the members `wish`, such as `title`; return its id."""
         answer = self.check((yield from self.request(engine, "POST", "/api/sessions", wish)))
         found = JsonObject.of(self.json_value(answer))
         names = ("id", "session_id")

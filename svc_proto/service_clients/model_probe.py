@@ -64,7 +64,7 @@ class ModelTrial:
 
 
 def list_models(engine: Engine, base_url: str, key: str) -> Flow[ModelListing]:
-    """Return the models that a server lists."""
+    """Return the models that a server lists, at most 200; none with a `problem` if it does not respond."""
     answer = yield from fetch(engine, "GET", f"{base_url}/models", headers=bearer_header(key), within=LIST_TIMEOUT)
     if isinstance(answer, Failure):
         return ModelListing(problem=answer.detail or answer.kind.value.replace("_", " "))

@@ -158,7 +158,7 @@ class RelayConnection:
         self.on_drained()
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Report the loss of the socket."""
+        """Report the loss of the socket to the flow that signs in, or by `on_lost` once online."""
         was, why = self.state, reason or f"closed with {code}"
         if was is not RelayConnectionState.OVER:
             self._step(RelayConnectionTrigger.LOST)

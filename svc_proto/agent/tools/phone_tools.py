@@ -39,7 +39,10 @@ DEVICE: Mapping[str, object] = {"type": "string", "description": "which phone, i
 
 @frozen
 class PhoneTool:
-    """A tool of a route. `perform` is used in place of a plain call, whose answer would be the result."""
+    """A tool of the phone, with the Device Control route that it calls.
+
+    `perform` is used in place of a plain call, whose answer would be the result.
+    """
 
     route: ControlRoute
     tool: ControlTool

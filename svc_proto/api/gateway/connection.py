@@ -35,11 +35,11 @@ class CallHandler(Protocol):
         """Remove a closed connection; its sessions continue."""
 
     def handle_call(self, connection: GatewayConnection, call: RpcCall) -> None:
-        """Perform a call and answer it."""
+        """Perform a call, and answer it unless it is a notification."""
 
 
 class GatewayConnection:
-    """Client of the gateway. Its sessions outlive it."""
+    """WebSocket connection of a client of the gateway. The client's sessions continue when it is closed."""
 
     __slots__ = ("_calls", "_gateway", "_socket", "is_closed", "request")
 

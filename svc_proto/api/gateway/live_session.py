@@ -109,7 +109,7 @@ class LiveSession:
 
     @property
     def is_busy(self) -> bool:
-        """Report whether a turn runs or is about to start."""
+        """Report whether a turn runs, is about to start or is being finished, or the session is being compressed."""
         return self.pending > 0 or bool(self.turns)
 
     @property
@@ -118,7 +118,7 @@ class LiveSession:
         return next(iter(self.turns.values()), None)
 
     def state(self) -> dict[str, object]:
-        """Return the members of a snapshot that describe the turn."""
+        """Return the members of a snapshot that describe the turn, the next waiting prompt and the accepted prompts."""
         turn, running = self.turn, self.is_busy or bool(self.queue)
         state: dict[str, object] = {
             "running": running,

@@ -66,7 +66,7 @@ class ApiGateway:
             session.connections.pop(connection, None)
 
     def handle_call(self, connection: GatewayConnection, call: RpcCall) -> None:
-        """Perform a call and answer it."""
+        """Perform a call, and answer it unless it is a notification."""
         self.api.engine.spawn(self._perform(connection, call))
 
     # --- sessions ---

@@ -115,5 +115,5 @@ class RunProjection:
 
 
 def _call(call: ToolCall) -> dict[str, object]:
-    """Return the members as in a chat's events, except that the tool's name is `tool`."""
+    """Return the members of a tool call as in a chat's events, except that the tool's name is `tool`."""
     return {"tool": call.name} | {name: value for name, value in call_members(call).items() if name != "tool_name"}

@@ -62,7 +62,7 @@ TurnStreamEvent: TypeAlias = TurnStarted | TurnEvent | TurnEnded
 
 
 class Projection(Protocol):
-    """Server-sent events for one reader."""
+    """Encoder of a turn's events as server-sent events for one reader."""
 
     def encode(self, event: TurnStreamEvent, now: Moment) -> str:
         """Return whole frames; empty if the projection has nothing for this event."""

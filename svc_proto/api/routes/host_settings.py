@@ -24,7 +24,7 @@ class HostPort(ClientPort, Protocol):
 
 
 def routes(api: HostPort) -> list[Route]:
-    """Return the routes."""
+    """Return the routes of the host's settings and of the API key."""
     view = _HostRoutes(api)
     rows: list[tuple[str, str, Handler]] = [
         ("GET", "/api/host", view.settings),

@@ -196,7 +196,10 @@ class _ChatSessionRoutes:
         return empty_response()
 
     def truncate(self, request: Request) -> Flow[Response | StreamedResponse]:
-        """Remove a message of the user and all after it, so that a turn can be repeated or its message changed."""
+        """Remove a message of the user and all after it, so that a turn can be repeated or its message changed.
+
+        The session's turns are stopped before.
+        """
         api, identity = self._api, request.params["id"]
         row_id = _strict(request.query.get("from_row"), "from_row", 0)
         yield from self._get(identity)

@@ -51,5 +51,5 @@ def resolve_options(
 
 
 def brings_tools(messages: list[object], options: CompletionOptions) -> bool:
-    """Report whether the client runs tools itself: it lists tools, or sends a tool's result."""
+    """Report whether the client runs tools itself: it lists tools, or its last message is a tool's result."""
     return options.tools is not None or any(JsonObject.of(row).get("role") == "tool" for row in messages[-1:])

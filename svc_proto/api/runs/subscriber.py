@@ -103,7 +103,10 @@ class Subscriber:
         )
 
     def add_event(self, event: TurnStreamEvent) -> None:
-        """Append an event of the run to the backlog."""
+        """Append an event of the run to the backlog, as text of the projection; do nothing once the reader is gone.
+
+        If no reader has connected, the reader is dropped when the backlog exceeds `MAX_UNREAD`.
+        """
         if self._projection is None:
             return
         piece = self._projection.encode(event, self._engine.now)
