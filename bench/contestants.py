@@ -216,7 +216,7 @@ def room_for(descriptors: int) -> Iterator[int]:
 
 
 def wait_healthy(address: Address, within: float = START_WITHIN) -> None:
-    """Return when `/health` is answered with 200. Raises `BenchError` after a timeout."""
+    """Wait until `/health` is answered with 200. Raises `BenchError` after a timeout."""
     deadline = time.monotonic() + within
     while True:
         conn = HTTPConnection(*address, timeout=within)

@@ -59,7 +59,7 @@ def nodes_section(
 ) -> list[Table]:
     """Return tables for each number of commands in flight, for presence messages, and for a simulated crowd.
 
-    The ratios refer to a relay outside a cluster.
+    The ratios refer to a relay outside a cluster. Raises `BenchError` without Redis or Valkey.
     """
     redis = find_redis()
     if redis is None:

@@ -72,7 +72,7 @@ class _Crowd:
     phones: list[_Phone] = field(factory=list)
 
     def pair(self, count: int) -> float:
-        """Pair all phones in batches; return processor seconds for each."""
+        """Pair all phones in batches; return processor seconds for each phone."""
         begun, numbers, places = time.process_time(), iter(range(count)), cycle(range(len(self.world.nodes)))
         while batch := [self._begin(number, next(places)) for number in islice(numbers, AT_ONCE)]:
             self.world.run(partial(_judged, batch))
@@ -142,7 +142,7 @@ def _judged(batch: list[_Phone]) -> bool:
 
 
 def crowd_table(progress: Progress, *, sizes: tuple[tuple[int, int], ...] = CROWDS) -> Table:
-    """Return a row for each number of phones and nodes."""
+    """Return the table with a row for each number of phones and nodes."""
     rows = []
     for phones, nodes in sizes:
         progress(f"nodes: {phones:,} simulated phones at {nodes} nodes")

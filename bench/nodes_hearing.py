@@ -74,7 +74,7 @@ class _Ear:
 
 
 def hearing_table(progress: Progress, *, phones: tuple[int, ...] = PHONES) -> Table:
-    """Return a row for each number of phones on other nodes."""
+    """Return the table with a row for each number of phones on other nodes."""
     rows = []
     for count in phones:
         progress(f"nodes: hears of {count:,} phones")

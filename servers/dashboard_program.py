@@ -80,12 +80,12 @@ def read_dashboard_config(
 
 
 def without_unsafe_local_access(config: DashboardConfig, relay: RelayConfig) -> DashboardConfig:
-    """Withdraw the local access where a client behind a proxy would count as local."""
+    """Return the settings, without local access where a client behind a proxy would count as local."""
     return config if is_local_safe(relay) else evolve(config, local_access=False)
 
 
 def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None:
-    """Return why the dashboard may not start: without a password, a client behind a proxy would count as local."""
+    """Return why the dashboard may not start, or None: without a password, a proxy's clients would count as local."""
     if config.password or is_local_safe(relay):
         return None
     return "behind a proxy, and with the local secret, a dashboard needs a password: set SVC_DASHBOARD_PASSWORD"

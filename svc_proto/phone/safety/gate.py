@@ -176,7 +176,7 @@ class SafetyGate:
         self.connection_lost()
 
     def on_uploaded(self, token: str, scheme: str, *, request_id: str | None = None) -> CommandReply:
-        """Return the reply to a command whose file is uploaded; None means the log's oldest upload."""
+        """Return the reply to a command whose file is uploaded; `request_id` None means the log's oldest upload."""
         reply = self._backend.on_uploaded(token, scheme)
         log_id = next(iter(self._uploads), None) if request_id is None else request_id
         if log_id is not None and log_id in self._uploads:
