@@ -39,7 +39,7 @@ class FirefoxPage:
         self._context = self.call("browsingContext.getTree")["contexts"][0]["context"]
 
     def call(self, method: str, **params: Any) -> Any:
-        """Send a command and return its result; entries of the log are kept."""
+        """Send a command and return its result; add entries of the log that arrive meanwhile to `console`."""
         self._id += 1
         text = json.dumps({"id": self._id, "method": method, "params": params})
         self._socket.sendall(self._frames.send(Message(data=text)))
@@ -95,7 +95,7 @@ class FirefoxPage:
 
 @contextmanager
 def open_firefox(profile: Path) -> Iterator[FirefoxPage]:
-    """Run Firefox with a new profile."""
+    """Run Firefox with this profile's folder, and yield its tab."""
     command = [FIREFOX or "", "--headless", "--no-remote", "--remote-debugging-port", "0", "--profile", str(profile)]
     with Popen(
         command, stdout=DEVNULL, stderr=PIPE, text=True, env={"HOME": str(profile), "PATH": "/usr/bin:/bin"}

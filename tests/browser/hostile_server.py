@@ -1,4 +1,4 @@
-"""A relay and an API server that fill every field with markup and script."""
+"""A relay and an API server whose texts are all markup and script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first view on a slow network: few requests, all of them at once, and usable within three seconds."""
+"""The first view on a slow network: few requests, few bytes, and usable within three seconds."""
 
 from __future__ import annotations
 

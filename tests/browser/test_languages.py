@@ -54,7 +54,7 @@ def furnished() -> Scripted:
 
 
 def english_in(page: Page, language: str) -> set[str]:
-    """Return the visible texts for which the page has a translation."""
+    """Return the texts of the page that are still English although `language` has a translation of them."""
     messages: dict[str, str] = json.loads(FILES[f"messages/{language}.json"])
     english = messages.keys() - messages.values() - NAMES
     return english & {*page.evaluate(TEXTS)}

@@ -1,4 +1,4 @@
-"""Layout that pictures do not check: narrow screens, long names, forced colours, wrong clocks."""
+"""Layout and views that pictures do not check: narrow screens, long names, forced colours, wrong clocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDED = {"run_id": "r", "role": "assistant"}
 
 
 class Scripted(ScriptedService):
-    """A relay and an API server that give scripted answers and count the requests."""
+    """A relay and an API server that give scripted answers and record the requests' paths."""
 
     def __init__(self, **answers: Any) -> None:
         self.answers = answers
@@ -276,7 +276,7 @@ STICKS_OUT = """
 
 
 def test_nothing_is_cut_or_covered_on_the_smallest_screen(site: Site, visit: PageOpener) -> None:
-    """WCAG 1.4.10: 320 px wide, and here with letters that are a little wider than those of this host's font."""
+    """Nothing sticks out or overlaps at 320 px (WCAG 1.4.10), with letters a little wider than those of this host."""
     visit.tolerated = ("Failed to load resource",)  # there is no phone
     script = Scripted(activity={"activity": [record(3605, decision="confirmed")]})
     page = start(site, visit, "#chat", script, viewport={"width": 320, "height": 640})

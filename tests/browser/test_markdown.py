@@ -70,7 +70,7 @@ CANONICAL = """
 
 
 def drawn(page: Page, source: str) -> None:
-    """Draw a text in the page's body, as a message of the chat."""
+    """Draw a text in the page's `main` element, as a message of the chat."""
     page.evaluate(
         """async (source) => {
           const { loadMarkdown, Prose } = await import('/page/prose.js');

@@ -116,7 +116,7 @@ class Album:
         assert overflow <= 0, f"{name} is wider than the screen"
 
     def shoot(self, name: str, *themes: Theme) -> None:
-        """Take the pictures, if they are requested."""
+        """Take a picture in each of `themes`, or in both, if pictures are requested."""
         for theme in themes or THEMES:
             if self._folder:
                 self.page.emulate_media(color_scheme=theme)
@@ -129,7 +129,7 @@ class Album:
 
 
 def furnish(site: Site) -> PhoneScreen:
-    """Pair a phone with a screen and a desktop, and send a few commands."""
+    """Start all servers, pair a desktop and a phone with a screen, send a few commands, and return the phone."""
     world = site.world
     world.start_relay(media_ttl_seconds=900)
     device = world.pair("Workbench", ttl_seconds=86_400)

@@ -57,7 +57,7 @@ def test_the_theme_is_chosen(site: Site, visit: PageOpener) -> None:
 
 
 def silence(seconds: float) -> str:
-    """Return a WAV file as a data URL."""
+    """Return silence of this length as the data URL of a WAV file."""
     file = BytesIO()
     with wave.open(file, "wb") as sound:
         sound.setnchannels(1)

@@ -78,7 +78,7 @@ def test_only_the_visible_tab_sends_requests(site: Site, visit: PageOpener, tab:
     stop_clock(page)
 
     def pass_time(seconds: float) -> int:
-        """Let time pass and count the finished calls. The last call is the test's own, so that none is missed."""
+        """Let time pass; return the number of the page's calls. The test's own request comes last: none is missed."""
         before = calls(visit)
         page.clock.fast_forward(int(seconds * 1000))
         with page.expect_response("**/page/icon.svg"):
@@ -166,7 +166,7 @@ def press(page: Page, name: str) -> None:
 
 
 def inviting(site: Site, visit: PageOpener) -> Locator:
-    """Open the dialog for a new device."""
+    """Open the dialog for a new device, and return it."""
     visit.tolerated = FAILED_LOADS
     site.world.start_relay()
     site.open()

@@ -91,7 +91,7 @@ class ByteConnection(ABC):
         return self._read(n)
 
     def read_all(self, timeout: float = PATIENCE) -> bytes:
-        """Return all bytes up to the FIN or reset."""
+        """Return all bytes up to the FIN or reset. Raises TimeoutError."""
         try:
             while self._fill(timeout):
                 pass
@@ -153,7 +153,7 @@ class HttpClient:
     def begin(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, websocket: bool = False
     ) -> PendingResponse:
-        """Send a request. A body of bytes is sent unchanged, any other as JSON."""
+        """Send a request. A body of bytes is sent unchanged, any other but None as JSON."""
         stream = self.conn.open_stream()
         asked = self._asked[stream] = PendingResponse(self, stream)
         named = {"host": self._authority, **(headers or {})}
@@ -214,7 +214,7 @@ class PendingResponse:
 
 
 class Declined(Exception):  # noqa: N818 - the name describes the event
-    """The relay answered the handshake of a WebSocket with something else."""
+    """The relay refused the handshake of a WebSocket; `answer` is its response."""
 
     def __init__(self, answer: Response) -> None:
         super().__init__(f"{answer.status} {answer.body!r:.200}")
@@ -278,7 +278,7 @@ class WebSocketTestClient:
         return event
 
     def receive_message(self, timeout: float = PATIENCE) -> dict[str, Any]:
-        """Return the next text message, parsed; pings and pongs are skipped."""
+        """Return the next text message, parsed; skip pings and pongs, and fail for any other event."""
         while True:
             event = self.receive(timeout)
             if isinstance(event, TextMessage):
@@ -312,7 +312,7 @@ class WebSocketTestClient:
         self.send_envelope("bridge", "bridge.response", {"request_id": request_id, "status": status, "result": result})
 
     def pong(self) -> None:
-        """Wait for a pong: the relay has received everything that was sent before."""
+        """Send a ping and wait for its pong: by then the relay has received everything that was sent before."""
         self.send_envelope("system", "ping", {"ts": 1}, "round trip")
         while self.receive_message() != {"channel": "system", "type": "pong", "id": "round trip", "payload": {"ts": 1}}:
             pass

@@ -238,7 +238,7 @@ class Environment(ABC):
 
     @abstractmethod
     def contents(self, path: str) -> bytes:
-        """Return the bytes of a file on the relay's host, or none without it; a file on disk must have mode 600."""
+        """Return the bytes of a file on the relay's host, empty if there is none; a file on disk must have mode 600."""
 
     @abstractmethod
     def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> ByteConnection:
@@ -257,7 +257,10 @@ class Environment(ABC):
 
     @abstractmethod
     def wait_until(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
-        """Wait for a notification or log record of a program. Raises TimeoutError."""
+        """Wait until `so()` is true; on real loops it is called after each notification or log record of a program.
+
+        Raises TimeoutError.
+        """
 
     # --- common to all worlds ---
 
@@ -449,7 +452,7 @@ class Environment(ABC):
         return phone
 
     def eventually(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
-        """Wait for a change without notification: on a disk, among the processes, or in a peer."""
+        """Wait for a change without notification: on a disk, among the processes, or in a peer. Raises TimeoutError."""
         deadline = self.clock() + timeout
         while not so():
             if self.clock() > deadline:

@@ -40,7 +40,7 @@ class PhoneScreen(ServedProgram):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the credential that a dashboard shows."""
+        """Return the header field with the credential that a dashboard sends to the phone."""
         listener = self.service._endpoint
         assert listener is not None
         return {"authorization": f"Bearer {listener.secret}"}
@@ -50,6 +50,6 @@ class PhoneScreen(ServedProgram):
         return self.request("GET", "/screen").json
 
     def written(self, name: str = PHONE_SCREEN_FILE) -> str:
-        """Return a file of the home, in the simulator."""
+        """Return the text of a file of the service home, in the simulator."""
         host = self._world.relay_host  # type: ignore[attr-defined]  # virtual worlds have it
         return str(host.disk.get(f"{host.state}/{name}").decode())

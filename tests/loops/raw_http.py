@@ -80,7 +80,7 @@ class RawSocket:
         self.send(TEXT, text.encode())
 
     def receive(self, timeout: float = PATIENCE) -> tuple[int, bytes]:
-        """Return opcode and payload of the next frame, which must be neither masked nor fragmented."""
+        """Return opcode and inflated payload of the next frame, which must be neither masked nor fragmented."""
         first, second = self.wire.read_exactly(2, timeout)
         assert first & 0x80, "a fragment"
         assert not second & 0x80, "a masked frame from a server"

@@ -64,7 +64,7 @@ def met(world: Environment, caller: Caller, route: str) -> str:
 
 
 def heard(world: Environment, caller: Caller, messages: Iterable[str]) -> dict[str, str]:
-    """Send a caller's messages over one WebSocket until it is refused; return the access matrix cell for each."""
+    """Send a caller's messages over a WebSocket, a new one after each refusal; return the matrix cell of each."""
     answers: dict[str, str] = {}
     socket: WebSocketTestClient | None = None
     for message in messages:

@@ -88,7 +88,9 @@ def asked(open_client: Callable[[], HttpClient], caller: Caller, route: str) -> 
 
 @pytest.mark.parametrize("name", API)
 def test_access_to_the_api(world: Environment, name: str) -> None:
-    """The key gives access from any address; without a key, every client except a page of another site has access."""
+    """The key gives access from any address, but not to pages of other sites; without one, programs of the host have
+    access.
+    """
     column = API[name]
     api = world.api(key=KEY if column.guarded else "")
     port = api.server.port

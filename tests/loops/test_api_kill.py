@@ -126,7 +126,7 @@ def test_a_kill_at_each_event_of_a_turn(traced: SimulatedEnvironment) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_a_kill_at_each_moment_of_a_turn(traced: SimulatedEnvironment, part: int) -> None:
-    """The server is killed after each n-th event of the simulation, also between a store's answer and an event."""
+    """The server is killed after n steps of the simulation, for a fourth of all n, also between store and event."""
     scene = Scene(traced)
     steps, over = part, False
     counts: dict[int, None] = {}

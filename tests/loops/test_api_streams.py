@@ -174,7 +174,7 @@ def test_many_streams_at_once_in_the_simulator(virtual_world: SimulatedEnvironme
 
 
 def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: Environment) -> None:
-    """SPEC.md "Limits": ten runs at once by default; waiting turns receive only comments."""
+    """Beyond the limit of runs (SPEC.md "Limits": ten by default; one here) a waiting turn receives only comments."""
     model = ScriptedModel([plain("one two").stuck(2), plain("second")])
     api = start(world, model, max_concurrent_runs=1)
     first = chat(world, api, api.session(), "a")

@@ -36,7 +36,7 @@ def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_
 
 
 def at(world: Environment, n: int) -> RelayHandle:
-    """Make the n-th relay the one that requests are sent to."""
+    """Make relay `n`, 0 or 1, the one that requests are sent to, and return it."""
     world.relay = world._relays[n]
     return world.relay
 

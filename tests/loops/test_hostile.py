@@ -1,4 +1,4 @@
-"""Connections that break during a pairing, and one connection more than the limit."""
+"""Connections that break during a pairing, and connections over the limit."""
 
 from __future__ import annotations
 

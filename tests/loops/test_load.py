@@ -53,7 +53,7 @@ def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 
 def counter() -> Counter[str]:
-    """Count the living objects that make up a connection, in this process, where the relay has a thread."""
+    """Count the living objects of connections by type, and descriptors, in this process, which runs the relay too."""
     gc.collect()
     kinds = {kind for kind in set(map(type, gc.get_objects())) if is_part(kind)}
     parts = [one for one in gc.get_objects() if type(one) in kinds]

@@ -79,7 +79,7 @@ def test_an_mcp_server_gets_the_environment_of_children(runtime: str, monkeypatc
 
 
 def test_a_flood_does_not_defeat_the_time_limit(runtime: str) -> None:
-    """The flood has no end, so a client without a time limit would never return."""
+    """A client with a time limit returns although the server's flood has no end."""
 
     def talk(client: McpClient, engine: Engine) -> Flow[Any]:
         while not client.ignored:  # on a busy machine the server may not have started yet

@@ -36,7 +36,7 @@ def asked(world: Environment, servers: RelayHandle, key: str) -> int:
 
 
 def begun(world: Environment, servers: RelayHandle, key: str) -> UnreadStream:
-    """Start a long answer and read its first event."""
+    """Start a long answer, read up to its first text, and return the stream."""
     api = ApiHandle(world, servers, key)
     stream = chat(world, api, api.session(), "/count 5000")
     stream.until("assistant.delta")

@@ -118,7 +118,7 @@ class HarnessChild(PassiveEnd):
         self.node.book.feed(Received(self.errors.ch, data))
 
     def exit(self, status: int | None = 0) -> None:
-        """Exit normally."""
+        """Exit with `status`: report the end of the output and `Closed`, and run until idle."""
         self.node.post(ReadClosed(self.ch))
         self.vanish(f"exit status {status}", status)
 

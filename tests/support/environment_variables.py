@@ -26,7 +26,7 @@ class _Asked(dict[str, str]):
 
 
 def documented() -> set[str]:
-    """Return the variables in the first columns of the page's tables.
+    """Return the variables in the first columns of the page's tables, and those of its section of older names.
 
     A name such as `…_MODEL` continues the name before it, less its `_ENABLED`.
     """

@@ -61,7 +61,7 @@ def python(*words: str) -> list[str]:
 
 
 class Popen(subprocess.Popen[Any]):
-    """`subprocess.Popen`, forked from the imported process where that makes no difference."""
+    """`subprocess.Popen`, forked from the server process, which has the imports, where the result is the same."""
 
     def _execute_child(
         self, args: Sequence[str], executable: object, preexec_fn: object, close_fds: object, *rest: Any

@@ -265,7 +265,7 @@ class HttpHarness(CoreHarness):
         host: bytes | None = None,
         tls: bool = False,
     ) -> HttpCall:
-        """Send a request on a fresh connection. A body of bytes is sent unchanged, any other as JSON."""
+        """Send a request on a fresh connection. A body of bytes is sent unchanged, any other but None as JSON."""
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         fields = [(b"host", self.host_name if host is None else host), *headers]
         if token:
@@ -295,7 +295,7 @@ class HttpHarness(CoreHarness):
         return call
 
     def leaks(self) -> list[str]:
-        """Return the log records and error responses that contain a secret."""
+        """Return the log records and error responses that contain one of `secrets`."""
         places = [repr(log) for log in self.logs]
         places += [repr(answer) for answer in self.answers if answer.status >= 400]
         return [place for place in places for secret in sorted(self.secrets) if secret in place]

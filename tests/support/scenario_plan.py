@@ -33,7 +33,7 @@ HowT = TypeVar("HowT", bound=Enum)
 
 
 class ScenarioEnvironments(Enum):
-    """Environments in which a test runs: the simulator alone, or also one loop or every loop."""
+    """Environments in which a test runs: the simulator alone, or also one loop, every loop, or the bare selector."""
 
     ALL = "every loop, threads, simulator"
     EVERY = "every loop, simulator"
@@ -80,7 +80,7 @@ def row_of(module: str, test: str) -> PlanRow[ScenarioEnvironments] | None:
 
 
 def nodes_row_of(module: str, test: str) -> PlanRow[AsNodes] | None:
-    """Return the row of a test for three nodes."""
+    """Return the row of a test for three nodes; None without one."""
     return _first(NODES, module, test)
 
 

@@ -73,7 +73,7 @@ def usage(asked: int, answered: int) -> bytes:
 def plain(
     text: str, *, reasoning: str = "", name: str = "reasoning_content", finish: str | None = "stop"
 ) -> ModelAnswer:
-    """Return a streamed text, one event for each word."""
+    """Return a streamed answer with an event for each word: `reasoning` as the member `name`, then `text`."""
     events = [chunk({"role": "assistant", "content": ""})]
     events += [chunk({name: f"{word} "}) for word in reasoning.split()]
     words = text.split(" ")
@@ -108,7 +108,7 @@ def refusal(status: int, message: str = "no", *, retry_after: str | None = None)
 
 
 def huge(events: int, size: int) -> ModelAnswer:
-    """Return an answer with much text, which does not repeat itself."""
+    """Return a streamed answer of `events` pieces of `size` characters, whose text does not repeat itself."""
     text = "".join(f"{number:06}," for number in range(events * size // 7 + 1))
     pieces = (chunk({"content": text[place * size : (place + 1) * size]}) for place in range(events))
     return ModelAnswer(events=(*pieces, chunk(finish="stop"), DONE))
