@@ -283,7 +283,7 @@ def _response(rng: Random) -> bytes:
 
 
 def _run_batch(first: int) -> tuple[int, int, str]:
-    """Run some scripts; return their number, the messages of the fast paths, and the problem of the last one."""
+    """Run scripts up to the first problem; return their number, the fast paths' messages, and the problem, if any."""
     alone = 0
     for seed in range(first, first + BATCH):
         # Also where the reference implementation refuses an input that the fast path accepts.

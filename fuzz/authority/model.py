@@ -54,7 +54,7 @@ class PrincipalModel:
     def may_as_device(self, power: str, now: float) -> bool:
         """Report whether the principal's token opens a route that needs `power`.
 
-        An empty one needs a session alone.
+        An empty one needs a session alone. A token for MCP opens none of them.
         """
         return not self.audience and (self.may(power, now) if power else self.is_active(now))
 
@@ -72,7 +72,7 @@ class PrincipalModel:
 
 
 def deadline(now: float, span: float) -> float:
-    """Return when a span of seconds is over."""
+    """Return when a span of seconds is over; for 0 seconds, infinity."""
     return now + span if span else inf
 
 

@@ -142,7 +142,7 @@ class World:
     # --- the relay ---
 
     def probe_relay(self) -> None:
-        """Send a request of a principal to a route of each policy."""
+        """Send requests of a principal to some routes for devices, to all for programs of the host, and to `/mcp`."""
         who = self._any()
         if who is None:
             return
@@ -198,7 +198,7 @@ class World:
     # --- the API ---
 
     def probe_api(self) -> None:
-        """Send a request of a principal's key to the API."""
+        """Send requests with a principal's key to the API, to routes for clients and for the owner."""
         who, n = self._any(), self._node()
         if who is None or not who.key:
             return
@@ -256,7 +256,7 @@ class World:
             self.runs.append(_Run(who, n, hands[-1], answer.json["run_id"], by_relay))
 
     def answer_approval(self) -> None:
-        """Let a run request an approval, and let a principal answer the request."""
+        """Let a run request an approval, and let a principal or the owner answer the request."""
         running = [run for run in self.runs if not run.turn.cancelled]
         if not running:
             return
@@ -324,7 +324,7 @@ class World:
         self._check_changes()
 
     def _check_changes(self) -> None:
-        """Require that the ledger names each change in force with its principal, and that undoing removes it."""
+        """Require that the ledger lists principals' values in force, also after an undo, which spares the owner's."""
         for n in range(NODES):
             before = self._in_force(n)
             for who in self.principals:

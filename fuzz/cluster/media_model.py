@@ -63,7 +63,7 @@ class ClusterMediaModel:
     # --- actions ---
 
     def upload(self, node: int, phone: ClusterPhone) -> None:
-        """Upload a file of a phone to a node."""
+        """Upload a file of a phone to a node, which at times is killed afterwards, if others have the file too."""
         world, process, began = self._world, self._world.nodes[node], self._world.sim.now
         data = self._rng.randbytes(self._rng.choice((10, 400_000)))
 
@@ -82,7 +82,7 @@ class ClusterMediaModel:
         self._waits(world.request(node, "POST", "/media/upload", token=phone.token, body=body, done=brought))
 
     def fetch(self, node: int, phone: ClusterPhone) -> None:
-        """Fetch a file, or a part of it, from any node, which may be killed meanwhile."""
+        """Fetch one of the last four files, or a part of it, from a node."""
         if not self._all:
             return
         world, file, began = self._world, self._rng.choice(self._all[-4:]), self._world.sim.now
@@ -168,7 +168,7 @@ class ClusterMediaModel:
                     raise ClusterViolation(f"node {n} has {file.path}, whose node is gone")
 
     def check_end(self, asks: ClusterPhone) -> None:
-        """Check that all files are gone after their expiry."""
+        """Wait until all files of a shared store have expired, and check that they are gone."""
         world = self._world
         if not self._is_shared or not self._all:
             return

@@ -4,7 +4,7 @@ Clients pair, several with one code at once. They drive phones and fetch files a
 other nodes, and are revoked. Some guess codes.
 Nodes are killed, stopped, restarted in turn, and partitioned from Redis, from the store and from each other. Their
 clocks are set and run slow. The store is slow or unreachable; Redis ends and restarts empty.
-`fuzz.cluster.deployment` checks all the while. At the end there are no faults for some seconds. Then every node has
+`fuzz.cluster.invariants` checks all the while. At the end there are no faults for some seconds. Then every node has
 discovered the others, and reaches every phone and file. Each live session is accepted everywhere, each revoked one
 nowhere. All nodes block a guessing address after five tries at any of them.
 """

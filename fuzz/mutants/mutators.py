@@ -56,7 +56,7 @@ class Mutant:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Return the changed text, independent of its position."""
+        """Return the module, the name, and the text before and after: the same when lines move."""
         return (self.module, self.name, self.before, self.after)
 
     @property
