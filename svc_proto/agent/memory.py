@@ -156,7 +156,7 @@ def _parse(content: str) -> tuple[str, ...]:
 
 
 def _plain(content: str) -> str:
-    """Return an entry in its stored form, without the separator."""
+    r"""Return an entry in its stored form: stripped, with `\n` for each CRLF and without the separator `§`."""
     return content.replace("\r\n", "\n").replace("§", "").strip()
 
 

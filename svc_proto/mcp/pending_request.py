@@ -155,7 +155,7 @@ class PendingRequest:
         return None if self._progress is None else self._progress.report
 
     def _unknown_method(self, method: str) -> Handler:
-        """Return the handler of a method that exists only in some versions."""
+        """Return the handler of a method that exists only in some versions. Raises `RpcError` for any other."""
         if method == "server/discover" and self._context.modern:
             return self._discover
         if method == LISTEN and self._context.modern:

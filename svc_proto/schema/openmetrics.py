@@ -35,7 +35,7 @@ class MetricSamples:
     def total(self, name: str, **only: Collection[str]) -> float | None:
         """Return the sum of all samples of a name; None if the name is unknown.
 
-        With `label=` only samples with one of these label values count.
+        With `label=` only samples with one of these label values count; 0.0 if there are none.
         """
         found = self._samples.get(name)
         if found is None:

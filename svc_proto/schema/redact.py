@@ -41,7 +41,10 @@ MAX_DEPTH = 32  # levels of containers; deeper values are replaced by `TOO_DEEP`
 
 
 def redact(value: object, *, hide_text: bool = False) -> object:
-    """Return a copy of a JSON value without secrets; with `hide_text` also without the values of `TEXT_KEYS`."""
+    """Return a copy of a JSON value without the values of `SECRET_KEYS`.
+
+    With `hide_text` also without those of `TEXT_KEYS`. Containers below `MAX_DEPTH` levels are replaced by `TOO_DEEP`.
+    """
     return _Redaction(hide_text).of(value, MAX_DEPTH)
 
 

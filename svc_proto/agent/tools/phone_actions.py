@@ -164,7 +164,11 @@ class PhoneActions(TouchActions):
     # --- helpers --------------------------------------------------------------------------------------------------
 
     def _field(self, device: str, arguments: Arguments, before: PhoneScreen) -> Flow[tuple[ScreenRow, PhoneScreen]]:
-        """Return the field to type into, and the screen on which it has the focus. Raises `ToolError`."""
+        """Return the field to type into, and the last screen that was read. Raises `ToolError`.
+
+        Without `nodeId` that is the field with the focus, else the first one. With it, a field without the focus is
+        tapped first, unless it is the only one.
+        """
         fields = [row for row in before.rows if row.node.editable]
         if arguments.get("nodeId") is None:
             if not fields:

@@ -50,7 +50,10 @@ class ClusterResponseStore(ResponseStore):
         return None if found is None else found[0]
 
     def put(self, response: Mapping[str, object], session_id: str, conversation: str | None) -> Flow[None]:
-        """Store a response, and its conversation if named; keep a copy in memory until the store has confirmed."""
+        """Store a response, and its conversation if named. A failure is only logged.
+
+        Until the store has confirmed, a copy is kept in memory: at most `MAX_STORED`, the oldest are dropped first.
+        """
         text = strict_json.dumps(response)
         named = [("response", str(response["id"]), text)]
         if conversation is not None:

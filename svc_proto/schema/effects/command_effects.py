@@ -385,7 +385,10 @@ def _effect_of_key(key: str, tree: ScreenTree, client: str) -> Effect | None:
 
 
 def _effect_of_enter(tree: ScreenTree, client: str, typed: str = "") -> Effect | None:
-    """Return the effect of the key that submits a field: it sends a message, calls a number, opens an address."""
+    """Return the effect of the key that submits a field: it sends a message, calls a number, opens an address.
+
+    None if neither the field nor `typed` has a text, except in the client's own app.
+    """
     if client and tree.package == client:
         return Effect(kind=EffectKind.CLIENT, place=tree.package)
     field = tree.field
