@@ -51,7 +51,7 @@ class ReferenceFrameReader:
         return [], True
 
     def next_frame(self) -> Frame | None:
-        """Return the next frame, or the received part of it."""
+        """Return the next frame, or the received part of it; None if there is neither."""
         return next(self._reference.received_frames(), None)
 
     def close(self) -> None:

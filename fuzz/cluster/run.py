@@ -389,7 +389,7 @@ class _ClusterScenario:
         self.rng.choice(self.world.hosts).step_wall(self.rng.uniform(-20.0, 20.0))
 
     def set_clock_drift(self) -> None:
-        """Let a clock run up to 1 % slow or fast."""
+        """Let the clock of a random node run up to 1 % slow or fast."""
         self.rng.choice(self.world.hosts).run_clock(self.rng.uniform(0.99, 1.01))
 
     def partition_from_store(self) -> None:

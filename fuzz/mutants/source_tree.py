@@ -50,7 +50,7 @@ class SourceTree:
     # --- tests, in the order of their chance to fail ---
 
     def own_tests(self, module: str) -> list[Path]:
-        """Return the test file with the module's name."""
+        """Return the path of the test file with the module's name, which may not exist."""
         *folders, name = module.split(".")
         return [self.root.joinpath("tests", *folders, f"test_{name}.py")]
 

@@ -54,12 +54,15 @@ class TrialRequest:
 
 
 def alone(tree: SourceTree, request: TrialRequest, compiled: str, *, shown: bool) -> str | None:
-    """Return the name of a test that fails, or None; `compiled` is a folder for compiled files."""
+    """Return the test that fails, or how the process ended early; None if all pass. `compiled`: folder for bytecode."""
     return answer_of(_run, tree, request, compiled, shown, limit=request.limit)
 
 
 def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> str | None:
-    """Run `target` in a process of its own; return what it sends on the connection, its first argument."""
+    """Run `target` in a process of its own; return what it sends on the connection, its first argument.
+
+    If it sends nothing, return why: the time limit of `limit` seconds, or the end of the process.
+    """
     ours, theirs = FORKSERVER.Pipe(duplex=False)
     process = FORKSERVER.Process(target=target, args=(theirs, *arguments), daemon=True)
     process.start()
@@ -126,11 +129,11 @@ class FirstFailurePlugin:
             items[:] = [item for item in items if item.nodeid in self._only]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record the result of a test."""
+        """Record a test that failed, if it is the first failure."""
         self._note(report.failed, report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Record a file that cannot be imported."""
+        """Record a file that cannot be imported, if it is the first failure."""
         self._note(report.failed, report.nodeid)
 
     def _note(self, failed: bool, test: str) -> None:

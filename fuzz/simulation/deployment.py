@@ -307,7 +307,7 @@ class Deployment:
     def connection_for(
         self, host: SimHost, target: ServerAddress, *, deflate: bool = False, fresh: bool = False
     ) -> HttpClientConnection:
-        """Return a client connection: a shared HTTP/2 connection, or a new HTTP/1.1 connection."""
+        """Return a client connection: HTTP/2, shared or new (always new if `fresh`), or a new one over HTTP/1.1."""
         if not self.speaks_http2(host):
             return HttpClientConnection(host, target, self.entropy, deflate=deflate)
         self._shared = [shared for shared in self._shared if not shared.is_closed]
@@ -516,7 +516,7 @@ class Deployment:
                     self._check_log_line(process, line)
 
     def is_stored(self, prefix: str) -> bool:
-        """Report whether the log has no record that the store refused a session."""
+        """Report whether the log has no record that the store refused the session of this prefix."""
         self._check_logs()
         return prefix not in self.unstored
 

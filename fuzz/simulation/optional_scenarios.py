@@ -1,4 +1,4 @@
-"""Optional scenarios in a third of the scripts: each is a few related steps.
+"""Optional scenarios, each in a share of the scripts: a few related steps.
 
 They use a random source of their own, so that a new one leaves the other scripts unchanged.
 """

@@ -34,7 +34,7 @@ OURS = "svc_proto."
 
 
 def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
-    """Check that nothing is overdue, and that each reference is to an existing entry."""
+    """Check that nothing is overdue, that references have their entries, and that limits and counts hold."""
     engine = relay.engine
     due = {
         "a command": relay.bridge.next_deadline(),
@@ -163,7 +163,7 @@ def has_processes_of(handler: object) -> bool:
 
 
 def table_sizes(*roots: object) -> dict[str, int]:
-    """Return the number of entries of each reachable table, by class and attribute."""
+    """Return the number of entries of each reachable table, and of flags that are set, by class and attribute."""
     counts: Counter[str] = Counter()
     seen: dict[int, object] = {}
     left: list[object] = [*roots]

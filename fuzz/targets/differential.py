@@ -40,7 +40,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
         self.compare(lambda end: end.receive_eof())
 
     def next_events(self, n: int = 1) -> Event | None:
-        """Take up to `n` events, and return the last one."""
+        """Take the next event `n` times; return the last result if it is an event, else None."""
         event = None
         for _ in range(n):
             event = self.compare(lambda end: end.next_event())
@@ -52,7 +52,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
         """Handle an event that both have returned."""
 
     def send_events(self, *events: Event) -> None:
-        """Send events, one by one, up to the first that is not allowed."""
+        """Send events, one by one, up to the first that is not allowed; `LocalMisuseError` if HTTP/1.1 forbids it."""
         problem = self.compare(lambda end: send_events(end, events))
         if isinstance(problem, str) and problem.startswith("HTTP/1.1 does not allow"):
             raise LocalMisuseError
@@ -82,7 +82,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
 
 
 def send_events(end: Connection, events: Sequence[Event]) -> str | None:
-    """Send events up to the first that is not allowed; return the reason."""
+    """Send events up to the first that is not allowed; return the reason, or None if all are."""
     try:
         for event in events:
             end.send(event)

@@ -60,7 +60,7 @@ def envelope(data: bytes) -> None:
 
 
 def resp(data: bytes) -> None:
-    """Check replies and messages of Redis, or the commands of its clients."""
+    """Check the reader of the Redis protocol: values do not depend on the chunking, and commands survive encoding."""
     values, problem = _values(split_input(data))
     slow = _values([data[at : at + 1] for at in range(len(data))])
     assert repr(slow) == repr((values, problem)), "chunking changed the values"
@@ -70,7 +70,7 @@ def resp(data: bytes) -> None:
 
 
 def _values(pieces: list[bytes]) -> tuple[list[object], bool]:
-    """Return the values, fed byte by byte: an error discards all values of one call."""
+    """Return the values that are read byte by byte, since an error discards those of one call, and whether it fails."""
     reader, values = RespReader(), list[object]()
     try:
         for piece in pieces:

@@ -77,7 +77,7 @@ def http1_server_fast_path(data: bytes) -> None:
 
 
 def compare(data: bytes, rng: Random) -> int:
-    """Run one script on both; return the number of messages that the fast path handled alone."""
+    """Run one script on both; return the number of responses that the fast path sent alone."""
     both = ServerPair()
     with suppress(LocalMisuseError):
         _play(both, data, rng)
@@ -165,7 +165,7 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
     def __init__(self, limits: Limits = LIMITS) -> None:
         reference = Http1Connection(Role.SERVER, limits=limits, entropy=bytes)
         super().__init__(reference, FastPathServerConnection(limits=limits, entropy=bytes), stream=0)
-        self.alone = 0  # messages that the fast path received and answered alone
+        self.alone = 0  # responses that the fast path sent alone
 
     def on_event(self, event: Event) -> None:
         """Select the stream of the next responses."""

@@ -1,9 +1,9 @@
 """Users whose agent requests approval of two notes, one after the other: each answer must apply to its call only.
 
 The agent has read the phone, so each note for later chats requires an approval (`asks_having_read`). A run has one open
-request at a time. An answer with a call id applies to that call; a denial without id, or for all, to the open request.
-After a denial the second note is refused without a request. A note that was allowed once needs a new approval the next
-time.
+request at a time. An answer with a call id applies to that call; a denial without id, or an answer for all, to the open
+request. After a denial the second note is refused without a request. A note that was allowed once needs a new approval
+the next time.
 """
 
 from __future__ import annotations

@@ -269,7 +269,7 @@ class ChatClients:
     # --- after the script ----------------------------------------------------------------------------------------
 
     def compare(self) -> None:
-        """Request the stored messages of each chat, and compare them with what the streams reported."""
+        """Compare the stored messages of each chat with what the streams reported; a deleted chat must be gone."""
         for chat in self.chats:
             if chat.deleted and not chat.runs:  # a late run creates its session again
                 self.request("GET", f"/api/sessions/{chat.id}/messages", None, _gone)

@@ -113,7 +113,7 @@ class DeviceControlActors:
             self._check_lost(command, caller)
 
     def _look_at_reference(self) -> None:
-        """Check that a connected phone reports at least every 40 s; the protocol demands 30 s (wire bridge 1.3)."""
+        """Check that the connected reference phone reports at least every 40 s; 30 s are required (wire bridge 1.3)."""
         world, now = self.world, self.crowd.now
         if world.phone_service.state is not PhoneState.ONLINE or not world.is_relay_up:
             self._online_since = now

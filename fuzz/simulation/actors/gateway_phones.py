@@ -107,7 +107,10 @@ class GatewayPhones:
         phone.keys.client.send(f"chat {head}{text}\n".encode())
 
     def _chatting(self, phone: _GatewayPhone) -> _GatewayPhone:
-        """Return the phone that sends a prompt: phones that share a chat use the first one's."""
+        """Return the phone that sends a prompt. A phone that shares a chat joins that of the first phone before.
+
+        Until the first phone has a chat, it sends the prompts of all.
+        """
         first = self._phones[0]
         if not self._shares or phone is first or phone.service.chat.session_id:
             return phone

@@ -1,7 +1,7 @@
 """Phones that report, and operators that read the inspectors, which must show all reports and events.
 
 A status is the newest of its phone. Notifications are complete and unchanged. The decision in the activity log is
-consistent with phone and caller. Numbers agree with lists.
+consistent with phone and caller. `/health` counts at least the sessions that must live.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_NOTES = MAX_RECORDS = 100
 KEYS = 3  # keys of a device's notifications: later ones reuse the key of an earlier one
 REPORT_TIMEOUT = 6.0  # s at most from its sign-in to the first report of a phone
 View: TypeAlias = Callable[[RequestClient, float], None]
-"""Judges what was asked for at some time."""
+"""Check of an inspector's response; called with the request and the time at which it was sent."""
 
 
 @frozen(eq=False)
@@ -85,7 +85,7 @@ class StatusReporters:
         }
 
     def check_all(self) -> None:
-        """Read every inspector once; the responses are checked `LATE` seconds later."""
+        """Read every inspector once; the responses are checked `LATE` seconds later, that of media at once."""
         for path in INSPECTORS:
             self._inspect(path)
 
@@ -98,7 +98,7 @@ class StatusReporters:
         self._check_inspector(f"/notifications/recent?limit={few}", partial(self._recent, most=few))
 
     def _check_inspector(self, path: str, view: View | None, pause: float = LATE) -> None:
-        """Check a response a little later, when the relay has detected lost sockets."""
+        """Request an inspector, and check its response after `pause` s, when the relay has detected lost sockets."""
         sent = self.crowd.now
 
         def done(caller: RequestClient) -> None:

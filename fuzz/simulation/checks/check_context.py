@@ -232,7 +232,7 @@ class CheckContext:
         return seat
 
     def expect_refused(self, host: SimHost, path: str, token: str, status: int, about: str) -> None:
-        """Check that a WebSocket with that token is refused."""
+        """Check that a WebSocket with that token is refused with `status`."""
         seat = self.open_socket(host, path, authorization=f"Bearer {token}")
         self.expect_equal((seat.is_closed, seat.talker.status), (True, status), about)
 

@@ -27,7 +27,7 @@ TOLERANCE = 0.001  # s, of sums of floating-point numbers
 
 
 Spans: TypeAlias = Mapping[str, float | None]
-"""What is asked for of grants, in s; None: that one is withheld, or taken back."""
+"""Requested grants: their seconds by channel, 0 for ever; None: withheld, or taken back."""
 
 
 @define
@@ -112,7 +112,7 @@ class GrantTerms:
     grants: Mapping[str, float]
 
     def until(self, channel: str) -> float:
-        """Return the time when a grant ends at the latest."""
+        """Return the time when a grant ends; minus infinity without this grant."""
         return min(self.expires_at, self.grants.get(channel, -inf))
 
     def is_within(self, other: GrantTerms) -> bool:

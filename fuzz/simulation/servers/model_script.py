@@ -32,7 +32,7 @@ class ModelRound:
         return [{name: word} for name, text in told for word in _words(text)]
 
     def ending(self) -> list[bytes]:
-        """Return the chunks behind the words: tool calls, finish reason, and usage, without the last one."""
+        """Return the chunks behind the words: tool calls, finish reason, and usage, without `[DONE]`."""
         calls = [(f"call_{self.number}_{n}", *call) for n, call in enumerate(self.calls)]
         pieces = calling(*calls) if calls else [chunk({}, self.finish)]
         return pieces if self.usage is None else [*pieces, usage(*self.usage)]
@@ -70,7 +70,7 @@ def question_with_script(word: str, *rounds: ModelRound) -> str:
 
 
 def round_of(rows: list[dict[str, Any]], question: str) -> ModelRound:
-    """Return the present answer, by the number of the model's messages since the question."""
+    """Return the present answer, by the number of the model's messages since the question; the last one is repeated."""
     last = max(place for place, row in enumerate(rows) if row["role"] == "user")
     made = sum(row["role"] == "assistant" for row in rows[last:])
     rounds = json.loads(question.partition("#")[2])

@@ -82,7 +82,7 @@ class _ModelConnection(ServerSideConnection):
         self.question = ""  # until it is answered
 
     def on_closed(self, why: str) -> None:
-        """Record the end of a connection, perhaps during an answer."""
+        """Record that an answer was cut off, if the connection has ended during one."""
         upstream = self._upstream
         if upstream.visits.pop(self, self) is None:
             upstream.broken.append((upstream.host.world.now, self.question))

@@ -8,7 +8,7 @@ from fuzz.simulation.checks.support.turn_script import PROTOCOLS, draw_turn, fin
 
 
 def turn_in_all_protocols(context: CheckContext) -> None:
-    """Send the same turn by every protocol, and compare the answers and rows with the model of the turn."""
+    """Send each of two turns by every protocol, and compare the answers and rows with the model of the turn."""
     for _ in range(2):
         turn = draw_turn(context.rng, context.new_word())
         for protocol in PROTOCOLS:
