@@ -190,7 +190,7 @@ class Host:
         self._waker.post(self._finish_if_done)
 
     def stop(self, grace: float | None = None) -> None:
-        """Stop accepting and give `Stopping` to every core."""
+        """Stop accepting, and give `Stopping` to every core once, with `grace` s; by default with the host's grace."""
         for hosted in self._hosted:
             hosted.stop(self._grace if grace is None else grace)
 

@@ -135,7 +135,7 @@ class SimDisk:
     # --- for the runtime -----------------------------------------------------------------------------------------
 
     def resolve(self, path: str) -> tuple[str, Node]:
-        """Return the real path and its node."""
+        """Follow the links in a path; return the real path and its node. Raises `HostError`."""
         if not path.startswith("/") or "\0" in path:
             raise HostError(FailureKind.INVALID, "not an absolute path")
         waiting = _parts(path)

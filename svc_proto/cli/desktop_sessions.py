@@ -233,7 +233,7 @@ def apply_pins(engine: Engine, session: StoredSession) -> Flow[None]:
 
 
 def store_first_pin(engine: Engine, session: StoredSession, url: str) -> Flow[None]:
-    """Store the pin of a route at its first connection."""
+    """Store the pin of the certificate that a route has shown, unless one is stored or the route has no TLS."""
     known = session.cert_pin if url == session.url else session.route_pins.get(url)
     seen = yield from _seen(engine, url)
     if known is not None or seen is None:

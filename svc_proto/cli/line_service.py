@@ -26,7 +26,7 @@ UNREAD_TIMEOUT = 7 * 86_400.0  # s that a client may leave our output unread
 
 
 class LineService(ABC):
-    """Base class; the client is on the first channel that is accepted."""
+    """Base class of such a service. Its client is on the first channel that is accepted; others are refused."""
 
     engine: Engine
     _lines: _LineChannel | None = None

@@ -423,7 +423,7 @@ class VoiceChatService(OneShotService[None]):
         self._bell.notify_all()
 
     def on_recorded(self, socket: WebSocketConnection, pcm: bytes, *, last: bool = False) -> None:
-        """Send recorded sound in chunks."""
+        """Send recorded sound in chunks of `CHUNK_SIZE` bytes; a shorter rest waits for more, unless with `last`."""
         self._unsent += pcm
         self._silent = self._silent and not pcm
         while len(self._unsent) >= (1 if last else CHUNK_SIZE):

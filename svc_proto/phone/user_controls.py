@@ -102,7 +102,7 @@ class UserControls:
     # --- UserInputHandler ---------------------------------------------------------------------------------------
 
     def on_user_input(self, word: UserInput | None) -> None:
-        """Handle a line from the keyboard."""
+        """Handle a parsed line from the keyboard; None, an invalid line, is answered with the help."""
         match word:
             case ConfirmationAnswer():
                 self._note(self._decided(word))

@@ -1,1 +1,1 @@
-"""Conformance suite for the whole relay, run unchanged on every loop and in the simulator."""
+"""Tests of whole servers, for real loops and the simulator; `tests.support.scenario_plan` selects where each runs."""

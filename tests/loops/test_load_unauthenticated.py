@@ -143,7 +143,7 @@ class Household:
 
 
 def crowd(relay: Scarce, said: bytes, size: int) -> Iterator[socket.socket]:
-    """Connect unauthenticated clients from a few addresses that are not loopback to the relay's policies."""
+    """Connect clients that send `said`, from a few addresses that the relay treats as remote; yield their sockets."""
     for number in range(size):
         source = f"127.1.{number // 200}.1"
         unknown_host = socket.create_connection(("127.0.0.1", relay.port), PATIENCE, (source, 0))

@@ -45,7 +45,7 @@ class DestructiveVerbs:
         return tuple(verb for verb, pattern in patterns.items() if pattern.search(text) is not None)
 
     def first(self, text: str) -> str | None:
-        """Return the verb to show: "the first in list order that matches" (wire bridge 5.4)."""
+        """Return the verb to show: "the first in list order that matches" (wire bridge 5.4), or None."""
         return next(iter(self.matches(text)), None)
 
     def add(self, verb: str) -> bool:
