@@ -224,7 +224,7 @@ def _page(board: DashboardConfig, listener: Listener) -> str:
 
 
 class _InviteService(OneShotService[None]):
-    """Service whose early stop is no failure: the relay determines the exit code."""
+    """Service that requests an invite. Its early stop is no failure: the relay determines the exit code."""
 
     def on_stopping(self) -> None:
         self._engine.exit(0)

@@ -41,7 +41,7 @@ def can_look_up_users() -> bool:
 
 
 class PeerUserLookup:
-    """Netlink socket to the kernel, which answers each request at once, in about 10 µs."""
+    """Lookup of the user at the other end of a connection, by a Netlink socket: the kernel answers in about 10 µs."""
 
     def __init__(self) -> None:
         self._trusted = _trusted_users()

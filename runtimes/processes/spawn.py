@@ -50,7 +50,7 @@ class SpawnedProcess:
                 os.killpg(self.pid, number)
 
     def close(self) -> None:
-        """Close the host's ends."""
+        """Close the host's ends of the child's pipes or terminal."""
         for fd in {self.output, self.input, self.errors}:
             if fd is not None:
                 os.close(fd)

@@ -86,7 +86,7 @@ class HomeClaim:
             self._write({**self._about, **facts})
 
     def release(self) -> None:
-        """Release the claim."""
+        """Empty and unlock the file of the claim, so that another server may claim the home."""
         if self._fd >= 0:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)

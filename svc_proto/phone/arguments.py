@@ -62,7 +62,7 @@ class CommandArguments:
         return value
 
     def integer(self, *names: str, bits: int = INT_BITS) -> int | None:
-        """Return an int-ish value of `bits` width, or None."""
+        """Return an integer, also from its text; None if missing, no integer, or outside `bits` signed bits."""
         value = self.text(*names)
         if value is None or _INTEGER.fullmatch(value) is None:
             return None
@@ -71,7 +71,7 @@ class CommandArguments:
         return number if -limit <= number < limit else None
 
     def required_integer(self, *names: str) -> int:
-        """Return an int-ish value; raise `CommandRefused` 400 otherwise."""
+        """Return the value of `integer`; raise `CommandRefused` 400 where that is None."""
         value = self.integer(*names)
         if value is None:
             raise CommandRefused(400, f"missing or not an integer: {names[0]}")

@@ -88,9 +88,7 @@ def asked(open_client: Callable[[], HttpClient], caller: Caller, route: str) -> 
 
 @pytest.mark.parametrize("name", API)
 def test_access_to_the_api(world: Environment, name: str) -> None:
-    """The key gives access from any address, but not to pages of other sites; without one, programs of the host have
-    access.
-    """
+    """The key gives access from anywhere, but not to pages of other sites; without one, the host's programs have it."""
     column = API[name]
     api = world.api(key=KEY if column.guarded else "")
     port = api.server.port

@@ -40,7 +40,7 @@ def plain(loop: Environment) -> Environment:
 
 @pytest.fixture(params=KINDS)
 def either(request: pytest.FixtureRequest, loop: Environment) -> Environment:
-    """Start a relay with tmux, if there is one, and one without."""
+    """Start a relay: for one run of a test with tmux, if it is installed, and for another run without."""
     loop.start_relay(terminal_tmux=request.param == "tmux", user_shell="/bin/sh")
     return loop
 
