@@ -298,14 +298,6 @@ class SimulatedEnvironment(Environment):
     def clock(self) -> float:
         return self.simulation.now
 
-    def revive(self, server: RelayHandle) -> None:
-        """Start the server again until a start succeeds, as a service manager does."""
-        while True:
-            try:
-                return server.restart()
-            except NotStarted:
-                self.pass_time(1.0)
-
     def pass_time(self, seconds: float) -> None:
         """Let simulated time pass."""
         self.simulation.run_for(seconds)

@@ -8,42 +8,11 @@ import sys
 import pytest
 
 from runtimes.sim.child import ScriptedProgram
-from svc_proto.relay_config import LocalTrustPolicy
-from svc_proto.service_clients.local_pairing import DEVICE_NAME
-from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
-from tests.loops.dashboard_client import RELAY, DashboardServer
-from tests.loops.environment import REMOTE, Environment, bearer
+from tests.loops.environment import Environment, bearer
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.loops.terminal_client import runs
 
 READY = (sys.executable, "-c", "import sys; print('{}', flush=True); sys.stdin.read()")
-
-
-def test_the_local_secret_is_required_and_sent_by_our_programs(world: Environment) -> None:
-    world.start_relay(local_trust=LocalTrustPolicy.SECRET)
-    secret = world.contents(f"{world.home}/{LOCAL_SECRET}").decode()
-    assert secret
-    shown = {HEADER.decode(): secret}
-    refused = world.http("POST", "/pairing")
-    assert (refused.status, refused.code) == (403, "loopback_only")
-    assert secret not in refused.body.decode()
-    code = world.http("POST", "/pairing", headers=shown).json["code"]
-    assert world.websocket(peer=REMOTE).sign_in(pairing_code=code)["type"] == "auth.ok"
-    api = world.api()
-    api.turn(api.session(), "/phone ping")  # the agent pairs itself
-    names = [session["device_name"] for session in world.http("GET", "/sessions", headers=shown).json["sessions"]]
-    assert DEVICE_NAME in names
-    kept = DashboardServer(world, password="correct horse")
-    known = {"authorization": "Basic OmNvcnJlY3QgaG9yc2U="}
-    assert kept.request("GET", f"{RELAY}/overview", headers=known).status == 200
-    assert kept.relay("GET", "/overview").status == 401
-
-
-def test_a_dashboard_without_password_does_not_send_the_local_secret(world: Environment) -> None:
-    world.start_relay(local_trust=LocalTrustPolicy.SECRET)
-    board = DashboardServer(world)
-    assert board.relay("POST", "/pairing", {}).status == 403
-    assert "has a password" in board.detail(board.relay("GET", "/overview"))["error"]
 
 
 # --- the end of a session -------------------------------------------------------------------------------------------

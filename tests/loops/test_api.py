@@ -11,20 +11,10 @@ from tests.loops.environment import ApiHandle, Environment
 from tests.support.servers.model_server import ScriptedModel, plain
 
 KEY = "sk-loop-41f0"
-ORDER = ["session.created", "run.started", "message.started", "assistant.delta", "assistant.completed", "run.completed"]
-
-
-def names(events: list[tuple[str, dict[str, Any]]]) -> list[str]:
-    """Return the kinds of events in the order of their first occurrence."""
-    return list(dict.fromkeys(name for name, _ in events))
 
 
 def said(events: list[tuple[str, dict[str, Any]]]) -> str:
     return "".join(data["delta"] for name, data in events if name == "assistant.delta")
-
-
-def no_key_in_the_logs(api: ApiHandle) -> None:
-    assert KEY not in repr(api.server.logs)
 
 
 def test_a_turn_of_a_model_on_another_host(world: Environment) -> None:
@@ -34,19 +24,6 @@ def test_a_turn_of_a_model_on_another_host(world: Environment) -> None:
     assert said(api.turn(session, "Hi")) == "Good morning."
     assert [row["content"] for row in api.messages(session)] == ["Hi", "Good morning."]
     assert "sk-model" not in repr(api.server.logs)
-
-
-def test_beside_a_relay_and_a_phone(world: Environment) -> None:
-    """The agent finds the phone through the relay on the same host."""
-    world.start_relay()
-    world.phone(name="Pixel")
-    api = world.api(key=KEY)
-    session = api.session()
-    events = api.turn(session, "/phone ping")
-    done = [data for name, data in events if name == "tool.completed"]
-    assert [data["tool_name"] for data in done] == ["phone_ping"], events
-    assert "pong" in done[0]["result_preview"]
-    assert api.server.stop() == 0
 
 
 def test_sessions_outlive_a_kill(world: Environment) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -110,34 +109,6 @@ def test_completions_equal_their_streams(live: Live, client: openai.OpenAI) -> N
     )
 
 
-def test_messages_that_the_model_receives(live: Live, client: openai.OpenAI) -> None:
-    script(live, plain("Eight."))
-    client.chat.completions.create(
-        model="svc-agent",
-        messages=[
-            {"role": "system", "content": "Count."},
-            {"role": "user", "content": "What is 2 + 2?"},
-            {"role": "assistant", "content": "Four."},
-            {"role": "user", "content": [{"type": "text", "text": "Twice that?"}]},
-        ],
-    )
-    sent = live[2].seen[-1]["messages"]
-    assert sent[0]["role"] == "system"
-    assert "Count." in sent[0]["content"]
-    assert [message["role"] for message in sent[1:]] == ["user", "assistant", "user"]
-    assert "Twice that?" in json.dumps(sent[-1]["content"])
-
-
-def test_the_client_streams_a_turn_with_tools(live: Live, client: openai.OpenAI) -> None:
-    """The usual loop over a stream gets no event of another name and no chunk without choices."""
-    script(live, calls(REMEMBER, text="I note it."), plain("Noted."))
-    stream = client.chat.completions.create(
-        model="svc-agent", messages=[{"role": "user", "content": "I like tea"}], stream=True
-    )
-    text = "".join(chunk.choices[0].delta.content or "" for chunk in stream)
-    assert text == "I note it.\n\nNoted."
-
-
 TOOL: Any = {
     "type": "function",
     "function": {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}},
@@ -164,16 +135,6 @@ def test_the_client_executes_its_own_tools(live: Live, client: openai.OpenAI) ->
     assert (final.finish_reason, final.message.content) == ("tool_calls", "Hm.")
     assert final.message.tool_calls is not None
     assert final.message.tool_calls[0].function.arguments == '{"a": 3}'
-
-
-def test_the_stream_helper_gives_the_same_completion(live: Live, client: openai.OpenAI) -> None:
-    script(live, plain(TEXT))
-    with client.chat.completions.stream(model="svc-agent", messages=[{"role": "user", "content": "Hi"}]) as stream:
-        for _ in stream:
-            pass
-        final = stream.get_final_completion()
-    assert final.choices[0].message.content == TEXT
-    assert final.choices[0].finish_reason == "stop"
 
 
 def test_wrong_keys_are_refused(live: Live) -> None:
