@@ -7,15 +7,14 @@ from itertools import islice, pairwise
 
 import pytest
 
-from runtimes.sim.cost import HandleCost, MeteredRows
+from runtimes.sim.cost import HandleCost
 from runtimes.sim.process import KILLED
-from runtimes.sim.simulation import START_MONO, START_WALL, Simulation
-from svc_proto.basics.moment import Moment
-from svc_proto.commands import AppendFile, Command, Exit, Query, Ready, Send
+from runtimes.sim.simulation import START_MONO, Simulation
+from svc_proto.commands import AppendFile, Command, Query, Ready, Send
 from svc_proto.facts import Accepted, ChannelId, Done, Fact, OperationId, Received, Started
 from svc_proto.store_requests import CheckStore, LoadSessions
 from tests.runtimes.sim.test_simulation import story
-from tests.runtimes.sim.toy_cores import ToyCore, ToyNetwork, connected, echo
+from tests.runtimes.sim.toy_cores import ToyCore, ToyNetwork, echo
 
 SECOND = HandleCost(per_call=1.0)
 CHANNEL, OPERATION = ChannelId(2), OperationId(1)
@@ -62,30 +61,6 @@ def test_a_timer_that_is_due_during_a_computation_is_late() -> None:
     assert times(bench.toy) == [0.0, 1.0]
 
 
-def test_a_timer_that_was_set_before_a_computation_is_late() -> None:
-    world = Simulation(latency=0.1, cost=SECOND)
-    bench = ToyNetwork(world, lambda toy, fact: setattr(toy, "deadline", 1003.5) if isinstance(fact, Started) else None)
-    world.run_for(2.1)
-    wire = world.connect(bench.phone, "relay", 80)
-    wire.send(b"x")
-    world.run_for(5.0)
-    accepted, received = times(bench.toy)[1:3]
-    assert accepted < 3.5 < received
-    assert bench.toy.deadline is None  # the first call after that handles the timer
-    assert times(bench.toy) == [0.0, accepted, received]
-
-
-def test_a_computation_that_a_timer_starts_holds_up_facts() -> None:
-    world = Simulation(latency=0.1)
-    bench = ToyNetwork(world, lambda toy, fact: setattr(toy, "deadline", 1003.0) if isinstance(fact, Started) else None)
-    wire = connected(bench)
-    bench.relay.cost = SECOND
-    world.run_for(1003.0 - world.now)
-    wire.send(b"x")
-    world.run_idle()
-    assert times(bench.toy)[-2:] == [3.0, 4.0]
-
-
 def test_other_programs_run_during_a_computation() -> None:
     world = Simulation(cost=SECOND)
     bench = ToyNetwork(world, echo)
@@ -104,19 +79,6 @@ def test_other_programs_run_during_a_computation() -> None:
     assert bench.process.ready
 
 
-def test_both_clocks_show_the_start_of_the_computation() -> None:
-    world = Simulation(cost=SECOND)
-    bench = ToyNetwork(world)
-    bench.relay.step_wall(100.0)
-    bench.toy.deadline = world.now
-    bench.process.nudge()
-    world.run_for(5.0)
-    assert bench.toy.times == [
-        Moment(START_MONO, START_WALL),
-        Moment(START_MONO + 1.0, START_WALL + 101.0),
-    ]
-
-
 def test_computation_of_a_killed_program_has_no_effect() -> None:
     world = Simulation(cost=SECOND)
     relay = world.host("relay")
@@ -127,15 +89,6 @@ def test_computation_of_a_killed_program_has_no_effect() -> None:
     assert process.exit_code == KILLED
     assert not process.ready
     assert process.restart().alive
-
-
-def test_an_exit_comes_at_the_end_of_the_computation() -> None:
-    world = Simulation(cost=SECOND)
-    process = world.host("relay").start(lambda entropy: ToyCore(entropy, lambda toy, fact: toy.emit(Exit(0))))
-    world.run_for(0.5)
-    assert process.alive
-    world.run_for(1.0)
-    assert process.exit_code == 0
 
 
 def test_rows_cost_time_when_the_core_reads_them() -> None:
@@ -157,17 +110,6 @@ def test_rows_cost_time_when_the_core_reads_them() -> None:
     _, query, answer, *later = times(bench.toy)
     assert answer - query > 1.0
     assert later == pytest.approx([answer + 5.0, answer + 10.0])
-
-
-def test_a_row_is_reported_once() -> None:
-    taken: list[None] = []
-    rows = MeteredRows(("a", "b", "c"), lambda: taken.append(None))
-    assert (rows, len(rows), rows[1]) == (("a", "b", "c"), 3, "b")
-    assert taken == []
-    assert next(iter(rows)) == "a"
-    assert len(taken) == 1
-    assert [*rows, *rows] == ["a", "b", "c"] * 2
-    assert len(taken) == 3
 
 
 @pytest.mark.parametrize(

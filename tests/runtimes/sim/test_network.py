@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from runtimes.sim.connection import READ_SIZE, split
+from runtimes.sim.connection import READ_SIZE
 from runtimes.sim.contract import ContractError
 from runtimes.sim.faults import Faults
 from runtimes.sim.host import SimPort
-from runtimes.sim.network import SimNetwork
 from runtimes.sim.raw_peer import ConnectFailed
-from runtimes.sim.simulation import Simulation, SimulationLimitError
+from runtimes.sim.simulation import Simulation
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, PauseReading, ResumeReading, Send
 from svc_proto.facts import (
     Accepted,
@@ -51,12 +50,6 @@ def test_loopback_is_the_host_itself(name: str) -> None:
     assert bench.toy.of(Accepted)[0].peer.host == "127.0.0.1"
     with pytest.raises(ConnectFailed, match="refused"):
         bench.world.connect(bench.phone, name, 80)
-
-
-def test_ones_own_address_is_no_loopback_address() -> None:
-    bench = ToyNetwork(Simulation())
-    bench.world.connect(bench.relay, "10.0.0.1", 80)
-    assert bench.toy.of(Accepted)[0].peer.host == "10.0.0.1"
 
 
 def test_dns_names_lead_to_hosts() -> None:
@@ -135,19 +128,6 @@ def test_a_partition_that_ends_in_time_lets_a_handshake_through() -> None:
     assert 1005.0 < bench.world.now < 1008.0
 
 
-def test_a_partition_during_the_handshake_delays_it() -> None:
-    bench = ToyNetwork(Simulation())
-    listener = bench.world.listen(bench.phone, 80)
-    bench.order(Connect(OperationId(901), OUT, "phone", 80))
-    listener.accept()
-    bench.world.network.partition(bench.phone, bench.relay)
-    bench.world.run_for(3.0)
-    assert bench.toy.answer(901) is None
-    bench.world.network.heal()
-    bench.world.run_for(2.0)
-    assert isinstance(bench.toy.answer(901), tuple)
-
-
 def test_a_server_that_aborts_at_once() -> None:
     for seed in range(20):
         bench = ToyNetwork(Simulation(seed))
@@ -205,23 +185,6 @@ def test_tls_and_alpn() -> None:
     assert "alpn=None" in repr(bench.toy.of(Done)[-1])
 
 
-def test_ephemeral_ports_wrap_around() -> None:
-    host = Simulation().host("phone")
-    ports = [host.ephemeral_port() for _ in range(16385)]
-    assert ports[0] == ports[-1] == 49152
-    assert max(ports) == 65535
-
-
-def test_a_wire_that_cannot_wait_long_enough() -> None:
-    bench = ToyNetwork(Simulation())
-    bench.world.network.partition(bench.phone, bench.relay)
-    with pytest.raises(SimulationLimitError):
-        bench.world.connect(bench.phone, "relay", 80, limit=2.0)
-    bench.world.network.heal()
-    bench.world.run_for(30.0)
-    assert bench.toy.of(Accepted) == []
-
-
 # --- bytes ---------------------------------------------------------------------------------------------------------
 
 
@@ -251,16 +214,6 @@ def test_chunking_is_random_and_keeps_order() -> None:
     assert (len(data),) in sizes
     assert len(set(sizes)) > 5
     assert all(min(size) > 0 for size in sizes)
-
-
-def test_chunking_can_be_switched_off() -> None:
-    bench = ToyNetwork(Simulation(network=SimNetwork(chunking=0.0)))
-    connected(bench).send(b"x" * 1000)
-    bench.world.run_idle()
-    assert [len(fact.data) for fact in bench.toy.of(Received)] == [1000]
-    bench = ToyNetwork(Simulation())
-    assert split(b"", bench.world.rng, 1.0) == []
-    assert split(b"x", bench.world.rng, 1.0) == [b"x"]
 
 
 def test_connections_overtake_each_other() -> None:
@@ -363,18 +316,6 @@ def test_after_a_fin_the_other_direction_goes_on() -> None:
     assert wire.closed
 
 
-def test_closed_waits_for_the_fin_of_the_other_side() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
-    bench.order(CloseWrite(CH))
-    wire.read_all()
-    wire.send(b"last words")
-    wire.close_write()
-    bench.world.run_idle()
-    assert bench.toy.received() == b"last words"
-    assert bench.toy.facts[-2:] == [ReadClosed(CH), Closed(CH)]
-
-
 def test_abort_loses_bytes_in_flight() -> None:
     bench = ToyNetwork(Simulation())
     wire = connected(bench)
@@ -413,16 +354,6 @@ def test_a_peer_that_resets() -> None:
     bench.world.run_idle()
     assert bench.toy.of(Received) == []
     assert bench.toy.of(Closed) == [Closed(CH, "reset by the peer")]
-
-
-def test_aborts_that_cross() -> None:
-    bench = ToyNetwork(Simulation())
-    wire = connected(bench)
-    wire.abort()
-    bench.order(Abort(CH))
-    bench.world.run_idle()
-    assert bench.toy.of(Closed) == [Closed(CH, "aborted")]
-    assert bench.world.network.connections == ()
 
 
 def test_killed_with_unread_data() -> None:

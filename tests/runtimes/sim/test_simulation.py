@@ -15,9 +15,8 @@ from runtimes.sim.faults import Faults
 from runtimes.sim.process import KILLED
 from runtimes.sim.raw_peer import ConnectFailed
 from runtimes.sim.simulation import Simulation, SimulationLimitError
-from runtimes.sim.trace import TraceRecord
 from svc_proto.basics.moment import Moment
-from svc_proto.commands import Command, Compute, Exit, Level, Log, Operation, Query, Ready, Send
+from svc_proto.commands import Command, Compute, Exit, Level, Log, Operation, Query, Send
 from svc_proto.facts import Accepted, Closed, Fact, Failure, FailureKind, Received, Started, Stopping
 from svc_proto.store_requests import SaveSession
 from tests.runtimes.sim.toy_cores import ToyCore, ToyNetwork, echo
@@ -55,16 +54,6 @@ def test_an_earlier_deadline_replaces_a_later_one() -> None:
     assert bench.toy.times[-1].mono == 1060.0
 
 
-def test_a_postponed_deadline_causes_no_early_call() -> None:
-    world = Simulation()
-    bench = ToyNetwork(world, lambda toy, fact: setattr(toy, "deadline", 1010.0) if isinstance(fact, Started) else None)
-    bench.toy.deadline = 1020.0
-    world.run_for(15.0)
-    assert bench.toy.facts == [Started()]
-    world.run_for(10.0)
-    assert bench.toy.times[-1].mono == 1020.0
-
-
 def test_a_deadline_that_never_moves_is_an_error() -> None:
     class Stuck(ToyCore):
         def next_deadline(self) -> float | None:
@@ -88,30 +77,6 @@ def test_a_core_that_raises_is_named() -> None:
     assert "relay#1" in caught.value.__notes__[0]
 
 
-def test_wall_clocks_are_the_hosts_own() -> None:
-    world = Simulation()
-    bench = ToyNetwork(world)
-    bench.phone.clock_offset = -5.0
-    bench.relay.step_wall(3600.0)
-    assert bench.relay.moment() == Moment(1000.0, 1_800_003_600.0)
-    assert bench.phone.wall() == 1_799_999_995.0
-
-
-def test_a_slow_clock_wakes_late() -> None:
-    world = Simulation()
-    bench = ToyNetwork(world)
-    world.run_idle()
-    bench.relay.run_clock(0.5)
-    world.run_for(10.0)
-    assert bench.relay.mono() == 1005.0
-    assert bench.relay.when(1006.0) == pytest.approx(1012.0)
-    assert bench.phone.mono() == 1010.0
-    assert bench.phone.when(1011.0) == 1011.0
-    bench.relay.run_clock(2.0)
-    world.run_for(1.0)
-    assert bench.relay.mono() == 1007.0
-
-
 def test_a_timer_follows_its_hosts_clock() -> None:
     def react(toy: ToyCore, fact: Fact | None) -> None:
         if isinstance(fact, Started):
@@ -126,16 +91,6 @@ def test_a_timer_follows_its_hosts_clock() -> None:
     world.run_for(0.2)
     assert bench.toy.facts == [Started(), None]
     assert bench.toy.times[1].mono == pytest.approx(1030.0, abs=0.001)
-
-
-def test_names_and_addresses_are_unique() -> None:
-    world = Simulation()
-    world.host("relay", "10.0.0.1")
-    with pytest.raises(ValueError, match="there already"):
-        world.host("relay", "10.0.0.2")
-    with pytest.raises(ValueError, match="there already"):
-        world.host("phone", "10.0.0.1")
-    assert repr(world.hosts["relay"]) == "<host relay 10.0.0.1>"
 
 
 def test_the_limit_error_shows_the_last_events() -> None:
@@ -157,15 +112,6 @@ def test_a_world_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     again()
     with pytest.raises(SimulationLimitError, match="stands still"):
         world.run_for(1.0)
-
-
-def test_logs_carry_the_wall_time() -> None:
-    world = Simulation(trace=True)
-    bench = ToyNetwork(world)
-    bench.order(Log(Level.WARNING, "odd", {"n": 1}))
-    assert bench.process.commands == [Ready(), Log(Level.WARNING, "odd", {"n": 1})]
-    (line,) = bench.process.logs
-    assert (line.wall, line.level, line.event, line.fields) == (1_800_000_000.0, Level.WARNING, "odd", {"n": 1})
 
 
 def test_stop_sends_stopping_and_closes_the_port() -> None:
@@ -256,16 +202,6 @@ def test_entropy_is_a_processs_own_and_repeats() -> None:
     assert len(set(draw(1))) == 2
 
 
-def test_records_are_kept_on_demand() -> None:
-    with pytest.raises(ValueError, match="trace=True"):
-        _ = Simulation().records
-    world = Simulation(trace=True)
-    ToyNetwork(world)
-    assert world.records[0] == TraceRecord(1000.0, "relay#1", "started")
-    assert [record.what for record in world.records[1:]] == [Started(), Ready()]
-    assert len(str(TraceRecord(1.0, "x", "y" * 500))) < 200
-
-
 def story(seed: int, faults: Faults = Faults.NONE, cost: HandleCost = HandleCost.NONE) -> Simulation:
     """Run a mix of all operations, for runs that must be equal."""
     world = Simulation(seed, faults=faults, cost=cost)
@@ -343,12 +279,3 @@ def test_unknown_operations_are_unsupported() -> None:
     bench = ToyNetwork(world)
     failure = bench.run_operation(lambda op: Juggle(op))
     assert failure == Failure(FailureKind.UNSUPPORTED, "this runtime has no Juggle")
-
-
-def test_events_are_counted() -> None:
-    world = Simulation()
-    world.after(1.0, lambda: world.after(1.0, list))
-    world.run_for(5.0)
-    assert world.events == 2
-    assert not world.step()
-    assert world.events == 2
