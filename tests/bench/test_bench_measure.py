@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
-from bench.measure import Progress, duel, paired_ratio, percentile, race, rotated
+from bench.measure import duel, paired_ratio, percentile, race
 
 
 def test_race_gives_one_figure_a_round_and_runs_every_cycle() -> None:
@@ -45,13 +43,3 @@ def test_percentiles_are_nearest_rank() -> None:
     values = [float(n) for n in range(100)]
     assert (percentile(values, 0.5), percentile(values, 0.99), percentile(values, 1.0)) == (50.0, 99.0, 99.0)
     assert percentile([7.0], 0.99) == 7.0
-
-
-def test_rotation_keeps_all_entries() -> None:
-    assert [rotated(["a", "b", "c"], turn)[0] for turn in range(4)] == ["a", "b", "c", "a"]
-    assert rotated([], 1) == []
-
-
-def test_progress_is_silent_in_the_first_second(capsys: pytest.CaptureFixture[str]) -> None:
-    Progress()("busy")
-    assert capsys.readouterr().err == ""

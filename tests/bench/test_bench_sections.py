@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -149,12 +148,6 @@ def test_answers_that_are_not_200_are_an_error(monkeypatch: pytest.MonkeyPatch) 
         http2_section(TINY, SILENT, relays=RELAYS[:1], peers=())
 
 
-def test_http2_without_h2load() -> None:
-    (table,) = http2_section(TINY, SILENT, h2load="")
-    check(table, 0)
-    assert table.notes == ["left out, not installed: h2load (of nghttp2)"]
-
-
 def test_websocket() -> None:
     one, sixteen = websocket_section(TINY, SILENT, echoes=ECHOES[:1], peers=(ABSENT,))
     assert (one.section, sixteen.section) == ("websocket_1", "websocket_16")
@@ -194,12 +187,6 @@ def test_media() -> None:
     assert all(row.values["mb_per_second"] > 0 for row in table.rows)
 
 
-def test_media_without_nginx() -> None:
-    (table,) = media_section(TINY, SILENT, relays=RELAYS[:1], peers=(), nginx="")
-    check(table, 1)
-    assert "left out, not installed: nginx" in table.notes
-
-
 @pytest.mark.full  # like the other sections, but it starts eleven servers
 def test_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "PACED_FOR", 0.3)
@@ -234,14 +221,6 @@ def test_memory() -> None:
     assert "left out, not installed: bare absent" in table.notes
 
 
-def test_more_phones_than_descriptors_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (contestants.SPARE + 5, contestants.SPARE + 5))
-    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: None)
-    (table,) = memory_section(evolve(TINY, phones=(3, 6)), SILENT, relays=RELAYS[:1])
-    assert "kb_at_6" not in table.rows[0].values
-    assert "left out: 6 phones, since there are descriptors for 5" in table.notes
-
-
 def test_a_server_that_does_not_start_is_one_clear_error() -> None:
     broken = Contestant("broken", ("bench.no_such_module",))
     with pytest.raises(BenchError, match=r"broken did not start: .*no_such_module"), running(broken):
@@ -257,12 +236,6 @@ def test_the_command_prints_tables_and_writes_json(tmp_path: Path, monkeypatch: 
     document = json.loads(target.read_text())
     assert document["tables"][0]["section"] == "core"
     assert document["machine"]["cores"] >= 1
-
-
-def test_help_has_examples() -> None:
-    done = CliRunner().invoke(program.main, ["--help"])
-    assert done.exit_code == 0
-    assert "Examples:" in done.output
 
 
 @pytest.mark.full  # like tests/fuzz
@@ -297,12 +270,6 @@ def test_word_error_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(0 <= row.values["wrong_percent"] <= 200 for row in table.rows)
     assert all(row.values["cpu_s"] > 0 for row in table.rows)
     assert table.rows
-
-
-def test_word_error_rates_without_engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "find_speech_programs", lambda: {"listen": []})
-    (table,) = words_section(TINY, SILENT)
-    assert "missing" in table.notes[0]
 
 
 @pytest.mark.parametrize(

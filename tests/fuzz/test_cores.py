@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from typing import Any
 
 import pytest
@@ -12,21 +11,14 @@ from fuzz.cores.clients import CoreClient
 from fuzz.cores.script import ACTIONS, SPEECH, CoreScriptRun, ServiceKind, run_core_script
 from fuzz.corpus_paths import corpus
 from runtimes.sim.contract import ContractError
-from svc_proto.basics.entropy import uuid_stream
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import CloseWrite, Level, Send
 from svc_proto.engine.core import Engine
-from svc_proto.facts import Accepted, ChannelId, FailureKind, Sent
+from svc_proto.facts import Accepted, ChannelId, Sent
 from svc_proto.machines.bridge_commands import BridgeCommands
 from svc_proto.relay.websocket.client_connection import ClientConnection
-from tests.support.playbook import counting_entropy
 
 WELCOMED = 200
-
-
-def test_no_two_ids_of_a_script_are_the_same() -> None:
-    ids = list(islice(uuid_stream(counting_entropy()), 200))
-    assert len(set(ids)) == len(ids)
 
 
 def paired(*, http2: bool = False) -> CoreScriptRun:
@@ -83,11 +75,6 @@ def test_terminals_and_uploads_are_reached() -> None:
     for path in corpus("core").iterdir():
         reached |= {type(command).__name__ for command in run_core_script(path.read_bytes()).driver.commands}
     assert {"Spawn", "CreateBlob", "WriteBlob", "Query", "Compute", "Connect", "Abort", "Cancel", "Exit"} <= reached
-
-
-def test_any_bytes_are_a_script() -> None:
-    for data in (b"", b"\x00", b"\x01\x00", bytes(range(256)), b"\xff" * 99):
-        assert run_core_script(data).driver.exits
 
 
 def test_corpus_has_every_action() -> None:
@@ -185,26 +172,3 @@ def test_a_process_that_does_not_end_is_noticed(monkeypatch: pytest.MonkeyPatch)
 
 
 # --- the driver ---------------------------------------------------------------------------------------------------
-
-
-def test_failed_operation_is_answered_once() -> None:
-    play = CoreScriptRun(ServiceKind.RELAY)
-    play.connect(0, 0)
-    play.send_request(0, 0)
-    play.send_envelope(0, 0)
-    (op, *_) = play.driver.pending
-    play.driver.fail(op, FailureKind.NO_SPACE)
-    play.driver.fail(op, FailureKind.NO_SPACE)
-    play.driver.answer(op)
-    play.driver.finish()
-
-
-def test_full_or_stopped_core_accepts_no_connection() -> None:
-    play = CoreScriptRun(ServiceKind.RELAY)
-    for _ in range(20):
-        play.connect(0, 0)
-    assert len(play.driver.accepted_peers) == 12
-    play.stop(0, 0)
-    assert play.driver.connect_client(None, local=True) is None
-    play.driver.finish()
-    assert play.driver.exits

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from random import Random
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +12,7 @@ from click.testing import CliRunner
 from fuzz.__main__ import main
 from fuzz.atheris_driver import fuzz_guided, is_available
 from fuzz.corpus_paths import corpus, dictionary
-from fuzz.mutation import mutate, read_dictionary, split_randomly
+from fuzz.mutation import read_dictionary
 from fuzz.random_driver import fuzz_for, fuzz_inputs
 from fuzz.targets import TARGETS
 
@@ -38,39 +37,6 @@ def test_every_target_has_seeds_and_words(name: str) -> None:
     assert len(list(corpus(name).iterdir())) >= 3
     assert len(read_dictionary(dictionary(name))) >= 10
     assert all(path.stat().st_size <= 32 * 1024 for path in corpus(name).iterdir())
-
-
-def test_a_dictionary_is_read_as_libfuzzer_reads_it(tmp_path: Path) -> None:
-    path = tmp_path / "a.dict"
-    path.write_text('# remark\n\nname = "\\x0d\\x0a"\n"a\\"b\\\\c"\n')
-    assert read_dictionary(path) == [b"\r\n", b'a"b\\c']
-    path.write_text("bare\n")
-    with pytest.raises(ValueError, match="no entry"):
-        read_dictionary(path)
-
-
-def test_mutations_can_be_replayed() -> None:
-    seeds = [b"GET / HTTP/1.1\r\n\r\n", b"other"]
-    first, again = ([mutate(seeds[0], seeds, Random(n), [b"word"]) for n in range(50)] for _ in range(2))
-    assert first == again
-    assert len(set(first)) > 40
-    assert any(b"word" in data for data in first)
-
-
-def test_chunks_are_the_same_bytes() -> None:
-    data = bytes(range(256)) * 20
-    pieces = split_randomly(data, Random(1))
-    assert b"".join(pieces) == data
-    assert all(pieces)
-
-
-def test_inputs_of_a_target_are_independent_of_other_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[bytes] = []
-    monkeypatch.setitem(TARGETS, "qr", seen.append)
-    fuzz_inputs(["qr"], 10, 7, tmp_path)
-    alone, seen[:] = list(seen), []
-    fuzz_inputs(["sse", "qr"], 10, 7, tmp_path)
-    assert seen == alone
 
 
 def test_a_broken_oracle_is_saved_and_can_be_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

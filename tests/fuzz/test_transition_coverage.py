@@ -6,8 +6,6 @@ import subprocess
 import sys
 
 from fuzz.simulation import transition_coverage
-from svc_proto.machines.media_registry import MEDIA_TABLE, MediaState, MediaTrigger
-from svc_proto.machines.transitions import step
 from tests.fuzz.unreached_transitions import OUT_OF_REACH, is_out_of_reach
 
 PROGRAM = """
@@ -28,12 +26,6 @@ print(transition_coverage.drain_counts(), transition_coverage.drain_counts())
 def test_counting_process_counts_used_rows() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout == "{'machines.paired_session.SESSION_TABLE: ACTIVE, REVOKE': 2} {}\n"
-
-
-def test_other_process_has_plain_tables() -> None:
-    assert step(MEDIA_TABLE, MediaState.NONE, MediaTrigger.REGISTER) is MediaState.REGISTERED
-    assert type(MEDIA_TABLE) is dict
-    assert transition_coverage.drain_counts() == {}
 
 
 def test_every_table_of_the_core_is_found_under_the_name_that_it_was_made_with() -> None:
