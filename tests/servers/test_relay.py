@@ -73,26 +73,6 @@ def test_state_after_a_restart_and_a_kill(tmp_path: Path) -> None:
             assert phone.stop() == 0
 
 
-def test_a_session_survives_an_orderly_restart(tmp_path: Path) -> None:
-    with running_relay(tmp_path) as (relay, port):
-        code = call(port, "POST", "/pairing").body["code"]
-        token = sign_in(port, pairing_code=code)["session_token"]
-        assert relay.stop() == 0
-    with running_relay(tmp_path) as (_, port):
-        assert sign_in(port, session_token=token)["session_token"] == token
-
-
-def test_sessions_in_memory_are_lost_on_restart(tmp_path: Path) -> None:
-    env = {"RELAY_SESSIONS_FILE": ""}
-    with running_relay(tmp_path, env=env) as (relay, port):
-        code = call(port, "POST", "/pairing").body["code"]
-        token = sign_in(port, pairing_code=code)["session_token"]
-        assert relay.stop() == 0
-    assert not (tmp_path / "svc" / "svc.db").exists()
-    with running_relay(tmp_path, env=env) as (_, port):
-        assert "token" in sign_in(port, session_token=token)["reason"]
-
-
 # --- options ------------------------------------------------------------------------------------------------------
 
 

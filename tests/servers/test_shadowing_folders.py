@@ -32,9 +32,3 @@ def test_folders_of_the_current_directory_are_not_imported(command: tuple[str, .
     run = subprocess.run([*command, "--help"], cwd=decoys, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.startswith("Usage: ")
-
-
-def test_without_dash_p_the_decoys_are_imported(decoys: Path) -> None:
-    command = [sys.executable, *GATEWAY[2:], "--help"]  # without -P
-    run = subprocess.run(command, cwd=decoys, capture_output=True, text=True, check=False)
-    assert run.stderr == "a decoy was run\n"
