@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from httpx_sse import ServerSentEvent, connect_sse
 
-from svc_proto.wire.sse import EventStreamDecoder
 from tests.loops.clients import PATIENCE
 from tests.loops.conftest import open_world
 from tests.loops.environment import ApiHandle, Environment
@@ -261,52 +259,3 @@ def test_httpx_sse_reads_a_run_that_was_begun_apart(live: Live) -> None:
         events = list(source.iter_sse())
     assert [event.event for event in events][:: len(events) - 1] == ["run.started", "run.completed"]
     assert data_of(events[-1])["output"] == TEXT
-
-
-class Pieces(httpx.SyncByteStream):
-    """A body that arrives in these pieces."""
-
-    def __init__(self, pieces: list[bytes]) -> None:
-        self._pieces = pieces
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._pieces)
-
-
-def by_httpx_sse(pieces: list[bytes]) -> list[tuple[str, str]]:
-    def answer(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Pieces(pieces))
-
-    with (
-        httpx.Client(transport=httpx.MockTransport(answer)) as client,
-        connect_sse(client, "GET", "http://recorded/") as source,
-    ):
-        return [(event.event or "message", event.data) for event in source.iter_sse()]
-
-
-def by_ours(pieces: list[bytes]) -> list[tuple[str, str]]:
-    decoder = EventStreamDecoder()
-    return [(event.event, event.data) for piece in pieces for event in decoder.receive_data(piece)]
-
-
-@pytest.mark.parametrize("kind", range(4), ids=["session", "completions", "runs", "responses"])
-def test_a_stream_cut_anywhere_reads_the_same(
-    kind: int, full: bool, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    """A stream gives the same events whole, byte by byte, and cut in two at each place; another decoder agrees."""
-    with open_world("sim", tmp_path, request) as world:
-        model = ScriptedModel([calls(REMEMBER), plain("Gr\u00fc\u00dfe \U0001f642\u2028\r\n!", reasoning="H\u00f6m")])
-        api = world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE)
-        method, path, body = streams(api)[kind]
-        answer = api.request(method, path, body)
-    recorded = b": keepalive\n\n" + answer.body
-    whole = by_ours([recorded])
-    assert len(whole) >= 6
-    assert by_httpx_sse([recorded]) == whole
-    apart = [recorded[at : at + 1] for at in range(len(recorded))]
-    assert by_httpx_sse(apart) == by_ours(apart) == whole
-    for at in range(1, len(recorded)):
-        halves = [recorded[:at], recorded[at:]]
-        assert by_ours(halves) == whole, at
-        if full or at % 11 == 0:
-            assert by_httpx_sse(halves) == whole, at
