@@ -208,13 +208,6 @@ def test_a_home_that_is_not_writable(failing: Failing, monkeypatch: pytest.Monke
     assert line.endswith("not writable; SVC_HOME names another folder")
 
 
-def test_a_loop_that_is_not_installed(failing: Failing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runtimes.run.find_spec", lambda name: None)
-    code, line = failing(main, "--host", "127.0.0.1", "--port", "0", "--runtime", "curio")
-    assert code == 2
-    assert "pip install" in line
-
-
 def test_configured_database_files_are_excluded_from_media() -> None:
     for name in ("SVC_DATABASE_URL", "RELAY_SESSIONS_FILE"):
         config = read_relay_config({name: "sqlite:////srv/chats.db", "RELAY_MEDIA_ALLOWED_ROOTS": "/srv"}, {})

@@ -160,27 +160,6 @@ def test_an_option_beats_a_variable(linked: CommandHome) -> None:
     assert linked.run("svc-relay", "pair", "--code", "Q7M2ZK", "--remote", linked.url, env=env).code == 0
 
 
-def test_variables_alone(linked: CommandHome) -> None:
-    env = {"SVC_RELAY_CODE": code_for(linked), "SVC_RELAY_URL": linked.url}
-    assert linked.run("svc-relay", "pair", env=env).code == 0
-
-
-def test_no_route(linked: CommandHome) -> None:
-    payload = {"svc": 1, "host": "127.0.0.1", "key": "", "relay": {"url": "ws://127.0.0.1:9", "code": "Q7M2ZK"}}
-    done = linked.run("svc-relay", "pair", "--pair-qr", json.dumps(payload))
-    assert (done.code, done.problem) == (1, "no route to the relay answers: lan ws://127.0.0.1:9: connection refused")
-
-
-def test_a_code_works_once(linked: CommandHome) -> None:
-    paired(linked)
-    done = linked.run("svc-relay", "pair", "Q7M2ZK", "--remote", linked.url)
-    assert done.code == 1
-    assert done.problem == (
-        "the relay refuses: the pairing code is invalid, expired or already used; "
-        "make a new code with svc pair on its host"
-    )
-
-
 @pytest.fixture
 def silent() -> Iterator[int]:
     """Yield a port whose server accepts connections and sends nothing."""
@@ -196,16 +175,6 @@ def test_a_terminal_shows_progress(lonely: CommandHome, silent: int) -> None:
     assert str(terminal.before).rstrip("\r\n").endswith("\r\x1b[K")  # the progress line is removed again
     terminal.close()
     assert terminal.exitstatus == 130
-
-
-def test_the_sixth_try(linked: CommandHome) -> None:
-    for _ in range(5):
-        assert (
-            "the pairing code is invalid" in linked.run("svc-relay", "pair", "AAAAAA", "--remote", linked.url).problem
-        )
-    done = linked.run("svc-relay", "pair", "AAAAAA", "--remote", linked.url)
-    assert done.code == 1
-    assert "too many wrong codes from this address: the relay takes no further one for " in done.problem
 
 
 @pytest.mark.parametrize(
