@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from runtimes.sim.contract import ContractError
@@ -20,8 +15,6 @@ from svc_proto.commands import Command, Compute, Exit, Level, Log, Operation, Qu
 from svc_proto.facts import Accepted, Closed, Fact, Failure, FailureKind, Received, Started, Stopping
 from svc_proto.store_requests import SaveSession
 from tests.runtimes.sim.toy_cores import ToyCore, ToyNetwork, echo
-
-ROOT = Path(__file__).parents[3]  # of the repository
 
 
 def test_a_timer_of_30_s_fires_at_exactly_30_s() -> None:
@@ -230,20 +223,6 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert story(5).trace_digest() != story(6).trace_digest()
     stormy = story(5, Faults.some()).trace_digest()
     assert stormy == story(5, Faults.some()).trace_digest()
-
-
-@pytest.mark.parametrize("hash_seed", ["0", "4711"])
-def test_the_hash_seed_of_the_interpreter_changes_nothing(hash_seed: str) -> None:
-    code = (
-        "from tests.runtimes.sim.test_simulation import story\n"
-        "from runtimes.sim.faults import Faults\n"
-        "print(story(5, Faults.some()).trace_digest())"
-    )
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == story(5, Faults.some()).trace_digest()
 
 
 def test_a_hundred_worlds_with_faults_keep_the_contract() -> None:
