@@ -81,14 +81,14 @@ def _meaning_of(sentence: str) -> tuple[str, str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
-def test_sentences_that_ask_for_no_act(code: str) -> None:
+def test_sentences_that_ask_for_no_act(code: str, full: bool) -> None:
     sentences = [row["sentence"] for row in WITHOUT_ACT if row["language"] == code]
     assert len(sentences) > 150
-    assert _acts_of(sentences) == {}
+    assert _acts_of(_sample(sentences, full)) == {}
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
-def test_negations_questions_conditions_times_second_acts_and_quotes(code: str) -> None:
+def test_negations_questions_conditions_times_second_acts_and_quotes(code: str, full: bool) -> None:
     changed: list[str] = []
     before, after = BEFORE[code].split("|"), AFTER[code].split("|")
     for place, row in enumerate(ROWS):  # each sentence with some of the changes, each change with many sentences
@@ -101,7 +101,7 @@ def test_negations_questions_conditions_times_second_acts_and_quotes(code: str) 
         if intent not in OWN_WORDS | {"tap", "back", "alarm", "timer"}:
             changed += [sentence + after[place % len(after)], sentence + after[(place + 2) % len(after)]]
     assert len(changed) > 100
-    assert _acts_of(changed) == {}
+    assert _acts_of(_sample(changed, full)) == {}
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,11 @@ def test_setting_and_state_are_a_question_with_a_question_mark(text: str, is_que
     found = PARSER.parse(text)
     assert found is not None
     assert (found.intent is SentenceIntent.CHECK_SETTING) is is_question
+
+
+def _sample(sentences: list[str], full: bool) -> list[str]:
+    """Return every fourth sentence; all of them in the full suite."""
+    return sentences if full else sentences[::4]
 
 
 def _acts_of(sentences: list[str]) -> dict[str, str]:
