@@ -311,6 +311,14 @@ def test_channel_revoked_by_the_operator_counts_as_withheld() -> None:
     sessions.patch(session, at(0), ttl=None, grants={"bridge": DAY})
 
 
+def test_operator_withdraws_and_returns_a_right() -> None:
+    sessions = PairedSessionRegistry()
+    session = sessions.create(at(0), source())[1]
+    for span, has_right in ((None, False), (0.0, True)):
+        sessions.patch(session, at(0), ttl=None, grants={"manage": span}, policy=None)
+        assert ("manage" in session.rights) is has_right
+
+
 def test_session_may_take_back_a_channel_that_it_gave_up() -> None:
     sessions = PairedSessionRegistry()
     session = sessions.create(at(0), source())[1]
