@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-BEFORE = '    """The complete answer."""\n\n    content: str = ""\n'
+BEFORE = '    content: str = ""\n'  # of `AssistantCompleted` alone
 SCRIPT = f"""
 import sys, types
 from pathlib import Path
