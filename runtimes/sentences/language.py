@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import SequenceMatcher, get_close_matches
+from functools import cached_property
 from importlib.resources import files
 from typing import Any, TypeAlias
 
@@ -22,11 +22,12 @@ from hassil.models import MatchEntity
 from hassil.recognize import RecognizeResult
 from unicode_rbnf import RbnfEngine
 
-from runtimes.sentences.folding import Folded, fold, fold_template, has_chinese, word_pattern
+from runtimes.sentences.folding import Folded, fold, fold_template, word_pattern
+from runtimes.sentences.suggestions import Suggestions, template_words, words_of
 
 __all__ = ["Language", "Score", "load_language"]
 
-Score: TypeAlias = tuple[int, int, str]
+Score: TypeAlias = tuple[int, int, int, str]
 
 OWN_WORDS = frozenset({"message", "rest", "text"})  # slots whose words are the user's own, so that none may be skipped
 WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place")
@@ -56,12 +57,13 @@ class Language:
     kinds: Mapping[str, tuple[str, ...]]  # by a word of theirs
     replies: Mapping[str, str]
     examples: tuple[str, ...]
-    folded_examples: tuple[str, ...] = field(init=False)
-    vocabulary: frozenset[str]  # of all templates
+    other_examples: tuple[str, ...]  # for a text that matches no template, besides the examples
+    vocabulary: Mapping[str, frozenset[str]]  # of the templates of each intent
+    _all_words: frozenset[str] = field(init=False)
 
-    @folded_examples.default
-    def _fold_examples(self) -> tuple[str, ...]:
-        return tuple(fold(example, self.code).text for example in self.examples)
+    @_all_words.default
+    def _join_vocabulary(self) -> frozenset[str]:
+        return frozenset[str]().union(*self.vocabulary.values())
 
     def match(self, text: str, *, is_question: bool) -> tuple[Score, str, dict[str, str] | None] | None:
         """Return rank (the lowest is the best), intent and slots of the best match; None if no template matches.
@@ -72,11 +74,11 @@ class Language:
         whole = self._fold(text)
         if not whole.text:
             return None
-        best = min(self._candidates(whole), key=lambda found: _score(found[0]), default=None)
+        best = min(self._candidates(whole), key=lambda found: _score(*found), default=None)
         if best is None:
             return None
         result, candidate = best
-        score, name = _score(result), result.intent.name
+        score, name = _score(result, candidate), result.intent.name
         slots: dict[str, str] = {}
         unguarded: set[int] = set()
         for entity in result.entities_list:
@@ -89,7 +91,8 @@ class Language:
             if entity.name in OWN_WORDS and name != "tap":
                 start, end = _with_skipped(candidate, entity.text_span, len(text))
             slots[entity.name] = self._without_article(entity.name, text[start:end].strip(_TRIMMED))
-        if self._is_no_request(whole, unguarded, slots, name) or self.patterns["other"].search(text.lower()):
+        is_statement = name != "check_setting" and self.patterns["other"].search(text.lower()) is not None
+        if is_statement or self._is_no_request(whole, unguarded, slots, name):
             return score, name, None
         if is_question and _is_bare_setting(name, result, candidate.text):
             return score, "check_setting", {"setting": slots["setting"]}
@@ -101,16 +104,17 @@ class Language:
 
     def count_known_words(self, text: str) -> int:
         """Return how many words of a text are in the templates."""
-        return len(_words_of(self._fold(text).text) & self.vocabulary)
+        return len(words_of(self._fold(text).text) & self._all_words)
 
     def nearest(self, text: str) -> tuple[str, ...]:
-        """Return the examples of this language, those most like the text first."""
-        plain = self._fold(text).text
-        ranks = {
-            example: -_likeness(plain, folded)
-            for example, folded in zip(self.examples, self.folded_examples, strict=True)
-        }
-        return tuple(sorted(self.examples, key=ranks.__getitem__))
+        """Return examples of this language, one of each intent, the likeliest first."""
+        return self._suggestions.nearest(self._fold(text).without(self.patterns["polite"]).text)
+
+    @cached_property
+    def _suggestions(self) -> Suggestions:
+        found = {each: self.match(each, is_question=False) for each in (*self.examples, *self.other_examples)}
+        names = {example: match[1] for example, match in found.items() if match is not None}
+        return Suggestions(code=self.code, examples=names, vocabulary=self.vocabulary)
 
     def _fold(self, text: str) -> Folded:
         whole = fold(text, self.code)
@@ -123,7 +127,7 @@ class Language:
         small = self.patterns["small"]
         closed = tuple(self._all((whole, polite, polite.without(small), main, main.without(small)), self.closed))
         if closed:
-            yield closed[0] if len(closed) == 1 else min(closed, key=lambda found: _score(found[0]))
+            yield closed[0] if len(closed) == 1 else min(closed, key=lambda found: _score(*found))
             return
         yield from self._all((whole, polite), self.open)
         for found in self._all((main,), self.open) if main is not polite else ():
@@ -205,6 +209,7 @@ def load_language(code: str) -> Language:
         lists[f"{slot}_words"] = {"values": [{"in": w, "out": n} for w, n in choice if low <= int(n) <= high]}
     for rule, slot in _NUMBER_RULES.items():
         rules[rule] = f"({{{slot}_digits:{rule}}}|{{{slot}_words:{rule}}})"
+    values = {slot: [value["in"] for value in each.get("values", ()) if "in" in value] for slot, each in lists.items()}
     rows = {intent: [fold_template(row, code) for row in each] for intent, each in found["sentences"].items()}
     intents = tuple(
         Intents.from_dict(
@@ -242,7 +247,8 @@ def load_language(code: str) -> Language:
         kinds=by_word,
         replies=replies,
         examples=tuple(found["examples"]),
-        vocabulary=frozenset(_words_of(" ".join(each for row in rows.values() for each in row))),
+        other_examples=tuple(found["other_examples"]),
+        vocabulary={intent: template_words(each, rules, values) for intent, each in rows.items()},
     )
 
 
@@ -284,10 +290,13 @@ def _has_free_text(template: str) -> bool:
     return any(f"{{{name}}}" in template for name in WILDCARDS)
 
 
-def _score(match: RecognizeResult) -> Score:
-    """Return the rank of a match, the lowest is the best: characters of free text, its slots, the intent's name."""
+def _score(match: RecognizeResult, candidate: Folded) -> Score:
+    """Return the rank of a match, the lowest is the best.
+
+    It has the characters of free text, its slots, the negative length of the text that was compared, the intent's name.
+    """
     free = [entity for entity in match.entities_list if entity.is_wildcard]
-    return sum(len(entity.text) for entity in free), len(free), match.intent.name
+    return sum(len(entity.text) for entity in free), len(free), -len(candidate.text), match.intent.name
 
 
 def _is_bare_setting(intent: str, match: RecognizeResult, text: str) -> bool:
@@ -307,15 +316,3 @@ def _with_skipped(candidate: Folded, span: tuple[int, int], end_of_text: int) ->
     first = candidate.places[start - 1] + 1 if start else 0
     last = end_of_text if end >= len(candidate.text.rstrip()) else candidate.places[end - 1] + 1
     return first, last
-
-
-def _words_of(text: str) -> set[str]:
-    """Return the words of a text; of Chinese text, the characters."""
-    return {word for found in _WORD.findall(text) for word in (found if has_chinese(found) else (found,))}
-
-
-def _likeness(text: str, example: str) -> float:
-    """Return how much a text resembles an example: common words count most, then common letters."""
-    mine, theirs = _words_of(text), _words_of(example)
-    common = sum(bool(get_close_matches(word, theirs, 1, 0.75)) for word in mine) / (len(mine | theirs) or 1)
-    return common + SequenceMatcher(None, text, example, autojunk=False).ratio()

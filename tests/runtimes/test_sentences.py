@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -127,10 +128,38 @@ def _acts_of(sentences: list[str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_examples_are_understood(code: str) -> None:
-    for example in PARSER.examples(code):
+    intents = set[SentenceIntent]()
+    for example in (*PARSER.examples(code), *FILES[code]["other_examples"]):
         found = PARSER.parse(example)
         assert found is not None, example
         assert found.language == code, example
+        intents.add(found.intent)
+    assert set(SentenceIntent) - intents <= {SentenceIntent.TOOLS, SentenceIntent.SWIPE, SentenceIntent.PING}
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_nearest_examples_have_the_intent(code: str) -> None:
+    rows = [row for row in ROWS if row["language"] == code and row["intent"] != "-"]
+    wrong = {row["sentence"] for row in rows if row["intent"] not in _intents_of(PARSER.nearest(row["sentence"])[1])}
+    assert len(wrong) <= 0.07 * len(rows), wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"),
+    [
+        ("oopen kalender app", "open_app"),
+        ("sperrre Handy", "lock"),
+        ("chansonn suivante", "media_next"),
+        ("sube volumenn", "volume_up"),
+        ("帮我调大音量", "volume_up"),
+    ],
+)
+def test_mistyped_words_have_a_nearest_example(text: str, intent: str) -> None:
+    assert _intents_of(PARSER.nearest(text)[1][:1]) == {intent}
+
+
+def _intents_of(examples: Iterable[str]) -> set[str]:
+    return {found.intent.value for example in examples if (found := PARSER.parse(example)) is not None}
 
 
 @pytest.mark.parametrize("code", LANGUAGES)

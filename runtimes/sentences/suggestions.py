@@ -1,0 +1,97 @@
+"""Known sentences that resemble a text which matches no template.
+
+The fewer intents have a word in their templates, the more it counts: "brighter" decides, "make" does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import SequenceMatcher, get_close_matches
+from functools import cache
+from math import log
+
+from attrs import field, frozen
+
+from runtimes.sentences.folding import fold, has_chinese
+
+__all__ = ["Suggestions", "template_words", "words_of"]
+
+SIMILARITY = 0.8  # of a mistyped word and a known one, from 0 to 1
+SHORT = 4  # letters; a shorter word is taken as it is written
+PARTS = re.compile(r"<(\w+)>|{(\w+)(?::\w+)?}|([^<{]+)")  # of a template: a rule, a slot, or literal text
+_WORD = re.compile(r"[\w-]+")
+
+
+@frozen(kw_only=True)
+class Suggestions:
+    """Examples of each intent of a language, ranked by their likeness to a text."""
+
+    code: str
+    examples: Mapping[str, str]  # each example with the name of its templates
+    vocabulary: Mapping[str, frozenset[str]]  # of the templates, by their name
+    _weights: Mapping[str, float] = field(init=False)  # of each word of all templates
+
+    @_weights.default
+    def _weigh(self) -> dict[str, float]:
+        count = Counter(word for words in self.vocabulary.values() for word in words)
+        return {word: log((1 + len(self.vocabulary)) / found) for word, found in count.items()}
+
+    def nearest(self, folded: str) -> tuple[str, ...]:
+        """Return one example of each intent, the likeliest first."""
+        words = {self._corrected(word) for word in words_of(folded)}
+        first = self._corrected(next(iter(_WORD.findall(folded)), ""))
+        best = dict[str, tuple[float, str]]()
+        for example, name in self.examples.items():
+            weight = self._common_weight(example, words & self.vocabulary[name])
+            if first in self.vocabulary[name]:
+                weight += self._weights[first]  # a request begins with its verb
+            if name not in best or weight > best[name][0]:
+                best[name] = weight, example
+        ranked = sorted(best.values(), key=lambda each: (-each[0], -_letters_in_common(folded, each[1])))
+        return tuple(example for _, example in ranked)
+
+    def _corrected(self, word: str) -> str:
+        if word in self._weights or len(word) < SHORT:
+            return word
+        return next(iter(get_close_matches(word, self._weights, 1, SIMILARITY)), word)
+
+    def _common_weight(self, example: str, common: set[str]) -> float:
+        """Add the weights of words that a text shares with an intent, twice those of the example."""
+        own = words_of(fold(example, self.code).text)
+        return sum(self._weights[word] * (1 + (word in own)) for word in common)
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text; of Chinese text, the characters and the pairs of characters."""
+    words = set[str]()
+    for found in _WORD.findall(text):
+        words |= (
+            {*found, *(found[place : place + 2] for place in range(len(found) - 1))} if has_chinese(found) else {found}
+        )
+    return words
+
+
+def template_words(
+    rows: Iterable[str], rules: Mapping[str, str], values: Mapping[str, Iterable[str]]
+) -> frozenset[str]:
+    """Return all words of templates, with those of their rules and of the values of their slots."""
+
+    def expand(template: str) -> Iterator[str]:
+        for rule, slot, literal in PARTS.findall(template):
+            if rule:
+                yield from of_rule(rule)
+            yield from words_of(literal)
+            for value in values.get(slot, ()):
+                yield from words_of(value)
+
+    @cache
+    def of_rule(name: str) -> frozenset[str]:
+        return frozenset(expand(rules[name]))
+
+    return frozenset(word for row in rows for word in expand(row))
+
+
+def _letters_in_common(text: str, example: str) -> float:
+    return SequenceMatcher(None, text, example, autojunk=False).ratio()
