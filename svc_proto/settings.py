@@ -95,7 +95,7 @@ class SettingsSource:
         return self.options.get(name)
 
     def named(self, variable: str, option: str | None) -> tuple[str, str | None]:
-        """Return the setting's name for messages, and its text."""
+        """Return the setting's name for messages, and its text; None in place of the text if unset."""
         if option is not None and option in self.options:
             return f"--{option.replace('_', '-')}", str(self.options[option])
         return variable, self.env.get(variable, "").strip() or None
@@ -105,7 +105,7 @@ class SettingsSource:
         return self.named(variable, option)[1]
 
     def integer(self, variable: str, default: int, *, low: int, high: int, option: str | None = None) -> int:
-        """Return a whole number from `low` to `high`."""
+        """Return a whole number from `low` to `high`; `default` if unset."""
         name, text = self.named(variable, option)
         if text is None:
             return default
@@ -115,7 +115,7 @@ class SettingsSource:
         return int(text)
 
     def port(self, variable: str, option: str | None, default: int) -> int:
-        """Return a port; 0 picks a free one."""
+        """Return a port, where 0 picks a free one; `default` if unset."""
         return self.integer(variable, default, low=0, high=65_535, option=option)
 
     def duration(self, variable: str) -> float | None:
@@ -124,7 +124,7 @@ class SettingsSource:
         return float(value) or None
 
     def boolean(self, variable: str, *, default: bool = False) -> bool:
-        """Return 0 or 1, in the usual spellings, as a boolean."""
+        """Return 0 or 1, in the usual spellings, as a boolean; `default` if unset."""
         text = (self.env.get(variable) or "").strip().lower()
         if not text:
             return default
@@ -141,7 +141,7 @@ class SettingsSource:
         return path
 
     def level(self, variable: str, option: str) -> Level:
-        """Return a log level."""
+        """Return a log level by its name in any case; INFO if unset."""
         name, text = self.named(variable, option)
         try:
             return Level[(text or "INFO").upper()]
@@ -153,7 +153,7 @@ class SettingsSource:
         return self.choice("SVC_LOG_FORMAT", "log_format", ("text", "json")) == "json"
 
     def url(self, variable: str, option: str | None, default: str) -> str:
-        """Return an http:// or https:// URL without a slash at its end."""
+        """Return an http:// or https:// URL without a slash at its end; `default` if unset."""
         name, text = self.named(variable, option)
         url = text or default
         if url and http_address(url) is None:
@@ -161,7 +161,7 @@ class SettingsSource:
         return url.rstrip("/")
 
     def shell(self, variable: str, option: str) -> str | None:
-        """Return an absolute path of a program."""
+        """Return an absolute path of a program; None if unset."""
         name, text = self.named(variable, option)
         if text is not None and not text.startswith("/"):
             raise ConfigError(f"{name} must be an absolute path, not {text!r}")
@@ -195,7 +195,7 @@ class SettingsSource:
         return tuple(part.strip() for part in (self.text(variable, None) or default).split(separator) if part.strip())
 
     def networks(self, variable: str, default: str) -> tuple[str, ...]:
-        """Return addresses and networks, separated by commas."""
+        """Return addresses and networks, which are separated by commas; those of `default` if unset."""
         parts = self.split_list(variable, default)
         for part in parts:
             try:
@@ -206,7 +206,9 @@ class SettingsSource:
         return parts
 
     def names(self, variable: str) -> tuple[str, ...]:
-        """Return names of environment variables, separated by commas or spaces; a `*` at the end marks a prefix."""
+        """Return names of environment variables, which are separated by commas or spaces; empty if unset.
+        A `*` at the end of a name marks a prefix.
+        """
         names = tuple((self.env.get(variable) or "").replace(",", " ").split())
         for name in names:
             if not name.removesuffix("*").isidentifier():
@@ -214,7 +216,7 @@ class SettingsSource:
         return names
 
     def pairing_code(self, variable: str) -> str | None:
-        """Return a pairing code."""
+        """Return a pairing code in upper case; None if unset."""
         text = self.text(variable, None)
         if text is None:
             return None
@@ -223,7 +225,7 @@ class SettingsSource:
         return text.upper()
 
     def absolute_paths(self, variable: str, separator: str) -> tuple[str, ...]:
-        """Return absolute paths, separated by `separator`."""
+        """Return absolute paths, which are separated by `separator`; empty if unset."""
         roots = self.split_list(variable, separator=separator)
         for root in roots:
             if not root.startswith("/"):
@@ -231,7 +233,7 @@ class SettingsSource:
         return roots
 
     def absolute_path(self, variable: str) -> str | None:
-        """Return an absolute path."""
+        """Return an absolute path; None if unset."""
         text = self.text(variable, None)
         if text is not None and not text.startswith("/"):
             raise ConfigError(f"{variable} must be an absolute path, not {text!r}")
@@ -246,7 +248,7 @@ class SettingsSource:
         return token
 
     def brand(self, variable: str, option: str) -> Brand:
-        """Return a brand by its name."""
+        """Return a brand by its name in any case; `SVC` if unset."""
         name, text = self.named(variable, option)
         brand = BRANDS.get((text or "svc").lower())
         if brand is None:

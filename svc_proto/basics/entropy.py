@@ -80,5 +80,5 @@ def sha256_hex(secret: str) -> str:
 
 
 def secrets_equal(left: str, right: str) -> bool:
-    """Compare two secrets in constant time."""
+    """Report whether two secrets are equal, in constant time."""
     return hmac.compare_digest(left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass"))

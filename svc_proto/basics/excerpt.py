@@ -11,7 +11,7 @@ _SECRET = re.compile(r"\b(?:(?:sk|pk|key|xai)[-_]|bearer )[A-Za-z0-9._~+/=*-]{6,
 
 
 def safe_excerpt(text: str, secret: str = "") -> str:
-    """Return a server's text as one short line, without `secret` and without anything that looks like a key."""
+    """Return a server's text as one line of about `MAX_QUOTED` characters, with `secret` and likely keys redacted."""
     if secret:
         text = text.replace(secret, "[redacted]")
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 10 * MAX_QUOTED]).split())

@@ -61,17 +61,17 @@ class ExpiringMap(Generic[K, V]):
         return dropped
 
     def get(self, key: K, now: float) -> V | None:
-        """Return the value of a live entry."""
+        """Return the value of a live entry, or None."""
         entry = self._entries.get(key)
         return None if entry is None or _is_due(entry, now) else entry.value
 
     def peek(self, key: K) -> V | None:
-        """Return the value of an entry, live or due."""
+        """Return the value of an entry, live or due, or None."""
         entry = self._entries.get(key)
         return None if entry is None else entry.value
 
     def pop(self, key: K, now: float) -> V | None:
-        """Remove an entry; return its value if it was live."""
+        """Remove an entry; return its value if it was live, else None."""
         entry = self._entries.pop(key, None)
         return None if entry is None or _is_due(entry, now) else entry.value
 
@@ -96,7 +96,7 @@ class ExpiringMap(Generic[K, V]):
         return gone
 
     def next_expiry(self) -> float | None:
-        """Return the earliest deadline of all entries."""
+        """Return the earliest deadline of all entries; None if no entry has one."""
         while self._heap:
             when, filing, key = self._heap[0]
             entry = self._entries.get(key)

@@ -15,7 +15,7 @@ __all__ = ["lazy_exports"]
 def lazy_exports(
     package: str, table: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__all__`, `__getattr__` and `__dir__` of a package; `table` has its names by module, with blanks."""
+    """Return `__all__`, `__getattr__` and `__dir__` of a package; `table` maps each module to names in one text."""
     homes = {name: module for module, names in table.items() for name in names.split()}
 
     def find(name: str) -> object:

@@ -42,7 +42,7 @@ def without_marks(text: str) -> str:
 
 
 def has_look_alikes(text: str) -> bool:
-    """Report whether a word mixes Latin letters with letters of another script that look like Latin ones."""
+    """Report whether a word mixes Latin letters with a script that has look-alikes of them, such as Cyrillic."""
     return any(_is_mixed(word) for word in _WORDS.findall(text))
 
 

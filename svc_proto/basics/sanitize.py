@@ -18,7 +18,7 @@ def is_printable_ascii(text: str) -> bool:
 
 
 def sanitize_line(text: str, limit: int = MAX_LINE_CHARS) -> str:
-    """Return a peer's text on one line, without characters that control a terminal."""
+    """Return a peer's text on one line, without characters that control a terminal, cut to `limit` characters."""
     return _UNPRINTABLE.sub(" ", text).strip()[:limit]
 
 

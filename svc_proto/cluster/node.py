@@ -176,7 +176,7 @@ class Node(RedisHandler):
             self.redis.start()
 
     def stop(self) -> None:
-        """Announce that this node leaves when its requests are finished."""
+        """Announce that this node leaves, and stop reconnecting; requests in progress are still finished."""
         self._publish(self._all, "bye", {})
         self._broadcast_count = _LEAVING
         self.redis.stop()
@@ -195,7 +195,9 @@ class Node(RedisHandler):
         return [member.pulse for member in self.members.values() if member.pulse is not None]
 
     def url_of(self, node: str) -> str:
-        """Return the URL that another node has sent in a heartbeat; empty before that, and for an unproven node."""
+        """Return the name in the last heartbeat of another node: its URL, or its id without one.
+        Empty before a heartbeat, and for an unproven node.
+        """
         member = self.members.get(node)
         return member.pulse.name if member is not None and member.is_proven and member.pulse is not None else ""
 
@@ -222,7 +224,7 @@ class Node(RedisHandler):
     # --- sending ---
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
-        """Send a message to every node; an unreachable node detects later that it has missed one."""
+        """Send a message to every other node; an unreachable node detects later that it has missed one."""
         if self._broadcast_count != _LEAVING:
             self._broadcast_count += 1
         self._publish(self._all, word, body)
@@ -233,7 +235,9 @@ class Node(RedisHandler):
         return is_there and self._publish(self._inbox(node), word, body, partial(self._reached, node))
 
     def request(self, node: str, word: str, body: Mapping[str, object]) -> Flow[JsonObject | Failure]:
-        """Send a request to one node and return its answer."""
+        """Send a request to one node and return its answer.
+        Return a `Failure` if the node is lost, or does not answer within `ANSWER_TIMEOUT`.
+        """
         ticket = self._engine.new_op()
         self._pending_requests[ticket] = node
         try:
@@ -350,7 +354,8 @@ class Node(RedisHandler):
         self._dispatch(member.id, word, body)
 
     def _mark_alive(self, node: str, broadcast_number: int, before: int) -> bool:
-        """Record that a node lives.
+        """Record that a node lives, and request its state if it is new or a broadcast was missed.
+        Return False for a new node beyond `MAX_NODES`, which is ignored.
 
         `broadcast_number` is the number of its broadcasts, `before` the number before this message.
         """

@@ -83,7 +83,7 @@ class RedisClient:
             self._task.cancel()
 
     def execute(self, *arguments: Argument) -> Flow[Reply]:
-        """Execute one command and return its reply."""
+        """Execute one command and return its reply; a `Failure` without a connection or reply, and for an error."""
         return CONNECTION_LOST if self._link is None else (yield from self._link.execute(*arguments))
 
     def send(self, *arguments: Argument, take: Callable[[Reply], object] | None = None) -> bool:

@@ -139,7 +139,7 @@ class RedisConnection(Channel):
         return len(self._pending) >= MAX_PENDING or self.credit.unsent > self.limits.max_unsent
 
     def execute(self, *arguments: Argument) -> Flow[Reply]:
-        """Execute one command and return its reply."""
+        """Execute one command and return its reply; a `Failure` without a reply, and for an error of the server."""
         ticket = self.engine.new_op()
         problem = self.send_command(arguments, partial(self.engine.resume, ticket))
         if problem is not None:

@@ -54,7 +54,7 @@ class DistributedSemaphore:
         return len(self._places)
 
     def acquire(self) -> Flow[bool | Failure]:
-        """Acquire one slot; return False if none is free."""
+        """Acquire one slot; return False if none is free, a `Failure` if Redis does not answer."""
         self._next += 1
         place = f"{self._node.id}:{self._next}"
         answer = yield from self._acquire_one(place, self._most)
@@ -63,11 +63,11 @@ class DistributedSemaphore:
         return answer
 
     def has_free(self) -> Flow[bool | Failure]:
-        """Report whether the cluster has a free slot; the slot is not acquired."""
+        """Report whether the cluster has a free slot, without acquiring it; a `Failure` if Redis does not answer."""
         return self._acquire_one("", self._most)
 
     def holds_all(self) -> Flow[bool | Failure]:
-        """Report whether no other node holds a slot."""
+        """Report whether no other node holds a slot; a `Failure` if Redis does not answer."""
         return self._acquire_one("", len(self._places) + 1)
 
     def release_down_to(self, count: int) -> None:

@@ -102,7 +102,9 @@ class ResponseWriter:
         self.on_half_close: Callable[[], object] | None = None
 
     def write(self, data: bytes) -> bool:
-        """Send a piece; return False, with nothing sent, if the channel is gone."""
+        """Send a piece; return False, with nothing sent, if the channel is gone.
+        The channel is dropped first if more than `max_unsent` bytes are unsent.
+        """
         channel = self._channel
         if channel.gone or channel.drop_if_overrun():
             return False
@@ -141,7 +143,9 @@ def send_file_part(channel: HttpChannel, stream: StreamId, file: FilePart) -> Fl
 
 
 def copy_file_part(channel: HttpChannel, writer: ResponseWriter, file: FilePart) -> Flow[Failure | None]:
-    """Send part of a file through the core in pieces, for connections that several streams share."""
+    """Send part of a file through the core in pieces, for connections that several streams share.
+    Return a `Failure` if the part is incomplete.
+    """
     engine, offset, left = channel.engine, file.offset, file.length
     while left:
         order = ReadFile(engine.new_op(), file.handle, offset, min(left, CHUNK_SIZE))

@@ -23,7 +23,7 @@ __all__ = ["Channel"]
 
 
 class Channel(ABC):
-    """Base of the server's and the client's channel, which define `received`, `read_closed`, `stop` and `flush`."""
+    """Base of the channels of servers, clients and child processes, which define what to do with received bytes."""
 
     survives_stop = False  # on a stop, this channel is stopped last, when all others are gone
     waits_for_peer = False  # the `Sent` of its writes may come late
@@ -131,7 +131,7 @@ class Channel(ABC):
             self._update_reading()
 
     def abort(self) -> None:
-        """Cut the channel now; `closed` follows."""
+        """Cut the channel now, unless it is gone; the runtime then reports `closed`."""
         if not self.gone:
             self.gone = True
             self._stall.cancel()

@@ -149,7 +149,9 @@ def spawn(
     inherit: tuple[str, ...] = INHERITED,
     within: float = 10.0,
 ) -> Flow[ChildProcess | Failure]:
-    """Start a child; `handler` receives its output, and `errors`, if given, its error output."""
+    """Start a child; `handler` receives its output, and `errors`, if given, its error output.
+    Return a `Failure` if the child could not be started within `within` seconds.
+    """
     ch = engine.new_channel()
     error_channel = None if errors is None else engine.new_channel()
     order = Spawn(engine.new_op(), ch, argv, env, cwd, terminal, error_channel, inherit, escaped)
@@ -173,7 +175,9 @@ def run_command(
     inherit: tuple[str, ...] = INHERITED,
     within: float = 5.0,
 ) -> Flow[CommandResult | Failure]:
-    """Run a command to its end with `said` as input; the first megabyte of its output is kept."""
+    """Run a command to its end with `said` as input; return its status and the first megabyte of its output.
+    Return a `Failure` if it cannot be started; after `within` seconds kill it and return a `Failure` TIMED_OUT.
+    """
     collector = _OutputCollector(engine)
     child = yield from spawn(engine, argv, collector, inherit=inherit, within=within)
     if isinstance(child, Failure):

@@ -48,7 +48,9 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
         self._body = bytearray()  # received bytes that are no events
 
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
-        """Return the complete events; each one counts for `OVERHEAD` besides its data."""
+        """Return the complete events, and their size: each one counts for `OVERHEAD` besides its data.
+        Raise `RemoteProtocolError` for broken compression, or more than `MAX_ANSWER` bytes that are no events.
+        """
         if self._inflater is not None:
             data = _inflate(self._inflater, data, MAX_ANSWER)
         if not self._is_stream:
@@ -84,7 +86,9 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
 
 
 def decompress(headers: Headers, body: bytes) -> bytes:
-    """Return a body without its compression; a broken or unknown one stays as it is."""
+    """Return a body without its compression.
+    A body whose compression is broken or unknown, or that is longer than `MAX_ANSWER`, is returned unchanged.
+    """
     inflater = _inflater(headers)
     try:
         return body if inflater is None else _inflate(inflater, body, MAX_ANSWER)

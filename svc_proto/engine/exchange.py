@@ -107,7 +107,7 @@ class Exchange:
     # --- events, called by the channel ---
 
     def begin(self, principal: object) -> None:
-        """Start with the head; `principal` is the policy's result, or a flow that returns one."""
+        """Start with the head; `principal` is the policy's result or exception, or a flow that returns the result."""
         self._length = int(self.head.headers.get(b"content-length") or 0)  # the wire layer lets only digits pass
         if not isinstance(principal, GeneratorType):
             self._admit(principal)

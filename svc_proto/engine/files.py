@@ -44,7 +44,7 @@ MISSING_FILE_KINDS = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the lat
 
 
 def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[bytes | Failure]:
-    """Read a whole regular file of at most `limit` bytes."""
+    """Read a whole regular file; return a `Failure` if it cannot be read, or has more than `limit` bytes."""
     opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
     if isinstance(opened, Failure):
         return opened
@@ -68,7 +68,7 @@ def read_env_file(engine: Engine, path: str) -> Flow[Mapping[str, str] | Failure
 
 
 def read_yaml(engine: Engine, path: str) -> Flow[JsonObject | Failure]:
-    """Read a YAML mapping. An empty file is an empty mapping."""
+    """Read a YAML mapping. An empty file is an empty mapping; return a `Failure` for any other content."""
     text = yield from _read_text(engine, path)
     if isinstance(text, Failure):
         return text
@@ -93,8 +93,8 @@ def update_yaml(
     """Set members of a YAML file and replace the file as a whole; comments and order are kept.
 
     A missing file counts as empty. `change` returns the new members for the parsed content, or for the `Failure` if it
-    is no YAML. `refused` makes an error of a problem text that follows the file's name; `name` is the file to write, if
-    not `path`.
+    is no YAML. `refused` makes the error to raise, from a problem text that follows the file's name; `name` is the file
+    to write, if not `path`.
     """
     text = yield from _read_text(engine, path)
     if isinstance(text, Failure):

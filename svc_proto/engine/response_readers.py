@@ -146,7 +146,9 @@ class BodyReader(PacedReader[bytes, bytes]):
     __slots__ = ("_tap",)
 
     def observe(self, listener: Callable[[bytes], bool]) -> None:
-        """Offer each piece that arrives alone to `listener` before it is queued; True means that it was consumed."""
+        """Pass a piece to `listener` first, if it arrives alone and no earlier one is unread.
+        A piece for which `listener` returns True is not queued.
+        """
         self._tap, self._channel.fast_reader = listener, self._show
 
     def _show(self, data: bytes) -> bool:
@@ -169,7 +171,9 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
         self._decoder = EventStreamDecoder(max_line=longest)
 
     def observe(self, listener: Callable[[str, str], bool]) -> None:
-        """Offer each event that arrives alone to `listener`, by type and data; True means that it was consumed."""
+        """Pass an event's type and data to `listener` first, if it arrives alone and no earlier one is unread.
+        An event for which `listener` returns True is not queued.
+        """
         self._tap, self._channel.fast_reader = listener, self._show
 
     def _show(self, data: bytes) -> bool:
@@ -183,6 +187,6 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
             return False
 
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
-        """Return the complete events; each one counts for `OVERHEAD` besides its data."""
+        """Return the complete events, and their size: each one counts for `OVERHEAD` besides its data."""
         complete = self._decoder.receive_data(data)
         return complete, sum([len(event.data) for event in complete]) + OVERHEAD * len(complete)

@@ -23,8 +23,9 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 def parse_retry_delay(headers: Headers, body: str, wall: float) -> float | None:
     """Return the seconds until the next attempt, by the server; None if it names no time.
 
-    `retry-after-ms`, `Retry-After` in seconds, with a fraction or as a date (RFC 9110, 10.2.3), `retryDelay` of
-    Google's errors, and the words "try again in". `wall`: the time in Unix seconds.
+    In this order: `retry-after-ms`; `Retry-After` in seconds, as a duration or as a date (RFC 9110, 10.2.3);
+    `retryDelay` (Google), `retry_after` or `retry_after_seconds` in the body; the words "try again in" or "retry
+    after". `wall`: the time in Unix seconds.
     """
     milliseconds = _header(headers, b"retry-after-ms")
     if _SECONDS.fullmatch(milliseconds):

@@ -63,7 +63,10 @@ class Condition:
 
 
 def shield(engine: Engine, flow: Flow[T], *, within: float) -> Flow[T | Failure]:
-    """Run a flow that continues to its end even if the caller is cancelled; its exceptions are logged as bugs."""
+    """Run a flow that continues to its end even if the caller is cancelled; return its result.
+    Return a `Failure` after `within` seconds. If the flow raises, the exception is logged as a bug and the caller waits
+    until then.
+    """
     ticket = engine.new_op()
     engine.spawn(flow, on_done=partial(engine.resume, ticket))
     return cast("T | Failure", (yield from wait(ticket, engine.now.mono + within)))

@@ -289,17 +289,17 @@ class BridgeCommands:
         return relay_outcome("send_failed")
 
     def socket_lost(self, socket: int) -> list[tuple[str, CommandOutcome]]:
-        """Fail the commands of a phone's closed socket, and only those."""
+        """Fail the pending commands of a phone's closed socket; return their ids and outcomes."""
         lost = [command for command in self._pending.values() if command.socket == socket]
         return self._give_up(lost, BridgeTrigger.PHONE_LOST, "phone_disconnected")
 
     def expire_due(self, now: Moment) -> list[tuple[str, CommandOutcome]]:
-        """Complete the commands whose 30 seconds have passed, in order of deadline."""
+        """Complete the commands whose 30 seconds have passed, in order of deadline; return their ids and outcomes."""
         due = list(takewhile(lambda command: command.deadline <= now.mono, self._pending.values()))
         return self._give_up(due, BridgeTrigger.THIRTY_SECONDS, "phone_timeout")
 
     def next_deadline(self) -> float | None:
-        """Return the time (monotonic s) at which the next command times out."""
+        """Return the time (monotonic s) at which the next command times out; None without a pending one."""
         first = next(iter(self._pending.values()), None)
         return None if first is None else first.deadline
 
@@ -332,7 +332,8 @@ class BridgeCommands:
 def phone_outcome(payload: Mapping[str, object]) -> CommandOutcome:
     """Return the HTTP response for a phone's answer (wire bridge 2.3): its status, or 200 without one; its result.
 
-    A status that cannot be final (below 200, above 599) becomes 502.
+    A status that cannot be final (below 200, above 599) becomes 502. A result that is neither an object nor an array is
+    wrapped in an object as `value`.
     """
     return _PhoneReply(JsonObject.of(payload)).outcome()
 

@@ -135,13 +135,13 @@ class CandidateSelector:
         return self._choose(candidate)
 
     def failed(self, candidate: Candidate, now: float) -> list[SelectionAction]:
-        """Handle that the probe of a candidate has failed."""
+        """Handle that the probe of a candidate has failed; after the last of a tier, try the next tier."""
         if self._probing.pop(candidate, None) is None or self._probing:
             return []
         return self._next_tier(now)
 
     def advance(self, now: float) -> list[SelectionAction]:
-        """Cancel the probes whose 4 s have passed."""
+        """Cancel the probes whose 4 s have passed, and try the next tier if none is left in this one."""
         late = [candidate for candidate, deadline in self._probing.items() if deadline <= now]
         actions: list[SelectionAction] = []
         for candidate in late:
@@ -150,7 +150,7 @@ class CandidateSelector:
         return actions
 
     def next_deadline(self) -> float | None:
-        """Return the time (monotonic s) at which `advance` is due."""
+        """Return the time (monotonic s) at which `advance` is due; None while nothing is probed."""
         return min(self._probing.values(), default=None)
 
     def _next_tier(self, now: float) -> list[SelectionAction]:

@@ -72,13 +72,13 @@ class NotificationBuffer:
 
 
 def parse_format(value: object) -> str:
-    """Parse the image format of a paste; `jpg` becomes `jpeg`."""
+    """Parse the image format of a paste; `jpg` becomes `jpeg`. Raise `Refused` 400 for an unknown one."""
     found = choice(text(value, "format").lower(), "format", FORMATS)
     return "jpeg" if found == "jpg" else found
 
 
 def image_type(data: bytes) -> str | None:
-    """Return the format by the leading bytes: png, jpeg, gif or webp."""
+    """Return the format by the leading bytes: png, jpeg, gif or webp; None for any other data."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "png"
     if data.startswith(b"\xff\xd8\xff"):

@@ -326,7 +326,7 @@ def recognize_client(payload: Mapping[str, object]) -> Brand | None:
 def parse_patch(body: object) -> tuple[float | None, Preset | None]:
     """Parse the body of `PATCH /sessions/{token_prefix}`: lifetime and grants (wire core 4.4).
 
-    At least one of them must be present, or a new name.
+    Raise `Refused` 400 for an invalid value, and if neither these nor a new name are present.
     """
     members = object_(body, "body")
     ttl = optional(members, "ttl_seconds", seconds)
@@ -337,7 +337,7 @@ def parse_patch(body: object) -> tuple[float | None, Preset | None]:
 
 
 def parse_new_name(body: object) -> str | None:
-    """Parse the new name in the body of `PATCH /sessions/{token_prefix}`; None if it is absent."""
+    """Parse the new name in the body of `PATCH /sessions/{token_prefix}`; None if it is absent. Raise `Refused` 400."""
     name = optional(object_(body, "body"), "device_name", text)
     if name is None:
         return None

@@ -36,7 +36,7 @@ class PairingApiKeys:
         return key, sha256_hex(key)
 
     def accepts(self, key: str, now: Moment) -> str | None:
-        """Return the credential id of a key that is valid now."""
+        """Return the credential id of a key that is valid now; None for any other key."""
         holder = sha256_hex(key)
         return holder if self.is_valid(holder, now) else None
 

@@ -107,7 +107,7 @@ class PhoneRegistry:
         return None if before is None else before.socket
 
     def remove(self, socket: int) -> ConnectedPhone | None:
-        """Remove the phone of a socket; the last status of the last phone that disconnected is kept for reports."""
+        """Remove and return the phone of a socket; None if there is none. If it has a status, store it for reports."""
         device_id = self._device_ids.pop(socket, None)
         if device_id is None:
             return None
@@ -121,7 +121,7 @@ class PhoneRegistry:
         return phone
 
     def find_by_socket(self, socket: int) -> ConnectedPhone | None:
-        """Return the phone of a socket."""
+        """Return the phone of a socket, or None."""
         device_id = self._device_ids.get(socket)
         return None if device_id is None else self._phones[device_id]
 
@@ -145,7 +145,7 @@ class PhoneRegistry:
         return list(self._phones.values())
 
     def find_by_device_id(self, device_id: str) -> ConnectedPhone | None:
-        """Return the phone of a device id."""
+        """Return the phone of a device id, or None."""
         return self._phones.get(device_id)
 
     def status(self, socket: int, payload: object, now: Moment) -> bool:
@@ -177,7 +177,7 @@ class PhoneRegistry:
         return self._newest_first()[0]
 
     def select_active(self, selector: str) -> dict[str, object]:
-        """Make a phone the default; return the answer of `/bridge/select-active`."""
+        """Make a phone the default; return the answer of `/bridge/select-active`. Raise `Refused` 404 or 409."""
         phone = self._find_selected(selector)
         self._active = phone.device_id
         return {

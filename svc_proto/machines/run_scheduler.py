@@ -179,7 +179,8 @@ class RunScheduler:
     # --- changes ---
 
     def add(self, run_id: str, session_id: str, *, may_wait: bool, now: Moment) -> RunRecord:
-        """Add a queued run. One that may not wait takes its slot at once; raise `Refused` 429 without a free one.
+        """Add a queued run. One that may not wait gets its slot at once.
+        Raise `Refused` 429 if it may not wait and no slot is free, or if `max_queued` runs wait.
 
         Call `startable` next: the run may be able to start at once.
         """
@@ -197,7 +198,7 @@ class RunScheduler:
         return run
 
     def startable(self, now: Moment) -> list[RunRecord]:
-        """Start each run whose session is free and that has, or gets, a slot."""
+        """Start each run whose session is free and that has, or gets, a slot; return the started runs."""
         started = [run for run in self._waiting.values() if self._may_start(run)]
         for run in started:
             del self._waiting[run.id]

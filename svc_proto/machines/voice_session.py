@@ -168,7 +168,7 @@ class VoiceSessionLifecycle:
         return True
 
     def ready(self) -> None:
-        """Leave the state of starting: everything that the session needs is ready."""
+        """Change from STARTING to ATTACHED: everything that the session needs is ready."""
         self._step(_T.READY)
 
     def release(self, now: float) -> None:
@@ -189,9 +189,8 @@ class VoiceSessionLifecycle:
             self.deadline = until
 
     def resume(self, token: object, message: Mapping[str, object]) -> Replay | ClaimDenied:
-        """Give the session to the socket that shows its token, or deny it.
-
-        `Refused` 400 for a cursor that is not a whole number changes nothing.
+        """Return the events to replay if `token` is the session's, whose new owner is the socket then; else a denial.
+        Raise `Refused` 400, without a change, for a cursor that is not a whole number.
         """
         if self.state in (_S.CLOSED, _S.STARTING):
             return self.denial()

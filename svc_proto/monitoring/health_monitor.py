@@ -61,7 +61,7 @@ class HealthMonitor:
             self._task.cancel()
 
     def metric_families(self) -> tuple[MetricFamily, ...]:
-        """Return a gauge of the problems of the last run by code and severity."""
+        """Return a gauge of the checks of the last run, by code and severity: 1 if the check fails, else 0."""
         values = tuple(
             ((str(each.get("code")), str(each.get("severity"))), float(each.get("ok") is not True))
             for each in self.results
@@ -79,7 +79,9 @@ class HealthMonitor:
             self.results, self.checked_at = (), None
 
     def refresh(self) -> Flow[None]:
-        """Start a run, unless the results are new, and wait a short time for its end."""
+        """Start a run, unless the last began less than `RESULTS_TTL` ago; wait at most `ANSWER_TIMEOUT` for its end.
+        Without a check, do nothing.
+        """
         self._run_checks()
         if self._runs:
             yield from self._ended.wait(self._engine.now.mono + ANSWER_TIMEOUT)

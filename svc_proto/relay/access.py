@@ -35,7 +35,8 @@ __all__ += ["bearer_token"]
 class RelayAccess(Enum):
     """Access policy of a route.
 
-    The brackets behind each value name what `authorize` returns for an admitted caller.
+    The comment at each value names the clients that it admits; in brackets, what `authorize` returns for them. The
+    policies of voice are applied by `relay.voice.access`.
     """
 
     PUBLIC = "public"  # any client [ANONYMOUS]
@@ -88,7 +89,8 @@ def authorize(
 ) -> PairedSession | AnonymousType | None:
     """Return the session of the token that the policy needs, ANONYMOUS for any client, or None for a local program.
 
-    A session becomes the request's credential. Raise `Refused` 401 or 403. Voice policies are applied elsewhere.
+    The request gets the session's id as its credential id. Raise `Refused` 401 or 403, and `LocalProtocolError` for a
+    voice policy.
     """
     if access is _BRIDGE:
         return require_bridge_grant(_bearer(request, sessions, now), now)
@@ -119,7 +121,10 @@ def authorize(
 
 
 def quick_bridge_session(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
-    """Return the session if BRIDGE admits it, by the fastest check; None: `authorize` decides and gives the reason."""
+    """Return the session of the bearer token if BRIDGE admits it, by one dictionary lookup.
+    Return None if the slower `authorize` must decide. A returned session is marked as seen, and is the request's
+    credential.
+    """
     session = sessions.hashed(request.headers.bearer_hash)
     if session is None or not session.is_for_device or not session.holds("bridge", now.wall):
         return None
@@ -186,7 +191,9 @@ def _is_rebound(request: Request) -> bool:
 def _local_or_bearer(
     request: Request, sessions: PairedSessionRegistry, local: LocalAuthorizer, now: Moment
 ) -> PairedSession | None:
-    """Admit a program of this host, or return the session of the bearer token."""
+    """Return None for a program of this host without `Authorization`, else the session of the bearer token.
+    Raise `Refused` 401 for any other client.
+    """
     if request.headers.get(b"authorization") is None:
         if local.is_allowed(request):
             return None
@@ -196,7 +203,9 @@ def _local_or_bearer(
 
 
 def _bearer(request: Request, sessions: PairedSessionRegistry, now: Moment, *, agents: bool = False) -> PairedSession:
-    """Return the session of the bearer token; with `agents`, OAuth access tokens are valid, too."""
+    """Return the session of the bearer token, which becomes the request's credential. Raise `Refused` 401.
+    With `agents`, OAuth access tokens and tokens for MCP alone are valid, too.
+    """
     session = bearer_session(request, sessions, now)
     if session is None and agents:
         token = request.headers.bearer

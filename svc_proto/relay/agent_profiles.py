@@ -1,6 +1,7 @@
 """Agent profiles, which `auth.ok` lists and which are scanned every 30 s (wire core 1.4, 1.8).
 
-The first comes from the main configuration file; each folder of `profiles/` beside that file is another, by name.
+The first, `default`, comes from the main configuration file. Each folder of `profiles/` beside that file is another
+profile with the folder's name, up to `MAX_PROFILES`; a folder `default` is ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) ->
 
 
 def profile_entry(name: str, config: Mapping[str, object]) -> dict[str, object]:
-    """Return the entry of a profile for `auth.ok`, from the parsed configuration of the profile."""
+    """Return the entry of a profile for `auth.ok`: name, model and description; the other members are constant."""
     config = JsonObject.of(config)
     return {
         "name": name,

@@ -24,17 +24,19 @@ class RelayAudit:
         self._log = AuditLog(engine)
 
     def record(self, event: str, request: Request, /, **about: object) -> None:
-        """Record an event of the client that sent a request."""
+        """Record an event with the client address of the request.
+        The principal is that of the request's paired session; without one, the operator.
+        """
         caller = request.principal
         principal = caller.principal_name if isinstance(caller, PairedSession) else OPERATOR
         self._log.record(event, principal, self._proxies.client_address(request), **about)
 
     def record_sign_in(self, session: PairedSession, address: str, *, pairs: bool = False) -> None:
-        """Record a pairing, or a sign-in from another address than before."""
+        """Record a pairing, or a sign-in from another address than before; set the session's last address."""
         if pairs or session.last_address != address:
             self._log.record("paired" if pairs else "signed in", session.principal_name, address)
         session.last_address = address
 
     def record_agent(self, session: PairedSession, scope: str) -> None:
-        """Record that the operator allowed an OAuth client."""
+        """Record that the operator allowed an OAuth client, which has this session and scope."""
         self._log.record("agent allowed", OPERATOR, session=session.principal_name, scope=scope)

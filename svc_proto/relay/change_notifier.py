@@ -18,7 +18,9 @@ class ChangeNotifier:
         self._watching: dict[str, dict[object, Callable[[], None]]] = {DEVICES: {}, NOTIFICATIONS: {}}
 
     def subscribe(self, what: str, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Register a callback for each change of `what`; return the function that unregisters it."""
+        """Register a callback for changes of the resource `what` (`DEVICES` or `NOTIFICATIONS`).
+        Return the function that unregisters it.
+        """
         key = object()
         self._watching[what][key] = on_change
         return partial(self._watching[what].__delitem__, key)

@@ -47,7 +47,7 @@ class McpPhonePort(PhonesPort, CommandPort, Protocol):
 
 
 def mcp_server(relay: McpPhonePort) -> McpHttpServer:
-    """Create the MCP server for the relay's bearers."""
+    """Create the MCP server of the relay; each client acts with the rights of its paired session."""
 
     def offer(session: object) -> ServerFeatures:
         phones = LocalPhoneControl(relay, cast("PairedSession", session))
@@ -69,7 +69,7 @@ class LocalPhoneControl:
         return self._relay.engine
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        """Have the phone execute the command of this route and return its answer."""
+        """Return the response of a Device Control route: the phone's answer, the relay's own, or a refusal."""
         engine = self._relay.engine
         ticket = engine.new_op()
         response = self.begin(method, path, arguments, partial(engine.resume, ticket))
@@ -78,7 +78,7 @@ class LocalPhoneControl:
     def begin(
         self, method: str, path: str, arguments: Mapping[str, object], on_response: Callable[[PhoneResponse], bool]
     ) -> PhoneResponse | None:
-        """Start a command as `call` does; an immediate answer is returned, a later one goes to `on_response`.
+        """Start a command as `call` does; return an immediate response, or None and pass a later one to `on_response`.
 
         `on_response` returns whether the request is still open.
         """
@@ -101,7 +101,7 @@ class LocalPhoneControl:
         return None if outcome is None else _response(outcome)
 
     def activity(self) -> Flow[list[JsonObject]]:
-        """Return the records of this session's own commands."""
+        """Return the records of this session's own commands; raise `ToolError` without a grant to read the phone."""
         yield from ()
         try:
             require_bridge_grant(self._session, self._relay.engine.now, looks=True)

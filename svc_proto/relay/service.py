@@ -149,7 +149,7 @@ class Relay:
         self._bridge_timer = engine.timers.timer(self._expire_commands)
 
     def on_started(self) -> None:
-        """Load the stored state, then accept connections."""
+        """Load the stored state, then accept connections; exit the process if the sessions cannot be read."""
         self.started = self.engine.now
         self.engine.spawn(self._start(), on_error=self._start_failed)
 
@@ -158,7 +158,7 @@ class Relay:
         return self._admission.admit(fact)
 
     def on_stopping(self) -> None:
-        """Stop all parts, and fail pending commands, unless the clients are moved to other nodes first."""
+        """Stop all parts. A single node fails pending commands; in a cluster the clients are moved to other nodes."""
         self._profile_timer.cancel()
         self._records.stop()
         moving = self.coordinator.stop()
@@ -255,8 +255,7 @@ class Relay:
         return f"revoked, but the store did not take it yet: the relay goes on trying{after}"
 
     def grants_changed(self, session: PairedSession) -> None:
-        """Close what a grant of the session has opened and that has ended now.
-
+        """Close the MCP sessions, voice sessions and phones whose grant the session no longer has.
         Everything else checks the grant with each message.
         """
         if self._mcp is not None and not may_read_phone(session, self.engine.now):
@@ -334,7 +333,7 @@ class Relay:
         return frozenset(self._sockets)
 
     def clients_of(self, session: PairedSession) -> list[ClientConnection]:
-        """Return the sockets of a session."""
+        """Return the authenticated WebSocket clients of a session at this node."""
         return list(self._sockets.get(session.token_hash, {}).values())
 
     def open_client(self, request: Request) -> ClientConnection:
@@ -390,7 +389,9 @@ class Relay:
         return replaced
 
     def phone_reported(self, number: int, session: PairedSession, payload: Mapping[str, object]) -> None:
-        """Record a client's `bridge.status`; register it as a phone first unless its device has a socket."""
+        """Record a client's `bridge.status`.
+        First register the client as a phone, unless it is one or its device is registered with another socket.
+        """
         if self.phones.find_by_socket(number) is None and self.phones.find_by_device_id(session.device_id) is None:
             self._register_phone(number, session)  # never in the place of another open socket
         if self.phones.status(number, payload, self.engine.now):
@@ -454,7 +455,7 @@ class Relay:
                 self.remove_phone(client.number)
 
     def watch_commands(self) -> None:
-        """Set the timer for the next deadline of a pending command."""
+        """Set the timer for the next deadline of a pending command, unless it is set."""
         if self._bridge_timer.when is None:
             deadline = self.bridge.next_deadline()
             if deadline is not None:

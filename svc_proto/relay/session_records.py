@@ -61,7 +61,7 @@ class SessionRecords:
         return (yield from self._write(change, "session not stored", session))
 
     def erase(self, session: PairedSession) -> Flow[Failure | None]:
-        """Remove an ended session from the store; a failure is retried later."""
+        """Remove an ended session from the store; a failure is returned, and retried later."""
         return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
 
     def erase_later(self, session: PairedSession) -> None:
@@ -82,7 +82,7 @@ class SessionRecords:
         self._again()
 
     def load_tombstones(self) -> Flow[Failure | None]:
-        """Load the tombstones, and count the other stored sessions, which are read later."""
+        """Load the tombstones, and count the stored sessions, which are read later; return a failure of the store."""
         revoked = yield from self._read_revoked()
         if isinstance(revoked, Failure):
             return revoked

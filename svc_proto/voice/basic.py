@@ -110,7 +110,9 @@ class BasicVoice:
         }
 
     def transcribe(self, name: str | None, recording: Recording) -> Flow[tuple[str, str]]:
-        """Transcribe a recording; return text and provider (wire 3.3). Raise `Refused` 500 if none is usable."""
+        """Transcribe a recording; return text and provider (wire 3.3).
+        Raise `Refused` 500 if no provider is usable, or if it fails.
+        """
         engine = yield from self._usable("stt", name)
         try:
             transcriber = self._own(engine) or self._voice.providers.transcriber(engine.provider)
@@ -122,7 +124,9 @@ class BasicVoice:
             raise self._failed("stt", text, None if missing else engine.provider) from error
 
     def synthesize(self, name: str | None, text: str, body: Mapping[str, object]) -> Flow[SpeechFile]:
-        """Synthesize a text as one audio file; raise `Refused` 500 without a usable provider, 400 for a bad choice."""
+        """Synthesize a text as one audio file.
+        Raise `Refused` 500 if no provider is usable or if it fails, 400 for an invalid choice in the body.
+        """
         engine = yield from self._usable("tts", name)
         chosen = _overrides(body) if engine.provider in WITH_CONTROLS else {}
         request = SpeechRequest(

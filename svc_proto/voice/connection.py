@@ -52,7 +52,7 @@ class VoiceConnection:
         self.recheck()
 
     def on_text(self, text: str) -> None:
-        """Handle a text message: a JSON object with a `type`."""
+        """Pass a text message to the session; close the socket for one above `MAX_MESSAGE`, or without a live grant."""
         self.recheck()
         if self._over:
             return

@@ -43,7 +43,7 @@ def log_name(kind: str, wall: float, session_id: str) -> str:
 
 
 def delete_old_logs(engine: Engine, folder: str, kind: str, *, days: int) -> Flow[None]:
-    """Delete files of sessions of that kind that are older than `days`."""
+    """Delete files of sessions of that kind that are older than `days`; a failure is only logged."""
     before = engine.now.wall - days * DAY
     outcome = yield from run_operation(engine, SweepFolder(engine.new_op(), folder, before, f"{kind}-"))
     if isinstance(outcome, Failure):
@@ -65,7 +65,9 @@ class GrowingFile:
         self._timer = engine.timers.timer(self.flush)
 
     def write(self, data: bytes, *, head: bytes = b"") -> None:
-        """Append data; `head` replaces the first bytes of the file in the same write."""
+        """Append data; `head` replaces the first bytes of the file in the same write.
+        Data for a closed file, or for one that was given up, is dropped.
+        """
         if self.given_up or self._closed:
             return
         if self._size + len(data) > MAX_WAITING:
@@ -121,7 +123,9 @@ class EventLog(GrowingFile):
         self._line(in_order({**event, "unix_ms": int(self._engine.now.wall * 1000)}))
 
     def add(self, text: str) -> None:
-        """Write a text of `in_order` as a line; all its names sort before `unix_ms`."""
+        """Write an event that `in_order` has encoded as a line, with the time as `unix_ms`.
+        Its member names must sort before `unix_ms`.
+        """
         self._line(f'{text[:-1]},"unix_ms":{int(self._engine.now.wall * 1000)}}}')
 
     def _line(self, text: str) -> None:
@@ -143,7 +147,7 @@ class WavRecorder(GrowingFile):
     _bytes = 0
 
     def add(self, pcm: bytes, rate: int) -> None:
-        """Add sound; the file has the rate (Hz) of the first piece."""
+        """Add sound, resampled to the rate (Hz) of the first piece; sound beyond `MAX_COPY` bytes is dropped."""
         first = not self._rate
         self._rate = self._rate or rate
         pcm = resample(pcm, rate, self._rate)

@@ -64,7 +64,7 @@ class ProviderInfo:
     voices_of: Mapping[str, tuple[str, ...]] = field(factory=dict)  # by model, where a model has not all of them
 
     def default_options(self, rate: int) -> dict[str, Any]:
-        """Return the first model and voice, and this rate (Hz) or the first: for a request without them."""
+        """Return the first model and voice, and this rate (Hz) if it is supported, else the first rate."""
         rates = self.sample_rates
         return {"model": self.models[0], "voice": self.voices[0], "sample_rate": rate if rate in rates else rates[0]}
 

@@ -50,7 +50,9 @@ class ProviderKeys:
         return next(filter(None, values), None)
 
     def credentials_for(self, endpoint: ProviderEndpoint) -> ProviderCredentials:
-        """Return the operator's credentials for a vendor; `ProviderError` names a missing variable."""
+        """Return the operator's credentials for a vendor.
+        Raise `ProviderError` for a missing key, with the variable's name, and for a key that no header can carry.
+        """
         key = self.get(*endpoint.keys)
         if not key:
             raise ProviderError(f"{endpoint.suggested_variable} not set", variable=endpoint.suggested_variable)

@@ -104,7 +104,9 @@ class RealtimeConnection:
         socket.send_text(strict_json.dumps(self._dialect.setup()))
 
     def on_text(self, text: str) -> None:
-        """Queue the events of a message, which is read leniently; ignore a message that is not a JSON object."""
+        """Queue the events of a message, which is read leniently; ignore a message that is not a JSON object.
+        Close the connection if more than `MAX_EVENTS` events or `MAX_BYTES` of sound wait.
+        """
         try:
             message = JsonObject.of_or_none(self._reader.read(text))
         except strict_json.JsonError as error:

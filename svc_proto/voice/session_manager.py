@@ -95,7 +95,9 @@ class VoiceSessionManager:
         mode: Callable[[VoiceSession], VoiceMode],
         about: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
-        """Create a session, after making room, and return the response; `about` also goes to the event log."""
+        """Create a session, after making room, and return the response; `about` also goes to the event log.
+        Raise `Refused` 503 if there is no room.
+        """
         self.make_room(principal)
         session, about = VoiceSession(self, principal, chosen, mode), about or {}
         self._sessions[session.id] = session
@@ -122,7 +124,7 @@ class VoiceSessionManager:
         }
 
     def make_room(self, principal: Principal) -> None:
-        """Close a session without a client if the limit is reached; raise `Refused` 503 if there is none."""
+        """At a limit, close the principal's oldest session without a client; raise `Refused` 503 if there is none."""
         own = [session for session in self._sessions.values() if session.principal.matches(principal)]
         if len(own) < self.of_one and len(self._sessions) < self.most:
             return

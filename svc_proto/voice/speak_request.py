@@ -71,7 +71,9 @@ def parse_expression(message: Mapping[str, object]) -> dict[str, object]:
 
 
 def parse_options(message: Mapping[str, object]) -> dict[str, object]:
-    """Return the harmless members of `provider_options`, and of `provider_overrides` in `expression`."""
+    """Return the known and harmless members of `provider_options`, and of `provider_overrides` in `expression`.
+    Raise `Refused` 400 if one of these is not an object.
+    """
     overrides = _picked(JsonObject.of(message.get("expression")), "provider_overrides", OPTIONS)
     return overrides | _picked(message, "provider_options", OPTIONS)
 

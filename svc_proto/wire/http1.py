@@ -204,7 +204,7 @@ class Http1Connection:
             self._socket.lift_limits(stream)
 
     def detach_websocket(self) -> WebSocket | None:
-        """Return the WebSocket that this connection has become; pending output stays here."""
+        """Return the WebSocket that this connection has become, or None; pending output stays here."""
         return self._socket
 
     def release(self) -> None:

@@ -230,7 +230,7 @@ class FastPathServerConnection(ServerConnection):
             self._reference.lift_limits(stream)
 
     def detach_websocket(self) -> WebSocket | None:
-        """Return the WebSocket that this connection has become; pending output stays here."""
+        """Return the WebSocket that this connection has become, or None; pending output stays here."""
         return self._obey().detach_websocket()
 
     def release(self) -> None:

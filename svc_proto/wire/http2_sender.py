@@ -119,7 +119,7 @@ class Http2Sender:
         return entry.queued
 
     def knows(self, stream: StreamId) -> bool:
-        """Report whether a stream is still open for sending."""
+        """Report whether a stream is in progress: its request or its response is not complete."""
         return stream in self._streams
 
     def awaits_request_end(self, stream: StreamId) -> bool:

@@ -4,7 +4,8 @@ While reading is paused (`set_paused`), no bytes are received, so the peer must 
 at half of `patience`, and the peer is never dropped.
 
 After a host was suspended or a process was stopped, all deadlines have passed, and what the peers have sent is unread.
-An action that comes later than `FROZEN` is therefore a ping, whose time begins when the process runs again.
+An action more than `FROZEN` seconds after its deadline is therefore a ping, whose time begins when the process runs
+again.
 
 | state   | trigger  | next    | action  |
 |---------|----------|---------|---------|

@@ -234,7 +234,7 @@ class MultipartDecoder:
 def encode_multipart(parts: Iterable[Part], boundary: str) -> bytes:
     """Return a whole multipart body.
 
-    Raises `LocalProtocolError` for a boundary that is malformed or occurs in a part.
+    Raises `LocalProtocolError` for a boundary that is malformed or occurs in a part, and for a malformed content type.
     """
     if not _BOUNDARY.fullmatch(boundary):
         raise LocalProtocolError("multipart: the boundary is malformed")

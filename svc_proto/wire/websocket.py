@@ -195,7 +195,8 @@ class WebSocket(Connection):
     def send(self, event: Event) -> None:
         """Queue a message, a ping, a pong, or our close frame (which does nothing when one was sent or received).
 
-        Raises `LocalProtocolError` for a message after a close, and for content that does not fit into a frame.
+        Raises `LocalProtocolError` for a message after a close, for a close code that must not be sent, for a ping or
+        pong of more than `MAX_CONTROL` bytes, for a lone surrogate in a text, and for any other event.
         """
         if isinstance(event, CloseWebSocket):
             if self._state is _OPEN:

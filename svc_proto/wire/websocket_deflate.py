@@ -96,7 +96,7 @@ def _accepted(values: tuple[bytes, ...]) -> tuple[DeflateParameters, bytes] | No
 
 
 def parse_extension_response(values: Iterable[bytes]) -> DeflateParameters | None:
-    """Client: parse the server's answer to `OFFER`.
+    """Client: parse the server's answer to `OFFER`; return None if the server has chosen no extension.
 
     Raises `RemoteProtocolError` for parameters that were not offered.
     """
@@ -169,7 +169,7 @@ class InflateGuard(Extension):
         return RsvBits(False, False, False)
 
     def frame_inbound_payload_data(self, proto: FrameDecoder | FrameProtocol, data: bytes) -> bytes | CloseReason:
-        """Inflate a piece of a frame."""
+        """Return a piece of a frame, inflated if the message is compressed, or the reason to close."""
         if self._control:
             return data
         if self._compressed:
@@ -178,7 +178,7 @@ class InflateGuard(Extension):
         return data
 
     def frame_inbound_complete(self, proto: FrameDecoder | FrameProtocol, fin: bool) -> bytes | CloseReason | None:
-        """Finish a frame, and with the last one its message."""
+        """Finish a frame, and with the last one its message; return the rest of its content, or the reason to close."""
         if self._control:
             return None
         self._begun = not fin

@@ -107,7 +107,7 @@ def check_acceptance(
 ) -> tuple[str | None, DeflateParameters | None]:
     """Client: return subprotocol and compression of a 101.
 
-    Raises `RemoteProtocolError` if it does not match our key.
+    Raises `RemoteProtocolError` if it does not match our key, or chooses what was not offered.
     """
     if answer.tokens(b"upgrade") != [b"websocket"] or b"upgrade" not in answer.tokens(b"connection"):
         raise RemoteProtocolError("the 101 does not switch to websocket")

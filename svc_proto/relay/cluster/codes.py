@@ -57,7 +57,7 @@ class ClusterCodes:
     def register(self, code: str, meta: PairingMeta) -> Flow[None]:
         """Register a code in place of an equal one. Raise `Refused` 400 or 503.
 
-        Other nodes get the key before a client can pair.
+        If the invite has a key, its hash is sent to the other nodes before the code is in Redis.
         """
         code = normalize_code(code)
         text = strict_json.dumps({name: value for name, value in _described(meta).items() if value is not None})
@@ -103,7 +103,7 @@ class ClusterCodes:
             self._relay.codes.register(code, Moment(since, now.wall), PairingMeta(key_hash=key_hash))
 
     def state(self) -> dict[str, object]:
-        """Return the invites with keys, for other nodes."""
+        """Return the live invites with keys, for other nodes; an empty object without any."""
         now = self._relay.engine.now.mono
         self._invites.purge(now)
         known = self._invites.items()
@@ -111,7 +111,7 @@ class ClusterCodes:
         return {"invites": invites} if invites else {}
 
     def apply_state(self, rows: list[JsonObject]) -> None:
-        """Take over the invites of another node that Redis confirms."""
+        """Query Redis for the invites of another node; add those that Redis confirms, and remove the others."""
         for row in rows:
             self._compare(row.text("code"), row.text("key_hash"), row.number("age") or 0.0)
 

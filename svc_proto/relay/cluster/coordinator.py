@@ -185,7 +185,9 @@ class ClusterCoordinator(LocalCoordinator):
             yield from self._state_received.wait(deadline)
 
     def stop(self) -> Flow[None] | None:
-        """Move the clients to other nodes; then leave, so that pending requests of other nodes fail at once."""
+        """Move the clients to other nodes; then leave, so that pending requests of other nodes fail at once.
+        Return None before `start`.
+        """
         return self._stop() if hasattr(self, "node") else None
 
     def _stop(self) -> Flow[None]:
@@ -201,7 +203,7 @@ class ClusterCoordinator(LocalCoordinator):
         return (number for _, (_, number) in self._passing.items())
 
     def broadcast(self, topic: str, body: Mapping[str, object]) -> None:
-        """Send a message to every node."""
+        """Send a message to every other node."""
         self.node.broadcast(topic, body)
 
     # --- codes ---
@@ -228,9 +230,10 @@ class ClusterCoordinator(LocalCoordinator):
         self.broadcast("ended", {"token_hash": session.token_hash})
 
     def lookup_session(self, token: str, *, agents: bool = False) -> Flow[object] | None:
-        """Look the session up in the store, where another node may just have put it; None for text that is no token.
-
-        For an OAuth access token, which the store cannot find, wait until all sessions are here.
+        """Return a flow that looks the session up in the store, where another node may just have put it.
+        For an OAuth access token, which the store cannot find, the flow waits until all sessions are here. Return None
+        for text that is no token, and for an OAuth access token once all sessions are here. The flow raises `Refused`
+        503.
         """
         if len(token) in TOKEN_LENGTHS and token.isascii():
             return self.sessions.lookup(token)
@@ -255,7 +258,7 @@ class ClusterCoordinator(LocalCoordinator):
         yield from self.node.redis.execute("PING")
 
     def sync_sessions(self) -> Flow[None]:
-        """Read the changed sessions from the store."""
+        """Read the changed sessions from the store; wait at most `CATCH_UP_TIMEOUT` for them."""
         yield from self.sessions.catch_up()
 
     # --- phones ---
@@ -279,7 +282,7 @@ class ClusterCoordinator(LocalCoordinator):
         self.broadcast("said", {"socket": socket, "status": phone.status})
 
     def phone_disconnected(self, socket: int) -> None:
-        """Broadcast the end of a phone of this node, so that other nodes fail the commands that wait for it."""
+        """Broadcast the end of a phone, if it is of this node, so that others fail the commands that wait for it."""
         if socket not in self._elsewhere:
             self.broadcast("left", {"socket": socket})
         self._forget(socket)
@@ -319,7 +322,7 @@ class ClusterCoordinator(LocalCoordinator):
             self.node.send_to(node, "answered", {"socket": number, "payload": dict(payload)})
 
     def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
-        """Return commands of this node and of those that answer before the timeout, newest first."""
+        """Return the last `limit` commands of this node and of nodes that answer before the timeout, newest first."""
         records = self.relay.bridge.records(limit)
         for answer in (yield from self._request_all("activity", {"limit": limit})):
             records += answer.objects("records")
@@ -333,10 +336,9 @@ class ClusterCoordinator(LocalCoordinator):
         return found
 
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
-        """Forward the request to the node that has the object.
-
-        Return None for an invalid name, and for a request that was forwarded to this node. Raise `Refused` 503 at the
-        limits, and for a file while this node is disconnected.
+        """Return a flow that forwards the request to the node that has the object, or returns None if no node has it.
+        Return None without a flow for an invalid name, and for a request that was forwarded to this node. Raise
+        `Refused` 503 for a file while this node is disconnected; the flow raises it at the limits.
         """
         media = what == "media"
         if is_forwarded(request) or not 0 < len(name) <= MAX_NAME or (media and len(name) != MEDIA_TOKEN_LENGTH):

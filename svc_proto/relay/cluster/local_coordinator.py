@@ -98,8 +98,7 @@ class LocalCoordinator:
         """Publish to other nodes that the session was revoked; a single node does nothing."""
 
     def lookup_session(self, token: str, *, agents: bool = False) -> Flow[object] | None:
-        """Look up a session that this node does not have; None without another place to look, as here.
-
+        """Return a flow that looks up a session which this node does not have; None for a single node.
         With `agents`, the token may be an OAuth access token. The flow raises `Refused` 503.
         """
         return None
@@ -134,7 +133,9 @@ class LocalCoordinator:
     # --- phones: their nodes and messages ---
 
     def phone_connected(self, socket: int, replaced: int | None) -> None:
-        """Publish to other nodes that client `socket` is a phone, in place of client `replaced`; nothing here."""
+        """Publish to other nodes that client `socket` is a phone, in place of client `replaced`, if any.
+        A single node does nothing.
+        """
 
     def phone_status_changed(self, socket: int) -> None:
         """Publish the phone's new status to other nodes; a single node does nothing."""
@@ -149,7 +150,7 @@ class LocalCoordinator:
         """Publish a notification from a phone to other nodes; a single node does nothing."""
 
     def route_to_phone(self, socket: int) -> PhoneRoute | None:
-        """Return the route to a phone of another node; None if it has none."""
+        """Return the route to a phone of another node; None for a phone of this node, so always for a single node."""
         return None
 
     def wait_for_phone(self, selector: str | None) -> Flow[None]:
@@ -184,8 +185,7 @@ class LocalCoordinator:
         return None
 
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
-        """Forward a request for an object to the node that has it; None without one, as here.
-
+        """Return a flow that forwards a request to the node that has the object; None for a single node.
         Raise `Refused` 503: see `request_forwarding`.
         """
         return None
@@ -194,7 +194,9 @@ class LocalCoordinator:
 def local_or_forwarded(
     coordinator: LocalCoordinator, request: Request, what: str, name: str, here: Callable[[], T]
 ) -> T | Flow[HandlerResult]:
-    """Return the result of `here`; if the session is not here, the response of the node that has it."""
+    """Return the result of `here`, or, if `here` raises `session_not_found`, a flow with another node's response.
+    `Refused` of `here` is raised for any other code, and by the flow if no node has the session.
+    """
     try:
         return here()
     except Refused as refused:

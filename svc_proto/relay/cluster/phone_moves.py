@@ -70,7 +70,7 @@ class PhoneMoves:
         return len(self._phones)
 
     def begin(self, phone: ConnectedPhone) -> None:
-        """Hold back commands for a phone from now on."""
+        """Hold back commands for a phone from now on, for at most `MOVE_TIMEOUT`."""
         self._phones[phone.device_id] = phone, self._relay.engine.now.mono + MOVE_TIMEOUT
 
     def end(self, device_id: str) -> None:
@@ -84,7 +84,7 @@ class PhoneMoves:
         return {"leaving": rows} if rows else {}
 
     def apply_state(self, rows: list[JsonObject], is_at_sender: Callable[[int], bool]) -> None:
-        """Add the moving phones of another node's state, except those that are connected to a third node."""
+        """Add the moving phones of another node's state, except those that are connected to any node but the sender."""
         for row in rows:
             name = row.text("device_id")
             phone = self._relay.phones.find_by_device_id(name)
@@ -118,10 +118,10 @@ class PhoneMoves:
     def move_all(
         self, announce: Callable[[list[int]], Flow[object]], remote_commands: Callable[[], Iterable[int]]
     ) -> Flow[None]:
-        """Move all clients to other nodes.
-
-        `announce` has the other nodes hold commands for these sockets. `remote_commands` returns the sockets that have
-        not answered all commands of other nodes.
+        """Close the sockets of all clients with code 1001, so that they connect to other nodes.
+        Each is closed when no command to it is pending, or `CLOSE_MARGIN` before the process must stop. `announce` has
+        the other nodes hold commands for these sockets. `remote_commands` returns the sockets that have not answered
+        all commands of other nodes.
         """
         relay, engine = self._relay, self._relay.engine
         waiting = list(relay.clients.values())

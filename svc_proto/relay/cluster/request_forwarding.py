@@ -7,8 +7,8 @@
 | a voice session's socket| its id                               | 403, 410                                     |
 
 All nodes are queried; the request goes to the address of the one that has the object. `Via` also shows that the request
-is not of that node's own host. A WebSocket is a pair: each message of one goes out on the other. The pair ends with the
-client's credential, at both nodes.
+is not of that node's own host. A WebSocket is forwarded over a second one to the other node: each message of one is
+sent on the other. Both are closed when the client's credential is revoked.
 """
 
 from __future__ import annotations
@@ -71,9 +71,8 @@ class RequestForwarder:
         self.sockets = 0  # number of forwarded WebSockets
 
     def answer(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None]:
-        """Return the response of the node with the object; None if no other node has it.
-
-        Raise `Refused` 503 at the limits.
+        """Return the response of the node with the object; None if no other node has it, or it has arrived here.
+        Raise `Refused` 503 at the limits, and as `svc_proto.cluster.forwarding` does if the node does not respond.
         """
         if self._lookups >= MAX_LOOKUPS or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
             raise Refused(503, "busy", "too much is being looked for at other nodes")

@@ -67,7 +67,7 @@ class ClusterSessionsPort(Protocol):
         """Return since when (monotonic s) the session has a change that is not stored."""
 
     def grants_changed(self, session: PairedSession) -> None:
-        """Close what a grant of the session has opened and that has ended now."""
+        """Close everything that was opened with a grant which the session no longer has."""
 
     def name_changed(self, session: PairedSession) -> None:
         """Register the phones of a session under its new name."""
@@ -128,7 +128,7 @@ class ClusterSessions:
             raise Refused(503, "busy", "this node has just started and reads its sessions", headers=RETRY)
 
     def lookup(self, token: str) -> Flow[PairedSession | None]:
-        """Look up the session of a token in the store.
+        """Return the session of a token, looked up in the store; None if the store does not have it.
 
         Raise `Refused` 503 at the limits, and without an answer of the store while not all sessions are here.
         """
@@ -164,7 +164,7 @@ class ClusterSessions:
         self._apply_record(token_hash, record)
 
     def note_change(self, token_hash: str, at: float) -> None:
-        """Record that the session's state is the stored one of time `at`, by Redis's clock."""
+        """Record that this node has the session's state of time `at` (Redis's clock). Older records are ignored."""
         mono = self._relay.engine.now.mono
         self._changes.purge(mono)
         self._changes.put(token_hash, (at, mono), mono + CHANGE_TTL)

@@ -66,8 +66,7 @@ class MediaService:
         self.sandbox = Sandbox(roots=roots, protected=protected, homes=(config.home,))
 
     def prepare(self) -> Flow[None]:
-        """Resolve the real paths of the sandbox, and delete old uploads.
-
+        """Resolve the real paths of the sandbox; in the first process of the host, also delete old uploads.
         In a private spool these are all uploads of earlier runs; in a shared folder, those that have expired.
         """
         engine, named = self._engine, self.sandbox
@@ -177,7 +176,10 @@ class MediaService:
         return self.registry.lookup(token, self._engine.now) is not None
 
     def open_path(self, path: str) -> Flow[OpenedFile]:
-        """Open a file by its path. Raise `Refused`: 403 for a path that may not be fetched, 404 for a missing file."""
+        """Open a file by its path.
+        Raise `Refused` 403 for a path that may not be fetched, and for an unreadable or too large file; 404 for a
+        missing file, and for a folder or device.
+        """
         engine = self._engine
         if not path.startswith("/"):
             raise Refused(403, "relative_path", "the path must be absolute")
@@ -310,7 +312,9 @@ class MediaService:
         return found
 
     def store_upload(self, opened: OpenedFile, content_type: str, digest: str) -> Flow[tuple[str, str]]:
-        """Move an upload to its final place; return its path, or name and type of its object. Raise `Refused` 503."""
+        """Put an upload into the bucket; return the object's name and content type. Raise `Refused` 503.
+        Without a bucket the file stays where it is: return its path and an empty type.
+        """
         if self.uploads.objects is None:
             return opened.real_path, ""
         shown = yield from self._shown_type(opened, content_type)
@@ -417,7 +421,7 @@ def _own_paths(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
 
 
 def display_name(name: str | None) -> str | None:
-    """Return a file name for clients: a base name of encodable characters, or None."""
+    """Return a file name for clients: a base name of at most `MAX_NAME` encodable characters; None if that is empty."""
     if name is None:
         return None
     clean = _CONTROL.sub("", base_name(name)).encode("utf-8", "replace").decode("utf-8")

@@ -141,7 +141,7 @@ class ObjectStore:
         )
 
     def _failed(self, what: str, answer: BodyReader | HttpResult | Failure) -> Refused:
-        """Log a failed request and return the refusal for the client."""
+        """Return the refusal of a failed request: 404 for a missing object, else 503, which is logged."""
         status = 0
         if isinstance(answer, HttpResult):
             status = answer.status

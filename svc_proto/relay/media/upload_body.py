@@ -66,7 +66,7 @@ class IncomingFile(ABC):
         self._blob = blob
 
     def write(self, data: bytes) -> Flow[None]:
-        """Append data; raise `Refused` 413 above the limit."""
+        """Append data; raise `Refused` 413 above the limit, 500 for a disk failure."""
         self.size += len(data)
         if self.size > self._max_size:
             raise self.too_large(self._max_size)
@@ -78,7 +78,7 @@ class IncomingFile(ABC):
             raise self.not_stored(written)
 
     def finish(self) -> Flow[str]:
-        """Close the file and return its path. The caller deletes it from now on."""
+        """Close the file and return its path. The caller must delete it. Raise `Refused` 500 for a disk failure."""
         blob = cast("int", self._blob)
         path = yield from run_operation(self.engine, FinishBlob(self.engine.new_op(), blob), within=DISK_TIMEOUT)
         if isinstance(path, Failure):
@@ -105,7 +105,9 @@ def multipart_content_type(request: Request) -> bytes | None:
 
 
 def receive_part(request: Request, kind: bytes, file: IncomingFile) -> Flow[None]:
-    """Read the whole body; the first part that `file` accepts is written to disk as it arrives."""
+    """Read the whole body, and write the first part that `file` accepts to disk as it arrives.
+    Other parts are skipped. Raise `Refused` 400 for an invalid body, and what `file` raises.
+    """
     try:
         decoder = MultipartDecoder(kind)
         inside = False

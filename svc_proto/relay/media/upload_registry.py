@@ -144,7 +144,9 @@ class UploadRegistry:
         return [self.record(token) for token, upload in self._owned.items() if upload.node in (LOCAL_NODE, NO_NODE)]
 
     def adopt(self, node: str, record: JsonObject) -> list[MediaEntry]:
-        """Register an upload that another node received; return the entries that were evicted for it."""
+        """Register an upload that another node received; return the entries that were evicted for it.
+        A known upload, an invalid record, and any record without shared storage are ignored.
+        """
         token, name, left = record.text("token"), record.text("name"), record.number("left", 0.0)
         size, created = record.integer("size", 0), record.number("created_at")
         if not self.shared or not _TOKEN.fullmatch(token) or not _NAME.fullmatch(name):

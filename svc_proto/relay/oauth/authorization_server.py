@@ -92,7 +92,9 @@ class AuthorizationServer:
     # --- for clients ---
 
     def register(self, request: Request) -> Response:
-        """Register a client (RFC 7591). Nothing is stored: decision 152."""
+        """Return the metadata of a new client (RFC 7591). Raise `Refused` 400.
+        The client id contains the metadata, so nothing is stored (decision 152).
+        """
         self._place(request)
         try:
             client = parse_client(request.json_object())
@@ -102,7 +104,9 @@ class AuthorizationServer:
         return json_response(201, client_metadata(client), NO_STORE)
 
     def token(self, request: Request) -> Flow[Response]:
-        """Exchange a code or a refresh token for new tokens (RFC 6749 section 3.2)."""
+        """Exchange a code or a refresh token for new tokens (RFC 6749 section 3.2). Raise `Refused` 400 or 503.
+        The session of a code or refresh token that is used twice is revoked.
+        """
         form = self._form(request)
         check_resource(form.get("resource"), self._place(request) + MCP_PATH)
         match form.get("grant_type"):
@@ -116,7 +120,9 @@ class AuthorizationServer:
                 raise Refused(400, "unsupported_grant_type", "grant_type: authorization_code or refresh_token")
 
     def revoke(self, request: Request) -> Flow[Response]:
-        """Revoke the session of an access or refresh token (RFC 7009); unknown tokens are ignored."""
+        """Revoke the session of an access or refresh token (RFC 7009); unknown tokens are ignored.
+        Raise `Refused` 503 if the store or the other nodes do not confirm it.
+        """
         token = self._form(request).get("token", "")
         relay = self._relay
         session = self._find_session(token)
@@ -133,7 +139,9 @@ class AuthorizationServer:
     # --- for browsers ---
 
     def authorize(self, request: Request) -> Response:
-        """Create a consent request and redirect to its waiting page (RFC 6749 section 3.1)."""
+        """Create a consent request and redirect to its waiting page (RFC 6749 section 3.1).
+        For an invalid request return an error page; with a valid loopback redirect URI, redirect there with the error.
+        """
         relay = self._relay
         try:
             place = self._place(request)
@@ -165,7 +173,9 @@ class AuthorizationServer:
         return redirect_to(f"wait/{consent.ticket}")
 
     def poll_consent_page(self, request: Request) -> Response | Flow[Response]:
-        """Return the waiting page; after the owner's answer, redirect to the client."""
+        """Return the waiting page; after the owner's answer, redirect a GET to the client, once.
+        For an unknown or expired consent request return the page `expired_page`.
+        """
         return self._brought("ticket", request.params["ticket"], self._wait, request)
 
     def _wait(self, request: Request) -> Response:
@@ -191,7 +201,7 @@ class AuthorizationServer:
     # --- for the owner, by local access ---
 
     def show_consent(self, request: Request) -> Response | Flow[Response]:
-        """Return the consent request for the owner."""
+        """Return the consent request with this code as JSON, for the owner. Raise `Refused` 404."""
         return self._brought("code", request.params["code"], self._question, request)
 
     def _question(self, request: Request) -> Response:
@@ -212,7 +222,9 @@ class AuthorizationServer:
         return json_response(200, body, NO_STORE)
 
     def answer_consent(self, request: Request) -> Response | Flow[Response]:
-        """Store the owner's answer: `{"ballot", "allow", "scope"?, "ttl_seconds"?}` with the request's ballot."""
+        """Store the owner's answer: `{"ballot", "allow", "scope"?, "ttl_seconds"?}` with the request's ballot.
+        Raise `Refused` 404 for an unknown code, 409 for another ballot, 400 for an invalid body.
+        """
         return self._brought("code", request.params["code"], self._answer, request)
 
     def _answer(self, request: Request) -> Response:
@@ -254,7 +266,7 @@ class AuthorizationServer:
         self._watch()
 
     def adopt_consent(self, record: JsonObject) -> None:
-        """Take over a consent request that another node has released."""
+        """Add a consent request that another node has released; an invalid record is ignored."""
         consent = parse_consent(record, self._relay.engine.now)
         if consent is not None:
             self.consents.adopt_from_node(consent)
@@ -334,7 +346,7 @@ class AuthorizationServer:
         return (yield from self._tokens(session, token.partition(".")[0], client, used=token))
 
     def _find_session(self, token: str) -> PairedSession | None:
-        """Return the session of an access or refresh token."""
+        """Return the session of an access token, or of a refresh token, even a used one; None if there is none here."""
         sessions, now = self._relay.sessions, self._relay.engine.now
         return sessions.find_by_access_token(token, now) or sessions.find_by_refresh_token(token, now)[0]
 

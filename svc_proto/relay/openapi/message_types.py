@@ -269,7 +269,7 @@ class TuiResizeJson(TypedDict, total=False):
 
 
 class MessageIdJson(TypedDict, total=False):
-    """A message to the owner."""
+    """Cancellation of a message to the owner, by its id."""
 
     message_id: str
 
@@ -286,7 +286,7 @@ class OwnerReplyJson(TypedDict, total=False):
 
 
 class MomentJson(TypedDict):
-    """The relay's clock."""
+    """Acknowledgement of a subscription, with the relay's clock."""
 
     ts: UnixTime
 

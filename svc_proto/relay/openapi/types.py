@@ -75,7 +75,7 @@ class SecurityJson(TypedDict):
 
 
 class SecurityChangeJson(TypedDict):
-    """Permission for API keys from other hosts without TLS, or `false` for the public route."""
+    """Permission for API keys from other hosts without TLS, or `public_route: false` to remove the public route."""
 
     allow_insecure_api_bearer: NotRequired[bool]
     public_route: NotRequired[Literal[False]]

@@ -139,7 +139,7 @@ class VoiceProviderJson(TypedDict):
 
 
 class VoiceDefaultsJson(VoiceScopeJson):
-    """Default choice."""
+    """Default provider, model, voice and sample rate."""
 
     default_provider: str
     default_model: str
@@ -197,7 +197,7 @@ class AgentSettingsJson(VoiceModeSettingsJson):
 
 
 class SettingsChangeJson(TypedDict, total=False):
-    """Settings that can be changed."""
+    """Change of settings; absent members stay as they are."""
 
     profile: str | None
     enabled: bool | int | str
@@ -246,7 +246,7 @@ class ProviderOptionsJson(VoiceDefaultsJson):
 
 
 class ProviderChoiceJson(TypedDict, total=False):
-    """A choice; absent members take the configured values."""
+    """A choice of model, voice, sample rate and language; absent members take the configured values."""
 
     profile: str | None
     model: str | None
@@ -256,7 +256,7 @@ class ProviderChoiceJson(TypedDict, total=False):
 
 
 class ChoiceCheckJson(TypedDict):
-    """Result for one part of a choice."""
+    """Result of the validation of one member of a choice."""
 
     id: str
     status: Literal["ok", "warning", "error"]
@@ -281,7 +281,7 @@ class ChoiceCheckedJson(TypedDict):
 
 
 class NewVoiceSessionJson(ProviderChoiceJson, total=False):
-    """Properties of a new session."""
+    """Properties of a new voice session; absent members take the configured values."""
 
     provider: str | None
 

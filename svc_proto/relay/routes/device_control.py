@@ -90,7 +90,7 @@ class _DeviceControlRoutes:
         query: Mapping[str, object],
         arguments: Mapping[str, object],
     ) -> Flow[Response]:
-        """Forward a command while phones move from a stopping node to others; its phone may be one of them."""
+        """Wait while the command's phone moves from a stopping node to another one, then forward the command."""
         relay, engine = self._relay, self._relay.engine
         yield from relay.coordinator.wait_for_phone(split_selector(query, arguments)[0])
         require_bridge_grant(session, engine.now)

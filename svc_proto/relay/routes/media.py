@@ -191,7 +191,9 @@ class _MediaUploadFile(IncomingFile):
         yield from super().write(data)
 
     def register(self) -> Flow[MediaEntry]:
-        """Finish the file, move it to the object store if there is one, and return its registered entry."""
+        """Finish the file, copy it to the object store if there is one, and return its registered entry.
+        Raise `Refused` 500 for a disk failure, 503 for one of the object store.
+        """
         engine = self.engine
         path = self._path = yield from self.finish()
         opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))

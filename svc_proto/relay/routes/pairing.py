@@ -47,7 +47,9 @@ class _PairingRoutes:
         self._relay = relay
 
     def create_code(self, request: Request) -> Flow[Response]:
-        """Create a code for a program of this host, such as its agent; unlike `register`, clear no block."""
+        """Create a code for a program of this host, such as its agent.
+        Unlike `register`, do not unblock addresses in the authentication rate limiter.
+        """
         relay = self._relay
         code = new_code(relay.engine.entropy)
         yield from relay.coordinator.register_code(code, PairingMeta())

@@ -53,7 +53,9 @@ class _ProfileInspector:
         self._api = ServiceClient("API server", config.api_url, config.api_key, find_token=find_key)
 
     def forwarder(self, method: str, pattern: str) -> Callable[[Request], Flow[Response]]:
-        """Return the handler of a route. It forwards requests to the API server; 502 if that does not answer."""
+        """Return the handler of a route, which forwards requests to the API server.
+        The handler raises `Refused` 400 or 404 as the API server answered, and 502 for any other failure.
+        """
 
         def forward(request: Request) -> Flow[Response]:
             path = CONTEXT if ONE not in pattern else pattern

@@ -81,7 +81,7 @@ class ShellLauncher:
         self._conf = None if isinstance(written, Failure) else written
 
     def choose(self, requested: object) -> Flow[str | None]:
-        """Return the first usable shell: the requested, the configured, the user's, bash or sh."""
+        """Return the first usable shell: the requested, the configured, the user's, bash or sh; None without any."""
         engine = self._engine
         for shell in (as_text(requested), self._config.terminal_shell, self._config.user_shell, *FALLBACKS):
             if shell is None or not shell.startswith("/"):

@@ -44,7 +44,7 @@ class TuiPort(TerminalPort, Protocol):
     """Members of the relay that the agent gateways of clients use."""
 
     def clients_of(self, session: PairedSession) -> Sequence[TuiClient]:
-        """Return the sockets of a session."""
+        """Return the authenticated WebSocket clients of a session at this node."""
 
 
 class TuiClient(TerminalClient, Protocol):
@@ -232,7 +232,9 @@ class _Gateway:
         self.child.write(strict_json.dumps_bytes(message) + b"\n")
 
     def on_output(self, data: bytes) -> None:
-        """Forward whole lines; a line that is no JSON object is dropped."""
+        """Forward whole lines; a line that is no JSON object is dropped.
+        Stop the gateway if the client's grant has expired, or if a line is too long.
+        """
         tui = self._tui
         if not tui.client.has_grant("tui"):
             tui.grant_expired()
@@ -247,7 +249,9 @@ class _Gateway:
         self.drain()
 
     def drain(self) -> None:
-        """Forward lines while the client reads; `TuiChannelHandler.writable` resumes it."""
+        """Forward queued lines while the client reads, else pause the gateway; after the last line, report an exit.
+        `TuiChannelHandler.writable` calls this method when the client reads again.
+        """
         tui = self._tui
         while self._ready and tui.client.writable:
             self._forward_line(self._ready.popleft())

@@ -75,7 +75,7 @@ class VoiceAuthorizer:
     def authorize(self, access: RelayAccess, request: Request) -> Principal | Flow[Principal]:
         """Return the principal of a request, as a flow if the API server or another node must be queried.
 
-        Raise `Refused` 401, 403, or 404 for a feature that is turned off.
+        Raise `Refused` 401, 403, 404 for a feature that is turned off, or 503 at the limits.
         """
         if access in SOCKETS:
             return self._admit_socket(access, request)
@@ -103,7 +103,7 @@ class VoiceAuthorizer:
     def _authorize_after_lookup(
         self, seeking: Flow[object], grant: str, token: str, request: Request
     ) -> Flow[Principal]:
-        """Authorize after the lookup of a session of another node; no other server gets its token."""
+        """Look the token's session up in the store first, then authorize: the API server must not get its token."""
         yield from seeking
         found = self._authorize_known(grant, token, request)
         return found if isinstance(found, Principal) else (yield from found)
@@ -162,11 +162,13 @@ class VoiceAuthorizer:
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token, until=until)
 
     def _main_until(self, keys: PairingApiKeys, replaced: int) -> float:
-        """Return the end of the main key: past once the API server in this process has replaced it."""
+        """Return the expiry of the API's main key: infinity, or 0 once the API server in this process replaced it."""
         return inf if keys.replaced == replaced else 0.0
 
     def _key_until(self, holder: str) -> float | None:
-        """Return the end of a pairing key: of its session's chat grant; None before pairing while its code is valid."""
+        """Return the expiry (wall time) of a pairing key: that of its session's chat grant.
+        Without a session: None while the pairing code is valid, else 0.
+        """
         relay = self._relay
         session = relay.sessions.find_by_api_key(holder)
         if session is not None:
@@ -189,7 +191,7 @@ class ApiBearerVerifier:
         self._under_way = 0
 
     def is_valid(self, bearer: str, *, afresh: bool = False) -> Flow[bool]:
-        """Report whether the API server accepts this bearer; an unreachable one accepts none.
+        """Report whether the API server accepts this bearer; an unreachable one accepts none. Raise `Refused` 503.
 
         `afresh`: bypass the cache, and do not store the result.
         """
@@ -206,7 +208,7 @@ class ApiBearerVerifier:
         return True
 
     def requires_key(self) -> Flow[bool]:
-        """Report whether the API server refuses requests without a bearer."""
+        """Report whether the API server refuses requests without a bearer, or does not answer. Raise `Refused` 503."""
         if self._engine.now.mono < self._keyed_until:
             return True
         if (yield from self._request(())):

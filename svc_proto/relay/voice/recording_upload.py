@@ -83,7 +83,7 @@ class _RecordingFile(IncomingFile):
         return _nothing()
 
     def write(self, data: bytes) -> Flow[None]:
-        """Append data; create the file as soon as the first bytes are there."""
+        """Append data; the file is created when `SNIFFED` bytes are there, which decide its type."""
         if self._created:
             yield from super().write(data)
             return

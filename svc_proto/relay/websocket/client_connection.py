@@ -151,7 +151,9 @@ class ClientConnection:
         self._timer.set(engine.now.mono + AUTH_TIMEOUT)
 
     def on_text(self, text: str) -> None:
-        """Authenticate with the first message, dispatch the others."""
+        """Authenticate with the first message, and dispatch the others.
+        Messages during authentication are queued, up to `MAX_EARLY`; messages to an ended client are ignored.
+        """
         envelope = parse_envelope(text)
         if self.session is not None:  # `_mark_seen`, inlined
             self.session.last_seen = self.relay.engine.now.wall
@@ -209,7 +211,7 @@ class ClientConnection:
             self.tui.close()
 
     def close_children(self) -> None:
-        """Detach the client's terminals and its gateway."""
+        """Detach the client's terminals without messages, and stop its gateway."""
         if self.terminals is not None:
             self.terminals.close()
         if self.tui is not None:
@@ -241,7 +243,7 @@ class ClientConnection:
         self.socket.close(1008, reason)
 
     def _mark_seen(self) -> None:
-        """Record that the client is connected now."""
+        """Set the time at which the client's session was last seen to now."""
         if self.session is not None:
             self.session.last_seen = self.relay.engine.now.wall
 

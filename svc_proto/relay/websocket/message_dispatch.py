@@ -33,7 +33,9 @@ class DispatchPort(PhonesPort, TuiPort, Protocol):
     owner_replied: Condition
 
     def phone_reported(self, number: int, session: PairedSession, payload: JsonObject) -> None:
-        """Record a client's `bridge.status`; register it as a phone first unless its device has a socket."""
+        """Record a client's `bridge.status`.
+        First register the client as a phone, unless it is one or its device is registered with another socket.
+        """
 
     def remove_phone(self, socket: int) -> None:
         """Unregister a phone; pending commands to it fail at once."""
@@ -50,7 +52,7 @@ class DispatchClient(TuiClient, Protocol):
 
 
 def dispatch(client: DispatchClient, envelope: Envelope) -> None:
-    """Dispatch a message to the handler of its channel."""
+    """Dispatch a message to the handler of its channel; an unknown channel is answered with `system/error`."""
     CHANNEL_HANDLERS.get(envelope.channel, _unknown)(client, envelope)
 
 

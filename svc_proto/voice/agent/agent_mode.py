@@ -111,7 +111,7 @@ class AgentMode(VoiceMode, ABC):
             self.extend_session()
 
     def extend_session(self) -> None:
-        """Extend a detached session while work is in progress; without background runs, do nothing."""
+        """Extend a detached session while work is in progress; a mode without background runs does nothing."""
 
     def wake(self) -> None:
         """Handle the passing of the conversation's deadline."""
@@ -238,7 +238,9 @@ class AgentMode(VoiceMode, ABC):
         return {"last_input_chunk_id": self.last_chunk}
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """Handle a client's message (wire terminal-voice 6.4)."""
+        """Handle a client's message (wire terminal-voice 6.4); return False for an unknown type.
+        Raise `Refused` 400 for an invalid message.
+        """
         match kind:
             case "session.start":
                 pass  # `ready` was sent already

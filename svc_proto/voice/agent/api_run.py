@@ -56,8 +56,8 @@ DEFAULT_PROFILE = "default"
 class ApiRun:
     """Chat run at the API server: `on_event` receives its events in order until `stop`.
 
-    `word` is the product's word on this wire, `system` notes for the agent. `drafts` may consume a piece of the answer,
-    which `on_event` does not receive then."""
+    `word` is the brand's name, `system` has notes for the agent. `drafts` is called with each piece of the answer's
+    text; `on_event` does not receive a piece for which it returns True."""
 
     _engine: Engine
     _order: StartRun
@@ -71,7 +71,7 @@ class ApiRun:
     _stopping: bool = field(default=False, init=False)
 
     def perform(self, api: ApiClient) -> Flow[None]:
-        """Start the run and read it to its end, in a new chat session if the order names none."""
+        """Start the run and read it to its end, in a new chat session if the order names none or a missing one."""
         self._api = api
         session_id = self._order.session_id or (yield from self._new_session(api, None))
         try:
@@ -143,7 +143,7 @@ class ApiRun:
 
 
 def map_run_event(kind: str, data: JsonObject, word: str) -> VoiceRunEvent | None:  # noqa: C901 - one row for each event
-    """Map an event of the API server, if relevant; raise `ProviderError` when the run has failed.
+    """Map an event of the API server; None if it is irrelevant. Raise `ProviderError` when the run has failed.
 
     `word` is the tool's name for a delta without one."""
     if kind == DELTA and (words := events.delta_text(data)):  # the most frequent event
@@ -191,7 +191,7 @@ def _tool_event(data: JsonObject, name: str, event: ToolEvent) -> ToolEventRecei
 
 
 def stop_run(engine: Engine, api: ApiClient, run_id: str) -> Flow[None]:
-    """Send `POST /v1/runs/{run_id}/stop`; a run that is over counts as stopped."""
+    """Send `POST /v1/runs/{run_id}/stop`; a finished run counts as stopped, and a failure is only logged."""
     try:
         answer = yield from api.post_run(engine, run_id, "stop")
     except ServiceCallError as error:

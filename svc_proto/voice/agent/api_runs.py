@@ -66,7 +66,9 @@ class ApiRuns:
         self._begun: dict[str, None] = {}  # chats that this voice session began
 
     def start(self, order: StartRun, system: str) -> None:
-        """Start a run; `system` has notes for the agent."""
+        """Start a run; `system` has notes for the agent.
+        The run gets a new chat session if the principal may not enter the named one.
+        """
         call_id = order.call_id
         if order.session_id not in (None, *self._begun) and not may_enter_chats(self._principal):
             order = evolve(order, session_id=None)

@@ -73,7 +73,9 @@ class PersonaContext:
 
 
 def context_of(rows: Sequence[object]) -> tuple[ContextMessage, ...]:
-    """Parse messages of a client or the API server: the last 20 are read, blanks dropped, 14 kept (wire 6.2)."""
+    """Parse messages of a client or the API server: of the last 20, return the newest 14 that are valid (wire 6.2).
+    A message without text, or with a role other than `ROLES`, is dropped; a text is cut to `MAX_CONTENT` characters.
+    """
     kept: list[ContextMessage] = []
     for row in rows[-MAX_READ:]:
         message = JsonObject.of(row)

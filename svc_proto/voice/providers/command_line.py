@@ -54,7 +54,7 @@ class CommandTemplate:
 
     @classmethod
     def of(cls, name: str, said: JsonObject) -> CommandTemplate | None:
-        """Return the row of `providers:` with this name, if it is a command."""
+        """Return the row of `providers:` with this name if it is a command, else None."""
         row = next(
             (JsonObject.of(row) for known, row in said.get_object("providers").items() if known.lower() == name), None
         )

@@ -55,7 +55,7 @@ def clamped_number_option(options: Mapping[str, object], name: str, low: float, 
 
 
 def options_text(options: Mapping[str, object], name: str, limit: int = 2_000) -> str:
-    """Return a text option; another type counts as absent."""
+    """Return a text option, cut to `limit` characters; empty without one, and for another type."""
     return JsonObject.of(options).first_text(name)[:limit]
 
 

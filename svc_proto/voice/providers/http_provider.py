@@ -62,7 +62,9 @@ class HttpSpeechProvider:
         self._access = access
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Pass the vendor's PCM on at the pace of the sink, resampled to the requested rate if necessary."""
+        """Pass the vendor's PCM on at the pace of the sink, resampled to the requested rate if necessary.
+        Raise `ProviderError` if the vendor fails or sends no PCM.
+        """
         request = self._filled(request)
         rate = request.sample_rate if request.sample_rate in self._api.rates else RATE
         reader = yield from self._request_speech(request, rate, into=streamed())
@@ -92,7 +94,9 @@ class HttpSpeechProvider:
         return SpeechFile(answer.body, "audio/mpeg")
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Upload a recording, as the last part of a form, and return the transcript; xAI has no field for a model."""
+        """Upload a recording, as the last part of a form, and return the transcript. Raise `ProviderError`.
+        A vendor without a form field for the model (xAI) ignores `model`.
+        """
         api, access = self._api, self._access
         data = yield from read_file(self._engine, recording.path, limit=MAX_UPLOAD)
         if isinstance(data, Failure):

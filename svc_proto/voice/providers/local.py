@@ -118,7 +118,7 @@ class LocalProvider:
         )
 
     def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
-        """Render a text into an MP3 file, or a WAV file without an MP3 encoder."""
+        """Render a text into an MP3 file, or a WAV file without an MP3 encoder. Raise `ProviderError`."""
         engines, pcm = (yield from self.engines()), bytearray()
 
         def keep(chunk: AudioChunk) -> Flow[None]:
@@ -177,7 +177,7 @@ class LocalProvider:
     # --- transcription ------------------------------------------------------------------------------------------
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Transcribe a recording, after its time in the queue."""
+        """Transcribe an English recording, after its time in the queue; `model` is ignored. Raise `ProviderError`."""
         engines = yield from self.engines()
         if not engines.listen:
             raise ProviderError(f"this host has no engine that listens: {INSTALL}")

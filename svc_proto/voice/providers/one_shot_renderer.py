@@ -41,7 +41,7 @@ class OneShotRenderer:
         self._make = make
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Connect, send the text and pass on the sound until the response is over."""
+        """Connect, send the text and pass on the sound until the response is over. Raise `ProviderError`."""
         dialect = self._make(
             RealtimeOptions(
                 model=request.model,

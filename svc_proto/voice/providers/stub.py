@@ -34,7 +34,7 @@ class StubRenderer:
     """`Renderer` that waits only for its sink."""
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Render a tone about as long as the text."""
+        """Render a tone of 0.25 to 1.5 s, by the length of the text; raise `ProviderError` for an invalid rate."""
         rate = request.sample_rate
         if not MIN_RATE <= rate <= MAX_RATE:
             raise ProviderError(f"the sample rate must be from {MIN_RATE} to {MAX_RATE} Hz")

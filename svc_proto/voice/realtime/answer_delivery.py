@@ -33,8 +33,8 @@ class ProgressAnnouncement:
     """Progress aloud: a sentence rendered by the relay between responses of the provider (wire terminal-voice 6.5).
 
     The relay renders the sentence, since a provider would take it for a turn. Clients receive audio and its end, but no
-    response, which they would take for the end of a turn. Any other speech stops it. `word` is the product's word on
-    this wire; `new_id` makes ids of responses.
+    response, which they would take for the end of a turn. Any other speech stops it. `word` is the brand's name;
+    `new_id` makes ids of responses.
     """
 
     word: str
@@ -105,7 +105,9 @@ class AnswerDelivery:
         return [*out, self.floor.wait_for_playback(None, None, FORCED)]
 
     def speak(self, now: float) -> list[ConversationAction]:
-        """Request the answer from the provider, now that earlier speech is played."""
+        """Request the answer from the provider, now that earlier speech is played.
+        An answer that is to be displayed only is sent as text.
+        """
         self.floor.drain = None
         if self.playback.result_delivery == VISUAL:
             return self.show()

@@ -94,7 +94,7 @@ class SpokenAnswer:
 
 
 class AnswerPlayback:
-    """Playback of answers, one at a time: `word` is the product's word on this wire, `new_id` makes response ids."""
+    """Playback of answers, one at a time: `word` is the brand's name, `new_id` makes response ids."""
 
     def __init__(self, word: str, new_id: Callable[[], str], result_delivery: str = "speak_verbatim") -> None:
         self.result_delivery = result_delivery
@@ -275,7 +275,9 @@ def client_event_of(speech: Said, **fields: object) -> ConversationAction:
 
 
 def matches_answer(spoken: str, answer: str) -> bool:
-    """Report whether speech shares two content words with the answer, or all of them if the answer has fewer."""
+    """Report whether speech shares two content words with the answer, or all of them if the answer has fewer.
+    An answer without content words matches any speech that is not blank.
+    """
     answer_words = _content_words(answer)
     if not answer_words:
         return bool(spoken.strip())

@@ -112,7 +112,7 @@ class ProviderResponses:
             self.current = None
 
     def start(self, response_id: str, now: float) -> ResponseOrigin:
-        """Assign a response that has started, or of which an event came before its start."""
+        """Return the origin of a response at its first event, or at any later one; assign it to its request, if any."""
         if response_id == self.current:
             return ResponseOrigin.KNOWN
         if response_id in self._dead:

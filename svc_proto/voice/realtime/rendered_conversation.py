@@ -101,7 +101,9 @@ class RenderedConversation(ConversationBase):
         self._utterance.clear()
 
     def commit(self, said: str | None) -> None:
-        """End an utterance; `said` is its text if the client sent one."""
+        """End an utterance; `said` is its text if the client sent one.
+        Raise `Refused` 400 during another turn, and without a text if the provider does not transcribe.
+        """
         self._check_idle()
         if said is None and not self._hears:
             raise Refused(400, "text_missing", "this provider does not listen: text is required")

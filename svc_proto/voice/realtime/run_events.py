@@ -1,6 +1,7 @@
 """Mapping of a chat run's events to the events of a voice session's client (wire terminal-voice 6.5, 6.7).
 
 Each tool call gets one start, reported or synthetic, before its first delta or its end; the run one start and one end.
+(The agent itself and names that begin with `_`, which clients do not show as tools, get no synthetic start.)
 A call id that starts again after its end is another call: for a server without ids, tool names serve as ids (6.7). The
 answer is the text of the deltas, or else the completed text, or else the thoughts.
 """
@@ -88,7 +89,7 @@ class _Tool:
 
 
 class RunEventMapper:
-    """Mapper of one run's events: `word` is the product's word, `call_id` names the run until it has an id."""
+    """Mapper of one run's events: `word` is the brand's name, `call_id` names the run until it has an id."""
 
     def __init__(self, word: str, call_id: str, session_id: str | None) -> None:
         self.word = word
@@ -117,11 +118,11 @@ class RunEventMapper:
 
     @property
     def active_tool_name(self) -> str | None:
-        """The tool that started last among the running ones."""
+        """The tool that started last among those that have not ended, or None; it may wait for an approval."""
         return next((tool.name for tool in reversed(self._tools.values()) if tool.stage is not _Stage.DONE), None)
 
     def map_event(self, event: VoiceRunEvent) -> list[Emit | FetchApproval]:
-        """Return the client's events for an event of the run."""
+        """Return the client's events for an event of the run; if a tool call waits, also the order `FetchApproval`."""
         match event:
             case ChatSessionBound(session_id=session_id):
                 self.session_id = session_id

@@ -95,7 +95,7 @@ class PlaybackDrain:
 
     @property
     def timed_out(self) -> Emit:
-        """The log entry and event for a client that did not report the end of playback in time."""
+        """The event to send when the client did not report the end of playback in time."""
         fields = {"call_id": self.call_id, "reason": self.reason, "timeout_ms": DRAIN_MS}
         return Emit("voice.playback_drain.timeout", fields)
 
@@ -130,16 +130,16 @@ class TurnTaking:
         return self.responses.request(Respond(), now)
 
     def wait_for_playback(self, call_id: str | None, tool_name: str | None, reason: str = RESULT) -> ConversationAction:
-        """Wait until the client has played all audio that was sent; return the request for its report."""
+        """Begin to wait until the client has played all audio that was sent; return the request for its report."""
         self.drain = PlaybackDrain(call_id=call_id, tool_name=tool_name, reason=reason)
         return self.drain.requested
 
     def cancel_response(self) -> list[ConversationAction]:
-        """Cancel the provider's response, if one may be in progress."""
+        """Return the order to cancel the provider's response; empty if none can be in progress."""
         return [CancelResponse()] if self.responses.talking else []
 
     def abandon_response(self, now: float) -> str | None:
-        """Abandon the current response; return its id."""
+        """Abandon the current response; return its id, or None if it has not started."""
         response_id = self.responses.current
         self.responses.give_up(now)
         self.tail = self.drain = None

@@ -184,7 +184,7 @@ class VoiceRuns:
 
     @property
     def promotion_at(self) -> float | None:
-        """The time at which a turn that only waits for its run is promoted."""
+        """The time at which the turn's run moves to the background; None if it must not, or does not run."""
         run = self.turn
         if run is None or not run.live:
             return None
@@ -192,7 +192,7 @@ class VoiceRuns:
 
     @property
     def next_at(self) -> float | None:
-        """The time at which a queued run or a delivery can begin between turns; a past time means now."""
+        """The time at which a queued run or a delivery can begin between turns; a past time means now, None never."""
         if self._can_start:
             return min(self._heard_at + QUIET, self._ended_at + QUIET_TIMEOUT)
         if not self.answered or self.away:
@@ -367,7 +367,7 @@ class VoiceRuns:
         return actions_made
 
     def fail(self, run: VoiceRun, error: str | None, now: float) -> list[ConversationAction]:
-        """Handle the failure of a background run; None: the run was stopped on request."""
+        """Handle the failure of a background run; `error` is None if the run was stopped on request."""
         self._ended_at = now
         self.discard(run)
         return [run.story.cancelled() if error is None else self._completed(run, ok=False, error=error)]
