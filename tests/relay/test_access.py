@@ -8,6 +8,7 @@ from svc_proto.basics.errors import LocalProtocolError
 from svc_proto.commands import Level
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address
+from svc_proto.machines.grants import CHANNELS
 from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.relay.access import GRANTS, authorize
 from svc_proto.relay.local_access import LocalAuthorizer
@@ -148,6 +149,13 @@ def test_device_control_needs_a_bridge_grant() -> None:
     assert book.call("GET", "/ping", token=paired.token).answer is None
     book.after(1)
     answer = book.request("GET", "/ping", token=paired.token)
+    assert (answer.status, answer.json["code"]) == (403, "grant_required")
+
+
+def test_the_grant_to_read_moves_nothing() -> None:
+    book = RelayHarness()
+    token = book.pair(operator={"grants": dict.fromkeys(CHANNELS, False) | {"bridge:read": 0}}).token
+    answer = book.request("POST", "/tap", {"x": 1, "y": 2}, token=token)
     assert (answer.status, answer.json["code"]) == (403, "grant_required")
 
 
