@@ -71,8 +71,10 @@ class RequestForwarder:
         self.sockets = 0  # number of forwarded WebSockets
 
     def answer(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None]:
-        """Return the response of the node with the object; None if no other node has it, or it has arrived here.
-        Raise `Refused` 503 at the limits, and as `svc_proto.cluster.forwarding` does if the node does not respond.
+        """Return the response of the node that has the object.
+
+        Return None if no other node has it, if that node gives no response that the rule passes back, or if the object
+        is on this node by now. Raise `Refused` 503 at the limits.
         """
         if self._lookups >= MAX_LOOKUPS or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
             raise Refused(503, "busy", "too much is being looked for at other nodes")
