@@ -259,6 +259,7 @@ def _proxies(source: SettingsSource) -> tuple[str, ...]:
 
 def parse_local_trust(source: SettingsSource) -> LocalTrustPolicy | None:
     """Return the configured policy for programs of this host, which all servers share; None without one.
+
     Raise `ConfigError`.
     """
     word = source.choice("RELAY_LOCAL_TRUST", "local_trust", [each.value for each in LocalTrustPolicy])

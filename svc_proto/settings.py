@@ -207,6 +207,7 @@ class SettingsSource:
 
     def names(self, variable: str) -> tuple[str, ...]:
         """Return names of environment variables, which are separated by commas or spaces; empty if unset.
+
         A `*` at the end of a name marks a prefix.
         """
         names = tuple((self.env.get(variable) or "").replace(",", " ").split())

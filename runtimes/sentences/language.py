@@ -91,6 +91,7 @@ class Language:
             if entity.name in OWN_WORDS and name != "tap":
                 start, end = _with_skipped(candidate, entity.text_span, len(text))
             slots[entity.name] = self._without_article(entity.name, text[start:end].strip(_TRIMMED))
+        # A question about a setting may have the form of a statement, since its answer changes nothing.
         is_statement = name != "check_setting" and self.patterns["other"].search(text.lower()) is not None
         if is_statement or self._is_no_request(whole, unguarded, slots, name):
             return score, name, None

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher, get_close_matches
 from functools import cache
+from itertools import pairwise
 from math import log
 
 from attrs import field, frozen
@@ -20,13 +21,13 @@ __all__ = ["Suggestions", "template_words", "words_of"]
 
 SIMILARITY = 0.8  # of a mistyped word and a known one, from 0 to 1
 SHORT = 4  # letters; a shorter word is taken as it is written
-PARTS = re.compile(r"<(\w+)>|{(\w+)(?::\w+)?}|([^<{]+)")  # of a template: a rule, a slot, or literal text
+_PARTS = re.compile(r"<(\w+)>|{(\w+)(?::\w+)?}|([^<{]+)")  # of a template: a rule, a slot, or literal text
 _WORD = re.compile(r"[\w-]+")
 
 
 @frozen(kw_only=True)
 class Suggestions:
-    """Examples of each intent of a language, ranked by their likeness to a text."""
+    """Examples of each intent of a language, to be ranked by the words that a text shares with the intent."""
 
     code: str
     examples: Mapping[str, str]  # each example with the name of its templates
@@ -39,7 +40,7 @@ class Suggestions:
         return {word: log((1 + len(self.vocabulary)) / found) for word, found in count.items()}
 
     def nearest(self, folded: str) -> tuple[str, ...]:
-        """Return one example of each intent, the likeliest first."""
+        """Return one example of each intent, the likeliest first, for a text that `fold` has folded."""
         words = {self._corrected(word) for word in words_of(folded)}
         first = self._corrected(next(iter(_WORD.findall(folded)), ""))
         best = dict[str, tuple[float, str]]()
@@ -58,7 +59,7 @@ class Suggestions:
         return next(iter(get_close_matches(word, self._weights, 1, SIMILARITY)), word)
 
     def _common_weight(self, example: str, common: set[str]) -> float:
-        """Add the weights of words that a text shares with an intent, twice those of the example."""
+        """Return the weight of the words that a text and an intent share; those of the example count twice."""
         own = words_of(fold(example, self.code).text)
         return sum(self._weights[word] * (1 + (word in own)) for word in common)
 
@@ -67,9 +68,7 @@ def words_of(text: str) -> set[str]:
     """Return the words of a text; of Chinese text, the characters and the pairs of characters."""
     words = set[str]()
     for found in _WORD.findall(text):
-        words |= (
-            {*found, *(found[place : place + 2] for place in range(len(found) - 1))} if has_chinese(found) else {found}
-        )
+        words |= {*found, *map("".join, pairwise(found))} if has_chinese(found) else {found}
     return words
 
 
@@ -79,7 +78,7 @@ def template_words(
     """Return all words of templates, with those of their rules and of the values of their slots."""
 
     def expand(template: str) -> Iterator[str]:
-        for rule, slot, literal in PARTS.findall(template):
+        for rule, slot, literal in _PARTS.findall(template):
             if rule:
                 yield from of_rule(rule)
             yield from words_of(literal)

@@ -49,6 +49,7 @@ MAX_UNKNOWN = 20  # names that are reported
 
 def find_unknown_variables(names: Iterable[str]) -> dict[str, str]:
     """Return names with one of our prefixes that we do not read, sorted, each with the nearest name, or "".
+
     At most `MAX_UNKNOWN` names are returned.
 
     The prefix is recognized in any case, since the names of variables are case-sensitive and `relay_host` is ignored.

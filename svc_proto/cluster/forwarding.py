@@ -88,6 +88,7 @@ def send_to_node(
     engine: Engine, request: Request, url: str, hop: ForwardRule, *, into: ResponseMode[T]
 ) -> Flow[T | HttpResult | Failure]:
     """Send the request to another node and return its answer in the form that `into` gives.
+
     An answer of another form is an `HttpResult`; without an answer return a `Failure`.
     """
     fields = (f for f in request.headers if f[0] in hop.asked or f[0].startswith(hop.asked_prefixes))

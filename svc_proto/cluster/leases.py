@@ -108,6 +108,7 @@ class LeaseManager:
 
     def acquire(self, name: str) -> Flow[str | Failure]:
         """Acquire a lease until `release`. Return an empty string, or the owner's name if another node has it.
+
         Return a `Failure` if Redis does not answer. Only a lease that was acquired is to be released.
         """
         engine, lease, taken = self._engine, self._leases.setdefault(name, _Lease(name)), False

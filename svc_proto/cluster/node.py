@@ -196,6 +196,7 @@ class Node(RedisHandler):
 
     def url_of(self, node: str) -> str:
         """Return the name in the last heartbeat of another node: its URL, or its id without one.
+
         Empty before a heartbeat, and for an unproven node.
         """
         member = self.members.get(node)
@@ -236,6 +237,7 @@ class Node(RedisHandler):
 
     def request(self, node: str, word: str, body: Mapping[str, object]) -> Flow[JsonObject | Failure]:
         """Send a request to one node and return its answer.
+
         Return a `Failure` if the node is lost, or does not answer within `ANSWER_TIMEOUT`.
         """
         ticket = self._engine.new_op()
@@ -355,6 +357,7 @@ class Node(RedisHandler):
 
     def _mark_alive(self, node: str, broadcast_number: int, before: int) -> bool:
         """Record that a node lives, and request its state if it is new or a broadcast was missed.
+
         Return False for a new node beyond `MAX_NODES`, which is ignored.
 
         `broadcast_number` is the number of its broadcasts, `before` the number before this message.

@@ -103,6 +103,7 @@ class ResponseWriter:
 
     def write(self, data: bytes) -> bool:
         """Send a piece; return False, with nothing sent, if the channel is gone.
+
         The channel is dropped first if more than `max_unsent` bytes are unsent.
         """
         channel = self._channel
@@ -144,6 +145,7 @@ def send_file_part(channel: HttpChannel, stream: StreamId, file: FilePart) -> Fl
 
 def copy_file_part(channel: HttpChannel, writer: ResponseWriter, file: FilePart) -> Flow[Failure | None]:
     """Send part of a file through the core in pieces, for connections that several streams share.
+
     Return a `Failure` if the part is incomplete.
     """
     engine, offset, left = channel.engine, file.offset, file.length

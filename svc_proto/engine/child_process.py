@@ -150,6 +150,7 @@ def spawn(
     within: float = 10.0,
 ) -> Flow[ChildProcess | Failure]:
     """Start a child; `handler` receives its output, and `errors`, if given, its error output.
+
     Return a `Failure` if the child could not be started within `within` seconds.
     """
     ch = engine.new_channel()
@@ -176,6 +177,7 @@ def run_command(
     within: float = 5.0,
 ) -> Flow[CommandResult | Failure]:
     """Run a command to its end with `said` as input; return its status and the first megabyte of its output.
+
     Return a `Failure` if it cannot be started; after `within` seconds kill it and return a `Failure` TIMED_OUT.
     """
     collector = _OutputCollector(engine)

@@ -49,6 +49,7 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
 
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
         """Return the complete events, and their size: each one counts for `OVERHEAD` besides its data.
+
         Raise `RemoteProtocolError` for broken compression, or more than `MAX_ANSWER` bytes that are no events.
         """
         if self._inflater is not None:
@@ -87,6 +88,7 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
 
 def decompress(headers: Headers, body: bytes) -> bytes:
     """Return a body without its compression.
+
     A body whose compression is broken or unknown, or that is longer than `MAX_ANSWER`, is returned unchanged.
     """
     inflater = _inflater(headers)

@@ -45,6 +45,7 @@ TIMED_OUT = Failure(FailureKind.TIMED_OUT, "no answer in time")
 
 def run_operation(engine: Engine, operation: Operation[T], *, within: float = 30.0) -> Flow[T | Failure]:
     """Order an operation and wait at most `within` seconds for its answer.
+
     Without an answer the operation is cancelled, and a `Failure` TIMED_OUT returned.
     """
     engine.emit(operation)

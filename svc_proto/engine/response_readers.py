@@ -147,6 +147,7 @@ class BodyReader(PacedReader[bytes, bytes]):
 
     def observe(self, listener: Callable[[bytes], bool]) -> None:
         """Pass a piece to `listener` first, if it arrives alone and no earlier one is unread.
+
         A piece for which `listener` returns True is not queued.
         """
         self._tap, self._channel.fast_reader = listener, self._show
@@ -172,6 +173,7 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
 
     def observe(self, listener: Callable[[str, str], bool]) -> None:
         """Pass an event's type and data to `listener` first, if it arrives alone and no earlier one is unread.
+
         An event for which `listener` returns True is not queued.
         """
         self._tap, self._channel.fast_reader = listener, self._show

@@ -64,6 +64,7 @@ class Condition:
 
 def shield(engine: Engine, flow: Flow[T], *, within: float) -> Flow[T | Failure]:
     """Run a flow that continues to its end even if the caller is cancelled; return its result.
+
     Return a `Failure` after `within` seconds. If the flow raises, the exception is logged as a bug and the caller waits
     until then.
     """

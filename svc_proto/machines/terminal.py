@@ -156,6 +156,7 @@ def replay_text(screen: bytes) -> str:
 
 def parse_tmux_list(text: str, prefix: str) -> list[dict[str, object]]:
     """Parse rows of `list-sessions -F '#{session_name} #{session_attached} #{session_windows} #{session_created}'`.
+
     Return those whose name begins with `prefix`, sorted by name; malformed rows are skipped.
     """
     rows: list[dict[str, object]] = []

@@ -190,6 +190,7 @@ class VoiceSessionLifecycle:
 
     def resume(self, token: object, message: Mapping[str, object]) -> Replay | ClaimDenied:
         """Return the events to replay if `token` is the session's, whose new owner is the socket then; else a denial.
+
         Raise `Refused` 400, without a change, for a cursor that is not a whole number.
         """
         if self.state in (_S.CLOSED, _S.STARTING):

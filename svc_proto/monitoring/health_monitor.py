@@ -80,6 +80,7 @@ class HealthMonitor:
 
     def refresh(self) -> Flow[None]:
         """Start a run, unless the last began less than `RESULTS_TTL` ago; wait at most `ANSWER_TIMEOUT` for its end.
+
         Without a check, do nothing.
         """
         self._run_checks()

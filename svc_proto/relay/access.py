@@ -122,6 +122,7 @@ def authorize(
 
 def quick_bridge_session(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
     """Return the session of the bearer token if BRIDGE admits it, by one dictionary lookup.
+
     Return None if the slower `authorize` must decide. A returned session is marked as seen, and is the request's
     credential.
     """
@@ -192,6 +193,7 @@ def _local_or_bearer(
     request: Request, sessions: PairedSessionRegistry, local: LocalAuthorizer, now: Moment
 ) -> PairedSession | None:
     """Return None for a program of this host without `Authorization`, else the session of the bearer token.
+
     Raise `Refused` 401 for any other client.
     """
     if request.headers.get(b"authorization") is None:
@@ -204,6 +206,7 @@ def _local_or_bearer(
 
 def _bearer(request: Request, sessions: PairedSessionRegistry, now: Moment, *, agents: bool = False) -> PairedSession:
     """Return the session of the bearer token, which becomes the request's credential. Raise `Refused` 401.
+
     With `agents`, OAuth access tokens and tokens for MCP alone are valid, too.
     """
     session = bearer_session(request, sessions, now)

@@ -25,6 +25,7 @@ class RelayAudit:
 
     def record(self, event: str, request: Request, /, **about: object) -> None:
         """Record an event with the client address of the request.
+
         The principal is that of the request's paired session; without one, the operator.
         """
         caller = request.principal

@@ -19,6 +19,7 @@ class ChangeNotifier:
 
     def subscribe(self, what: str, on_change: Callable[[], None]) -> Callable[[], None]:
         """Register a callback for changes of the resource `what` (`DEVICES` or `NOTIFICATIONS`).
+
         Return the function that unregisters it.
         """
         key = object()

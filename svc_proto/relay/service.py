@@ -256,6 +256,7 @@ class Relay:
 
     def grants_changed(self, session: PairedSession) -> None:
         """Close the MCP sessions, voice sessions and phones whose grant the session no longer has.
+
         Everything else checks the grant with each message.
         """
         if self._mcp is not None and not may_read_phone(session, self.engine.now):
@@ -390,6 +391,7 @@ class Relay:
 
     def phone_reported(self, number: int, session: PairedSession, payload: Mapping[str, object]) -> None:
         """Record a client's `bridge.status`.
+
         First register the client as a phone, unless it is one or its device is registered with another socket.
         """
         if self.phones.find_by_socket(number) is None and self.phones.find_by_device_id(session.device_id) is None:

@@ -111,6 +111,7 @@ class BasicVoice:
 
     def transcribe(self, name: str | None, recording: Recording) -> Flow[tuple[str, str]]:
         """Transcribe a recording; return text and provider (wire 3.3).
+
         Raise `Refused` 500 if no provider is usable, or if it fails.
         """
         engine = yield from self._usable("stt", name)
@@ -125,6 +126,7 @@ class BasicVoice:
 
     def synthesize(self, name: str | None, text: str, body: Mapping[str, object]) -> Flow[SpeechFile]:
         """Synthesize a text as one audio file.
+
         Raise `Refused` 500 if no provider is usable or if it fails, 400 for an invalid choice in the body.
         """
         engine = yield from self._usable("tts", name)

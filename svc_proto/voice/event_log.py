@@ -66,6 +66,7 @@ class GrowingFile:
 
     def write(self, data: bytes, *, head: bytes = b"") -> None:
         """Append data; `head` replaces the first bytes of the file in the same write.
+
         Data for a closed file, or for one that was given up, is dropped.
         """
         if self.given_up or self._closed:
@@ -124,6 +125,7 @@ class EventLog(GrowingFile):
 
     def add(self, text: str) -> None:
         """Write an event that `in_order` has encoded as a line, with the time as `unix_ms`.
+
         Its member names must sort before `unix_ms`.
         """
         self._line(f'{text[:-1]},"unix_ms":{int(self._engine.now.wall * 1000)}}}')

@@ -51,6 +51,7 @@ class ProviderKeys:
 
     def credentials_for(self, endpoint: ProviderEndpoint) -> ProviderCredentials:
         """Return the operator's credentials for a vendor.
+
         Raise `ProviderError` for a missing key, with the variable's name, and for a key that no header can carry.
         """
         key = self.get(*endpoint.keys)

@@ -53,6 +53,7 @@ class ProviderCatalogs:
 
     def fetch(self, info: ProviderInfo) -> Flow[ProviderCatalog]:
         """Return the options, with a request to the vendor unless its offer is cached.
+
         If the request fails, return the registry's options; `dynamic` has the reason.
         """
         voice, key, offer = self._voice, self._key(info), self.cached(info)

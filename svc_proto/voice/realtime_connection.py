@@ -105,6 +105,7 @@ class RealtimeConnection:
 
     def on_text(self, text: str) -> None:
         """Queue the events of a message, which is read leniently; ignore a message that is not a JSON object.
+
         Close the connection if more than `MAX_EVENTS` events or `MAX_BYTES` of sound wait.
         """
         try:

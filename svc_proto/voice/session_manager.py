@@ -96,6 +96,7 @@ class VoiceSessionManager:
         about: Mapping[str, object] | None = None,
     ) -> dict[str, object]:
         """Create a session, after making room, and return the response; `about` also goes to the event log.
+
         Raise `Refused` 503 if there is no room.
         """
         self.make_room(principal)
@@ -124,7 +125,10 @@ class VoiceSessionManager:
         }
 
     def make_room(self, principal: Principal) -> None:
-        """At a limit, close the principal's oldest session without a client; raise `Refused` 503 if there is none."""
+        """Close the principal's oldest session without a client if a limit is reached.
+
+        Raise `Refused` 503 if the principal has no such session.
+        """
         own = [session for session in self._sessions.values() if session.principal.matches(principal)]
         if len(own) < self.of_one and len(self._sessions) < self.most:
             return

@@ -72,6 +72,7 @@ def parse_expression(message: Mapping[str, object]) -> dict[str, object]:
 
 def parse_options(message: Mapping[str, object]) -> dict[str, object]:
     """Return the known and harmless members of `provider_options`, and of `provider_overrides` in `expression`.
+
     Raise `Refused` 400 if one of these is not an object.
     """
     overrides = _picked(JsonObject.of(message.get("expression")), "provider_overrides", OPTIONS)

@@ -121,6 +121,7 @@ class OutputMode(SpeechMode):
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
         """Render the response to `response.create`, the only message of this mode, once in a session.
+
         Raise `Refused` 400 for a second one, or without a text.
         """
         if kind != "response.create":

@@ -214,6 +214,7 @@ def encode_command(*arguments: Argument) -> bytes:
 
 def encode_reply(value: object) -> bytes:
     """Return the bytes of a value as a server sends it. A `str` is a simple string, `bytes` are a bulk string.
+
     Raise `LocalProtocolError` for a value of another type, and for a line end in a simple string or an error.
     """
     match value:

@@ -63,6 +63,7 @@ def split_target(target: str) -> tuple[str, str]:
 
 def decode_segment(segment: str) -> str:
     """Percent-decode one segment of a path.
+
     Raises `RemoteProtocolError` for a malformed escape, for text that is not UTF-8, and for NUL.
     """
     if "%" not in segment:

@@ -185,9 +185,7 @@ class ClusterCoordinator(LocalCoordinator):
             yield from self._state_received.wait(deadline)
 
     def stop(self) -> Flow[None] | None:
-        """Move the clients to other nodes; then leave, so that pending requests of other nodes fail at once.
-        Return None before `start`.
-        """
+        """Move the clients to other nodes, then leave: pending requests of others fail. Return None before `start`."""
         return self._stop() if hasattr(self, "node") else None
 
     def _stop(self) -> Flow[None]:
@@ -231,9 +229,9 @@ class ClusterCoordinator(LocalCoordinator):
 
     def lookup_session(self, token: str, *, agents: bool = False) -> Flow[object] | None:
         """Return a flow that looks the session up in the store, where another node may just have put it.
+
         For an OAuth access token, which the store cannot find, the flow waits until all sessions are here. Return None
-        for text that is no token, and for an OAuth access token once all sessions are here. The flow raises `Refused`
-        503.
+        for text that is no token, and for such a token once they are. The flow raises `Refused` 503.
         """
         if len(token) in TOKEN_LENGTHS and token.isascii():
             return self.sessions.lookup(token)
@@ -337,6 +335,7 @@ class ClusterCoordinator(LocalCoordinator):
 
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
         """Return a flow that forwards the request to the node that has the object, or returns None if no node has it.
+
         Return None without a flow for an invalid name, and for a request that was forwarded to this node. Raise
         `Refused` 503 for a file while this node is disconnected; the flow raises it at the limits.
         """

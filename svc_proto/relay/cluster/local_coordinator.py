@@ -99,6 +99,7 @@ class LocalCoordinator:
 
     def lookup_session(self, token: str, *, agents: bool = False) -> Flow[object] | None:
         """Return a flow that looks up a session which this node does not have; None for a single node.
+
         With `agents`, the token may be an OAuth access token. The flow raises `Refused` 503.
         """
         return None
@@ -134,6 +135,7 @@ class LocalCoordinator:
 
     def phone_connected(self, socket: int, replaced: int | None) -> None:
         """Publish to other nodes that client `socket` is a phone, in place of client `replaced`, if any.
+
         A single node does nothing.
         """
 
@@ -186,6 +188,7 @@ class LocalCoordinator:
 
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
         """Return a flow that forwards a request to the node that has the object; None for a single node.
+
         Raise `Refused` 503: see `request_forwarding`.
         """
         return None
@@ -195,6 +198,7 @@ def local_or_forwarded(
     coordinator: LocalCoordinator, request: Request, what: str, name: str, here: Callable[[], T]
 ) -> T | Flow[HandlerResult]:
     """Return the result of `here`, or, if `here` raises `session_not_found`, a flow with another node's response.
+
     `Refused` of `here` is raised for any other code, and by the flow if no node has the session.
     """
     try:

@@ -119,6 +119,7 @@ class PhoneMoves:
         self, announce: Callable[[list[int]], Flow[object]], remote_commands: Callable[[], Iterable[int]]
     ) -> Flow[None]:
         """Close the sockets of all clients with code 1001, so that they connect to other nodes.
+
         Each is closed when no command to it is pending, or `CLOSE_MARGIN` before the process must stop. `announce` has
         the other nodes hold commands for these sockets. `remote_commands` returns the sockets that have not answered
         all commands of other nodes.

@@ -67,6 +67,7 @@ class MediaService:
 
     def prepare(self) -> Flow[None]:
         """Resolve the real paths of the sandbox; in the first process of the host, also delete old uploads.
+
         In a private spool these are all uploads of earlier runs; in a shared folder, those that have expired.
         """
         engine, named = self._engine, self.sandbox
@@ -177,6 +178,7 @@ class MediaService:
 
     def open_path(self, path: str) -> Flow[OpenedFile]:
         """Open a file by its path.
+
         Raise `Refused` 403 for a path that may not be fetched, and for an unreadable or too large file; 404 for a
         missing file, and for a folder or device.
         """
@@ -313,6 +315,7 @@ class MediaService:
 
     def store_upload(self, opened: OpenedFile, content_type: str, digest: str) -> Flow[tuple[str, str]]:
         """Put an upload into the bucket; return the object's name and content type. Raise `Refused` 503.
+
         Without a bucket the file stays where it is: return its path and an empty type.
         """
         if self.uploads.objects is None:

@@ -106,6 +106,7 @@ def multipart_content_type(request: Request) -> bytes | None:
 
 def receive_part(request: Request, kind: bytes, file: IncomingFile) -> Flow[None]:
     """Read the whole body, and write the first part that `file` accepts to disk as it arrives.
+
     Other parts are skipped. Raise `Refused` 400 for an invalid body, and what `file` raises.
     """
     try:

@@ -145,6 +145,7 @@ class UploadRegistry:
 
     def adopt(self, node: str, record: JsonObject) -> list[MediaEntry]:
         """Register an upload that another node received; return the entries that were evicted for it.
+
         A known upload, an invalid record, and any record without shared storage are ignored.
         """
         token, name, left = record.text("token"), record.text("name"), record.number("left", 0.0)

@@ -93,6 +93,7 @@ class AuthorizationServer:
 
     def register(self, request: Request) -> Response:
         """Return the metadata of a new client (RFC 7591). Raise `Refused` 400.
+
         The client id contains the metadata, so nothing is stored (decision 152).
         """
         self._place(request)
@@ -105,6 +106,7 @@ class AuthorizationServer:
 
     def token(self, request: Request) -> Flow[Response]:
         """Exchange a code or a refresh token for new tokens (RFC 6749 section 3.2). Raise `Refused` 400 or 503.
+
         The session of a code or refresh token that is used twice is revoked.
         """
         form = self._form(request)
@@ -121,6 +123,7 @@ class AuthorizationServer:
 
     def revoke(self, request: Request) -> Flow[Response]:
         """Revoke the session of an access or refresh token (RFC 7009); unknown tokens are ignored.
+
         Raise `Refused` 503 if the store or the other nodes do not confirm it.
         """
         token = self._form(request).get("token", "")
@@ -140,6 +143,7 @@ class AuthorizationServer:
 
     def authorize(self, request: Request) -> Response:
         """Create a consent request and redirect to its waiting page (RFC 6749 section 3.1).
+
         For an invalid request return an error page; with a valid loopback redirect URI, redirect there with the error.
         """
         relay = self._relay
@@ -174,6 +178,7 @@ class AuthorizationServer:
 
     def poll_consent_page(self, request: Request) -> Response | Flow[Response]:
         """Return the waiting page; after the owner's answer, redirect a GET to the client, once.
+
         For an unknown or expired consent request return the page `expired_page`.
         """
         return self._brought("ticket", request.params["ticket"], self._wait, request)
@@ -223,6 +228,7 @@ class AuthorizationServer:
 
     def answer_consent(self, request: Request) -> Response | Flow[Response]:
         """Store the owner's answer: `{"ballot", "allow", "scope"?, "ttl_seconds"?}` with the request's ballot.
+
         Raise `Refused` 404 for an unknown code, 409 for another ballot, 400 for an invalid body.
         """
         return self._brought("code", request.params["code"], self._answer, request)

@@ -20,6 +20,7 @@ _HOST = re.compile(rb"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]
 
 def issuer_url(proxies: TrustedProxies, root_path: str, request: Request) -> str | None:
     """Return our URL without a final slash, such as `https://home.example/relay`.
+
     Return None for a connection that is not confidential, and for a missing or invalid Host header.
 
     `root_path` is the prefix under which a proxy serves the relay.

@@ -1,4 +1,5 @@
 """Types of the arguments of commands to a phone, from the rules of `schema.device_control_routes`.
+
 Members without a rule are allowed, and are sent to the phone.
 
 Phones parse numbers and booleans from text, so `12` and `"12"` are equivalent.

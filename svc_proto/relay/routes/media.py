@@ -192,6 +192,7 @@ class _MediaUploadFile(IncomingFile):
 
     def register(self) -> Flow[MediaEntry]:
         """Finish the file, copy it to the object store if there is one, and return its registered entry.
+
         Raise `Refused` 500 for a disk failure, 503 for one of the object store.
         """
         engine = self.engine

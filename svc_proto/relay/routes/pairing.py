@@ -48,6 +48,7 @@ class _PairingRoutes:
 
     def create_code(self, request: Request) -> Flow[Response]:
         """Create a code for a program of this host, such as its agent.
+
         Unlike `register`, do not unblock addresses in the authentication rate limiter.
         """
         relay = self._relay

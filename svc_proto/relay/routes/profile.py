@@ -54,6 +54,7 @@ class _ProfileInspector:
 
     def forwarder(self, method: str, pattern: str) -> Callable[[Request], Flow[Response]]:
         """Return the handler of a route, which forwards requests to the API server.
+
         The handler raises `Refused` 400 or 404 as the API server answered, and 502 for any other failure.
         """
 

@@ -233,6 +233,7 @@ class _Gateway:
 
     def on_output(self, data: bytes) -> None:
         """Forward whole lines; a line that is no JSON object is dropped.
+
         Stop the gateway if the client's grant has expired, or if a line is too long.
         """
         tui = self._tui
@@ -250,6 +251,7 @@ class _Gateway:
 
     def drain(self) -> None:
         """Forward queued lines while the client reads, else pause the gateway; after the last line, report an exit.
+
         `TuiChannelHandler.writable` calls this method when the client reads again.
         """
         tui = self._tui

@@ -167,6 +167,7 @@ class VoiceAuthorizer:
 
     def _key_until(self, holder: str) -> float | None:
         """Return the expiry (wall time) of a pairing key: that of its session's chat grant.
+
         Without a session: None while the pairing code is valid, else 0.
         """
         relay = self._relay

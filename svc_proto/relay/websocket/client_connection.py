@@ -152,6 +152,7 @@ class ClientConnection:
 
     def on_text(self, text: str) -> None:
         """Authenticate with the first message, and dispatch the others.
+
         Messages during authentication are queued, up to `MAX_EARLY`; messages to an ended client are ignored.
         """
         envelope = parse_envelope(text)

@@ -34,6 +34,7 @@ class DispatchPort(PhonesPort, TuiPort, Protocol):
 
     def phone_reported(self, number: int, session: PairedSession, payload: JsonObject) -> None:
         """Record a client's `bridge.status`.
+
         First register the client as a phone, unless it is one or its device is registered with another socket.
         """
 

@@ -67,6 +67,7 @@ class ApiRuns:
 
     def start(self, order: StartRun, system: str) -> None:
         """Start a run; `system` has notes for the agent.
+
         The run gets a new chat session if the principal may not enter the named one.
         """
         call_id = order.call_id

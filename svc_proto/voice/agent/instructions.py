@@ -74,6 +74,7 @@ class PersonaContext:
 
 def context_of(rows: Sequence[object]) -> tuple[ContextMessage, ...]:
     """Parse messages of a client or the API server: of the last 20, return the newest 14 that are valid (wire 6.2).
+
     A message without text, or with a role other than `ROLES`, is dropped; a text is cut to `MAX_CONTENT` characters.
     """
     kept: list[ContextMessage] = []

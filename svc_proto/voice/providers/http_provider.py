@@ -63,6 +63,7 @@ class HttpSpeechProvider:
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
         """Pass the vendor's PCM on at the pace of the sink, resampled to the requested rate if necessary.
+
         Raise `ProviderError` if the vendor fails or sends no PCM.
         """
         request = self._filled(request)
@@ -95,6 +96,7 @@ class HttpSpeechProvider:
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
         """Upload a recording, as the last part of a form, and return the transcript. Raise `ProviderError`.
+
         A vendor without a form field for the model (xAI) ignores `model`.
         """
         api, access = self._api, self._access

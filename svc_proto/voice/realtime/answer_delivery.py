@@ -106,6 +106,7 @@ class AnswerDelivery:
 
     def speak(self, now: float) -> list[ConversationAction]:
         """Request the answer from the provider, now that earlier speech is played.
+
         An answer that is to be displayed only is sent as text.
         """
         self.floor.drain = None

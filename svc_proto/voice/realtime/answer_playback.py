@@ -276,6 +276,7 @@ def client_event_of(speech: Said, **fields: object) -> ConversationAction:
 
 def matches_answer(spoken: str, answer: str) -> bool:
     """Report whether speech shares two content words with the answer, or all of them if the answer has fewer.
+
     An answer without content words matches any speech that is not blank.
     """
     answer_words = _content_words(answer)

@@ -102,6 +102,7 @@ class RenderedConversation(ConversationBase):
 
     def commit(self, said: str | None) -> None:
         """End an utterance; `said` is its text if the client sent one.
+
         Raise `Refused` 400 during another turn, and without a text if the provider does not transcribe.
         """
         self._check_idle()
