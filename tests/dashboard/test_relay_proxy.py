@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
+from svc_proto.dashboard.phone_commands import SESSION_NAME
 from svc_proto.dashboard.relay_proxy import PREFIXES
+from svc_proto.relay_config import LocalTrustPolicy
+from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.loops.dashboard_client import DashboardServer
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.servers.canned_server import CannedServer, http
@@ -55,6 +59,21 @@ def test_a_change_of_a_session(virtual: SimulatedEnvironment) -> None:
     assert board.relay("PATCH", "/sessions/a%2Fb", {"name": "Desk"}).status == 200
     assert heard(peer) == ("PATCH /sessions/a%2Fb", {"name": "Desk"})
     assert board.relay("PATCH", f"/sessions/{'a' * 65}", {}).status == 422
+
+
+@pytest.mark.parametrize("password", ["", "correct horse"])
+def test_the_secret_of_the_host_is_sent_for_an_owner_with_a_password(
+    virtual: SimulatedEnvironment, password: str
+) -> None:
+    virtual.start_relay(local_trust=LocalTrustPolicy.SECRET)
+    board = DashboardServer(virtual, password=password)
+    basic = {"authorization": "Basic " + b64encode(f"me:{password}".encode()).decode()} if password else {}
+    seen = board.request("GET", f"{PREFIXES[0]}/sessions", headers=basic)
+    assert seen.status == (200 if password else 401)
+    board.request("POST", f"{PREFIXES[0]}/phones/Pixel/tap", {"x": 1, "y": 1}, headers=basic)
+    secret = virtual.contents(f"{virtual.home}/{LOCAL_SECRET}").decode()
+    rows = virtual.http("GET", "/sessions", headers={HEADER.decode(): secret}).json["sessions"]
+    assert [row["device_name"] for row in rows] == ([SESSION_NAME] if password else [])  # it pairs itself by the secret
 
 
 def test_nothing_else_is_passed_on(virtual: SimulatedEnvironment) -> None:
