@@ -47,7 +47,7 @@ def run(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess
 
 @pytest.fixture(scope="module")
 def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an environment with the installed wheel, and `examples` beside it."""
+    """Make an environment with the installed wheel, and the folder `src` with `examples` beside it."""
     folder = tmp_path_factory.mktemp("wheel")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     home = folder / "venv"
@@ -58,7 +58,7 @@ def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in CORE:
         copy_package(name, site)
     assert run(*pip, "check").stdout == "No broken requirements found.\n"
-    shutil.copytree(ROOT / "examples", site / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "examples", folder / "src/examples", ignore=shutil.ignore_patterns("__pycache__"))
     return home
 
 
@@ -70,7 +70,8 @@ def test_each_package_has_py_typed() -> None:
 
 @pytest.mark.full
 def test_the_core_alone(core_alone: Path) -> None:
-    assert run(core_alone / "bin/python", "-c", EVERYTHING).stdout.split() == [
+    code = f"import sys; sys.path.append({str(core_alone.parent / 'src')!r})\n{EVERYTHING}"
+    assert run(core_alone / "bin/python", "-c", code).stdout.split() == [
         "attrs",
         "h11",
         "h2",
@@ -115,8 +116,6 @@ def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
     for name in ("starlette", "trio"):
         copy_package(name, site)
     examples = core_alone.parent / "src"
-    examples.mkdir()
-    (site / "examples").rename(examples / "examples")
     strict = ["--strict", "--python-executable", str(core_alone / "bin/python"), "--cache-dir", str(examples / "cache")]
     found = run(sys.executable, "-m", "mypy", *strict, *sorted((examples / "examples").glob("*.py")))
     assert found.stdout.startswith("Success: no issues found in ")
