@@ -82,11 +82,11 @@ test-full: $(STAMP)-dev ## everything: all loops, browsers, real programs, 300 w
 	$(BIN)/python -m pytest -q $(PARALLEL) --full $(WITHOUT_WORLDS)
 	$(MAKE) --no-print-directory hunts
 
-# CI runs `make COVERAGE=1 test coverage`, then this beside `make hunts`: all of `make test-full`, and the coverage gates.
+# CI runs `make COVERAGE=1 test coverage test-rest hunts`: everything that `make test-full` runs, and the coverage gates.
 test-rest: $(STAMP)-dev ## the tests that `make test` and `make coverage` leave out
 	$(BIN)/python -m pytest -q $(PARALLEL) --rest $(WITHOUT_WORLDS) $(OTHER_TESTS)
 
-# The worlds take every core: beside them run at most tests that mostly wait.
+# The worlds take every core, so no other test runs beside them.
 hunts: $(STAMP)-dev ## 300 simulated worlds, storms over several nodes, sampled mutants
 	$(BIN)/python -m pytest -q --full $(WORLDS)
 	$(BIN)/python -m fuzz.cluster.run --seeds 20 --first 100
