@@ -2,25 +2,21 @@
 
 /** Languages of the page, by their own names. Each but English has a file `messages/CODE.json`; only the one in use is loaded. */
 export const LANGUAGES = [["en", "English"], ["de", "Deutsch"], ["es", "Español"], ["fr", "Français"], ["zh", "中文"]];
-const KEY = "svc-relay-language";
+const COOKIE = "svc-relay-language"; // the servers read it for their own pages, such as that of the sign-in
+const YEAR = 31_536_000; // s
 
 /** Return the language that the user has set; empty: that of the browser. */
 export function languageSetting() {
-  try {
-    return localStorage.getItem(KEY) ?? "";
-  } catch {
-    return "";
-  }
+  return document.cookie.match(/(?:^|; )svc-relay-language=(\w+)/)?.[1] ?? "";
 }
 
 /** Store the language; it applies from the next load of the page on. */
 export function setLanguage(code) {
-  try {
-    if (code) localStorage.setItem(KEY, code);
-    else localStorage.removeItem(KEY);
-  } catch { /* private window: the setting is lost with the page */ }
+  const secure = location.protocol === "https:" ? "; Secure" : "";
+  document.cookie = `${COOKIE}=${code}; Path=/; Max-Age=${code ? YEAR : 0}; SameSite=Lax${secure}`;
 }
 
+if (languageSetting()) setLanguage(languageSetting()); // prolongs it: some browsers keep it for a week only
 const codeOf = (tag) => tag.toLowerCase().split("-")[0];
 const preferred = [languageSetting(), ...navigator.languages];
 

@@ -1,7 +1,7 @@
 """Page on which the owner allows or refuses an OAuth client (decision 154): no script, no frame, two forms.
 
-The relay holds the authorization request. The form that answers it contains its ballot, which no other site has. Names
-that a client gives itself are shown as text.
+It is in the owner's language. The relay holds the authorization request. The form that answers it contains its ballot,
+which no other site has. Names that a client gives itself are shown as text.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from svc_proto.dashboard.ports import DashboardPort
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
+from svc_proto.engine.page_language import PageTexts, page_texts
 from svc_proto.engine.router import Route
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.oauth import SCOPE_ACT, SCOPE_READ
@@ -56,14 +57,14 @@ class _ConsentPage:
         self._relay = relay
 
     def show(self, request: Request) -> Flow[Response]:
-        code = request.query.get("code", "").strip()[:MAX_CODE]
+        texts, code = page_texts(request.headers), request.query.get("code", "").strip()[:MAX_CODE]
         if not code:
-            return _page(_password_form())
+            return _page(texts, _code_form(texts))
         problem, found = yield from self._call("GET", code)
-        return _page(_password_form(problem) if problem else _question(found))
+        return _page(texts, _code_form(texts, problem) if problem else _question(texts, found))
 
     def answer(self, request: Request) -> Flow[Response]:
-        form = parse_query(request.body.decode("utf-8", "replace"))
+        texts, form = page_texts(request.headers), parse_query(request.body.decode("utf-8", "replace"))
         allow = form.get("answer") == "allow"
         said: dict[str, object] = {"ballot": form.get("ballot", ""), "allow": allow}
         if allow:
@@ -74,9 +75,9 @@ class _ConsentPage:
             }
         problem, found = yield from self._call("POST", form.get("code", "")[:MAX_CODE], strict_json.dumps_bytes(said))
         if problem:
-            return _page(_password_form(problem))
+            return _page(texts, _code_form(texts, problem))
         self._dashboard.engine.log(Level.INFO, "authorization request answered", allowed=allow)
-        return _page(_result_page(found.text("client_name"), allow))
+        return _page(texts, _result(texts, found.text("client_name"), allow))
 
     def _call(self, method: str, code: str, body: bytes = b"") -> Flow[tuple[str, JsonObject]]:
         """Call the relay; return the problem, or "" and the answer."""
@@ -89,57 +90,74 @@ class _ConsentPage:
         return "", answer.members
 
 
-def _password_form(problem: str = "") -> str:
-    told = f'<p role="alert"><strong>{escape(problem)}</strong></p>' if problem else ""
+def _code_form(texts: PageTexts, problem: str = "") -> str:
+    told = f'<p role="alert"><strong>{texts.error_html(problem)}</strong></p>' if problem else ""
+    label = texts.html("The word that the agent’s page shows")  # noqa: RUF001
+    warning = texts.html(
+        "Only if you have just connected an agent yourself. Enter no word that another person has sent you."
+    )
     return (
-        f'{told}<form method="get" action="allow"><p><label>The word that the agent’s page shows '  # noqa: RUF001
+        f'{told}<form method="get" action="allow"><p><label>{label} '
         '<input name="code" size="8" maxlength="16" autocomplete="off" autocapitalize="characters" required autofocus>'
-        '</label></p><p><button class="main">Look</button></p></form>'
-        "<p>Only if you have just connected an agent yourself. Enter no word that another person has sent you.</p>"
+        f'</label></p><p><button class="main">{texts.html("Look")}</button></p></form><p>{warning}</p>'
     )
 
 
-def _question(found: JsonObject) -> str:
-    name, goes_to = escape(found.text("client_name")), escape(found.text("answer_goes_to"))
-    there = " (a program on the computer that asks)" if found.get("answer_stays_there") is True else ""
+def _question(texts: PageTexts, found: JsonObject) -> str:
+    name, address, place = (escape(found.text(member)) for member in ("client_name", "address", "answer_goes_to"))
+    route = {"address": f"<code>{address}</code>", "place": f"<code>{place}</code>"}
+    if found.get("answer_stays_there") is True:
+        way = texts.html(
+            "The request came from {address}. The answer goes to {place} (a program on the computer that asks).",
+            **route,
+        )
+    else:
+        way = texts.html("The request came from {address}. The answer goes to {place}.", **route)
     scopes = (SCOPE_ACT, SCOPE_READ) if found.text("scope") == SCOPE_ACT else (SCOPE_READ,)
     radios = "".join(
         f'<p><label><input type="radio" name="scope" value="{scope}"{" checked" if scope == scopes[0] else ""}> '
-        f"{SCOPE_LABELS[scope]} <code>{scope}</code></label></p>"
+        f"{texts.html(SCOPE_LABELS[scope])} <code>{scope}</code></label></p>"
         for scope in scopes
     )
     options = "".join(
-        f'<option value="{days}"{" selected" if days == DEFAULT_DAYS else ""}>{text}</option>'
+        f'<option value="{days}"{" selected" if days == DEFAULT_DAYS else ""}>{texts.html(text)}</option>'
         for days, text in DAYS.items()
     )
     hidden = "".join(
-        f'<input type="hidden" name="{name}" value="{escape(found.text(name))}">' for name in ("code", "ballot")
+        f'<input type="hidden" name="{member}" value="{escape(found.text(member))}">' for member in ("code", "ballot")
+    )
+    wish = texts.html(
+        "An agent requests access to your phone. It calls itself {name}; this name is not verified.",
+        name=f"<strong>{name}</strong>",
+    )
+    warning = texts.html(
+        "Allow it only if you have just connected it yourself. You can end it at any time, among the devices."
     )
     return (
-        "<p>An agent requests access to your phone. "
-        f"It calls itself <strong>{name}</strong>; this name is not verified.</p>"
-        f"<p>The request came from <code>{escape(found.text('address'))}</code>. "
-        f"The answer goes to <code>{goes_to}</code>{there}.</p>"
-        f'<form method="post" action="allow">{hidden}<fieldset><legend>It may</legend>{radios}</fieldset>'
-        f'<p><label>For <select name="days">{options}</select></label></p>'
-        '<p><button class="main" name="answer" value="allow">Allow</button> '
-        '<button name="answer" value="refuse">Refuse</button></p></form>'
-        "<p>Allow it only if you have just connected it yourself. You can end it at any time, among the devices.</p>"
+        f"<p>{wish}</p><p>{way}</p>"
+        f'<form method="post" action="allow">{hidden}<fieldset><legend>{texts.html("It may")}</legend>{radios}'
+        f'</fieldset><p><label>{texts.html("For")} <select name="days">{options}</select></label></p>'
+        f'<p><button class="main" name="answer" value="allow">{texts.html("Allow")}</button> '
+        f'<button name="answer" value="refuse">{texts.html("Refuse")}</button></p></form><p>{warning}</p>'
     )
 
 
-def _result_page(name: str, allowed: bool) -> str:
-    shown = escape(name)
-    done = f"{shown} has access now; it is listed among the devices." if allowed else f"{shown} was refused."
+def _result(texts: PageTexts, name: str, allowed: bool) -> str:
+    if allowed:
+        done = texts.html("{name} has access now; it is listed among the devices.", name=escape(name))
+    else:
+        done = texts.html("{name} was refused.", name=escape(name))
     return f'<p role="status">{done}</p>'
 
 
-def _page(body: str) -> Response:
+def _page(texts: PageTexts, body: str) -> Response:
+    title = texts.html("Allow an agent")
     text = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Allow an agent</title>'
+        f'<!doctype html><html lang="{texts.language}"><head><meta charset="utf-8">'
+        '<meta name="color-scheme" content="light dark">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
         '<link rel="icon" href="page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="page/app.css"></head>'
-        f'<body><main class="sheet"><h1>Allow an agent</h1>{body}'
-        '<p><a href="./">Back to the dashboard</a></p></main></body></html>\n'
+        f'<body><main class="sheet"><h1>{title}</h1>{body}'
+        f'<p><a href="./">{texts.html("Back to the dashboard")}</a></p></main></body></html>\n'
     )
     return Response(200, Headers(((b"content-type", b"text/html; charset=utf-8"), PRIVATE)), text.encode("utf-8"))

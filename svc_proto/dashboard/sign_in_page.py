@@ -1,4 +1,4 @@
-"""Page on which a browser signs in with the dashboard's password: one form, no script.
+"""Page on which a browser signs in with the dashboard's password: one form, no script, in five languages.
 
 A browser that opens a page without a session is redirected here; programs get 401 with a challenge for HTTP Basic.
 """
@@ -14,6 +14,7 @@ from svc_proto.dashboard.sign_in import cookie_token
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
+from svc_proto.engine.page_language import PageTexts, page_texts
 from svc_proto.engine.router import Route
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.urls import encode_segment, parse_query
@@ -54,7 +55,8 @@ class _SignInPage:
         after = self._next(request.query.get("next", ""))
         if not self._dashboard.config.password or gate.sign_ins.find(cookie_token(request.headers)) is not None:
             return _redirect(after)
-        return _page(_form(after))
+        texts = page_texts(request.headers)
+        return _page(texts, _form(texts, after))
 
     def sign_in(self, request: Request) -> Flow[Response]:
         """Check the password; set the cookie of a new session and return to the requested page."""
@@ -65,7 +67,8 @@ class _SignInPage:
         try:
             cookie = yield from dashboard.sign_in(request, form.get("password", ""))
         except Refused as refused:
-            return _page(_form(after, refused.message), refused.status, refused.headers)
+            texts = page_texts(request.headers)
+            return _page(texts, _form(texts, after, refused.message), refused.status, refused.headers)
         return _redirect(after, cookie)
 
     def _next(self, target: str) -> str:
@@ -79,22 +82,29 @@ def _redirect(target: str, *fields: tuple[bytes, bytes]) -> Response:
     return Response(303, Headers(((b"location", target.encode("ascii")), PRIVATE, *fields)))
 
 
-def _form(after: str, problem: str = "") -> str:
-    told = f'<p role="alert"><strong>{escape(problem)}</strong></p>' if problem else ""
+def _form(texts: PageTexts, after: str, problem: str = "") -> str:
+    told = f'<p role="alert"><strong>{texts.error_html(problem)}</strong></p>' if problem else ""
+    place = texts.html(
+        "It is {variable} in {file} of the service home.",
+        variable="<code>SVC_DASHBOARD_PASSWORD</code>",
+        file="<code>.env</code>",
+    )
     return (
         f'{told}<form method="post" action="login"><input type="hidden" name="next" value="{escape(after)}">'
-        '<p><label>Password <input type="password" name="password" autocomplete="current-password" required autofocus>'
-        '</label></p><p><button class="main">Sign in</button></p></form>'
-        "<p>It is <code>SVC_DASHBOARD_PASSWORD</code> in <code>.env</code> of the service home.</p>"
+        f'<p><label>{texts.html("Password")} <input type="password" name="password" autocomplete="current-password" '
+        f'required autofocus></label></p><p><button class="main">{texts.html("Sign in")}</button></p></form>'
+        f"<p>{place}</p>"
     )
 
 
-def _page(body: str, status: int = 200, fields: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
+def _page(texts: PageTexts, body: str, status: int = 200, fields: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
+    title = texts.html("Sign in")
     text = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Sign in</title>'
+        f'<!doctype html><html lang="{texts.language}"><head><meta charset="utf-8">'
+        '<meta name="color-scheme" content="light dark">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
         '<link rel="icon" href="page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="page/app.css"></head>'
-        f'<body><main class="sheet"><h1>Sign in</h1>{body}</main></body></html>\n'
+        f'<body><main class="sheet"><h1>{title}</h1>{body}</main></body></html>\n'
     )
     html = (b"content-type", b"text/html; charset=utf-8")
     return Response(status, Headers((html, PRIVATE, *fields)), text.encode("utf-8"))

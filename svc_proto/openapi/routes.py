@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from svc_proto.engine.message import Request, Response
+from svc_proto.engine.page_language import find_language
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.static_asset import StaticAsset
 
@@ -44,6 +45,6 @@ class OpenApiRoutes:
         return self._written.answer(request)
 
     def _page(self, request: Request) -> Response:
-        from svc_proto.openapi.viewer_page import PAGE  # noqa: PLC0415, RUF100 - rarely used
+        from svc_proto.openapi.viewer_page import PAGES  # noqa: PLC0415, RUF100 - rarely used
 
-        return PAGE.answer(request)
+        return PAGES[find_language(request.headers)].answer(request)

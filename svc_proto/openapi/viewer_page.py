@@ -1,17 +1,21 @@
 """Viewer page of a server's OpenAPI document: one file, whose policy permits only its own script and style.
 
-It loads only `openapi.json` beside it from its own server. Text is never interpreted as markup.
+It loads only `openapi.json` beside it from its own server. Text is never interpreted as markup. The words of the page
+itself are in the reader's language; the document is in English.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
 from hashlib import sha256
+from html import escape
 
+from svc_proto.basics import strict_json
+from svc_proto.engine.page_language import LANGUAGES, VARY, PageTexts
 from svc_proto.engine.security_headers import page_security_headers
 from svc_proto.engine.static_asset import StaticAsset
 
-__all__ = ["PAGE"]
+__all__ = ["PAGES"]
 
 STYLE = """
 :root { color-scheme: light dark; --line: light-dark(#dfe3dc, #2d3438); --soft: light-dark(#55615d, #9ba8aa);
@@ -42,6 +46,8 @@ const make = (name, members = {}, ...children) => {
   node.append(...children);
   return node;
 };
+const WORDS = JSON.parse(document.querySelector("main").dataset.words);
+const title = (name, text) => make(name, { lang: document.documentElement.lang, textContent: text });
 const last = (reference) => reference.split("/").at(-1);
 const link = (name) => make("a", { href: `#${name}`, textContent: name });
 const METHODS = ["get", "head", "post", "put", "patch", "delete"];
@@ -78,9 +84,9 @@ function operation(path, method, told, shared) {
     `${each.in} ${each.name}${each.required ? "" : "?"}: `, ...brief(each.schema),
     `    ${each.description ?? each.schema.description ?? ""}`));
   if (asked.length || told.requestBody) {
-    body.append(make("h3", { textContent: "Request" }), ...asked, ...content(told.requestBody?.content));
+    body.append(title("h3", WORDS.request), ...asked, ...content(told.requestBody?.content));
   }
-  body.append(make("h3", { textContent: "Answers" }));
+  body.append(title("h3", WORDS.answers));
   for (const [status, answer] of Object.entries(told.responses)) {
     const whole = answer.$ref ? shared[last(answer.$ref)] : answer;
     const words = make("p", {}, make("code", { textContent: status }), ` ${whole.description}`);
@@ -111,7 +117,7 @@ function show(told) {
     }
     main.append(section);
   }
-  const shapes = make("section", {}, make("h2", { textContent: "Shapes" }));
+  const shapes = make("section", {}, title("h2", WORDS.shapes));
   for (const [name, schema] of Object.entries(told.components.schemas)) {
     const words = make("span", { className: "soft", textContent: ` ${schema.description ?? ""}` });
     const summary = make("summary", {}, make("code", { textContent: name }), words);
@@ -138,7 +144,7 @@ function search(words) {
     }
     section.hidden = !some;
   }
-  document.querySelector("output").textContent = wanted.length ? `${count} found` : "";
+  document.querySelector("output").textContent = wanted.length ? WORDS.found.replace("{count}", count) : "";
 }
 
 document.querySelector("input").addEventListener("input", (event) => search(event.target.value));
@@ -146,21 +152,9 @@ addEventListener("hashchange", open);
 fetch("openapi.json").then((answer) => {
   if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
   return answer.json();
-}).then(show).catch((error) => { document.querySelector("main").textContent = `Not there: ${error.message}`; });
-"""
-HTML = f"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>API</title>
-<style>{STYLE}</style>
-<h1>API</h1>
-<p><a href="openapi.json">openapi.json</a></p>
-<div class="bar"><input type="search" aria-label="Search routes and shapes" placeholder="Search">
-<output class="soft"></output></div>
-<main></main>
-<script>{SCRIPT}</script>
-</html>
+}).then(show).catch((error) => {
+  document.querySelector("main").textContent = WORDS.problem.replace("{reason}", error.message);
+});
 """
 
 
@@ -173,4 +167,40 @@ POLICY = (
     b"default-src 'none'; script-src %s; style-src %s; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     b"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 ) % (_hash(SCRIPT), _hash(STYLE))
-PAGE = StaticAsset(b"text/html; charset=utf-8", HTML.encode("utf-8"), page_security_headers(POLICY))
+
+
+def _page(texts: PageTexts) -> StaticAsset:
+    """Return the page in one language. Its script reads the words from the page, so that it has one hash."""
+    words = {
+        "request": texts.html("Request"),
+        "answers": texts.html("Answers"),
+        "shapes": texts.html("Shapes"),
+        "found": texts.html("{count} found", count="{count}"),
+        "problem": texts.html("Not there: {reason}", reason="{reason}"),
+    }
+    html = f"""<!doctype html>
+<html lang="{texts.language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>API</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<header>
+<h1>API</h1>
+<p><a href="openapi.json">openapi.json</a></p>
+</header>
+<div class="bar" role="search">
+<input type="search" aria-label="{texts.html("Search routes and shapes")}" placeholder="{texts.html("Search")}">
+<output class="soft"></output></div>
+<main lang="en" data-words="{escape(strict_json.dumps(words))}"></main>
+<script>{SCRIPT}</script>
+</body>
+</html>
+"""
+    return StaticAsset(b"text/html; charset=utf-8", html.encode("utf-8"), (*page_security_headers(POLICY), VARY))
+
+
+PAGES = {language: _page(PageTexts(language)) for language in LANGUAGES}
+"""The page by the code of its language."""

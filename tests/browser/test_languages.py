@@ -91,11 +91,21 @@ def test_the_language_is_chosen_and_remembered(site: Site, visit: PageOpener) ->
     page.goto(f"{site.url}#media")
     page.reload()
     expect(page.get_by_role("heading", name="Dateien für Telefone")).to_be_visible()
+    page.goto(f"{site.url}allow")  # a page of the server
+    expect(page.get_by_role("heading", name="Einen Agenten zulassen")).to_be_visible()
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    page.goto(f"{site.url}#media")
     page.route("**/messages/*", lambda route: route.abort())
     visit.tolerated = ("Failed to load resource",)
     page.reload()
     expect(page.locator("html")).to_have_attribute("lang", "en")  # without its messages
     expect(page.get_by_role("heading", name="Files handed to phones")).to_be_visible()
+    page.unroute("**/messages/*")
+    page.goto(f"{site.url}#settings")
+    page.reload()
+    page.get_by_role("combobox", name="Sprache").select_option("")
+    expect(page.get_by_role("combobox", name="Language")).to_have_value("")
+    assert [each["name"] for each in page.context.cookies()] == []
 
 
 def test_durations_follow_the_language(site: Site, visit: PageOpener) -> None:

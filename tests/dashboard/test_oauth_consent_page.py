@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from svc_proto.engine.page_language import LANGUAGES, PageTexts
 from tests.loops.dashboard_client import DashboardServer
 from tests.loops.simulated_environment import SimulatedEnvironment
 from tests.support.http_client import Response
@@ -139,3 +140,21 @@ def test_foreign_page_cannot_answer(virtual: SimulatedEnvironment, headers: dict
 def test_page_requires_the_password(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual, password="correct horse")
     assert (board.request("GET", "/allow").status, post(board, answer="allow").status) == (401, 401)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_page_is_in_the_language_of_the_owner(virtual: SimulatedEnvironment, language: str) -> None:
+    texts, spoken = PageTexts(language), {"accept-language": f"{language}-XX, fr;q=0.5"}
+    board, _ = asked(virtual)
+    page = board.request("GET", "/allow?code=ABC123", headers=spoken).body.decode()
+    assert f'<html lang="{language}">' in page
+    for text in ("Allow an agent", "Look at the phone and act on it", "30 days", "Refuse"):
+        assert texts.html(text) in page
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_refusals_are_in_the_language_of_the_owner(virtual: SimulatedEnvironment, language: str) -> None:
+    over = "no agent waits with this word: it may be over already"
+    board, _ = asked(virtual, status=404, error=over)
+    page = board.request("GET", "/allow?code=ABC123", headers={"accept-language": language}).body.decode()
+    assert PageTexts(language).html(over) in page

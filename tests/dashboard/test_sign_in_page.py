@@ -4,6 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from svc_proto.engine.page_language import LANGUAGES, PageTexts
 from tests.dashboard.app_client import PASSWORD, AppClient, AppHarness, token_of
 from tests.support.http_client import Response
 from tests.support.playbook import REMOTE
@@ -91,3 +92,16 @@ def test_another_site_can_not_send_the_form() -> None:
     book = AppHarness()
     origin = [(b"origin", b"https://evil.example")]
     assert book.request("POST", "/login", b"password=x", headers=origin, peer=REMOTE).status == 403
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page_is_in_the_language_that_is_set(language: str) -> None:
+    book, texts = AppHarness(), PageTexts(language)
+    spoken = [(b"cookie", b"svc-relay-language=" + language.encode()), (b"accept-language", b"fr")]
+    page = book.request("GET", "/login", headers=spoken, peer=REMOTE).body.decode()
+    assert f'<html lang="{language}">' in page
+    for text in ("Sign in", "Password"):
+        assert texts.html(text) in page
+    origin = (b"origin", b"http://" + book.host_name)
+    refused = book.request("POST", "/login", b"password=wrong-guess", headers=[*spoken, origin], peer=REMOTE)
+    assert texts.html("this is not the password") in refused.body.decode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc_proto.dashboard.access import FIELDS
 from svc_proto.engine.security_headers import page_security_headers
-from svc_proto.openapi.viewer_page import PAGE
+from svc_proto.openapi.viewer_page import PAGES
 
 
 def test_a_page_forbids_frames_and_referrers() -> None:
@@ -16,4 +16,4 @@ def test_a_page_forbids_frames_and_referrers() -> None:
 def test_every_page_has_the_security_headers() -> None:
     names = {name for name, _ in page_security_headers(b"")}
     assert names <= {name for name, _ in FIELDS}
-    assert names <= {name for name, _ in PAGE.policy}
+    assert names <= {name for name, _ in PAGES["en"].policy}

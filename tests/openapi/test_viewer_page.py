@@ -9,10 +9,11 @@ from hashlib import sha256
 import pytest
 
 from svc_proto.api.config import ApiConfig
-from svc_proto.openapi.viewer_page import PAGE
+from svc_proto.openapi.viewer_page import PAGES
 from tests.api.harness import KEY, ApiHarness
 from tests.relay.harness import RelayHarness
 
+PAGE = PAGES["en"]
 TEXT = PAGE.body.decode()
 
 
@@ -37,3 +38,17 @@ def test_page_has_one_content_security_policy() -> None:
         policies = answer.headers.all(b"content-security-policy")
         assert policies == [dict(PAGE.policy)[b"content-security-policy"]]
         assert answer.headers.get(b"x-content-type-options") == b"nosniff"
+
+
+def test_page_is_in_the_language_of_the_reader_and_caches_know_it() -> None:
+    book = RelayHarness()
+    answer = book.request("GET", "/docs", headers=[(b"accept-language", b"fr")])
+    assert answer.body == PAGES["fr"].body
+    assert b'<html lang="fr">' in answer.body
+    assert b'"R\\u00e9ponses' not in answer.body
+    assert "Réponses".encode() in answer.body
+    assert set(answer.headers.tokens(b"vary")) == {b"accept-encoding", b"accept-language", b"cookie"}
+    assert len({each.tag for each in PAGES.values()}) == len(PAGES)
+    assert {dict(each.policy)[b"content-security-policy"] for each in PAGES.values()} == {
+        dict(PAGE.policy)[b"content-security-policy"]
+    }

@@ -16,6 +16,7 @@ from svc_proto.basics.validate import boolean, choice, invalid, optional, second
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.page_language import page_texts
 from svc_proto.engine.request_origin import TrustedProxies
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.grants import CHANNELS
@@ -160,7 +161,7 @@ class AuthorizationServer:
             if not client.allows_redirect(redirect):
                 raise Refused(400, "invalid_request", "its redirect_uri is none that it has registered")
         except Refused as refused:
-            return error_page(refused.status, refused.message)
+            return error_page(page_texts(request.headers), refused.status, refused.message)
         try:
             question = parse_authorization_request(query, client, place + MCP_PATH)
             engine, address = relay.engine, relay.proxies.client_address(request)
@@ -172,7 +173,7 @@ class AuthorizationServer:
                 fields = {"error": refused.code, "error_description": refused.message, "state": query.get("state")}
                 return redirect_to(add_query_fields(redirect, **fields, iss=place))
             # Any site can register any address: to redirect there without consent would be an open redirect.
-            return error_page(refused.status, refused.message)
+            return error_page(page_texts(request.headers), refused.status, refused.message)
         self._watch()
         return redirect_to(f"wait/{consent.ticket}")
 
@@ -188,12 +189,12 @@ class AuthorizationServer:
         consent = self.consents.find_by_ticket(request.params["ticket"], engine.now)
         place = issuer_url(self._relay.proxies, self._relay.config.root_path, request)
         if consent is None or place is None:
-            return expired_page()
+            return expired_page(page_texts(request.headers))
         authorization_request = consent.question
         if consent.state is ConsentState.REQUESTED or request.method == "HEAD":  # HEAD issues no code
-            return waiting_page(authorization_request.client.name, consent.code)
+            return waiting_page(page_texts(request.headers), authorization_request.client.name, consent.code)
         if consent.state not in (ConsentState.ALLOWED, ConsentState.REFUSED):
-            return expired_page()
+            return expired_page(page_texts(request.headers))
         code = self.consents.issue_code(consent, engine.now, engine.entropy)
         self._watch()
         error = None if code else "access_denied"

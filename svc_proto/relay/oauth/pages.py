@@ -10,6 +10,7 @@ from hashlib import sha256
 from html import escape
 
 from svc_proto.engine.message import Response
+from svc_proto.engine.page_language import PageTexts
 from svc_proto.wire.events import Headers
 
 __all__ = ["error_page", "redirect_to", "expired_page", "waiting_page"]
@@ -37,28 +38,33 @@ FIELDS = (
 REFRESH_HEADER = (b"refresh", b"2")  # s until the browser reloads
 
 
-def waiting_page(name: str, code: str) -> Response:
+def waiting_page(texts: PageTexts, name: str, code: str) -> Response:
     """Return the page with the code that the owner is to type; it reloads until the owner has answered."""
-    return _page(
-        200,
-        "Waiting for the owner",
-        f"<p>An agent that calls itself “{escape(name)}” asks for the phone. If that is you: open the dashboard, "
-        "choose <b>Allow an agent</b>, and type</p>"
-        f'<p class="word">{escape(code)}</p>'
-        f"<p>or run <code>svc mcp allow {escape(code)}</code> on the host of the relay. This page goes on by itself. "
-        "Never type a word that another person has sent you.</p>",
-        REFRESH_HEADER,
+    wish = texts.html(
+        "An agent that calls itself “{name}” asks for the phone. If that is you: open the dashboard, choose {link}, "
+        "and type",
+        name=escape(name),
+        link=f"<b>{texts.html('Allow an agent')}</b>",
     )
+    way = texts.html(
+        "or run {command} on the host of the relay. This page goes on by itself. Never type a word that another person "
+        "has sent you.",
+        command=f"<code>svc mcp allow {escape(code)}</code>",
+    )
+    body = f'<p>{wish}</p><p class="word">{escape(code)}</p><p>{way}</p>'
+    return _page(200, texts, texts.html("Waiting for the owner"), body, REFRESH_HEADER)
 
 
-def expired_page() -> Response:
+def expired_page(texts: PageTexts) -> Response:
     """Return the page for a consent request that is answered or expired."""
-    return _page(404, "This question is over", "<p>Go back to the agent, and connect again if it asks for that.</p>")
+    advice = texts.html("Go back to the agent, and connect again if it asks for that.")
+    return _page(404, texts, texts.html("This question is over"), f"<p>{advice}</p>")
 
 
-def error_page(status: int, why: str) -> Response:
+def error_page(texts: PageTexts, status: int, why: str) -> Response:
     """Return the error page. It never redirects, since the redirect URI may be an attacker's."""
-    return _page(status, "This cannot be asked", f"<p>The agent has sent you here with a mistake: {escape(why)}.</p>")
+    mistake = texts.html("The agent has sent you here with a mistake: {reason}.", reason=texts.error_html(why))
+    return _page(status, texts, texts.html("This cannot be asked"), f"<p>{mistake}</p>")
 
 
 def redirect_to(url: str) -> Response:
@@ -66,9 +72,11 @@ def redirect_to(url: str) -> Response:
     return Response(303, Headers(((b"location", url.encode("ascii")), *PRIVATE)))
 
 
-def _page(status: int, title: str, body: str, *fields: tuple[bytes, bytes]) -> Response:
+def _page(status: int, texts: PageTexts, title: str, body: str, *fields: tuple[bytes, bytes]) -> Response:
     text = (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{title}</title><style>{STYLE}</style><h1>{title}</h1>{body}</html>\n"
+        f'<!doctype html><html lang="{texts.language}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{STYLE}</style></head>"
+        f"<body><main><h1>{title}</h1>{body}</main></body></html>\n"
     )
     return Response(status, Headers((*FIELDS, *fields)), text.encode("utf-8"))
