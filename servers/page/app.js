@@ -3,6 +3,7 @@
 import { h, icon } from "./dom.js";
 import { t } from "./i18n.js";
 import { openManagement } from "./management.js";
+import { health } from "./net.js";
 import { paintTheme, themeButton } from "./theme.js";
 
 // Key, title, icon, and the function that loads the module of a tab and resolves to its function `open…`.
@@ -78,6 +79,7 @@ async function open(name, place) {
   const make = await load().catch(() => null);
   if (wanted !== mine) return;
   if (!make) { // browsers keep the failure of a module until the page is loaded again
+    health().catch(() => {}); // opens the page of the sign-in if the sign-in is over
     room.replaceChildren(h("div", { class: "problem", role: "alert" }, h("span", {}, t("The dashboard does not answer. Is it still running?")),
       h("button", { type: "button", onclick: () => location.reload() }, t("Retry"))));
     return;

@@ -103,7 +103,7 @@ export function openChat(room, auto, place) {
     } catch (error) {
       if (mine !== visit) return;
       fail(error);
-      if (seen !== null && error.status !== 404) {
+      if (seen !== null && error.code !== "session_not_found") {
         lost = true;
         later(mine, seen); // the chat exists: retry
         return;
@@ -111,7 +111,7 @@ export function openChat(room, auto, place) {
       waitFor(null);
       if (isOutage(error)) return; // `recovered` looks again
       thread.replaceChildren();
-      if (error.status === 404) session = null; // the chat was deleted
+      if (error.code === "session_not_found") session = null; // the chat was deleted
       return;
     }
     if (mine !== visit) return;

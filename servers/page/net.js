@@ -9,11 +9,12 @@ const PHONE = "api/phone";
 const SLOW = 40_000; // ms for a command to a phone, whose user may be asked
 const CALL_PATIENCE = 15_000; // ms; the server answers every request within five seconds
 
-/** Error of a failed request; the message is for people. */
+/** Error of a failed request: a message for people, a code for programs, empty if there is none. */
 export class CallFailed extends Error {
-  constructor(message, status) {
+  constructor(message, status, code = "") {
     super(message);
     this.status = status;
+    this.code = code;
   }
 }
 
@@ -82,11 +83,19 @@ async function send(method, path, body, signal) {
   }
   heardClock(answer.headers.get("date"));
   if (answer.ok) return answer;
-  let detail = null;
+  let refusal = {};
   try {
-    detail = (await answer.json()).detail;
+    refusal = await answer.json();
   } catch { /* the status is reported below */ }
-  throw new CallFailed(said(detail) ?? t("The dashboard answered {status}.", { status: answer.status }), answer.status);
+  const code = codeOf(refusal);
+  if (code === "password_needed") location.assign(`login?next=${encodeURIComponent(location.pathname + location.hash)}`);
+  throw new CallFailed(said(refusal.detail) ?? t("The dashboard answered {status}.", { status: answer.status }), answer.status, code);
+}
+
+/** Return the code of a refusal: that of the server behind the dashboard, if that server refused. */
+function codeOf({ detail, code }) {
+  const found = detail?.error?.code ?? detail?.code ?? code;
+  return typeof found === "string" ? found : "";
 }
 
 /** Return the text of an error, in any of the formats in use. */

@@ -65,7 +65,7 @@ export function openPhone(room, onState) {
         if (signal.aborted) return;
         state = null;
         onState(null);
-        reconcile(room, error.status === 404 ? [nothing] : [problem]);
+        reconcile(room, error.code === "no_phone" ? [nothing] : [problem]);
         fail(error);
         await new Promise((done) => { setTimeout(done, AGAIN); });
       }

@@ -23,6 +23,7 @@ class RefusalJson(TypedDict):
     """A refusal, with the detail of another server where that server refused."""
 
     detail: str | list[ValidationProblemJson] | dict[str, object]
+    code: Annotated[str, "stable code of the dashboard; a server behind it has its own in `detail`"]
 
 
 class QrRowsJson(TypedDict):

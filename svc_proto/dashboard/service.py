@@ -169,12 +169,15 @@ class Dashboard:
         return None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Return `{"detail": …}` on every status (wire core 9); a browser without a session is redirected."""
+        """Return `{"detail": …, "code": …}` on every status; a browser without a session is redirected.
+
+        `detail` is of wire core 9. A refusal of the server behind has its own code in `detail`.
+        """
         redirect = sign_in_page.redirect_to_sign_in(refused, head, self.config.root_path)
         if redirect is not None:
             return redirect
         detail = refused.extra.get("detail", refused.message)
-        return json_response(refused.status, {"detail": detail}, (PRIVATE, *refused.headers))
+        return json_response(refused.status, {"detail": detail, "code": refused.code}, (PRIVATE, *refused.headers))
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
         """Return the security headers against framing and injected scripts."""

@@ -212,7 +212,7 @@ def test_non_stream_answer_is_passed_on(virtual: SimulatedEnvironment) -> None:
         "POST", f"{PREFIX}/sessions/x/chat/stream", {"message": "Hi"}
     )
     assert answer.status == 404
-    assert answer.json == {"detail": {"error": {"message": "No such session"}}}
+    assert answer.json == {"detail": {"error": {"message": "No such session"}}, "code": "refused"}
 
 
 def test_silent_server_gives_502(virtual: SimulatedEnvironment) -> None:

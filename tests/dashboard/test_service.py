@@ -25,10 +25,14 @@ def test_every_answer_keeps_other_pages_out(virtual: SimulatedEnvironment) -> No
 
 def test_refusals_have_one_form(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual)
-    assert board.request("GET", "/nothing").json == {"detail": "there is nothing at this path"}
+    assert board.request("GET", "/nothing").json == {
+        "detail": "there is nothing at this path",
+        "code": "not_found",
+    }
     wrong = board.request("GET", "/", headers={"host": "rebound.example"})
     assert wrong.status == 403
-    assert list(wrong.json) == ["detail"]
+    assert list(wrong.json) == ["detail", "code"]
+    assert wrong.json["code"] == "host_not_allowed"
 
 
 def test_missing_password_gives_a_basic_challenge(virtual: SimulatedEnvironment) -> None:
