@@ -5,7 +5,7 @@ import { ago, day, expiry, moment, plain, seconds, text } from "./format.js";
 import { Finder } from "./finder.js";
 import { AGENT, granted, grantsOf, urgency } from "./grants.js";
 import { t } from "./i18n.js";
-import { agent, relay } from "./net.js";
+import { agent, relay, rotateKey } from "./net.js";
 import { ask, badge, row, table } from "./view.js";
 
 const COLUMNS = [t("Device"), t("Kind"), t("Last seen"), t("Expires"), t("May do"), ""];
@@ -113,15 +113,26 @@ async function part(button, name, prefix, refresh) {
     const answer = await relay("DELETE", `/sessions/${encodeURIComponent(prefix)}`);
     announce(t("{name} is revoked", { name }));
     if (answer?.agent_changes > 0) await offerUndo(who, text(answer.revoked));
-    if (answer?.knows_api_key === true) {
-      ask(t("{name} is revoked", { name: who }), t("Its QR held the API's main key as well, with which it can go on to chat and to have the agent act. Make a new key on the host with: svc key rotate"));
-    }
+    if (answer?.knows_api_key === true) await offerNewKey(who);
   } catch (error) {
     ask(t("{name} was not revoked", { name: who }), error.message);
   }
   button.disabled = false;
   button.textContent = t("Revoke");
   refresh();
+}
+
+/** Show that a revoked device still has the API key, and make a new key if the owner wishes so. */
+async function offerNewKey(who) {
+  const sure = await ask(t("{name} is revoked", { name: who }), t("Its QR held the API's main key as well, with which it can go on to chat and to have the agent act."), t("Make a new key"),
+    h("p", {}, t("The old one is refused at once. Phones and programs that use it need the new one: pair the phones again. The chat of this page goes on.")));
+  if (!sure) return;
+  try {
+    await rotateKey();
+    announce(t("There is a new API key; the old one is refused."));
+  } catch (error) {
+    ask(t("There is no new API key"), `${error.message} ${t("Make one on the host with: svc key rotate")}`);
+  }
 }
 
 /** Show what a revoked device has changed at the agent, and undo it if the owner wishes so. */

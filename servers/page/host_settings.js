@@ -3,7 +3,7 @@
 import { announce, copyButton, h, put } from "./dom.js";
 import { text } from "./format.js";
 import { t } from "./i18n.js";
-import { agent } from "./net.js";
+import { agent, rotateKey } from "./net.js";
 import { ask } from "./view.js";
 
 const MAX_TEXT = 256; // characters, as in the API
@@ -54,11 +54,11 @@ export function hostBlock(signal) {
   }
 
   /** Run a request; return its answer, or null after an error, which is shown. */
-  async function attempt(method, path, body) {
+  async function attempt(request) {
     problem.hidden = true;
     for (const each of form.elements) each.inert = true;
     try {
-      return await agent(method, path, body, signal);
+      return await request();
     } catch (error) {
       if (!signal.aborted) {
         put(problem, error.message);
@@ -71,7 +71,7 @@ export function hostBlock(signal) {
   }
 
   async function change(values, ...more) {
-    const answer = await attempt("PATCH", "/host", values);
+    const answer = await attempt(() => agent("PATCH", "/host", values, signal));
     if (!answer) return;
     show(answer);
     const words = t("Saved. It counts from the next start of the servers on:");
@@ -87,7 +87,7 @@ export function hostBlock(signal) {
   async function makeKey() {
     const sure = await ask(t("Make a new API key?"), t("The old one is refused at once. Phones and programs that use it need the new one: pair the phones again. The chat of this page goes on."), t("Make a new key"));
     if (!sure) return;
-    const answer = await attempt("POST", "/key/rotate", {});
+    const answer = await attempt(() => rotateKey(signal));
     if (!answer) return;
     const words = t("There is a new API key; the old one is refused.");
     saved.replaceChildren(h("p", {}, words));
@@ -100,7 +100,7 @@ export function hostBlock(signal) {
     const changed = Object.entries(values).filter(([name, value]) => known[name] && !known[name].in_environment && value !== (known[name].value || (name === "brand" ? "svc" : "")));
     if (changed.length) change(Object.fromEntries(changed));
   });
-  attempt("GET", "/host").then((answer) => answer && show(answer));
+  attempt(() => agent("GET", "/host", undefined, signal)).then((answer) => answer && show(answer));
   return h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, t("This host"))), form,
     h("div", { class: "settings commands" }, h("p", { class: "sub" }, t("Set on the host alone, by a command or by a variable in ~/.svc/.env:")),
       h("ul", { class: "news" }, ROWS.map(([title, each]) => h("li", {}, title, command(each))))));

@@ -42,6 +42,9 @@ export const phone = (method, path, body, signal) => call(method, PHONE + path, 
 /** Get the measurements of the servers, now and in the last hour. */
 export const vitals = (signal) => call("GET", "api/vitals", undefined, signal);
 
+/** Replace the API key of this host by a new one. */
+export const rotateKey = (signal) => agent("POST", "/key/rotate", {}, signal);
+
 /** Return the results of the checks of `svc doctor`. */
 export const health = () => call("GET", "api/health");
 
