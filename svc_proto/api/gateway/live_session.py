@@ -90,7 +90,7 @@ class LiveSession:
         self.id = session_id
         self.connections: dict[GatewayConnection, None] = {}
         self.queue = deque[QueuedPrompt]()
-        self.attachments: list[PromptAttachment] = []
+        self.attachments: dict[PromptAttachment, GatewayConnection] = {}  # each by the client that attached it
         self.turns: dict[str, LiveTurn] = {}  # by run id, in order: the first one runs
         self.accepted: dict[str, None] = {}  # ids of the latest prompts that have an id, oldest first
         self.pending = 0  # flows that are about to start a turn, or to finish one
@@ -146,13 +146,24 @@ class LiveSession:
 
     @property
     def prompt_attachments(self) -> list[PromptAttachment]:
-        """The attachments of the next prompt and of those that wait."""
+        """The attachments of the next prompts and of those that wait."""
         return [*self.attachments, *(attached for prompt in self.queue for attached in prompt.attachments)]
 
     @property
     def waiting_text_size(self) -> int:
         """Characters of the prompts that wait, and of their attachments."""
         return sum(len(prompt.text) for prompt in self.queue) + sum(len(each.text) for each in self.prompt_attachments)
+
+    def attachments_of(self, connection: GatewayConnection) -> list[PromptAttachment]:
+        """Return the attachments of a client's next prompt: its own, and those of clients that have disconnected."""
+        return [each for each, owner in self.attachments.items() if owner is connection or owner.is_closed]
+
+    def take_attachments(self, connection: GatewayConnection) -> tuple[PromptAttachment, ...]:
+        """Remove and return the attachments of a client's next prompt."""
+        taken = tuple(self.attachments_of(connection))
+        for attached in taken:
+            del self.attachments[attached]
+        return taken
 
     # --- clients ---
 

@@ -170,7 +170,7 @@ class _PromptMethods:
     ) -> Flow[Result]:
         """Start a turn with a prompt, or queue it. Raises `RpcError` or `Refused`."""
         cut = any(name in call.params for name in ("truncate_before_user_ordinal", "truncate_before_row_id"))
-        if not session.attachments:
+        if not session.attachments_of(connection):
             parse_prompt({"message": text})
         waits = session.is_busy or bool(session.queue)
         is_full = len(session.queue) >= MAX_QUEUED or not self._gateway.has_room_for_text(len(text))
@@ -183,8 +183,7 @@ class _PromptMethods:
                 survivors = yield from self._truncate(session, call)
             finally:
                 session.pending -= 1
-        attachments, session.attachments = tuple(session.attachments), []
-        prompt = QueuedPrompt(text, connection.request, message_id, attachments)
+        prompt = QueuedPrompt(text, connection.request, message_id, session.take_attachments(connection))
         if waits:
             session.queue.append(prompt)
             return {"status": "queued", "queued": True}

@@ -49,6 +49,28 @@ def test_attachments_go_with_the_next_prompt(chat: tuple[TurnHarness, GatewayCli
     assert book.hand.turn.prompt == "And now?"
 
 
+def test_attachments_go_with_the_prompt_of_their_client() -> None:
+    """Two clients of one session attach files at the same time; a client that reconnects finds its files again."""
+    book = TurnHarness()
+    first, other = open_gateway(book), open_gateway(book)
+    own = {"session_id": first.new_session()}
+    other.call("session.activate", **own)
+    assert first.call("file.attach", data_url=NOTE, name="note.txt", **own)["path"] == "note.txt"
+    assert other.call("file.attach", data_url=NOTE, name="note.txt", **own)["path"] == "note-2.txt"
+    assert other.call("image.detach", path="note.txt", **own) == {"detached": False, "count": 1}
+    other.call("prompt.submit", text="other", **own)
+    assert str(book.hand.turn.prompt).count("buy tea") == 1
+    first.close()
+    first = open_gateway(book)
+    assert first.call("file.attach", data_url=NOTE, name="note.txt", **own)["path"] == "note.txt"
+    other.call("prompt.submit", text="other again", **own)
+    first.call("prompt.submit", text="first", **own)
+    book.hand.finish()
+    assert book.hand.turn.prompt == "other again"
+    book.hand.finish()
+    assert str(book.hand.turn.prompt).count("buy tea") == 1
+
+
 def test_an_image_needs_no_text(chat: tuple[TurnHarness, GatewayClient, str]) -> None:
     book, phone, session = chat
     phone.call("image.attach_bytes", session_id=session, content_base64=PNG)
