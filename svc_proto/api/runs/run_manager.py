@@ -137,9 +137,13 @@ class RunManager:
         run.notify()
 
     def stop_session_runs_and_wait(self, session_id: str) -> Flow[None]:
-        """Stop every turn of a session, waiting ones included, and wait until their texts are stored."""
-        for run in self.stop_session_runs(session_id):
-            yield from run.wait_ended()
+        """Stop every turn of a session, waiting ones included, and wait until their texts are stored.
+
+        Turns that arrive meanwhile are stopped too: when the flow ends, the session has no live turn.
+        """
+        while runs := self.stop_session_runs(session_id):
+            for run in runs:
+                yield from run.wait_ended()
 
     def session_runs(self, session_id: str) -> list[Run]:
         """Return the live runs of a session, waiting ones included, in order."""

@@ -107,6 +107,25 @@ def test_deleted_session_ends_its_turns() -> None:
     assert data_of(call, "error")["error"] == "session_not_found"
 
 
+def test_a_turn_that_begins_while_its_session_is_deleted() -> None:
+    """The deletion stops the turn too; it does not remove the session of a turn in progress."""
+    book, session, first = chatting()
+    book.hand.emit(TextDelta("kept"))
+    second = book.connect_http1(book.caller, PEER)
+    fields = [(b"host", b"127.0.0.1:8642"), (b"authorization", b"Bearer " + KEY.encode()), (b"content-length", b"16")]
+    second.send_events(RequestHead(FIRST, "POST", f"/api/sessions/{session}/chat/stream", Headers(fields)))
+    book.hold = (AddMessages,)
+    deletion = book.call("DELETE", f"/api/sessions/{session}")
+    second.send_events(RequestData(FIRST, b'{"message":"Hi"}'), RequestEnd(FIRST))
+    assert deletion.answer is None
+    book.hold = ()
+    book.release()
+    assert deletion.result.status == 204
+    assert names(first)[-1] == "done"
+    assert data_of(second, "run.completed")["interrupted"] is True
+    assert names(second)[-1] == "done"
+
+
 def test_session_deleted_during_the_answer() -> None:
     book, session, call = chatting()
     book.hand.emit(TextDelta("lost"))
