@@ -29,7 +29,6 @@ from tests.api.harness import ApiCall
 from tests.api.scripted_agent import ScriptedTurn, streamed_text
 from tests.support.scenario_plan import some
 
-SEEDS = range(20)
 STEPS = 60
 CAP = 2  # simultaneous turns
 LINE = 2  # waiting turns, if `crowded`
@@ -189,7 +188,7 @@ def told_completed(call: ApiCall) -> bool:
     return bool(done) and done[0]["completed"]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", some(range(20)))
 def test_storms_keep_the_invariants(seed: int) -> None:
     Storm(seed).run()
 

@@ -27,7 +27,7 @@ def answer_of(asked: dict[str, Any]) -> ModelAnswer:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @given(seed=st.integers(0, 1_000_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10)
 def test_protocol_reports_the_turn_of_the_model(protocol: str, seed: int) -> None:
     turn = draw_turn(Random(seed), "unit")
     book = ApiHarness(ApiConfig(key=KEY, model_base_url=f"http://127.0.0.1:{MODEL_PORT}/v1", model="small"))
