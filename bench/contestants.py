@@ -125,9 +125,9 @@ class Server:
             return 0.0
 
     def others(self) -> float:
-        """Return the CPU seconds of other processes on the servers' CPU; without a CPU of their own, the present time.
+        """Return the CPU seconds of other processes on the servers' CPU, or monotonic time if they have none.
 
-        A server waits for its own threads, too. Its waits for other processes cannot exceed their CPU time.
+        The difference of two values limits how long a server has waited for others.
         """
         if len(CPUS) < 2:
             return time.monotonic()

@@ -76,7 +76,7 @@ def json_text(value: object, *, indent: int | None = None, ordered: bool = False
 
 
 def terminal_safe(text: str, *, on_terminal: bool) -> str:
-    """Return text without control characters for a terminal; for other output the text is unchanged."""
+    """Return text for output: on a terminal without unprintable characters except newline and tab; else unchanged."""
     if not on_terminal:
         return text
     return "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")

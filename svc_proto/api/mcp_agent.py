@@ -55,7 +55,7 @@ class AgentPort(TurnPort, Protocol):
     """Members of the API server that the MCP tools of the agent use."""
 
     def authority_of(self, caller: AnonymousType | str | None) -> Authority:
-        """Return the authority of a principal."""
+        """Return the authority of a principal: an API key's id; other values have all powers."""
 
 
 def agent_server(api: AgentPort) -> McpHttpServer:

@@ -264,9 +264,13 @@ class Api:
         self._audit.record(event, self.authority(request).name, request.peer.host, **about)
 
     def authority_of(self, caller: AnonymousType | str | None, headers: Headers = NO_HEADERS) -> Authority:
-        """Return the authority of the principal `caller`, without what these header fields renounce."""
+        """Return the authority of `caller`, without the powers that these header fields renounce.
+
+        It is the credential id of a pairing's API key; any other value has all powers: the main key, a program of this
+        host, or a server without a key.
+        """
         renounced = withheld_powers(headers)
-        if not isinstance(caller, str):  # the main key, a program of this host, or a server without a key
+        if not isinstance(caller, str):
             return Authority(named_principal(headers), lambda power: power not in renounced)
 
         def holds(power: str) -> bool:

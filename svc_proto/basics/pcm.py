@@ -36,7 +36,7 @@ def levels(pcm: bytes) -> Levels:
 
 
 def resample(pcm: bytes, source: int, target: int) -> bytes:
-    """Convert sound to another rate (Hz), by the nearest neighbour (wire 6.11)."""
+    """Convert 16-bit mono sound to another rate (Hz), without interpolation (wire 6.11)."""
     if source == target:
         return whole_samples(pcm)
     samples = array("h", whole_samples(pcm))

@@ -43,7 +43,10 @@ NOTHING_PRESET = PairingMeta()
 
 @frozen(kw_only=True)
 class PairingRequest:
-    """The operator's options, validated; None where an option was not given."""
+    """Validated input of `create_invite`: the configuration, the operator's options, and whether the API needs a key.
+
+    An option that was not given has the default below.
+    """
 
     config: RelayConfig
     meta: PairingMeta = NOTHING_PRESET

@@ -35,14 +35,14 @@ __all__ += ["bearer_token"]
 class RelayAccess(Enum):
     """Access policy of a route.
 
-    The comment at each value names the clients that it admits; in brackets, what `authorize` returns for them. The
-    policies of voice are applied by `relay.voice.access`.
+    The comment at each value names the clients that it admits; in brackets, what `authorize` returns for them.
+    The policies of voice are applied by `relay.voice.access`.
     """
 
     PUBLIC = "public"  # any client [ANONYMOUS]
     SOCKET = "socket"  # any client but a page of another site, else 403 [ANONYMOUS]
     LOOPBACK = "loopback"  # loopback only, else 403 [None]
-    MONITOR = "monitor"  # loopback, or the monitoring token: see `monitoring.monitoring_routes` [None]
+    MONITOR = "monitor"  # loopback, or the monitoring token: see `monitoring.monitoring_routes`
     BEARER = "bearer"  # a live session token, on loopback too [Session]
     LOOPBACK_OR_BEARER = "loopback or bearer"  # loopback without Authorization [None], else as BEARER [Session]
     FILES = "files"  # a session token with the right `files`, else 403 [Session]
@@ -87,10 +87,10 @@ GRANTS = {
 def authorize(
     access: RelayAccess, request: Request, sessions: PairedSessionRegistry, local: LocalAuthorizer, now: Moment
 ) -> PairedSession | AnonymousType | None:
-    """Return the session of the token that the policy needs, ANONYMOUS for any client, or None for a local program.
+    """Return the session that the policy requires, ANONYMOUS for any client, or None for a program of this host.
 
-    The request gets the session's id as its credential id. Raise `Refused` 401 or 403, and `LocalProtocolError` for a
-    voice policy.
+    The request gets the session's `token_hash` as its credential id. Raise `Refused` 401 or 403, and
+    `LocalProtocolError` for MONITOR and the policies of voice, which are checked elsewhere.
     """
     if access is _BRIDGE:
         return require_bridge_grant(_bearer(request, sessions, now), now)

@@ -25,7 +25,7 @@ class MetricsPort(PhonesPort, Protocol):
 
 
 def relay_metrics(relay: MetricsPort) -> list[MetricFamily]:
-    """Return the metrics of phones, sockets, sessions, commands and codes."""
+    """Remove lapsed phones; return metrics of phones, sockets, sessions, commands, refused codes and the cluster."""
     bridge, clients = relay.bridge, relay.clients.values()
     relay.drop_lapsed_phones()
     sockets = {

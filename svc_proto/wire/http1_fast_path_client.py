@@ -136,9 +136,9 @@ class FastPathClientConnection(Connection):
         self._obey().receive_data(data)
 
     def try_whole_body(self, data: bytes) -> bytes | None:
-        """Return the piece of a body that `data` is, if it is exactly that and no input is pending.
+        """Return the content of `data` if it is exactly one chunk of a chunked body and no input is pending; else None.
 
-        The bytes are not consumed: a caller that does not use the piece passes them to `receive_data`.
+        The state does not change. Pass `data` to `receive_data` only if the content is not used.
         """
         if self._reference is not None:
             return self._reference.try_whole_body(data)

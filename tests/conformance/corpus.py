@@ -50,7 +50,7 @@ class Case:
 
 
 def load(folder: Path) -> list[Case]:
-    """Return every case below `tests/requests`, in the order of names."""
+    """Return the cases in gunicorn's folder `tests/requests`: the valid ones by name, then the invalid ones."""
     files = sorted((folder / "valid").glob("*.http")) + sorted((folder / "invalid").glob("*.http"))
     return [_case(path) for path in files]
 

@@ -84,7 +84,7 @@ def test_cancelling_gather_cancels_its_flows() -> None:
 
 
 class Visitors:
-    """Flows that each hold a lock for two seconds, and the record of when they entered and left."""
+    """Flows that each hold a lock for two seconds; `seen` lists their entries and exits in order."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []

@@ -128,7 +128,7 @@ class _SummaryHost:
         self.text = ""
 
     def emit(self, event: TurnEvent) -> None:
-        """Collect the text of the summary from an event."""
+        """Append the text of a delta to the summary, or remove retracted text; ignore other events."""
         if isinstance(event, TextDelta):
             self.text += event.text
         elif isinstance(event, TextRetracted):

@@ -26,7 +26,10 @@ LABEL = "svc"  # names our own tools as those of a server
 
 
 class ResponseBuilder:
-    """Collects the output of a turn. The text between two tool calls is one message."""
+    """Builds a Responses API response from the events of a turn (wire api 7).
+
+    A tool call and reasoning are items of their own, and each ends the current message.
+    """
 
     def __init__(self, *, id: str, created: int, model: str) -> None:  # noqa: A002 - the field's name
         self.id = id

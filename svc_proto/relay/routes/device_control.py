@@ -102,7 +102,7 @@ class _DeviceControlRoutes:
 
 
 class _PendingCommandResponse(Deferred):
-    """Outcome of a pending command as the response to its request."""
+    """Deferred response to a Device Control request: the outcome of its bridge command."""
 
     __slots__ = ()
 

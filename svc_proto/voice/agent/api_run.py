@@ -145,7 +145,7 @@ class ApiRun:
 def map_run_event(kind: str, data: JsonObject, word: str) -> VoiceRunEvent | None:  # noqa: C901 - one row for each event
     """Map an event of the API server; None if it is irrelevant. Raise `ProviderError` when the run has failed.
 
-    `word` is the tool's name for a delta without one."""
+    `word` is the tool's name in a tool event without one."""
     if kind == DELTA and (words := events.delta_text(data)):  # the most frequent event
         return events.AssistantDelta(delta=words)
     match event := events.parse_event(kind, data):

@@ -123,7 +123,7 @@ def queued_output(position: int) -> dict[str, object]:
 
 
 def status_output(run: VoiceRun | None, queued: Sequence[str] = ()) -> dict[str, object]:
-    """Return the output for a status call; `queued` are the tasks that wait."""
+    """Return the output of the status function for a run, `idle` without one; `queued` are the tasks that wait."""
     waiting = [{"position": place, "request_preview": text} for place, text in enumerate(queued, 1)]
     story, status = (RunEventMapper("", "", None), "idle") if run is None else (run.story, "starting")
     if run is not None and (run.live or run.answer is not None):

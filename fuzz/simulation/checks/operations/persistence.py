@@ -11,7 +11,7 @@ GUESSES = 5  # failed authentications until an address is blocked
 
 
 def restart(context: CheckContext) -> None:
-    """Add an entry to each table of the relay, stop or kill the relay, and check the tables of the new process."""
+    """Fill the relay's tables, stop or kill it, and check that the new process has the paired sessions only."""
     session, phone = pair(context), pair(context, device_id=context.new_word(), surface="android", form="phone")
     device, disk, spool = phone.shown["device_id"], context.world.home.disk, context.world.home.spool
     files = {*disk.files(spool)}  # left by a relay that was killed while its clock was ahead
