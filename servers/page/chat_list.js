@@ -93,7 +93,7 @@ export class ChatList {
 
   #folder(name, items) {
     if (!this.#folders.has(name)) {
-      this.#folders.set(name, h("section", { "aria-label": name }, h("h4", {}, name), h("ul")));
+      this.#folders.set(name, h("section", { "aria-label": name }, h("h3", {}, name), h("ul")));
     }
     const folder = this.#folders.get(name);
     reconcile(folder.lastChild, items);
