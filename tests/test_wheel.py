@@ -7,6 +7,7 @@ environment of the tests. pip checks that it needs no more.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -119,6 +120,28 @@ def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
     strict = ["--strict", "--python-executable", str(core_alone / "bin/python"), "--cache-dir", str(examples / "cache")]
     found = run(sys.executable, "-m", "mypy", *strict, *sorted((examples / "examples").glob("*.py")))
     assert found.stdout.startswith("Success: no issues found in ")
+
+
+def test_the_container_is_built_from_the_files_that_its_build_may_copy(tmp_path: Path) -> None:
+    """Follow `.dockerignore`: a file that it excludes does not exist for `COPY`."""
+    patterns = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+    assert patterns[0] == "*"
+    for name in (pattern[1:] for pattern in patterns if pattern.startswith("!")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif (ROOT / name).exists():
+            shutil.copy(ROOT / name, tmp_path / name)
+    text = (ROOT / "Containerfile").read_text()
+    copied = re.findall(r"(?m)^COPY (?!--from)(\S+) \S+$", text)
+    locks = re.findall(r"-r (\S+)", text)
+    assert (copied, len(locks)) == (["requirements", "."], 3)
+    assert all((tmp_path / name).exists() for name in (*copied, *locks))
+    selected = [
+        {file.distribution_path for file in WheelBuilder(str(root)).recurse_included_files()}
+        for root in (tmp_path, ROOT)
+    ]
+    assert selected[0] == selected[1]
 
 
 @pytest.mark.needs("hadolint", HADOLINT is None)
