@@ -18,7 +18,7 @@ from svc_proto.dashboard.sign_in import COOKIE
 from svc_proto.dashboard.static_files import path_of
 from svc_proto.openapi.document import COMMON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
-from svc_proto.relay.openapi import types as relay
+from svc_proto.schema import relay_types as relay
 from svc_proto.schema.chat_events import EVENTS
 
 __all__ = ["build_api_doc"]

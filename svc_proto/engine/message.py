@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from attrs import define, field
 
@@ -26,6 +26,7 @@ __all__ = [
     "JSON_ALONE",
     "ANONYMOUS",
     "Request",
+    "JsonResponse",
     "Response",
     "AnonymousType",
     "StreamedResponse",
@@ -47,6 +48,9 @@ CODES = {
     501: "not_implemented",
     505: "version_not_supported",
 }
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class AnonymousType(Enum):
@@ -143,6 +147,11 @@ class Response:
 
 
 @fast_frozen
+class JsonResponse(Response, Generic[T_co]):
+    """A JSON response. A handler names the type of the body, which is that of its OpenAPI operation."""
+
+
+@fast_frozen
 class StreamedResponse:
     """A response of unknown length: `producer` writes the body, and the producer's end is the end of the response.
 
@@ -173,9 +182,9 @@ def too_large_refusal(error: Exception) -> Refused:
     return Refused(413, "body_too_large", f"the body is too large: {error}")
 
 
-def json_response(status: int, value: object, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
+def json_response(status: int, value: T, headers: tuple[tuple[bytes, bytes], ...] = ()) -> JsonResponse[T]:
     """Return a JSON response."""
-    return Response(status, Headers((JSON, *headers)) if headers else JSON_ALONE, strict_json.dumps_bytes(value))
+    return JsonResponse(status, Headers((JSON, *headers)) if headers else JSON_ALONE, strict_json.dumps_bytes(value))
 
 
 def empty_response(status: int = 204) -> Response:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
@@ -20,6 +21,9 @@ from svc_proto.basics.moment import Moment
 from svc_proto.machines.transitions import Table
 from svc_proto.schema.json_object import JsonObject, as_object, as_text
 from svc_proto.schema.redact import abridge, needs_no_redaction, redact, summary, unredacted_text
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import CommandJson
 
 __all__ = [
     "BRIDGE_TABLE",
@@ -146,7 +150,7 @@ class BridgeCommandRecord:
     error: str | None = field(default=None, init=False)
     decision: Decision = field(default=Decision.PENDING, init=False)
 
-    def to_record(self) -> dict[str, object]:
+    def to_record(self) -> CommandJson:
         return {
             "request_id": self.request_id,
             "method": self.method,
@@ -303,7 +307,7 @@ class BridgeCommands:
         first = next(iter(self._pending.values()), None)
         return None if first is None else first.deadline
 
-    def records(self, limit: int = MAX_RECORDS, *, session_prefix: str | None = None) -> list[dict[str, object]]:
+    def records(self, limit: int = MAX_RECORDS, *, session_prefix: str | None = None) -> list[CommandJson]:
         """Return the newest `limit` records, of one session if given, newest first, in the form of wire bridge 4.2."""
         newest_first = [command for command in reversed(self._ring) if session_prefix in (None, command.session_prefix)]
         return [command.to_record() for command in newest_first[: max(0, limit)]]

@@ -8,10 +8,14 @@ never outlives its session: every grant made here is clamped to the session's ex
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, object_, seconds
 from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import Right
 
 __all__ = [
     "AUDIENCES",
@@ -39,10 +43,10 @@ VOICE_CHANNELS = ("voice:config", "voice:stt", "voice:tts", "voice:realtime")
 CHANNELS = ("chat", "terminal", "bridge", "tui", *VOICE_CHANNELS)  # spec "Grants", in that order
 Preset = Mapping[str, float | None]
 # Rights beside the channels. The wire has no member for them, so `grants` there has none; they last as the session.
-MANAGE = "manage"  # other sessions, settings, and approvals that outlive one call
-FILES = "files"  # files of the host by path, uploads, the clipboard inbox
-NOTIFICATIONS = "notifications"  # the buffer of notifications: post and read
-RIGHTS = (MANAGE, FILES, NOTIFICATIONS)
+MANAGE: Final = "manage"  # other sessions, settings, and approvals that outlive one call
+FILES: Final = "files"  # files of the host by path, uploads, the clipboard inbox
+NOTIFICATIONS: Final = "notifications"  # the buffer of notifications: post and read
+RIGHTS: tuple[Right, ...] = (MANAGE, FILES, NOTIFICATIONS)
 AUDIENCES = ("mcp",)  # a token with an audience opens nothing else
 
 _DAY = 86_400.0  # s
@@ -78,7 +82,7 @@ def build_grants(now: float, expires_at: float | None, preset: Preset | None) ->
     return grants
 
 
-def build_rights(preset: Preset | None) -> tuple[str, ...]:
+def build_rights(preset: Preset | None) -> tuple[Right, ...]:
     """Return the rights of a new session: as the preset names them, else those that its channels need.
 
     A session without a withheld channel is the owner's own device: it has all rights.

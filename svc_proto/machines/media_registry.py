@@ -13,6 +13,7 @@ returns them for deletion with their entry.
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
@@ -20,6 +21,9 @@ from svc_proto.basics.entropy import Entropy, new_media_token
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.transitions import Table, step
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import MediaEntryJson
 
 __all__ = ["MEDIA_TABLE", "MediaEntry", "MediaRegistry", "MediaState", "MediaTrigger", "base_name"]
 
@@ -69,7 +73,7 @@ class MediaEntry:
         """Apply a trigger to the transition table."""
         self.state = step(MEDIA_TABLE, self.state, trigger)
 
-    def record(self, now: Moment) -> dict[str, object]:
+    def record(self, now: Moment) -> MediaEntryJson:
         """Return the form of `GET /media/inspect` (wire core 6.6), without the path."""
         return {
             "token": self.token,
@@ -166,7 +170,7 @@ class MediaRegistry:
         """Return the time (monotonic s) at which the next entry expires."""
         return self._entries.next_expiry()
 
-    def records(self, now: Moment, *, include_expired: bool = False) -> list[dict[str, object]]:
+    def records(self, now: Moment, *, include_expired: bool = False) -> list[MediaEntryJson]:
         """Return all entries for the inspector, newest first."""
         entries = sorted(self._entries.values(), key=lambda entry: entry.created_at, reverse=True)
         return [entry.record(now) for entry in entries if include_expired or now.mono < entry.deadline]

@@ -30,7 +30,7 @@ from svc_proto.machines.auth_rate_limiter import LOOPBACK, address_key
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.schema.oauth import AuthorizationRequest, decode_client_id, verifier_matches
+from svc_proto.schema.oauth import SCOPE_ACT, SCOPE_READ, AuthorizationRequest, decode_client_id, verifier_matches
 
 __all__ = [
     "CONSENT_TABLE",
@@ -144,7 +144,7 @@ def parse_consent(record: JsonObject, now: Moment) -> AuthorizationConsent | Non
     question = AuthorizationRequest(
         client=client,
         redirect=record.text("redirect"),
-        scope=record.text("scope"),
+        scope=SCOPE_ACT if record.text("scope") == SCOPE_ACT else SCOPE_READ,
         challenge=record.text("challenge"),
         state=record.text("state") or None,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from math import ceil
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -18,6 +19,9 @@ from svc_proto.basics.moment import Moment
 from svc_proto.basics.strict_json import dumps
 from svc_proto.basics.validate import choice, invalid, object_, optional, single_line, text
 from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import OwnerThreadJson
 
 __all__ = ["DEFAULT_THREAD", "OwnerMessage", "OwnerMessages", "parse_message", "parse_wait"]
 
@@ -68,7 +72,7 @@ class OwnerMessages:
         self.subscribers: set[int] = set()  # socket numbers of clients
         self._queue: deque[tuple[str, int, OwnerMessage]] = deque(maxlen=MAX_QUEUED)
         self._replies: deque[dict[str, object]] = deque(maxlen=MAX_REPLIES)
-        self._threads: dict[str, dict[str, object]] = {}  # by chat id, the latest last
+        self._threads: dict[str, OwnerThreadJson] = {}  # by chat id, the latest last
         self._posted: deque[float] = deque(maxlen=MAX_RATE)  # monotonic times
 
     def post(self, message: OwnerMessage, message_id: str, now: Moment) -> dict[str, object] | None:
@@ -131,13 +135,13 @@ class OwnerMessages:
         self._replies.clear()
         return found
 
-    def threads(self) -> list[dict[str, object]]:
+    def threads(self) -> list[OwnerThreadJson]:
         """Return the threads, the latest first."""
         return list(reversed(self._threads.values()))
 
     def _remember_thread(self, message: OwnerMessage) -> None:
         earlier = self._threads.pop(message.chat_id, None)
-        title = message.title or (earlier or {}).get("title") or message.text[:MAX_TITLE]
+        title = message.title or (earlier and earlier["title"]) or message.text[:MAX_TITLE]
         self._threads[message.chat_id] = {"session_id": message.session_id, "chat_id": message.chat_id, "title": title}
         if len(self._threads) > MAX_THREADS:
             del self._threads[next(iter(self._threads))]

@@ -11,6 +11,7 @@ from enum import Enum
 from functools import lru_cache, partial
 from math import isfinite
 from sys import intern
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
@@ -32,6 +33,9 @@ from svc_proto.machines.grants import (
 from svc_proto.machines.oauth_tokens import OAuthTokens
 from svc_proto.machines.transitions import Table, step
 from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import DeviceSessionJson, Right
 
 __all__ = [
     "NO_DEVICE_ID",
@@ -65,11 +69,6 @@ TEXT_DEFAULTS = {
     "device_form_factor": "unknown",
     "transport_hint": "unknown",
 }
-# In the order of wire core 4.2.
-PUBLIC_FIELDS = (
-    *("token_prefix", "device_name", "device_id", "created_at", "first_seen", "last_seen", "expires_at", "grants"),
-    *("transport_hint", "client_surface", "device_form_factor", "device_model", "device_platform"),
-)
 NEVER = "never"  # wire core 0.1: in a stored session; a lost column must not mean "forever"
 
 MAX_SHARED = 64  # instances of `PairingTerms` that sessions share
@@ -171,7 +170,7 @@ class PairedSession:
     key_hash: str = ""  # SHA-256 of the pairing's own key, if its QR held one instead
     names: str = ""  # name of the brand of the client, as in `DeviceInfo`
     tokens: OAuthTokens | None = None  # of an OAuth client; the session's own token is not accepted then
-    rights: tuple[str, ...] = ()
+    rights: tuple[Right, ...] = ()
     audience: str = ""  # of `AUDIENCES`: the token opens nothing else; empty: the token of a device
     state: SessionState = field(default=SessionState.ACTIVE, init=False)
     last_address: str = field(default="", init=False)  # of its last WebSocket since the relay runs
@@ -287,14 +286,25 @@ class PairedSession:
         )
 
 
-def session_record(session: PairedSession, is_current: bool, *, online: bool = False) -> dict[str, object]:
+def session_record(session: PairedSession, is_current: bool, *, online: bool = False) -> DeviceSessionJson:
     """Return a session's entry in `GET /sessions` (wire core 4.2), with null for never.
 
     `rights`, and `online`, whether it has a socket, are extensions.
     """
     return {
-        **{name: getattr(session, name) for name in PUBLIC_FIELDS},
+        "token_prefix": session.token_prefix,
+        "device_name": session.device_name,
+        "device_id": session.device_id,
+        "created_at": session.created_at,
+        "first_seen": session.first_seen,
+        "last_seen": session.last_seen,
+        "expires_at": session.expires_at,
         "grants": dict(session.grants),
+        "transport_hint": session.transport_hint,
+        "client_surface": session.client_surface,
+        "device_form_factor": session.device_form_factor,
+        "device_model": session.device_model,
+        "device_platform": session.device_platform,
         "rights": list(session.rights),
         "is_current": is_current,
         "online": online,
@@ -375,7 +385,7 @@ def _given(value: object) -> PairingTerms:
     return PairingTerms.of(number(members.get("ttl_seconds"), "given.ttl_seconds"), spans)
 
 
-def _stored_rights(value: object) -> tuple[str, ...]:
+def _stored_rights(value: object) -> tuple[Right, ...]:
     found = [text(right, "rights") for right in array(value, "rights")]
     rights = tuple(right for right in RIGHTS if right in found)
     return RIGHTS if rights == RIGHTS else rights  # nearly all sessions share one value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from attrs import define, field
 
@@ -17,6 +18,9 @@ from svc_proto.basics.validate import text
 from svc_proto.machines.paired_session import NO_DEVICE_ID
 from svc_proto.schema.json_object import JsonObject, as_object
 from svc_proto.schema.redact import redact, summary
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import PhonesJson, PhoneStatusJson, SelectedPhoneJson
 
 __all__ = ["ASKS_ITS_USER", "MAX_STATUS", "SELECTOR_KEYS", "ConnectedPhone", "PhoneRegistry", "split_selector"]
 
@@ -176,7 +180,7 @@ class PhoneRegistry:
             raise Refused(503, "phone_not_connected", "no phone is connected")
         return self._newest_first()[0]
 
-    def select_active(self, selector: str) -> dict[str, object]:
+    def select_active(self, selector: str) -> SelectedPhoneJson:
         """Make a phone the default; return the answer of `/bridge/select-active`. Raise `Refused` 404 or 409."""
         phone = self._find_selected(selector)
         self._active = phone.device_id
@@ -189,7 +193,7 @@ class PhoneRegistry:
             "aliases": list(phone.aliases),
         }
 
-    def status_report(self, selector: str | None, now: Moment) -> dict[str, object]:
+    def status_report(self, selector: str | None, now: Moment) -> PhoneStatusJson:
         """Return the body of `GET /bridge/status` (wire bridge 4.1). Raise `Refused` if there is no such phone.
 
         When every phone has disconnected, it has the last cached status, with `phone_connected` false.
@@ -198,7 +202,7 @@ class PhoneRegistry:
             return self._absent_report(now)
         return self._report(self.choose(selector), now)
 
-    def devices_report(self, now: Moment) -> dict[str, object]:
+    def devices_report(self, now: Moment) -> PhonesJson:
         """Return the body of `GET /bridge/devices`, the newest status first."""
         devices = [self._report(phone, now) for phone in self._newest_first()]
         return {
@@ -224,7 +228,7 @@ class PhoneRegistry:
 
         return sorted(self._phones.values(), key=age_key, reverse=True)
 
-    def _absent_report(self, now: Moment) -> dict[str, object]:
+    def _absent_report(self, now: Moment) -> PhoneStatusJson:
         left = self._last_disconnected
         if left is None:
             raise Refused(
@@ -235,22 +239,22 @@ class PhoneRegistry:
             )
         return {**_groups(left), "phone_connected": False, "last_seen_seconds_ago": _age(left, now)}
 
-    def _report(self, phone: ConnectedPhone, now: Moment) -> dict[str, object]:
+    def _report(self, phone: ConnectedPhone, now: Moment) -> PhoneStatusJson:
         report = _groups(phone)
-        report["device"] = {"device_id": phone.device_id, "name": phone.name, **JsonObject.of(report["device"])}
+        report["device"] = {"device_id": phone.device_id, "name": phone.name, **report["device"]}
         report.setdefault("device_id", phone.device_id)
         report.setdefault("device_name", phone.name)
-        report.update(
-            phone_connected=True,
-            last_seen_seconds_ago=_age(phone, now),
-            connected=True,
-            active=phone.device_id == self._active,
-            aliases=list(phone.aliases),
-            session_token_prefix=phone.session_prefix,
-            client_surface=phone.surface,
-            device_form_factor=phone.form_factor,
-        )
-        return report
+        return {
+            **report,
+            "phone_connected": True,
+            "last_seen_seconds_ago": _age(phone, now),
+            "connected": True,
+            "active": phone.device_id == self._active,
+            "aliases": list(phone.aliases),
+            "session_token_prefix": phone.session_prefix,
+            "client_surface": phone.surface,
+            "device_form_factor": phone.form_factor,
+        }
 
 
 def split_selector(
@@ -275,11 +279,11 @@ def _without_selectors(members: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in members.items() if key not in SELECTOR_KEYS}
 
 
-def _groups(phone: ConnectedPhone) -> dict[str, object]:
+def _groups(phone: ConnectedPhone) -> PhoneStatusJson:
     """Return a copy of the last status in which the three members exist, as objects."""
     report = _copy(phone.status or {})
     report.update({group: JsonObject.of(report.get(group)) for group in _GROUPS})
-    return report
+    return cast("PhoneStatusJson", report)  # the caller sets the other members
 
 
 def _copy(payload: Mapping[str, object]) -> dict[str, object]:

@@ -21,7 +21,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.metrics import MetricFamily, counter, gauge
 from svc_proto.commands import Compute, Query
 from svc_proto.engine.flow import Flow, run_operation
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, json_response
 from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
@@ -34,6 +34,7 @@ from svc_proto.wire.events import Headers
 if TYPE_CHECKING:
     from svc_proto.engine.admission import AdmissionControl
     from svc_proto.engine.core import Engine
+    from svc_proto.schema.common_types import LivenessJson, ReadinessJson
 
 __all__ = ["OPENMETRICS", "MonitoringRoutes"]
 
@@ -131,18 +132,18 @@ class MonitoringRoutes:
             raise Refused(503, "metrics_unavailable", "metrics need the package prometheus-client on this host")
         return Response(200, Headers(((b"content-type", OPENMETRICS), *NO_STORE)), text)
 
-    def _healthz(self, request: Request) -> Response:
+    def _healthz(self, request: Request) -> JsonResponse[LivenessJson]:
         return json_response(200, {"status": "ok"}, NO_STORE)
 
-    def _readyz(self, request: Request) -> Flow[Response]:
+    def _readyz(self, request: Request) -> Flow[JsonResponse[ReadinessJson]]:
         engine = self._engine
         if self._store and engine.now.mono - self._asked_at >= KNOWN_TTL:
             self._asked_at = engine.now.mono
-            answer = yield from run_operation(engine, Query(engine.new_op(), CheckStore()), within=STORE_TIMEOUT)
-            self._reasons = [f"store: {answer.kind.value}"] if isinstance(answer, Failure) else []
+            found = yield from run_operation(engine, Query(engine.new_op(), CheckStore()), within=STORE_TIMEOUT)
+            self._reasons = [f"store: {found.kind.value}"] if isinstance(found, Failure) else []
         reasons = ["stopping", *self._reasons] if engine.stopping else self._reasons
-        status, word = (503, "not ready") if reasons else (200, "ready")
-        return json_response(status, {"status": word, "reasons": reasons}, NO_STORE)
+        answer: ReadinessJson = {"status": "not ready" if reasons else "ready", "reasons": reasons}
+        return json_response(503 if reasons else 200, answer, NO_STORE)
 
     # --- present values ---
 

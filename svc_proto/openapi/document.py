@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Literal, TypedDict, cast
+from typing import cast
 
 from attrs import field, frozen
 
 from svc_proto.basics import strict_json
 from svc_proto.engine.router import Route, RouteKind
 from svc_proto.openapi.operation_doc import ApiDoc, OperationDoc, SchemaType
+from svc_proto.schema.common_types import LivenessJson, ReadinessJson
 from svc_proto.schema.json_schema import JsonSchema, SchemaComponents, inline_schema_of, schema_of
 from svc_proto.version import VERSION
 
@@ -19,20 +20,6 @@ __all__ = ["COMMON", "JSON", "STREAM", "build_document", "document_json"]
 
 JSON = "application/json"
 STREAM = "text/event-stream"
-
-
-class LivenessJson(TypedDict):
-    """Answer of a running process."""
-
-    status: Literal["ok"]
-
-
-class ReadinessJson(TypedDict):
-    """Readiness of the server, with the reasons if not ready."""
-
-    status: Literal["ready", "not ready"]
-    reasons: list[str]
-
 
 COMMON = {
     "Monitoring": {

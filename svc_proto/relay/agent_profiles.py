@@ -17,6 +17,7 @@ from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.schema.relay_types import ProfileJson
 
 __all__ = ["RESCAN_INTERVAL", "load_profiles", "profile_entry"]
 
@@ -24,12 +25,12 @@ RESCAN_INTERVAL = 30.0  # s, wire core 1.8
 MAX_PROFILES = 100  # profiles of one folder; further ones are not listed
 
 
-def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) -> Flow[list[dict[str, object]]]:
+def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) -> Flow[list[ProfileJson]]:
     """Return the entries of the profiles; without `discover`, only that of the main configuration file.
 
     A missing file counts as empty. A profile whose file cannot be read is left out.
     """
-    found: list[dict[str, object]] = []
+    found: list[ProfileJson] = []
     yield from _add(engine, found, "default", config_path)
     if not discover:
         return found
@@ -41,7 +42,7 @@ def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) ->
     return found
 
 
-def profile_entry(name: str, config: Mapping[str, object]) -> dict[str, object]:
+def profile_entry(name: str, config: Mapping[str, object]) -> ProfileJson:
     """Return the entry of a profile for `auth.ok`: name, model and description; the other members are constant."""
     config = JsonObject.of(config)
     return {
@@ -60,7 +61,7 @@ def profile_entry(name: str, config: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def _add(engine: Engine, found: list[dict[str, object]], name: str, path: str) -> Flow[None]:
+def _add(engine: Engine, found: list[ProfileJson], name: str, path: str) -> Flow[None]:
     config = yield from read_yaml(engine, path)
     if not isinstance(config, Failure):
         found.append(profile_entry(name, config))

@@ -21,6 +21,7 @@ from svc_proto.service_clients.local_api import local_api_key
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.schema.relay_types import InviteJson
 
 __all__ = ["MintRequest", "key_for", "mint_invite", "parse_mint"]
 
@@ -77,9 +78,9 @@ def key_for(
 
 
 def mint_invite(
-    engine: Engine, config: RelayConfig, mint_request: MintRequest, code: str, key: str
-) -> Flow[dict[str, object]]:
-    """Build, sign and encode the payload; return the response of the route without `expires_at`."""
+    engine: Engine, config: RelayConfig, mint_request: MintRequest, code: str, key: str, expires_at: int
+) -> Flow[InviteJson]:
+    """Build, sign and encode the payload; return the response of the route."""
     lan = yield from lan_address(engine, config.host)
     host, port, tls, relay_url = _first_route(mint_request) or (
         advertised_host(mint_request.host, lan),
@@ -99,7 +100,7 @@ def mint_invite(
     qr_text, url, unsigned = yield from sign_invite(engine, config, payload)
     if unsigned is not None:
         engine.log(Level.WARNING, "QR payload not signed", problem=unsigned.kind.value)
-    answer: dict[str, object] = {
+    answer: InviteJson = {
         "ok": True,
         "code": code,
         "qr_payload": qr_text,
@@ -108,6 +109,7 @@ def mint_invite(
         "port": port,
         "tls": tls,
         "relay_url": relay_url,
+        "expires_at": expires_at,
     }
     if mint_request.dashboard_url is not None:
         answer["dashboard_url"] = mint_request.dashboard_url

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from svc_proto.openapi.operation_doc import ApiDoc
     from svc_proto.relay.oauth.authorization_server import AuthorizationServer
     from svc_proto.relay.voice.subsystem import VoiceSubsystem
+    from svc_proto.schema.relay_types import ProfileJson
 
 __all__ = ["Relay"]
 
@@ -106,7 +107,7 @@ class Relay:
         self.notifications = NotificationBuffer()
         self.owner_messages = OwnerMessages()
         self.changes = ChangeNotifier()
-        self.profiles: list[dict[str, object]] = []
+        self.profiles: list[ProfileJson] = []
         self.allow_insecure_api_bearer = config.allow_insecure_api_bearer
         self.clients: dict[int, ClientConnection] = {}
         self._sockets: dict[str, dict[int, ClientConnection]] = {}  # the same clients, by token hash and number
@@ -556,7 +557,7 @@ class Relay:
     def _start_failed(self, error: Exception) -> None:
         self.engine.exit(70, f"internal error, reference {self.engine.log_bug(error)}")
 
-    def _load_profiles(self) -> Flow[list[dict[str, object]]]:
+    def _load_profiles(self) -> Flow[list[ProfileJson]]:
         config = self.config
         if config.profile_discovery:
             self._profile_timer.set(self.engine.now.mono + RESCAN_INTERVAL)
@@ -565,7 +566,7 @@ class Relay:
     def _rescan(self) -> None:
         self.engine.spawn(self._load_profiles(), on_done=self._profiles_found)
 
-    def _profiles_found(self, profiles: list[dict[str, object]]) -> None:
+    def _profiles_found(self, profiles: list[ProfileJson]) -> None:
         if profiles == self.profiles:
             return
         self.profiles = profiles

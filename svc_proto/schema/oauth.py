@@ -11,7 +11,7 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from svc_proto.basics import strict_json
@@ -19,6 +19,9 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.schema.oauth_types import ClientMetadataJson, ResourceMetadataJson, Scope, ServerMetadataJson
 
 __all__ = [
     "SCOPE_ACT",
@@ -41,7 +44,7 @@ __all__ = [
 
 SCOPE_ACT: Final = "bridge"  # act on the phone, which includes reading
 SCOPE_READ: Final = "bridge:read"  # read only: the tools that are marked read-only
-SCOPES: Final = (SCOPE_ACT, SCOPE_READ)
+SCOPES: Final[tuple[Scope, ...]] = (SCOPE_ACT, SCOPE_READ)
 MAX_NAME = 80  # characters of a client's name: the rest is cut
 MAX_REDIRECTS = 8  # of one client: VS Code registers six
 MAX_REDIRECT = 255  # characters of each
@@ -86,7 +89,7 @@ class AuthorizationRequest:
 
     client: OAuthClient
     redirect: str
-    scope: str
+    scope: Scope
     challenge: str  # of PKCE, S256
     state: str | None
 
@@ -130,7 +133,7 @@ def decode_client_id(identity: str) -> OAuthClient | None:
     return client if client.identity == identity else None
 
 
-def client_metadata(client: OAuthClient) -> dict[str, object]:
+def client_metadata(client: OAuthClient) -> ClientMetadataJson:
     """Return the response to a registration: always a public client."""
     return {
         "client_id": client.identity,
@@ -206,7 +209,7 @@ def add_query_fields(url: str, **fields: str | None) -> str:
 # --- metadata ---
 
 
-def resource_metadata(base: str, path: str) -> dict[str, object]:
+def resource_metadata(base: str, path: str) -> ResourceMetadataJson:
     """Return the metadata of the resource at a path (RFC 9728 section 2); `base` has no final slash."""
     return {
         "resource": base + path,
@@ -217,7 +220,7 @@ def resource_metadata(base: str, path: str) -> dict[str, object]:
     }
 
 
-def server_metadata(base: str) -> dict[str, object]:
+def server_metadata(base: str) -> ServerMetadataJson:
     """Return the metadata of the authorization server (RFC 8414 section 2)."""
     return {
         "issuer": base,

@@ -29,6 +29,7 @@ from svc_proto.voice.speech_text import clean_for_speech
 from svc_proto.wire.limits import MAX_TEXT
 
 if TYPE_CHECKING:
+    from svc_proto.schema.voice_types import VoiceConfigJson, VoiceRequirementsJson
     from svc_proto.voice.service import VoiceServices
 
 __all__ = ["BasicVoice", "SpeechProviderConfig", "spoken_text"]
@@ -79,7 +80,7 @@ class BasicVoice:
     def __init__(self, voice: VoiceServices) -> None:
         self._voice = voice
 
-    def config(self, name: str | None) -> Flow[dict[str, object]]:
+    def config(self, name: str | None) -> Flow[VoiceConfigJson]:
         """Return the response of `GET /voice/config`; an unavailable part never makes it fail."""
         profile = yield from self._profile(name)
         speaks = yield from self._engine("tts", profile)
@@ -196,7 +197,7 @@ class BasicVoice:
             return LOCAL
         return next((provider for provider in AUTO[kind] if voice.keys.get(f"{provider.upper()}_API_KEY")), "")
 
-    def _requirements(self, speaks: SpeechProviderConfig, listens: SpeechProviderConfig) -> Flow[dict[str, object]]:
+    def _requirements(self, speaks: SpeechProviderConfig, listens: SpeechProviderConfig) -> Flow[VoiceRequirementsJson]:
         missing = (yield from self._voice.providers.host.engines()).missing
         available = bool(speaks.provider or listens.provider)
         details = f"speaks: {speaks.provider or 'nothing'}; listens: {listens.provider or 'nothing'}"

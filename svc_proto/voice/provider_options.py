@@ -7,18 +7,19 @@ vendor is no error: the options of the registry remain, and `dynamic` has the re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
 from svc_proto.basics.expiring_map import ExpiringMap
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.voice.provider_interface import SUPPORTS, ProviderError, ProviderInfo
+from svc_proto.voice.provider_interface import ProviderError, ProviderInfo
 from svc_proto.voice.providers.discovery import DiscoveryResult, ProviderVoice
 from svc_proto.voice.settings import AnySettings, OutputSettings
 
 if TYPE_CHECKING:
+    from svc_proto.schema.voice_types import ChoiceCheckJson, VoiceProviderJson
     from svc_proto.voice.service import VoiceServices
 
 __all__ = ["STATIC", "ProviderCatalog", "ProviderCatalogs", "check_choice", "compatible_voices", "provider_object"]
@@ -92,11 +93,11 @@ class ProviderCatalogs:
 
 def provider_object(
     info: ProviderInfo, offer: ProviderCatalog | None = None, *, native: bool | None = None
-) -> dict[str, object]:
+) -> VoiceProviderJson:
     """Return the option object: labels and groups only with an `offer`; `native` is the agent's member (wire 6.1)."""
     found = NOTHING if offer is None else offer.found
     able = info.supports | {"speech_to_speech", "tool_use"} if native else info.supports
-    answer: dict[str, object] = {
+    answer: VoiceProviderJson = {
         "id": info.id,
         "name": info.name,
         "status": info.status,
@@ -105,11 +106,19 @@ def provider_object(
         "voices": _union(info.voices, _ids(found)),
         "languages": _union(info.languages, found.languages),
         "sample_rates": list(info.sample_rates),
-        **{f"supports_{what}": what in able for what in SUPPORTS},
+        "supports_tts": "tts" in able,
+        "supports_stt": "stt" in able,
+        "supports_speech_to_speech": "speech_to_speech" in able,
+        "supports_tool_use": "tool_use" in able,
+        "supports_realtime": "realtime" in able,
+        "supports_interruption": "interruption" in able,
+        "supports_expression": "expression" in able,
     }
     if native is not None:
         answer["supports_realtime_agent_native"] = native
-    return answer if offer is None else answer | _described(offer)
+    if offer is not None:
+        _describe(answer, offer)
+    return answer
 
 
 def compatible_voices(offer: ProviderCatalog, model: str) -> list[str] | None:
@@ -120,7 +129,7 @@ def compatible_voices(offer: ProviderCatalog, model: str) -> list[str] | None:
     return _union(info.voices, _ids(offer.found)) if info.source and model in info.models else None
 
 
-def check_choice(offer: ProviderCatalog, choice: AnySettings) -> list[dict[str, str]]:
+def check_choice(offer: ProviderCatalog, choice: AnySettings) -> list[ChoiceCheckJson]:
     """Return checks `{id, status, message}`; a choice without an `error` is valid (wire terminal-voice 4.5)."""
     known = JsonObject(provider_object(offer.info, offer))
     checks = [_check_model(known.texts("models"), choice.model), _check_voice(offer, known.texts("voices"), choice)]
@@ -138,8 +147,8 @@ def check_choice(offer: ProviderCatalog, choice: AnySettings) -> list[dict[str, 
 # --- helpers ---
 
 
-def _described(offer: ProviderCatalog) -> dict[str, object]:
-    """Return labels, groups, and which voices each model has."""
+def _describe(answer: VoiceProviderJson, offer: ProviderCatalog) -> None:
+    """Add labels, groups, and which voices each model has."""
     info, found = offer.info, offer.found
     known = info.voices if info.source else ()
     asked = {voice.id: voice for voice in found.voices}
@@ -149,7 +158,7 @@ def _described(offer: ProviderCatalog) -> dict[str, object]:
     source = found.source or info.source
     groups = [("builtin", "Built-in", builtin, list(info.recommended)), ("custom", "Custom", custom, [])]
     shown = groups[: 1 + bool(custom)] if found.source or known else []
-    return {
+    answer |= {
         "model_labels": dict(found.model_labels),
         "voice_labels": {name: voice.label for name, voice in voices.items()},
         "language_labels": dict(found.language_labels),
@@ -192,13 +201,13 @@ def _ids(found: DiscoveryResult) -> list[str]:
     return [voice.id for voice in found.voices]
 
 
-def _check_model(models: Sequence[str], model: str) -> dict[str, str]:
+def _check_model(models: Sequence[str], model: str) -> ChoiceCheckJson:
     if not model and models:
         return _check("model_present", "error", "no model is chosen")
     return _listed("model", model, models)
 
 
-def _check_voice(offer: ProviderCatalog, voices: Sequence[str], choice: AnySettings) -> dict[str, str]:
+def _check_voice(offer: ProviderCatalog, voices: Sequence[str], choice: AnySettings) -> ChoiceCheckJson:
     if not choice.voice:
         return _check("voice_present", "error", "no voice is chosen")
     compatible = compatible_voices(offer, choice.model)
@@ -207,12 +216,12 @@ def _check_voice(offer: ProviderCatalog, voices: Sequence[str], choice: AnySetti
     return _listed("voice", choice.voice, voices)
 
 
-def _listed(what: str, value: str, values: Sequence[str]) -> dict[str, str]:
+def _listed(what: str, value: str, values: Sequence[str]) -> ChoiceCheckJson:
     if value in values:
         return _check(f"{what}_known", "ok", f"the {what} {value} is known")
     words = f"the {what} {value} is not in the list; the provider may know it all the same"
     return _check(f"{what}_known", "warning", words)
 
 
-def _check(name: str, status: str, message: str) -> dict[str, str]:
+def _check(name: str, status: Literal["ok", "warning", "error"], message: str) -> ChoiceCheckJson:
     return {"id": name, "status": status, "message": message}

@@ -25,6 +25,7 @@ from svc_proto.voice.settings import OutputSettings, RealtimeSettings, apply_cho
 from svc_proto.voice.settings_store import SettingsSection
 
 if TYPE_CHECKING:
+    from svc_proto.schema.voice_types import VoiceSessionJson
     from svc_proto.voice.principal import Principal
     from svc_proto.voice.service import VoiceServices
 
@@ -59,7 +60,7 @@ class VoiceSessionManager:
         self._swept = 0.0  # when its folder is swept next, monotonic seconds
         self._over: ExpiringMap[str, bool] = ExpiringMap(MAX_ENDED)
 
-    def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
+    def create(self, body: Mapping[str, object], principal: Principal) -> Flow[VoiceSessionJson]:
         """Create a session and return the response of `POST /voice/<place>/session`.
 
         Raise `Refused` 404 when disabled, 400 for a bad choice, 503 for too many sessions."""
@@ -94,8 +95,8 @@ class VoiceSessionManager:
         chosen: OutputSettings | RealtimeSettings,
         mode: Callable[[VoiceSession], VoiceMode],
         about: Mapping[str, object] | None = None,
-    ) -> dict[str, object]:
-        """Create a session, after making room, and return the response; `about` also goes to the event log.
+    ) -> VoiceSessionJson:
+        """Create a session, after making room, and return the response; `about` goes to the event log.
 
         Raise `Refused` 503 if there is no room.
         """
@@ -103,26 +104,26 @@ class VoiceSessionManager:
         session, about = VoiceSession(self, principal, chosen, mode), about or {}
         self._sessions[session.id] = session
         session.created(about)
-        resume: dict[str, object] = {}
-        if self.resumes:
-            resume = {
-                "resume_token": session.take_token(),
-                "resume_supported": True,
-                "resume_ttl_ms": session.resume_ttl_ms,
-            }
-        return {
+        answer: VoiceSessionJson = {
             "success": True,
             "session_id": session.id,
             "websocket_path": f"/voice/{self.place}/{session.id}",
-            **resume,
-            **session.settings_choice(),
+            "provider": chosen.provider,
+            "model": chosen.model,
+            "voice": chosen.voice,
             "sample_rate": chosen.sample_rate,
             "event_log_path": session.log.path,
             "protocol": f"{session.brand.name}.{self.name}.v0",
-            **chosen.scope.fields(),
+            "profile": chosen.scope.profile,
+            "config_scope": chosen.scope.config_scope,
+            "fallback_to_global": chosen.scope.fallback_to_global,
             "config_path": chosen.scope.config_path,
-            **about,
         }
+        if self.resumes:
+            answer["resume_token"] = session.take_token()
+            answer["resume_supported"] = True
+            answer["resume_ttl_ms"] = session.resume_ttl_ms
+        return answer
 
     def make_room(self, principal: Principal) -> None:
         """Close the principal's oldest session without a client if a limit is reached.

@@ -88,14 +88,6 @@ class SettingsScope:
     fallback_to_global: bool = False
     config_path: str | None = None  # the profile's file; None for the relay's own settings and global ones
 
-    def fields(self) -> dict[str, object]:
-        """Return the three members of every response about settings."""
-        return {
-            "profile": self.profile,
-            "config_scope": self.config_scope,
-            "fallback_to_global": self.fallback_to_global,
-        }
-
 
 @frozen(kw_only=True)
 class OutputSettings:

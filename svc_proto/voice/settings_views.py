@@ -6,7 +6,7 @@ Existing clients decode strictly: numbers and booleans are JSON numbers and bool
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from attrs import asdict, frozen
 
@@ -17,7 +17,7 @@ from svc_proto.voice.provider_registry import LOCAL, PROVIDERS
 from svc_proto.voice.realtime.function_calls import tool_surface
 from svc_proto.voice.session_manager import VoiceSessionManager
 from svc_proto.voice.settings import OUTPUT as OUTPUT_RULES
-from svc_proto.voice.settings import PROMOTION, REALTIME, AnySettings, OutputSettings, RealtimeSettings, Rules
+from svc_proto.voice.settings import PROMOTION, REALTIME, AnySettings, OutputSettings, Rules
 from svc_proto.voice.speech_sessions import LabSessionManager, OutputSessionManager
 from svc_proto.voice_config import (
     ELEVENLABS_ENDPOINT,
@@ -30,6 +30,15 @@ from svc_proto.voice_config import (
 
 if TYPE_CHECKING:
     from svc_proto.basics.brand import Brand
+    from svc_proto.schema.voice_types import (
+        AgentSettingsJson,
+        ChoiceCheckedJson,
+        OutputSettingsJson,
+        PromotionJson,
+        ProviderOptionsJson,
+        VoiceModeSettingsJson,
+        VoiceProviderJson,
+    )
     from svc_proto.voice.provider_keys import ProviderKeys
 
 __all__ = [
@@ -69,7 +78,7 @@ class VoiceModeView:
             info for info in self.allowed() if self is not LAB_VIEW or "realtime" in info.supports or info.id == LOCAL
         ]
 
-    def object(self, info: ProviderInfo, offer: ProviderCatalog | None = None) -> dict[str, object]:
+    def object(self, info: ProviderInfo, offer: ProviderCatalog | None = None) -> VoiceProviderJson:
         """Return the option object of a provider in this mode."""
         return provider_object(info, offer, native=info.native if self is AGENT_VIEW else None)
 
@@ -89,7 +98,10 @@ AGENT_VIEW = VoiceModeView(
     {**REALTIME, **PROMOTION},
     (XAI_REALTIME_ENDPOINT, OPENAI_REALTIME_ENDPOINT),
 )
-OAUTH: Mapping[VoiceModeView, Mapping[str, object]] = {  # members of an OAuth store, which does not exist
+AuthFields: TypeAlias = dict[str, bool | str | list[str] | None]
+OAUTH: Mapping[
+    VoiceModeView, Mapping[str, bool | str | list[str] | None]
+] = {  # members of an OAuth store, which does not exist
     LAB_VIEW: {"xai_oauth_path": "", "xai_oauth_paths": []},
     AGENT_VIEW: {"xai_oauth_configured": False, "xai_oauth_path": ""},
 }
@@ -97,53 +109,70 @@ OAUTH: Mapping[VoiceModeView, Mapping[str, object]] = {  # members of an OAuth s
 
 def config_response(
     view: VoiceModeView, settings: AnySettings, path: str, keys: ProviderKeys, brand: Brand
-) -> dict[str, object]:
+) -> VoiceModeSettingsJson:
     """Return the response of `GET …/config`."""
-    own: dict[str, object] = {}
-    if isinstance(settings, OutputSettings):
-        own = {name: getattr(settings, name) for name in OUTPUT_RULES if name not in REALTIME}
-        own["fallback_provider"] = f"legacy_{brand.name}_tts"
     shown = PROVIDERS.values() if view is AGENT_VIEW else view.allowed()
-    answer: dict[str, object] = {
+    common: VoiceModeSettingsJson = {
         "success": True,
         "enabled": settings.enabled,
         "protocol": f"{brand.name}.{view.protocol}.v0",
         "config_path": path,
-        **_defaults(settings),
-        **own,
+        "default_provider": settings.provider,
+        "default_model": settings.model,
+        "default_voice": settings.voice,
+        "sample_rate": settings.sample_rate,
+        "profile": settings.scope.profile,
+        "config_scope": settings.scope.config_scope,
+        "fallback_to_global": settings.scope.fallback_to_global,
         "providers": [view.object(info) for info in shown],
         "auth": _auth(view, keys),
-        **settings.scope.fields(),
     }
-    if view is AGENT_VIEW and isinstance(settings, RealtimeSettings):
-        endpoints = [
-            endpoint for endpoint in view.endpoints if settings.provider == f"{endpoint.name.lower()}_realtime"
-        ]
-        answer |= {
-            "available": settings.enabled and all(keys.present_variables(*endpoint.keys) for endpoint in endpoints),
-            "experimental": True,
-            "mode": view.mode,
-            "stable_engine": f"{brand.name}_voice_output",
-            "tool_surface": tool_surface(brand.name),
-            "limits": list(LIMITS),
-            "promotion": asdict(settings.promotion),
+    if isinstance(settings, OutputSettings):
+        output: OutputSettingsJson = {
+            **common,
+            "language": settings.language,
+            "codec": settings.codec,
+            "optimize_streaming_latency": settings.optimize_streaming_latency,
+            "text_normalization": settings.text_normalization,
+            "fallback_enabled": settings.fallback_enabled,
+            "auto_speech_tags": settings.auto_speech_tags,
+            "fallback_provider": f"legacy_{brand.name}_tts",
         }
-    return answer
+        return output
+    if view is not AGENT_VIEW:
+        return common
+    endpoints = [endpoint for endpoint in view.endpoints if settings.provider == f"{endpoint.name.lower()}_realtime"]
+    agent: AgentSettingsJson = {
+        **common,
+        "available": settings.enabled and all(keys.present_variables(*endpoint.keys) for endpoint in endpoints),
+        "experimental": True,
+        "mode": view.mode,
+        "stable_engine": f"{brand.name}_voice_output",
+        "tool_surface": tool_surface(brand.name),
+        "limits": list(LIMITS),
+        "promotion": cast("PromotionJson", asdict(settings.promotion)),
+    }
+    return agent
 
 
 def options_response(
     view: VoiceModeView, settings: AnySettings, offer: ProviderCatalog, brand: Brand
-) -> dict[str, object]:
+) -> ProviderOptionsJson:
     """Return the response of `GET …/providers/{id}/options`."""
-    answer: dict[str, object] = {
+    answer: ProviderOptionsJson = {
         "success": True,
         "mode": view.mode,
         "protocol": f"{brand.name}.{view.protocol}.options.v0",
         "schema_version": 1,
         "provider_id": offer.info.id,
         "provider": view.object(offer.info, offer),
-        **_defaults(settings),
-        **settings.scope.fields(),
+        "default_provider": settings.provider,
+        "default_model": settings.model,
+        "default_voice": settings.voice,
+        "sample_rate": settings.sample_rate,
+        "profile": settings.scope.profile,
+        "config_scope": settings.scope.config_scope,
+        "fallback_to_global": settings.scope.fallback_to_global,
         "dynamic": dict(offer.dynamic),
     }
     if isinstance(settings, OutputSettings):
@@ -155,11 +184,11 @@ def options_response(
 
 def validate_response(
     view: VoiceModeView, offer: ProviderCatalog, choice: AnySettings, brand: Brand
-) -> dict[str, object]:
+) -> ChoiceCheckedJson:
     """Return the response of `POST …/providers/{id}/validate`."""
     checks = check_choice(offer, choice)
     valid = all(check["status"] != "error" for check in checks)
-    answer: dict[str, object] = {
+    answer: ChoiceCheckedJson = {
         "success": True,
         "mode": view.mode,
         "protocol": f"{brand.name}.{view.protocol}.validate.v0",
@@ -177,18 +206,9 @@ def validate_response(
     return answer
 
 
-def _defaults(settings: AnySettings) -> dict[str, object]:
-    return {
-        "default_provider": settings.provider,
-        "default_model": settings.model,
-        "default_voice": settings.voice,
-        "sample_rate": settings.sample_rate,
-    }
-
-
-def _auth(view: VoiceModeView, keys: ProviderKeys) -> dict[str, object]:
+def _auth(view: VoiceModeView, keys: ProviderKeys) -> AuthFields:
     """Return the names of the variables that are set, never their values; there is no OAuth store."""
-    auth: dict[str, object] = {}
+    auth: AuthFields = {}
     for endpoint in view.endpoints:
         name, present = endpoint.name.lower(), keys.present_variables(*endpoint.keys)
         auth |= {f"{name}_env": bool(present), f"{name}_env_names": present}

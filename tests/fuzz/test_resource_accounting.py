@@ -17,6 +17,7 @@ from fuzz.simulation.resource_accounting import ClosingSockets, check_api, check
 from fuzz.simulation.script import Script
 from svc_proto.basics.moment import Moment
 from svc_proto.machines.media_registry import MediaRegistry
+from svc_proto.relay.agent_profiles import profile_entry
 from svc_proto.relay.media.upload_registry import MediaUpload
 from svc_proto.relay.service import Relay
 
@@ -112,7 +113,7 @@ def test_leaked_entry_is_found(world: Deployment) -> None:
     relay: Relay = world.relay_service
     relay.sessions.create(relay.engine.now, bytes)  # permitted, with a reason in `KEPT`
     rest.check()
-    relay.profiles.append({})
+    relay.profiles.append(profile_entry("work", {}))
     with pytest.raises(Violation, match=r"'Relay\.profiles': 1"):
         rest.check()
 

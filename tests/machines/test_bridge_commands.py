@@ -20,6 +20,7 @@ from svc_proto.machines.bridge_commands import (
     phone_outcome,
     relay_outcome,
 )
+from svc_proto.schema.relay_types import CommandJson
 from tests.machines.fixed_inputs import at
 from tests.machines.specified_tables import check_table
 
@@ -403,7 +404,7 @@ class OneAnswerPerCommand(RuleBasedStateMachine):
         del self.waiting[name]
         self.settled[name] = self.record(name)
 
-    def record(self, name: str) -> dict[str, object]:
+    def record(self, name: str) -> CommandJson:
         return next(record for record in self.commands.records() if record["request_id"] == name)
 
     @rule(socket=sockets)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from svc_proto.basics.errors import Refused
@@ -108,11 +110,11 @@ def test_the_same_device_on_a_new_socket() -> None:
     assert connect(phones, 6, device_id="a") == 2
     assert phones.find_by_socket(2) is None
     assert phones.choose(None).socket == 6  # still the active one
-    report = phones.status_report("a", at(5.9))
+    report: Mapping[str, object] = phones.status_report("a", at(5.9))
     assert (report["battery"], report["last_seen_seconds_ago"]) == (64, 5)
     phones.remove(6)
     assert connect(phones, 8, device_id="a") is None
-    assert phones.status_report("a", at(9))["battery"] == 64
+    assert dict(phones.status_report("a", at(9)))["battery"] == 64
     assert connect(phones, 8, device_id="a") is None  # again on the same socket
 
 
@@ -155,7 +157,7 @@ def test_a_status_report() -> None:
         "client_surface": "android",
         "device_form_factor": "phone",
     }
-    report["bridge"] = "changed"
+    report["bridge"] = {"device_control_supported": False}
     assert phones.status_report("kitchen", at(1))["bridge"] == {"device_control_supported": True}
     assert phones.status_report("kitchen", at(1))["last_seen_seconds_ago"] == 0
 
@@ -192,7 +194,7 @@ def test_secrets_of_a_status_are_redacted() -> None:
     phones = PhoneRegistry()
     connect(phones, 2)
     phones.status(2, {"device": {"token": "t"}, "password": "p"}, at(0))
-    report = phones.status_report(None, at(0))
+    report: Mapping[str, object] = phones.status_report(None, at(0))
     shown = {"device_id": "id-2", "name": "Phone 2", "token": "[redacted]"}
     assert (report["device"], report["password"]) == (shown, "[redacted]")
 

@@ -15,6 +15,7 @@ from svc_proto.relay.cluster.coordinator import ClusterCoordinator
 from svc_proto.relay.service import Relay
 from svc_proto.relay.session_records import SessionRecords
 from svc_proto.relay_config import RelayConfig
+from svc_proto.schema.relay_types import PhonesJson
 from svc_proto.store_requests import CountSessions, LoadSessionChanges, LoadSessionRevision, LoadSessions
 from svc_proto.wire.resp import Push
 from tests.cluster.harness import WHERE, RedisHarness, opened, signed
@@ -155,7 +156,7 @@ class CoordinatorHarness:
         """Deliver the arrival of a phone at `b`."""
         self.deliver("came", {"socket": socket, "device_id": device, "name": device, "since": since, **more})
 
-    def devices(self) -> dict[str, Any]:
+    def devices(self) -> PhonesJson:
         return self.relay.phones.devices_report(self.book.engine.now)
 
     def record(self, **changed: object) -> dict[str, object]:

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeVar, is_typeddict
 
 from attrs import define, field
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from svc_proto.engine.router import Route
+from svc_proto.openapi.document import JSON
+from svc_proto.openapi.operation_doc import ApiDoc
 from svc_proto.wire.events import Headers
 
 OPEN = ("Refusal", "VoiceRefusal", "PhoneStatus", "MemoryRefused", "Completion")  # with additional members
@@ -113,6 +117,34 @@ class OpenApiValidator:
         answer = request(target + query)
         self.check(f"GET {path}", answer)
         return answer
+
+
+def answer_differences(routes: Iterable[Route], manual: ApiDoc) -> list[str]:
+    """Return the routes whose handler is not annotated with the JSON type that its operation documents.
+
+    mypy compares the handler's code with the annotation. A base of the documented type is accepted, since routes of
+    several modes share handlers.
+    """
+    docs = {label: doc for rows in manual.operations.values() for label, doc in rows.items()}
+    found = []
+    for route in routes:
+        answer = docs[route.label].answer
+        kind = answer.get(JSON) if isinstance(answer, Mapping) else answer
+        handler = route.handler.args[-1] if isinstance(route.handler, partial) else route.handler
+        typed = {*re.findall(r"JsonResponse\[(\w+)\]", str(handler.__annotations__.get("return")))}
+        if (
+            isinstance(kind, type)
+            and is_typeddict(kind)
+            and not (typed and all(_is_part(name, kind) for name in typed))
+        ):
+            found.append(route.label)
+    return found
+
+
+def _is_part(name: str, kind: type) -> bool:
+    """Return whether a type of this name, beside `kind`, has no other members than `kind` has."""
+    part = getattr(sys.modules[kind.__module__], name, None)
+    return part is not None and all(kind.__annotations__.get(each) == of for each, of in part.__annotations__.items())
 
 
 def queries(documented: OpenApiValidator) -> st.SearchStrategy[tuple[str, str]]:

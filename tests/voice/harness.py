@@ -172,7 +172,7 @@ class VoiceHarness(CoreHarness):
     def create(self, family: VoiceSessionManager, principal: Principal = PHONE, /, **body: object) -> dict[str, Any]:
         """Create a session and return the answer to its caller."""
         (answer,) = self.spawn(family.create(body, principal))
-        return answer
+        return dict(answer)
 
     def attach(
         self, family: VoiceSessionManager, answer: Mapping[str, Any], principal: Principal = PHONE

@@ -31,7 +31,7 @@ def test_the_first_15_keys_are_always_there(info: ProviderInfo) -> None:
     whole = provider_object(info, ProviderCatalog(info))
     assert list(whole)[:15] == list(bare)
     assert len(whole) == 23
-    assert set(whole["recommended_voices"]) <= set(info.voices)  # type: ignore[call-overload]
+    assert set(whole["recommended_voices"]) <= set(info.voices)
     assert all(value is not None for value in whole.values())
 
 

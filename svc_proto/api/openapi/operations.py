@@ -13,7 +13,7 @@ from svc_proto.openapi.document import COMMON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, OperationTable, SchemaType
 from svc_proto.openapi.profile_operations import CONTEXT, PROFILE, PROFILE_OPERATIONS, PROFILE_PARAMETERS
 from svc_proto.schema.chat_events import EVENTS
-from svc_proto.schema.json_rpc_types import RpcMessageJson
+from svc_proto.schema.common_types import RpcMessageJson
 
 __all__ = ["API_DOC"]
 

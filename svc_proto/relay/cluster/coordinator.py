@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from attrs import define
 
@@ -82,6 +82,7 @@ from svc_proto.settings import RedisAddress
 if TYPE_CHECKING:
     from svc_proto.relay.oauth.authorization_server import AuthorizationServer
     from svc_proto.relay.session_records import SessionRecords
+    from svc_proto.schema.relay_types import CommandJson
 
 __all__ = ["ClusterCoordinator"]
 
@@ -319,11 +320,11 @@ class ClusterCoordinator(LocalCoordinator):
             self._passing.discard(request_id)
             self.node.send_to(node, "answered", {"socket": number, "payload": dict(payload)})
 
-    def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
+    def activity(self, limit: int) -> Flow[list[CommandJson]]:
         """Return the last `limit` commands of this node and of nodes that answer before the timeout, newest first."""
         records = self.relay.bridge.records(limit)
         for answer in (yield from self._request_all("activity", {"limit": limit})):
-            records += answer.objects("records")
+            records += cast("list[CommandJson]", answer.objects("records"))
         return sorted(records, key=_sent_at, reverse=True)[:limit]
 
     def online_sessions(self) -> Flow[frozenset[str]]:

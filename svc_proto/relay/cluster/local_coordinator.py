@@ -25,6 +25,7 @@ from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta
 
 if TYPE_CHECKING:
     from svc_proto.relay.session_records import SessionRecords
+    from svc_proto.schema.relay_types import CommandJson
 
 __all__ = ["LocalCoordinator", "PhoneRoute", "local_or_forwarded"]
 
@@ -170,7 +171,7 @@ class LocalCoordinator:
         """Return the metrics of the connection to other nodes; empty for a single node."""
         return []
 
-    def activity(self, limit: int) -> Flow[list[dict[str, object]]]:
+    def activity(self, limit: int) -> Flow[list[CommandJson]]:
         """Return the last `limit` commands, newest first."""
         yield from ()
         return self.relay.bridge.records(limit)

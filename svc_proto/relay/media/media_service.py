@@ -34,6 +34,7 @@ from svc_proto.wire.ranges import Unsatisfiable, content_disposition, entity_tag
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.schema.relay_types import MediaEntryJson
 
 __all__ = ["MIB", "MediaService", "base64_bytes", "content_type_field", "display_name"]
 
@@ -161,13 +162,13 @@ class MediaService:
         for row in rows:
             self.adopt(node, row)
 
-    def records(self, *, include_expired: bool) -> list[dict[str, object]]:
+    def records(self, *, include_expired: bool) -> list[MediaEntryJson]:
         """Return the records for the media inspector, newest first, with the last expired entries if wanted."""
         now = self._engine.now
         records = self.registry.records(now)
         if include_expired:
             records += [entry.record(now) for entry in self._expired]
-            records.sort(key=_created_at, reverse=True)
+            records.sort(key=lambda record: record["created_at"], reverse=True)
         return records
 
     # --- opening ---
@@ -450,10 +451,6 @@ def base64_bytes(value: object, field: str) -> bytes:
     if not data:
         raise invalid(field, "base64 of at least one byte")
     return data
-
-
-def _created_at(record: dict[str, object]) -> float:
-    return cast("float", record["created_at"])
 
 
 def _outside() -> Refused:

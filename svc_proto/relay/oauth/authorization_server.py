@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from svc_proto.basics.entropy import secrets_equal, sha256_hex
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import boolean, choice, invalid, optional, seconds, text
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, json_response
 from svc_proto.engine.page_language import page_texts
 from svc_proto.engine.request_origin import TrustedProxies
 from svc_proto.facts import Failure, FailureKind
@@ -53,6 +53,15 @@ from svc_proto.wire.urls import parse_query_list
 
 if TYPE_CHECKING:
     from svc_proto.basics.timers import Timer
+    from svc_proto.schema.oauth_types import (
+        ClientMetadataJson,
+        ConsentAnsweredJson,
+        ConsentQuestionJson,
+        ResourceMetadataJson,
+        Scope,
+        ServerMetadataJson,
+        TokensJson,
+    )
 
 __all__ = ["AuthorizationServer"]
 
@@ -60,6 +69,8 @@ FORM = b"application/x-www-form-urlencoded"
 NO_STORE = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))  # RFC 6749 section 5.1
 CODE_REUSED_TEXT = "an authorisation code was shown twice, or by another"
 SURFACE = "mcp"  # client surface of its sessions
+
+ResponseT = TypeVar("ResponseT", bound=Response)
 
 
 class OAuthPort(PairedSessionsPort, Protocol):
@@ -82,17 +93,17 @@ class AuthorizationServer:
 
     # --- metadata ---
 
-    def protected_resource_metadata(self, request: Request) -> Response:
+    def protected_resource_metadata(self, request: Request) -> JsonResponse[ResourceMetadataJson]:
         """Return the protected resource metadata (RFC 9728)."""
         return json_response(200, resource_metadata(self._place(request), MCP_PATH), NO_STORE)
 
-    def server_metadata(self, request: Request) -> Response:
+    def server_metadata(self, request: Request) -> JsonResponse[ServerMetadataJson]:
         """Return the authorization server metadata (RFC 8414)."""
         return json_response(200, server_metadata(self._place(request)), NO_STORE)
 
     # --- for clients ---
 
-    def register(self, request: Request) -> Response:
+    def register(self, request: Request) -> JsonResponse[ClientMetadataJson]:
         """Return the metadata of a new client (RFC 7591). Raise `Refused` 400.
 
         The client id contains the metadata, so nothing is stored (decision 152).
@@ -105,7 +116,7 @@ class AuthorizationServer:
             raise Refused(refused.status, code, refused.message) from None
         return json_response(201, client_metadata(client), NO_STORE)
 
-    def token(self, request: Request) -> Flow[Response]:
+    def token(self, request: Request) -> Flow[JsonResponse[TokensJson]]:
         """Exchange a code or a refresh token for new tokens (RFC 6749 section 3.2). Raise `Refused` 400 or 503.
 
         The session of a code or refresh token that is used twice is revoked.
@@ -206,15 +217,17 @@ class AuthorizationServer:
 
     # --- for the owner, by local access ---
 
-    def show_consent(self, request: Request) -> Response | Flow[Response]:
+    def show_consent(
+        self, request: Request
+    ) -> JsonResponse[ConsentQuestionJson] | Flow[JsonResponse[ConsentQuestionJson]]:
         """Return the consent request with this code as JSON, for the owner. Raise `Refused` 404."""
         return self._brought("code", request.params["code"], self._question, request)
 
-    def _question(self, request: Request) -> Response:
+    def _question(self, request: Request) -> JsonResponse[ConsentQuestionJson]:
         engine = self._relay.engine
         consent = self._find_consent(request)
         authorization_request = consent.question
-        body = {
+        body: ConsentQuestionJson = {
             "ok": True,
             "code": consent.code,
             "ballot": consent.form_token,
@@ -227,14 +240,16 @@ class AuthorizationServer:
         }
         return json_response(200, body, NO_STORE)
 
-    def answer_consent(self, request: Request) -> Response | Flow[Response]:
+    def answer_consent(
+        self, request: Request
+    ) -> JsonResponse[ConsentAnsweredJson] | Flow[JsonResponse[ConsentAnsweredJson]]:
         """Store the owner's answer: `{"ballot", "allow", "scope"?, "ttl_seconds"?}` with the request's ballot.
 
         Raise `Refused` 404 for an unknown code, 409 for another ballot, 400 for an invalid body.
         """
         return self._brought("code", request.params["code"], self._answer, request)
 
-    def _answer(self, request: Request) -> Response:
+    def _answer(self, request: Request) -> JsonResponse[ConsentAnsweredJson]:
         relay, consent, body = self._relay, self._find_consent(request), request.json_object()
         if not secrets_equal(text(body.get("ballot"), "ballot"), consent.form_token):
             raise Refused(409, "wrong_ballot", "this answers another question: look at it again")
@@ -280,8 +295,8 @@ class AuthorizationServer:
             self._watch()
 
     def _brought(
-        self, by: str, value: str, then: Callable[[Request], Response], request: Request
-    ) -> Response | Flow[Response]:
+        self, by: str, value: str, then: Callable[[Request], ResponseT], request: Request
+    ) -> ResponseT | Flow[ResponseT]:
         """Return the result of `then`, after a lookup of the consent request at other nodes if it is not here."""
         seeking = self._lookup(by, value)
         return then(request) if seeking is None else _after(seeking, then, request)
@@ -311,7 +326,7 @@ class AuthorizationServer:
             raise Refused(400, "invalid_request", f"the body must be {FORM.decode()}")
         return parse_form(parse_query_list(request.body.decode("utf-8", "replace")))
 
-    def _trade(self, form: dict[str, str]) -> Flow[Response]:
+    def _trade(self, form: dict[str, str]) -> Flow[JsonResponse[TokensJson]]:
         relay = self._relay
         entropy, client = relay.engine.entropy, form.get("client_id", "")
         code, verifier = form.get("code", ""), form.get("code_verifier", "")
@@ -337,7 +352,7 @@ class AuthorizationServer:
         relay.audit.record_agent(session, allowed.scope)
         return (yield from self._tokens(session, family, client))
 
-    def _refresh(self, form: dict[str, str]) -> Flow[Response]:
+    def _refresh(self, form: dict[str, str]) -> Flow[JsonResponse[TokensJson]]:
         relay = self._relay
         token, client = form.get("refresh_token", ""), form.get("client_id", "")
         if self._find_session(token) is None:
@@ -363,7 +378,9 @@ class AuthorizationServer:
         if seeking is not None:
             yield from seeking
 
-    def _tokens(self, session: PairedSession, family: str, client: str, *, used: str = "") -> Flow[Response]:
+    def _tokens(
+        self, session: PairedSession, family: str, client: str, *, used: str = ""
+    ) -> Flow[JsonResponse[TokensJson]]:
         relay = self._relay
         now = relay.engine.now
         access, part, lasts = relay.sessions.issue(session, client, now, relay.engine.entropy, used=used)
@@ -372,7 +389,7 @@ class AuthorizationServer:
         if isinstance(stored, Failure) and stored.kind is FailureKind.NOT_FOUND:
             raise Refused(400, "invalid_grant", "the session was revoked")
         yield from relay.coordinator.flush_best_effort()
-        body = {
+        body: TokensJson = {
             "access_token": access,
             "token_type": "Bearer",
             "expires_in": int(lasts),
@@ -399,10 +416,10 @@ class AuthorizationServer:
             self._timer.set(when)
 
 
-def _scope(session: PairedSession) -> str:
+def _scope(session: PairedSession) -> Scope:
     return SCOPE_ACT if SCOPE_ACT in session.grants else SCOPE_READ
 
 
-def _after(seeking: Flow[None], then: Callable[[Request], Response], request: Request) -> Flow[Response]:
+def _after(seeking: Flow[None], then: Callable[[Request], ResponseT], request: Request) -> Flow[ResponseT]:
     yield from seeking
     return then(request)

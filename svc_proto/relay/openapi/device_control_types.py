@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, get_type_hints
 
-from svc_proto.relay.openapi.types import SelectorJson
 from svc_proto.schema.device_control_arguments import ArgumentRule
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
 from svc_proto.schema.json_schema import schema_keywords
+from svc_proto.schema.relay_types import SelectorJson
 
 __all__ = ["ARGUMENTS", "QUERIES"]
 

@@ -7,28 +7,11 @@ An envelope is `{"channel": ..., "type": ..., "id": ..., "payload": {...}}`; an 
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, Required, TypeAlias, TypedDict
 
-from svc_proto.relay.openapi.types import DurationSeconds, Grants, Preset, UnixTime
+from svc_proto.schema.relay_types import DurationSeconds, Grants, Preset, ProfileJson, UnixTime
 
 __all__ = ["CLIENT_MESSAGES", "SERVER_MESSAGES"]
 
 Cells: TypeAlias = int | str
-
-
-class ProfileJson(TypedDict):
-    """A profile of the agent."""
-
-    name: str
-    model: str
-    description: str
-    system_message: str | None
-    gateway_running: bool
-    has_soul: bool
-    skill_count: int
-    api_server_enabled: bool
-    api_server_url: str | None
-    api_server_host: str | None
-    api_server_port: int | None
-    api_server_key_present: bool
 
 
 # --- system, pairing, chat ------------------------------------------------------------------------------------------

@@ -13,12 +13,12 @@ from svc_proto.openapi.profile_operations import CONTEXT, PROFILE_OPERATIONS, PR
 from svc_proto.relay.access import BASIC_PATHS, GRANTS, RelayAccess
 from svc_proto.relay.oauth.issuer import MCP_PATH, METADATA
 from svc_proto.relay.openapi import message_types as messages
-from svc_proto.relay.openapi import oauth_types as oauth
-from svc_proto.relay.openapi import types
-from svc_proto.relay.openapi import voice_types as voice
 from svc_proto.relay.openapi.device_control_types import ARGUMENTS, QUERIES
+from svc_proto.schema import oauth_types as oauth
+from svc_proto.schema import relay_types as types
+from svc_proto.schema import voice_types as voice
+from svc_proto.schema.common_types import RpcMessageJson
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
-from svc_proto.schema.json_rpc_types import RpcMessageJson
 
 __all__ = ["API_DOC"]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid
 from svc_proto.commands import Level, SweepFolder, WriteFile
 from svc_proto.engine.flow import Flow, run_operation
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.inbox import (
@@ -21,6 +23,9 @@ from svc_proto.machines.inbox import (
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.media.media_service import MIB, base64_bytes
 from svc_proto.relay.ports import PhonesPort
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import NotificationsJson, PastedJson
 
 __all__ = ["INBOX_BODY_LIMIT", "routes"]
 
@@ -52,7 +57,7 @@ class _InboxRoutes:
     def __init__(self, relay: PhonesPort) -> None:
         self._relay = relay
 
-    def paste(self, request: Request) -> Flow[Response]:
+    def paste(self, request: Request) -> Flow[JsonResponse[PastedJson]]:
         engine = self._relay.engine
         body = request.json_object()
         kind = parse_format(body.get("format"))
@@ -73,6 +78,6 @@ class _InboxRoutes:
             swept = 0
         return json_response(200, {"ok": True, "path": path, "size_bytes": len(data), "swept_stale": swept})
 
-    def notifications(self, request: Request) -> Response:
+    def notifications(self, request: Request) -> JsonResponse[NotificationsJson]:
         found = self._relay.notifications.recent(NotificationBuffer.parse_limit(request.query.get("limit")))
         return json_response(200, {"ok": True, "notifications": found, "count": len(found)})

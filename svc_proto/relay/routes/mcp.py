@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, StreamedResponse
+from svc_proto.engine.message import JsonResponse, Request, Response, StreamedResponse
 from svc_proto.engine.router import HandlerResult, Route
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.cluster.local_coordinator import local_or_forwarded
@@ -17,6 +17,7 @@ from svc_proto.relay.ports import RelayPort
 if TYPE_CHECKING:
     from svc_proto.mcp.streamable_http import Answered, McpHttpServer
     from svc_proto.relay.oauth.authorization_server import AuthorizationServer
+    from svc_proto.schema.oauth_types import ConsentAnsweredJson, ConsentQuestionJson
 
 __all__ = ["PATH", "routes"]
 
@@ -52,10 +53,14 @@ def routes(relay: PhoneMcpPort) -> list[Route]:
     def delete(request: Request) -> Response | Flow[HandlerResult]:
         return found(request, relay.mcp.delete)
 
-    def question(request: Request) -> Response | Flow[Response]:
+    def question(
+        request: Request,
+    ) -> JsonResponse[ConsentQuestionJson] | Flow[JsonResponse[ConsentQuestionJson]]:
         return relay.oauth.show_consent(request)
 
-    def answer(request: Request) -> Response | Flow[Response]:
+    def answer(
+        request: Request,
+    ) -> JsonResponse[ConsentAnsweredJson] | Flow[JsonResponse[ConsentAnsweredJson]]:
         return relay.oauth.answer_consent(request)
 
     one = f"{PATH}/questions/{{code}}"

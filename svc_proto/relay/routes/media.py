@@ -16,7 +16,7 @@ from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import invalid, text
 from svc_proto.commands import DeleteBlob, Level, OpenFile, ReleaseFile
 from svc_proto.engine.flow import Flow, run_operation
-from svc_proto.engine.message import Request, Response, StreamedResponse, json_response, parse_json
+from svc_proto.engine.message import JsonResponse, Request, Response, StreamedResponse, json_response, parse_json
 from svc_proto.engine.router import HandlerResult, Route
 from svc_proto.facts import Failure
 from svc_proto.machines.media_registry import MediaEntry
@@ -38,6 +38,7 @@ from svc_proto.wire.urls import parse_query_path
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
     from svc_proto.machines.paired_session import PairedSession
+    from svc_proto.schema.relay_types import MediaEntriesJson, MediaRegisteredJson, MediaTokenJson
 
 __all__ = ["JSON_LIMIT", "routes"]
 
@@ -79,7 +80,7 @@ class _MediaRoutes:
     def __init__(self, relay: MediaPort) -> None:
         self._relay = relay
 
-    def register(self, request: Request) -> Flow[Response]:
+    def register(self, request: Request) -> Flow[JsonResponse[MediaRegisteredJson]]:
         """Register a file; every refusal is 400, also for a file too large or outside the roots (wire core 6.1)."""
         media = self._relay.media
         body = request.json_object()
@@ -99,7 +100,7 @@ class _MediaRoutes:
         )
         return json_response(200, {**_registered(entry), "sensitive": entry.sensitive})
 
-    def upload(self, request: Request) -> Flow[Response]:
+    def upload(self, request: Request) -> Flow[JsonResponse[MediaTokenJson]]:
         """Store the file of the body: a `multipart/form-data` part named `file`, or base64 in JSON."""
         relay = self._relay
         upload = _MediaUploadFile(relay.engine, relay.media, cast("PairedSession", request.principal).token_hash)
@@ -144,7 +145,7 @@ class _MediaRoutes:
             yield from media.serve(request, opened, content_type=declared or guessed, name=name, sensitive=sensitive)
         )
 
-    def inspect(self, request: Request) -> Response:
+    def inspect(self, request: Request) -> JsonResponse[MediaEntriesJson]:
         include = bool(is_truthy(request.query.get("include_expired")))
         return json_response(200, {"media": self._relay.media.records(include_expired=include)})
 
@@ -242,7 +243,7 @@ def _read_json(request: Request, upload: _MediaUploadFile) -> Flow[None]:
     yield from upload.write(content)
 
 
-def _registered(entry: MediaEntry) -> dict[str, object]:
+def _registered(entry: MediaEntry) -> MediaTokenJson:
     return {"ok": True, "token": entry.token, "expires_at": entry.expires_at}
 
 

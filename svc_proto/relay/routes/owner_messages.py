@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
 from svc_proto.engine.sync import Condition
 from svc_proto.machines.owner_messages import OwnerMessages, parse_message, parse_wait
 from svc_proto.relay.access import RelayAccess
 from svc_proto.relay.ports import RelayPort
 from svc_proto.relay.websocket.client_connection import ClientConnection
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import (
+        OwnerMessageSentJson,
+        OwnerOutboundDroppedJson,
+        OwnerOutboundJson,
+        OwnerRepliesJson,
+        OwnerThreadsJson,
+    )
 
 __all__ = ["routes"]
 
@@ -42,7 +51,7 @@ class _OwnerMessageRoutes:
     def __init__(self, relay: OwnerMessagesPort) -> None:
         self._relay = relay
 
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> JsonResponse[OwnerMessageSentJson]:
         relay, message = self._relay, parse_message(request.json_object())
         identity = new_uuid(relay.engine.entropy)
         for number in sorted(relay.owner_messages.subscribers):
@@ -51,13 +60,14 @@ class _OwnerMessageRoutes:
         payload = relay.owner_messages.post(message, identity, relay.engine.now)
         if payload is None:
             buffered = len(relay.owner_messages.outbound())
-            body = {"ok": True, "delivered": False, "queued": True, "buffered": buffered, "message_id": identity}
-            return json_response(200, body)
+            return json_response(
+                200, {"ok": True, "delivered": False, "queued": True, "buffered": buffered, "message_id": identity}
+            )
         for number in sorted(relay.owner_messages.subscribers):
             relay.clients[number].send("proactive", "phone.message", payload)
         return json_response(200, {"ok": True, "delivered": True, "message_id": identity})
 
-    def replies(self, request: Request) -> Flow[Response]:
+    def replies(self, request: Request) -> Flow[JsonResponse[OwnerRepliesJson]]:
         relay = self._relay
         until = relay.engine.now.mono + parse_wait(request.query.get("timeout"))
         found = relay.owner_messages.take_replies()
@@ -66,12 +76,12 @@ class _OwnerMessageRoutes:
             found = relay.owner_messages.take_replies()
         return json_response(200, {"ok": True, "replies": found, "count": len(found)})
 
-    def outbound(self, request: Request) -> Response:
+    def outbound(self, request: Request) -> JsonResponse[OwnerOutboundJson]:
         found = self._relay.owner_messages.outbound()
         return json_response(200, {"ok": True, "messages": found, "count": len(found)})
 
-    def clear(self, request: Request) -> Response:
+    def clear(self, request: Request) -> JsonResponse[OwnerOutboundDroppedJson]:
         return json_response(200, {"ok": True, "deleted": self._relay.owner_messages.clear()})
 
-    def threads(self, request: Request) -> Response:
+    def threads(self, request: Request) -> JsonResponse[OwnerThreadsJson]:
         return json_response(200, {"ok": True, "threads": self._relay.owner_messages.threads()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import evolve
 
@@ -10,7 +10,7 @@ from svc_proto.basics.entropy import new_code
 from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.auth_rate_limiter import AuthRateLimiter
 from svc_proto.machines.pairing_codes import CODE_LIFETIME, PairingMeta, parse_registration
@@ -21,6 +21,9 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.advertised_address import lan_address
 from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES
 from svc_proto.service_clients.dashboard_address import dashboard_at, with_dashboard_member
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import CodeJson, InviteJson, NewCodeJson, RegisteredJson
 
 __all__ = ["routes"]
 
@@ -46,7 +49,7 @@ class _PairingRoutes:
     def __init__(self, relay: PairingPort) -> None:
         self._relay = relay
 
-    def create_code(self, request: Request) -> Flow[Response]:
+    def create_code(self, request: Request) -> Flow[JsonResponse[NewCodeJson]]:
         """Create a code for a program of this host, such as its agent.
 
         Unlike `register`, do not unblock addresses in the authentication rate limiter.
@@ -57,11 +60,11 @@ class _PairingRoutes:
         relay.engine.log(Level.INFO, "pairing code made")
         return json_response(200, {"ok": True, "code": code, "expires_at": self._expires_at()})
 
-    def register(self, request: Request) -> Flow[Response]:
+    def register(self, request: Request) -> Flow[JsonResponse[RegisteredJson]]:
         code, meta = parse_registration(request.json(), with_endpoints=True)
         relay = self._relay
         yield from relay.local_authorizer.add_public_endpoints(relay.engine, meta.endpoints)
-        body: dict[str, object] = {"ok": True, "code": code}
+        body: RegisteredJson = {"ok": True, "code": code}
         if meta.own_key and meta.grants_chat and relay.keys is not None:
             body["api_key"], key_hash = relay.keys.new_key(relay.engine.entropy)
             meta = evolve(meta, key_hash=key_hash, carries_key=False)
@@ -70,20 +73,20 @@ class _PairingRoutes:
             body["endpoints"] = meta.endpoints
         return json_response(200, body)
 
-    def approve(self, request: Request) -> Flow[Response]:
+    def approve(self, request: Request) -> Flow[JsonResponse[CodeJson]]:
         code, meta = parse_registration(request.json(), with_endpoints=False)
         yield from self._register(code, meta)
         return json_response(200, {"ok": True, "code": code})
 
-    def mint(self, request: Request) -> Flow[Response]:
+    def mint(self, request: Request) -> Flow[JsonResponse[InviteJson]]:
         wanted = parse_mint(request.json_object() if request.body else {}, self._relay.config)
         wanted = yield from _with_dashboard(self._relay.engine, self._relay.config, wanted)
         code = new_code(self._relay.engine.entropy)
         key, meta = yield from key_for(self._relay.engine, self._relay.config, wanted, self._relay.keys)
-        invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code, key)
+        invite = yield from mint_invite(self._relay.engine, self._relay.config, wanted, code, key, self._expires_at())
         yield from self._relay.local_authorizer.add_public_endpoints(self._relay.engine, wanted.meta.endpoints)
         yield from self._register(code, meta)
-        return json_response(200, {**invite, "expires_at": self._expires_at()})
+        return json_response(200, invite)
 
     def _register(self, code: str, meta: PairingMeta) -> Flow[None]:
         relay = self._relay

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import integer, integer_text
 from svc_proto.engine.files import read_state
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.machines.agent_changes import FILE, changes_by, parse_changes
@@ -18,6 +18,9 @@ from svc_proto.machines.paired_session_registry import TOKEN_LENGTHS
 from svc_proto.relay.access import RelayAccess, has_right
 from svc_proto.relay.ports import PairedSessionsPort
 from svc_proto.relay_config import SessionPolicy
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import DeviceSessionsJson, RevokedJson, SessionChangedJson
 
 __all__ = ["MAX_LISTED", "MAX_PAGE", "routes"]
 
@@ -47,7 +50,7 @@ class _SessionRoutes:
     def __init__(self, relay: SessionRoutesPort) -> None:
         self._relay = relay
 
-    def list_all(self, request: Request) -> Flow[Response]:
+    def list_all(self, request: Request) -> Flow[JsonResponse[DeviceSessionsJson]]:
         relay, asks, query = self._relay, request.principal, request.query
         limit = integer(integer_text(query.get("limit", MAX_PAGE)), "limit", 1, MAX_PAGE)
         online = yield from relay.coordinator.online_sessions()
@@ -62,9 +65,9 @@ class _SessionRoutes:
         else:
             found = relay.sessions.active(now)
         records = [session_record(session, session is asks, online=session.token_hash in online) for session in found]
-        return json_response(200, {"sessions": records, **({"next_cursor": cursor} if cursor else {})})
+        return json_response(200, {"sessions": records, "next_cursor": cursor} if cursor else {"sessions": records})
 
-    def revoke(self, request: Request) -> Flow[Response]:
+    def revoke(self, request: Request) -> Flow[JsonResponse[RevokedJson]]:
         relay = self._relay
         prefix = _prefix(request)
         found = yield from self._found(prefix)
@@ -75,17 +78,21 @@ class _SessionRoutes:
         if problem is not None:
             raise Refused(500, "store_failed", problem)
         yield from relay.coordinator.flush()
-        body = {"ok": True, "revoked": session.token_prefix, "revoked_self": session is request.principal}
+        is_self = session is request.principal
+        body: RevokedJson = {"ok": True, "revoked": session.token_prefix, "revoked_self": is_self}
         changes = yield from self._count_changes(session)
-        more = {"knows_api_key": True} if session.knows_key else {}
-        return json_response(200, {**body, **more, **({"agent_changes": changes} if changes else {})})
+        if session.knows_key:
+            body["knows_api_key"] = True
+        if changes:
+            body["agent_changes"] = changes
+        return json_response(200, body)
 
     def _count_changes(self, session: PairedSession) -> Flow[int]:
         """Return how many changes at the agent of this host the session has made that are not undone."""
         stored = yield from read_state(self._relay.engine, FILE)
         return len(changes_by(parse_changes(stored), session.token_prefix)) if isinstance(stored, str) else 0
 
-    def patch(self, request: Request) -> Flow[Response]:
+    def patch(self, request: Request) -> Flow[JsonResponse[SessionChangedJson]]:
         relay = self._relay
         body = request.json()
         (ttl, grants), name = parse_patch(body), parse_new_name(body)
@@ -123,7 +130,7 @@ class _SessionRoutes:
                 raise Refused(404, "not_found", "the session was revoked")
             raise Refused(500, "store_failed", "changed until the relay restarts: the store did not take it")
         yield from relay.coordinator.flush()
-        answer = {
+        answer: SessionChangedJson = {
             "ok": True,
             "token_prefix": session.token_prefix,
             "expires_at": session.expires_at,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import boolean, invalid
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route, RouteKind
 from svc_proto.machines.bridge_commands import parse_limit
 from svc_proto.machines.phone_registry import split_selector
@@ -20,6 +20,18 @@ from svc_proto.relay.ports import AccessPort, PhonesPort
 from svc_proto.relay.routes import audit
 from svc_proto.relay.websocket.client_connection import ClientConnection
 from svc_proto.version import PROTOCOL_VERSION, VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.schema.relay_types import (
+        ActivityJson,
+        HealthJson,
+        InfoJson,
+        PhonesJson,
+        PhoneStatusJson,
+        ProfileJson,
+        SecurityJson,
+        SelectedPhoneJson,
+    )
 
 __all__ = ["routes"]
 
@@ -33,7 +45,7 @@ class RelayStatusPort(PhonesPort, AccessPort, Protocol):
     started: Moment
     media: MediaService
     clients: dict[int, ClientConnection]
-    profiles: list[dict[str, object]]
+    profiles: list[ProfileJson]
     allow_insecure_api_bearer: bool
 
     def open_client(self, request: Request) -> ClientConnection:
@@ -65,14 +77,14 @@ class _StatusRoutes:
     def socket(self, request: Request) -> ClientConnection:
         return self._relay.open_client(request)
 
-    def health(self, request: Request) -> Response:
+    def health(self, request: Request) -> JsonResponse[HealthJson]:
         relay = self._relay
         return json_response(
             200,
             {"status": "ok", "version": VERSION, "clients": len(relay.clients), "sessions": relay.sessions.total},
         )
 
-    def info(self, request: Request) -> Response:
+    def info(self, request: Request) -> JsonResponse[InfoJson]:
         relay = self._relay
         count = relay.sessions.total
         return json_response(
@@ -81,7 +93,7 @@ class _StatusRoutes:
                 "version": VERSION,
                 "plugin_version": VERSION,
                 "protocol_version": PROTOCOL_VERSION,
-                "capabilities": CAPABILITIES,
+                "capabilities": list(CAPABILITIES),
                 "profiles": [{"name": entry["name"], "relay_state": "enabled"} for entry in relay.profiles],
                 "uptime_seconds": int(relay.engine.now.mono - relay.started.mono),
                 "session_count": count,
@@ -93,7 +105,7 @@ class _StatusRoutes:
             },
         )
 
-    def security(self, request: Request) -> Response:
+    def security(self, request: Request) -> JsonResponse[SecurityJson]:
         relay = self._relay
         return json_response(
             200,
@@ -107,7 +119,7 @@ class _StatusRoutes:
             },
         )
 
-    def set_security(self, request: Request) -> Response | Flow[Response]:
+    def set_security(self, request: Request) -> JsonResponse[SecurityJson] | Flow[JsonResponse[SecurityJson]]:
         body = request.json_object()
         if body.get("public_route") is False:
             return self._remove_public_route(request)
@@ -117,27 +129,27 @@ class _StatusRoutes:
         self._relay.engine.log(Level.INFO, "security changed", allow_insecure_api_bearer=value)
         return self.security(request)
 
-    def _remove_public_route(self, request: Request) -> Flow[Response]:
+    def _remove_public_route(self, request: Request) -> Flow[JsonResponse[SecurityJson]]:
         relay = self._relay
         yield from relay.local_authorizer.remove_public_route(relay.engine)
         relay.audit.record("setting changed", request, public_route=False)
         return self.security(request)
 
-    def bridge_status(self, request: Request) -> Response:
+    def bridge_status(self, request: Request) -> JsonResponse[PhoneStatusJson]:
         relay = self._relay
         selector, _, _ = split_selector(request.query, {})
         relay.drop_lapsed_phones()
         return json_response(200, relay.phones.status_report(selector, relay.engine.now))
 
-    def bridge_activity(self, request: Request) -> Flow[Response]:
+    def bridge_activity(self, request: Request) -> Flow[JsonResponse[ActivityJson]]:
         limit = parse_limit(request.query.get("limit"))
         return json_response(200, {"activity": (yield from self._relay.coordinator.activity(limit))})
 
-    def bridge_devices(self, request: Request) -> Response:
+    def bridge_devices(self, request: Request) -> JsonResponse[PhonesJson]:
         self._relay.drop_lapsed_phones()
         return json_response(200, self._relay.phones.devices_report(self._relay.engine.now))
 
-    def select_active(self, request: Request) -> Response:
+    def select_active(self, request: Request) -> JsonResponse[SelectedPhoneJson]:
         selector, _, _ = split_selector(request.query, request.json_object())
         if selector is None:
             raise invalid("device", "the id, name or alias of a connected phone")

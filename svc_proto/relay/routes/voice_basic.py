@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import DeleteBlob, Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.relay.access import BASIC_PATHS, RelayAccess
 from svc_proto.relay.routes.voice_settings import VoicePort
@@ -20,11 +21,16 @@ from svc_proto.voice.basic import BasicVoice, spoken_text
 from svc_proto.voice.profiles import profile_of
 from svc_proto.wire.events import Headers
 
+if TYPE_CHECKING:
+    from svc_proto.schema.voice_types import TranscriptJson, VoiceConfigJson
+
 __all__ = ["MAX_BUSY", "routes"]
 
 MAX_BUSY = 64  # concurrent recordings and texts; a further one: 503
 RETRY = ((b"retry-after", b"5"),)
 NAMES = {"audio/mpeg": "tts.mp3", "audio/wav": "tts.wav", "audio/ogg": "tts.ogg", "audio/flac": "tts.flac"}
+
+ResponseT = TypeVar("ResponseT", bound=Response)
 
 
 def routes(relay: VoicePort) -> list[Route]:
@@ -55,11 +61,11 @@ class _BasicVoiceRoutes:
         self._relay = relay
         self._busy = 0  # requests in progress
 
-    def config(self, request: Request) -> Flow[Response]:
+    def config(self, request: Request) -> Flow[JsonResponse[VoiceConfigJson]]:
         answer = yield from BasicVoice(self._relay.voice_side.voice).config(profile_of(request.query))
         return json_response(200, answer)
 
-    def with_concurrency_limit(self, work: Callable[[Request], Flow[Response]], request: Request) -> Flow[Response]:
+    def with_concurrency_limit(self, work: Callable[[Request], Flow[ResponseT]], request: Request) -> Flow[ResponseT]:
         """Run `work` and return its response; raise `Refused` 503 if `MAX_BUSY` requests are in progress.
 
         Each request holds a recording on the disk, or an audio file in memory.
@@ -72,7 +78,7 @@ class _BasicVoiceRoutes:
         finally:
             self._busy -= 1
 
-    def transcribe(self, request: Request) -> Flow[Response]:
+    def transcribe(self, request: Request) -> Flow[JsonResponse[TranscriptJson]]:
         relay = self._relay
         recording = yield from receive_recording(relay.engine, request)
         try:

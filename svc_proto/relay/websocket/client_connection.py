@@ -38,6 +38,7 @@ from svc_proto.version import VERSION
 if TYPE_CHECKING:
     from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
     from svc_proto.relay.terminals.tui_channel import TuiChannelHandler
+    from svc_proto.schema.relay_types import ProfileJson
 
 __all__ = ["AUTH_TIMEOUT", "CLIENT_TABLE", "ClientConnection", "ClientState", "ClientTrigger"]
 
@@ -95,7 +96,7 @@ class ClientSocketPort(DispatchPort, PairedSessionsPort, Protocol):
 
     codes: PairingCodes
     limiter: AuthRateLimiter
-    profiles: list[dict[str, object]]
+    profiles: list[ProfileJson]
     proxies: TrustedProxies
 
     def welcome(self, client: ClientConnection, session: PairedSession) -> None:
@@ -227,7 +228,7 @@ class ClientConnection:
         identity = identity or new_uuid(self.relay.engine.entropy)
         return self.socket.send_text(write_envelope(channel, kind, identity, payload))
 
-    def send_profiles(self, profiles: list[dict[str, object]]) -> None:
+    def send_profiles(self, profiles: list[ProfileJson]) -> None:
         """Send the changed profiles, in the payload and beside it, since clients differ (wire core 1.8)."""
         identity, payload = new_uuid(self.relay.engine.entropy), {"profiles": profiles}
         self.socket.send_text(write_envelope("pairing", "profiles.updated", identity, payload, profiles=profiles))

@@ -19,6 +19,7 @@ from svc_proto.voice.session_manager import VoiceSessionManager
 from svc_proto.voice.settings_store import REALTIME_SECTION
 
 if TYPE_CHECKING:
+    from svc_proto.schema.voice_types import AgentSessionJson
     from svc_proto.voice.principal import Principal
 
 __all__ = ["AgentSessionManager"]
@@ -34,7 +35,7 @@ class AgentSessionManager(VoiceSessionManager):
     providers = tuple(name for name, info in PROVIDERS.items() if info.native or info.rendered)
     unsupported_text = "the realtime agent cannot use the voice provider {}"
 
-    def create(self, body: Mapping[str, object], principal: Principal) -> Flow[dict[str, object]]:
+    def create(self, body: Mapping[str, object], principal: Principal) -> Flow[AgentSessionJson]:
         """Create a session and return the response of `POST /voice/realtime-agent/session`."""
         chosen = yield from self.chosen(body)
         chat_session_id = (
@@ -50,6 +51,8 @@ class AgentSessionManager(VoiceSessionManager):
         answer = self.admit(principal, chosen, partial(mode, setup=setup), about)
         return {
             **answer,
+            "chat_session_id": chat_session_id,
+            "context_message_count": len(context),
             "experimental": True,
             "tool_surface": tool_surface((principal.brand or self.voice.config.brand).name),
         }

@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.machines.owner_messages import MAX_WAIT
+from svc_proto.openapi.profile_operations import PROFILE_OPERATIONS
+from svc_proto.relay.openapi.operations import API_DOC
 from tests.relay.harness import RelayHarness
 from tests.relay.routes.voice_harness import VoiceRoutesHarness
 from tests.support.http_client import Response
 from tests.support.http_harness import as_json
-from tests.support.openapi_validation import OpenApiValidator, queries
+from tests.support.openapi_validation import OpenApiValidator, answer_differences, queries
 from tests.support.routes_page import RELAY, assert_shown
 
 BOOK = VoiceRoutesHarness()
@@ -22,6 +24,11 @@ PAIRED = BOOK.pair(device_id="pixel-9", device_name="Pixel 9")
 PNG = "iVBORw0KGgoAAAA="
 KNOWN = {"provider_id": "stub", "token_prefix": PAIRED.prefix}
 CONTEXT = {"enabled": True, "blocks": list[object]()}
+UNTYPED = [  # forwarded answers, and messages of JSON-RPC
+    "POST /mcp",
+    *(label for label in PROFILE_OPERATIONS if not label.endswith("/avatar")),
+    "GET /context/injected",
+]
 OPERATOR = "/relay/", "/bridge/", "/pairing", "/media/inspect", "/media/register", "/metrics", "/sessions"
 
 
@@ -43,6 +50,10 @@ def get(path: str) -> Response:
 
 def test_document_has_exactly_the_routes() -> None:
     DOCUMENTED.expect_routes(BOOK.relay.router.routes)
+
+
+def test_handlers_return_the_documented_types() -> None:
+    assert answer_differences(BOOK.relay.router.routes, API_DOC) == UNTYPED
 
 
 def test_routes_page_matches_the_document() -> None:

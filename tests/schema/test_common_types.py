@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from svc_proto.schema.common_types import RpcMessageJson
 from svc_proto.schema.json_rpc import RpcError, write_error, write_notification, write_request, write_result
-from svc_proto.schema.json_rpc_types import RpcMessageJson
 
 
 def test_written_messages_have_the_members_of_their_types() -> None:

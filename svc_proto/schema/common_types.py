@@ -1,9 +1,22 @@
-"""Type of a JSON-RPC message, for the API documents of servers with the Model Context Protocol."""
+"""Types of the answers that several servers have: health, readiness and JSON-RPC messages."""
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
 from typing import Literal, NotRequired, TypedDict
 
-__all__ = ["RpcMessageJson"]
+__all__ = ["LivenessJson", "ReadinessJson", "RpcMessageJson"]
+
+
+class LivenessJson(TypedDict):
+    """Answer of a running process."""
+
+    status: Literal["ok"]
+
+
+class ReadinessJson(TypedDict):
+    """Readiness of the server, with the reasons if not ready."""
+
+    status: Literal["ready", "not ready"]
+    reasons: list[str]
 
 
 class RpcMessageJson(TypedDict):

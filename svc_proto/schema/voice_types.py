@@ -1,4 +1,4 @@
-"""Types of the voice routes, for the relay's OpenAPI document.
+"""Types of the voice routes, for their handlers and the OpenAPI document of the relay.
 
 The objects are written by `voice.settings_views`, `voice.provider_options` and `voice.basic`. Clients in use decode
 them strictly: numbers and booleans are JSON numbers and booleans, lists and maps are never null.
@@ -7,8 +7,8 @@ them strictly: numbers and booleans are JSON numbers and booleans, lists and map
 
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
-from svc_proto.relay.openapi.types import NonNegativeInt
 from svc_proto.schema.json_schema import schema_keywords
+from svc_proto.schema.relay_types import NonNegativeInt
 
 
 class VoiceRefusalJson(TypedDict):

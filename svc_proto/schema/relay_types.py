@@ -1,10 +1,11 @@
-"""Types of the relay's requests and answers, for its OpenAPI document (`relay.openapi.operations`).
+"""Types of the relay's requests and answers, for its handlers and its OpenAPI document (`relay.openapi.operations`).
 
-The routes have the code that writes these objects. Types of requests are `total=False`: each member is optional unless
+Types of requests are `total=False`: each member is optional unless
 it is marked `Required`.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, Required, TypeAlias, TypedDict
 
 from svc_proto.schema.json_schema import schema_keywords
@@ -19,6 +20,7 @@ Preset: TypeAlias = Annotated[
     dict[str, DurationSeconds | Literal[False]], "seconds by channel; false withholds the channel"
 ]
 Grants: TypeAlias = Annotated[dict[str, float | None], "expiry by channel in Unix seconds; null means no expiry"]
+Right: TypeAlias = Literal["manage", "files", "notifications"]
 
 
 class RefusalJson(TypedDict):
@@ -182,6 +184,23 @@ class ActivityQueryJson(TypedDict, total=False):
     limit: Annotated[int, "at most 100; 100 if absent or not a number"]
 
 
+class ProfileJson(TypedDict):
+    """A profile of the agent."""
+
+    name: str
+    model: str
+    description: str
+    system_message: str | None
+    gateway_running: bool
+    has_soul: bool
+    skill_count: int
+    api_server_enabled: bool
+    api_server_url: str | None
+    api_server_host: str | None
+    api_server_port: int | None
+    api_server_key_present: bool
+
+
 # --- pairing and sessions -------------------------------------------------------------------------------------------
 
 
@@ -270,7 +289,7 @@ class DeviceSessionJson(TypedDict):
     device_form_factor: str
     device_model: str
     device_platform: str
-    rights: Annotated[list[Literal["manage", "files", "notifications"]], "rights beside the grants"]
+    rights: Annotated[list[Right], "rights beside the grants"]
     is_current: Annotated[bool, "whether this session sent the request"]
     online: Annotated[bool, "whether the device is connected"]
 
@@ -479,7 +498,7 @@ class NotificationsJson(TypedDict):
     """Notifications of phones, newest first."""
 
     ok: Literal[True]
-    notifications: list[dict[str, object]]
+    notifications: list[Mapping[str, object]]
     count: NonNegativeInt
 
 

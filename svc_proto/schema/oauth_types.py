@@ -3,7 +3,7 @@
 
 from typing import Annotated, Literal, Required, TypeAlias, TypedDict
 
-from svc_proto.relay.openapi.types import DurationSeconds, NonNegativeInt
+from svc_proto.schema.relay_types import DurationSeconds, NonNegativeInt
 
 __all__ = [
     "AuthorizationQueryJson",
