@@ -9,6 +9,7 @@ import { ask, dataView, empty, row, table } from "./view.js";
 
 const EVERY = 15; // s
 const LIMIT = 1000;
+const SESSION = /^([0-9a-f]{8}) (.+)$/; // a principal that is a session: prefix and name
 const APPROVALS = [t("Covers"), t("Holds"), t("Given by"), ""];
 const EVENTS = [t("Event"), t("By"), t("Address"), t("When")];
 const NAMES = {
@@ -89,7 +90,7 @@ function approvalRow(approval, refresh) {
   return row(APPROVALS, [
     h("code", { class: "name" }, pattern),
     approval.session_id ? t("In one chat") : t("For good"),
-    h("div", {}, plain(text(approval.principal)), ticking(h("div", { class: "sub" }), (each) => put(each, ago(approval.at), moment(approval.at) ?? ""))),
+    h("div", {}, principalOf(approval), ticking(h("div", { class: "sub" }), (each) => put(each, ago(approval.at), moment(approval.at) ?? ""))),
     [h("div", { class: "actions" }, button), { class: "end" }],
   ]);
 }
@@ -97,10 +98,17 @@ function approvalRow(approval, refresh) {
 function eventRow({ item }) {
   return row(EVENTS, [
     h("div", {}, h("strong", { class: "name" }, named(item)), h("div", { class: "sub" }, aboutOf(item))),
-    h("span", { class: "name" }, plain(text(item.principal))),
+    principalOf(item),
     text(item.address),
-    h("time", { title: moment(item.at) }, clock(item.at)),
+    h("div", {}, h("time", { title: moment(item.at) }, clock(item.at)),
+      ticking(h("div", { class: "sub" }), (each) => put(each, ago(item.at), moment(item.at) ?? ""))),
   ]);
+}
+
+/** Build the name of a principal; the prefix of its session, if it has one, is below the name. */
+function principalOf({ principal }) {
+  const [, prefix, name] = SESSION.exec(text(principal)) ?? [];
+  return h("div", {}, plain(name ?? text(principal)), prefix ? h("div", { class: "sub" }, h("code", {}, prefix)) : "");
 }
 
 function named({ event }) {

@@ -99,7 +99,8 @@ def _code_form(texts: PageTexts, problem: str = "") -> str:
     return (
         f'{told}<form method="get" action="allow"><p><label>{label} '
         '<input name="code" size="8" maxlength="16" autocomplete="off" autocapitalize="characters" required autofocus>'
-        f'</label></p><p><button class="main">{texts.html("Look")}</button></p></form><p>{warning}</p>'
+        f'</label></p><p><button class="main">{texts.html("Look")}</button></p></form>'
+        f'<p class="remark">{warning}</p>'
     )
 
 
@@ -138,7 +139,8 @@ def _question(texts: PageTexts, found: JsonObject) -> str:
         f'<form method="post" action="allow">{hidden}<fieldset><legend>{texts.html("It may")}</legend>{radios}'
         f'</fieldset><p><label>{texts.html("For")} <select name="days">{options}</select></label></p>'
         f'<p><button class="main" name="answer" value="allow">{texts.html("Allow")}</button> '
-        f'<button name="answer" value="refuse">{texts.html("Refuse")}</button></p></form><p>{warning}</p>'
+        f'<button name="answer" value="refuse">{texts.html("Refuse")}</button></p></form>'
+        f'<p class="remark">{warning}</p>'
     )
 
 
@@ -157,7 +159,8 @@ def _page(texts: PageTexts, body: str) -> Response:
         '<meta name="color-scheme" content="light dark">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
         '<link rel="icon" href="page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="page/app.css"></head>'
-        f'<body><main class="sheet"><h1>{title}</h1>{body}'
+        '<body><main class="sheet"><img class="mark" src="page/icon.svg" alt="" width="36" height="36">'
+        f"<h1>{title}</h1>{body}"
         f'<p><a href="./">{texts.html("Back to the dashboard")}</a></p></main></body></html>\n'
     )
     return Response(200, Headers(((b"content-type", b"text/html; charset=utf-8"), PRIVATE)), text.encode("utf-8"))

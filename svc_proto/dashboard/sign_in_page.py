@@ -93,7 +93,7 @@ def _form(texts: PageTexts, after: str, problem: str = "") -> str:
         f'{told}<form method="post" action="login"><input type="hidden" name="next" value="{escape(after)}">'
         f'<p><label>{texts.html("Password")} <input type="password" name="password" autocomplete="current-password" '
         f'required autofocus></label></p><p><button class="main">{texts.html("Sign in")}</button></p></form>'
-        f"<p>{place}</p>"
+        f'<p class="remark">{place}</p>'
     )
 
 
@@ -104,7 +104,8 @@ def _page(texts: PageTexts, body: str, status: int = 200, fields: tuple[tuple[by
         '<meta name="color-scheme" content="light dark">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
         '<link rel="icon" href="page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="page/app.css"></head>'
-        f'<body><main class="sheet"><h1>{title}</h1>{body}</main></body></html>\n'
+        '<body><main class="sheet"><img class="mark" src="page/icon.svg" alt="" width="36" height="36">'
+        f"<h1>{title}</h1>{body}</main></body></html>\n"
     )
     html = (b"content-type", b"text/html; charset=utf-8")
     return Response(status, Headers((html, PRIVATE, *fields)), text.encode("utf-8"))

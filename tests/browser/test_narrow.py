@@ -39,3 +39,14 @@ def test_the_page_can_be_installed(site: Site, visit: PageOpener) -> None:
     assert found["errors"] == []
     assert json.loads(found["data"])["display"] == "standalone"
     assert session.send("Page.getInstallabilityErrors")["installabilityErrors"] == []
+
+
+def test_the_chat_fills_the_screen_down_to_the_tabs(site: Site, visit: PageOpener) -> None:
+    page = start(site, visit, "#chat", Scripted(), viewport={"width": 390, "height": 740})
+    composer, tabs = page.locator(".talk"), page.locator("#tabs")
+    expect(composer).to_be_visible()
+    low, top = composer.bounding_box(), tabs.bounding_box()
+    assert low is not None
+    assert top is not None
+    assert 0 <= top["y"] - low["y"] - low["height"] <= 16
+    assert page.evaluate("document.documentElement.scrollHeight - innerHeight") <= 0
