@@ -8,12 +8,13 @@ from base64 import b64encode
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.ports import DashboardPort
+from svc_proto.dashboard.speech_stream import SpeechStream
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.validation import parse_body
 from svc_proto.engine.client_channel import HttpResult
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response, json_response
-from svc_proto.engine.router import Route
+from svc_proto.engine.router import Route, RouteKind
 from svc_proto.schema.json_object import JsonObject, error_text, json_value
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient
@@ -40,6 +41,13 @@ def routes(dashboard: DashboardPort) -> list[Route]:
             method="POST", pattern="/api/audio/transcribe", access=owner, handler=view.transcribe, body_limit=MAX_BODY
         ),
         Route(method="POST", pattern="/api/audio/speak", access=owner, handler=view.speak),
+        Route(
+            method="GET",
+            pattern="/api/audio/speak-stream",
+            access=DashboardAccess.TICKET,
+            handler=view.stream,
+            kind=RouteKind.WEBSOCKET,
+        ),
         Route(method="GET", pattern="/api/audio/elevenlabs/voices", access=owner, handler=_list_no_voices),
     ]
 
@@ -81,6 +89,10 @@ class _AppAudio:
         kind = (answer.headers.get(b"content-type") or b"audio/mpeg").decode("latin-1")
         url = f"data:{kind};base64,{b64encode(answer.body).decode('ascii')}"
         return json_response(200, {"ok": True, "data_url": url, "mime_type": kind}, (PRIVATE,))
+
+    def stream(self, request: Request) -> SpeechStream:
+        """Return the handler of a WebSocket on which the relay renders a growing text as speech."""
+        return SpeechStream(self._dashboard.engine, self._relay, request.credential_id)
 
     def _result(self, call: Flow[HttpResult]) -> Flow[HttpResult]:
         """Wait for a call of the relay, and return its answer if it succeeded.

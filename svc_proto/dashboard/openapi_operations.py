@@ -325,6 +325,14 @@ APP = {
         error_responses={**UPSTREAM_RESPONSES, 413: "The recording is too large."},
     ),
     "POST /api/audio/speak": OperationDoc("Return a text as sound", ANY, body=ANY, error_responses=UPSTREAM_RESPONSES),
+    "GET /api/audio/speak-stream": OperationDoc(
+        "Open a WebSocket that speaks a text while it grows",
+        query=openapi_types.TicketQueryJson,
+        details='Messages of the client: `{"text"}`, then `{"done": true}`, or `{"stop": true}`. Of the server: '
+        '`{"type": "start", "sample_rate", "channels"}`, 16-bit PCM as binary messages, and `{"type": "end"}`; or '
+        '`{"type": "fallback"}` if it cannot speak.',
+        error_responses={401: "The ticket is unknown, used or too old."},
+    ),
     "GET /api/audio/elevenlabs/voices": OperationDoc("List the voices of a vendor: none", ANY),
 }
 OWN = {

@@ -143,7 +143,6 @@ REQUESTS: tuple[AppRequest, ...] = (
     *(AppRequest("POST", f"/api/cron/jobs/x/{act}", None) for act in ("pause", "resume", "trigger")),
     AppRequest("GET", "/api/cron/jobs/x/runs", None),
     AppRequest("DELETE", "/api/cron/jobs/x", None),
-    AppRequest("GET", "/api/audio/speak-stream", None),
     *(
         AppRequest("GET", path, None)
         for path in (

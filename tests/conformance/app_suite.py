@@ -16,6 +16,7 @@ from attrs import define, field
 
 from svc_proto.schema.gateway_rpc import NOT_SUPPORTED
 from svc_proto.schema.json_rpc import METHOD_NOT_FOUND
+from svc_proto.wire.events import TextMessage, WebSocketClosed
 from tests.conformance.app_paired_suite import REFUSED, check_answer, check_api, check_relay
 from tests.conformance.app_requests import CALLS, REQUESTS, AppCall, AppRequest
 from tests.conformance.result import Result
@@ -48,6 +49,7 @@ def app(runtime: str) -> Result:
             _check_call(result, phone, call, chat)
         for row in (row for row in REQUESTS if row.signed_in):
             _check_request(result, phone, row, chat)
+        _check_speech(result, phone)
         check_api(result, ports["api"], KEY)
         check_relay(result, ports["relay"], Path(home))
     return result
@@ -75,9 +77,13 @@ class AppConnection:
         self.cookie = (answer.headers.get(b"set-cookie") or b"").decode().partition(";")[0]
 
     def open(self) -> None:
-        """Open the WebSocket with a ticket."""
+        """Open the WebSocket of the gateway with a ticket."""
+        self.socket = self.open_socket("/api/ws")
+
+    def open_socket(self, path: str) -> WebSocketTestClient:
+        """Open a WebSocket with a ticket."""
         ticket = self.request("POST", "/api/auth/ws-ticket").json["ticket"]
-        self.socket = WebSocketTestClient(self._client(), path=f"/api/ws?ticket={ticket}")
+        return WebSocketTestClient(self._client(), path=f"{path}?ticket={ticket}")
 
     def call(self, method: str, params: Mapping[str, object]) -> dict[str, Any]:
         """Send a call and return its answer; events are kept."""
@@ -115,6 +121,17 @@ def _check_call(result: Result, phone: AppConnection, row: AppCall, chat: str) -
         return
     good = "result" in answer and row.check is not None and row.check(answer["result"])
     result.note(f"{row.method} {params}", None if good else f"{answer!r:.300}")
+
+
+def _check_speech(result: Result, phone: AppConnection) -> None:
+    """Stream a sentence in pieces and receive its speech."""
+    stream = phone.open_socket("/api/audio/speak-stream")
+    for message in ({"text": "Hello "}, {"text": "there."}, {"done": True}):
+        stream.send_text(json.dumps(message))
+    types: list[str] = []
+    while not isinstance(event := stream.receive(), WebSocketClosed):
+        types.append(json.loads(event.text)["type"] if isinstance(event, TextMessage) else "sound")
+    result.compare("GET /api/audio/speak-stream", list(dict.fromkeys(types)), ["start", "sound", "end"])
 
 
 @contextmanager

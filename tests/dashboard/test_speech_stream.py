@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from svc_proto.basics import strict_json
+from svc_proto.dashboard import speech_stream
+from svc_proto.engine.websocket import WebSocketConnection
+from svc_proto.relay.service import Relay
+from svc_proto.relay_config import RelayConfig
+from svc_proto.wire.events import BinaryMessage, Event, Headers, RequestHead, TextMessage, WebSocketClosed
+from tests.api.harness import HOME, KEY
+from tests.dashboard.app_client import AppClient, AppHarness
+from tests.support.http_harness import FIRST, HttpCall, as_json
+from tests.support.playbook import PATIENT, PEER, REMOTE
+
+RELAY_PORT = 8767
+SETTINGS = "voice_output: {provider: stub}\n"
+
+
+@define(eq=False)
+class Listener(HttpCall):
+    """WebSocket of a client that listens."""
+
+    messages: list[dict[str, Any]] = field(factory=list)
+    sound: int = 0  # bytes
+
+    def on_event(self, event: Event) -> None:
+        super().on_event(event)
+        if isinstance(event, TextMessage):
+            self.messages.append(json.loads(event.text))
+        elif isinstance(event, BinaryMessage):
+            self.sound += len(event.data)
+
+    def send(self, **message: object) -> None:
+        self.send_events(TextMessage(FIRST, strict_json.dumps(message)))
+
+    @property
+    def types(self) -> list[str]:
+        return [message["type"] for message in self.messages]
+
+    @property
+    def code(self) -> int | None:
+        return next((event.code for event in self.events if isinstance(event, WebSocketClosed)), None)
+
+
+def speaking(settings: str = SETTINGS) -> tuple[AppHarness, AppClient]:
+    """Return a dashboard beside a relay with these settings, and a signed-in client."""
+    book = AppHarness(files={f"{HOME}-relay/config.yaml": settings})
+    config = RelayConfig(home=HOME, config_path=f"{HOME}/config.yaml", api_key=KEY)
+    book.serve(RELAY_PORT, Relay(config, limits=PATIENT))
+    return book, book.sign_in()
+
+
+def listen(client: AppClient) -> Listener:
+    """Open the WebSocket of a stream."""
+    listener = client.book.connect_http1(Listener, REMOTE)
+    path = f"/api/audio/speak-stream?ticket={client.ticket()}&profile=default"
+    listener.send_events(RequestHead(FIRST, "GET", path, Headers([(b"host", client.book.host_name)]), websocket=True))
+    return listener
+
+
+def stream_of(book: AppHarness) -> speech_stream.SpeechStream:
+    return next(held for held in book.engine.revocables if isinstance(held, speech_stream.SpeechStream))
+
+
+def test_a_growing_text_is_spoken_sentence_by_sentence() -> None:
+    book, client = speaking()
+    listener = listen(client)
+    listener.send(text="Hello ")
+    assert listener.messages == []
+    listener.send(text='there. "Fine." And')
+    assert listener.messages == [{"type": "start", "sample_rate": 24_000, "channels": 1}]
+    first = listener.sound
+    assert first > 0
+    listener.send(text=" now?\n---\n")
+    second = listener.sound
+    assert second > first
+    listener.send(text="Bye", done=True)
+    assert listener.sound > second
+    assert (listener.types, listener.code) == (["start", "end"], 1000)
+    assert not book.engine.revocables
+
+
+@pytest.mark.parametrize("text", ["", "\n", "---"])
+def test_nothing_to_speak(text: str) -> None:
+    _, client = speaking()
+    listener = listen(client)
+    listener.send(text=text, done=True)
+    assert (listener.types, listener.sound, listener.code) == (["end"], 0, 1000)
+
+
+def test_a_long_text_without_sentences_is_cut() -> None:
+    _, client = speaking()
+    listener = listen(client)
+    listener.send(text="la " * speech_stream.MAX_PASSAGE)
+    assert listener.sound > 0
+    listener.send(done=True)
+    assert listener.types == ["start", "end"]
+
+
+def test_a_relay_that_cannot_speak_is_a_fallback() -> None:
+    for settings in ("voice_output: {provider: xai_tts}\n", "voice_output: {enabled: false}\n"):
+        _, client = speaking(settings)
+        listener = listen(client)
+        listener.send(text="Hello.\n")
+        assert (listener.types, listener.code) == (["fallback"], 1000)
+
+
+@pytest.mark.parametrize("answer", [{"websocket_path": "/elsewhere"}, {}])
+def test_an_answer_that_names_no_socket_is_a_fallback(answer: dict[str, object]) -> None:
+    book = AppHarness()
+    client = book.sign_in()
+    del book.servers[8642]
+    book.http = lambda asked: as_json(answer)
+    listener = listen(client)
+    listener.send(text="Hello.\n")
+    assert listener.types == ["fallback"]
+
+
+def test_a_failure_after_the_first_sound_breaks_the_stream_off() -> None:
+    book, client = speaking()
+    listener = listen(client)
+    listener.send(text="Hello.\n")
+    assert listener.types == ["start"]
+    book.disk.put(f"{HOME}-relay/config.yaml", b"voice_output: {enabled: false}\n")
+    book.after(60.0)
+    listener.send(text="And now?\n")
+    assert (listener.types, listener.code) == (["start"], 1011)
+
+
+@pytest.mark.parametrize("event", [{"type": "voice.audio.delta", "audio_base64": "AAAA"}, {"type": "voice.error"}])
+def test_a_passage_that_fails_has_one_end(event: dict[str, object]) -> None:
+    book, client = speaking()
+    listener = listen(client)
+    stream = stream_of(book)
+    passage = speech_stream._Passage(stream, book.engine)
+    passage.on_binary(b"")
+    passage.on_writable()
+    passage.resume()
+    passage.on_text('{"type": "voice.response.started"}')
+    passage.on_text(strict_json.dumps(event))
+    passage.on_closed(1000, "")
+    passage.on_text('{"type": "voice.audio.done"}')
+    assert passage.is_complete is False
+    assert (listener.types, listener.sound) == ([], 0)
+
+
+def test_a_relay_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speech_stream._Passage, "on_text", lambda passage, text: None)
+    book, client = speaking()
+    listener = listen(client)
+    listener.send(text="Hello.\n", done=True)
+    listener.send(text="This is ignored.\n", done=True)
+    stream_of(book).on_writable()
+    book.after(speech_stream.PASSAGE_TIMEOUT - 1.0)
+    assert listener.types == []
+    book.after(2.0)
+    assert listener.types == ["fallback"]
+
+
+def test_stop_ends_the_stream_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speech_stream._Passage, "on_text", lambda passage, text: None)
+    _, client = speaking()
+    listener = listen(client)
+    listener.send(text="Hello.\n")
+    listener.send(stop=True)
+    assert (listener.types, listener.code) == (["end"], 1000)
+
+
+def test_a_client_that_sends_nothing_is_disconnected() -> None:
+    book, client = speaking()
+    listener = listen(client)
+    book.after(speech_stream.TEXT_TIMEOUT + 1.0)
+    assert (listener.types, listener.code) == ([], 1000)
+
+
+def test_refused_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speech_stream, "MAX_TEXT", 3)
+    _, client = speaking()
+    listener = listen(client)
+    listener.send(text="four")
+    assert listener.code == 1009
+    listener = listen(client)
+    listener.send_events(BinaryMessage(FIRST, b"x"))
+    assert listener.code == 1003
+
+
+def test_the_end_of_the_sign_in_ends_the_stream() -> None:
+    _, client = speaking()
+    listener = listen(client)
+    client.request("POST", "/auth/logout")
+    assert listener.code == 1008
+
+
+def test_a_sound_of_another_rate_breaks_the_stream_off() -> None:
+    book, client = speaking()
+    listener = listen(client)
+    listener.send(text="Hello.\n")
+    book.disk.put(f"{HOME}-relay/config.yaml", b"voice_output: {provider: stub, sample_rate: 16000}\n")
+    book.after(60.0)
+    listener.send(text="And now?\n")
+    assert (listener.types, listener.code) == (["start"], 1011)
+
+
+def test_no_password_is_needed_on_this_host() -> None:
+    book = AppHarness(password="")
+    ticket = book.request("POST", "/api/auth/ws-ticket").json["ticket"]
+    listener = book.connect_http1(Listener, PEER)
+    path = f"/api/audio/speak-stream?ticket={ticket}"
+    listener.send_events(RequestHead(FIRST, "GET", path, Headers([(b"host", book.host_name)]), websocket=True))
+    listener.send(done=True)
+    assert listener.types == ["end"]
+
+
+def test_a_ticket_opens_one_stream() -> None:
+    _, client = speaking()
+    ticket = client.ticket()
+    path = f"/api/audio/speak-stream?ticket={ticket}"
+    for expected in (None, 401):
+        listener = client.book.connect_http1(Listener, REMOTE)
+        listener.send_events(
+            RequestHead(FIRST, "GET", path, Headers([(b"host", client.book.host_name)]), websocket=True)
+        )
+        assert (listener.answer is None) is (expected is None)
+
+
+def test_the_relay_is_not_read_while_the_client_reads_too_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, client = speaking()
+    listener = listen(client)
+    sockets: list[WebSocketConnection] = []
+
+    def pause(socket: WebSocketConnection, value: bool) -> None:
+        sockets.append(socket)
+
+    stream_of(book).on_writable()  # without a passage
+    with monkeypatch.context() as slow:
+        slow.setattr(WebSocketConnection, "writable", False)
+        slow.setattr(WebSocketConnection, "set_read_paused", pause)
+        listener.send(text="Hello.\n")
+    assert stream_of(book).client not in sockets
+    assert sockets
