@@ -15,6 +15,7 @@ from svc_proto.service_clients.mcp_http_transport import HttpParameters
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.schema.api_types import McpServerRowJson
 
 __all__ = ["McpServers"]
 
@@ -111,12 +112,12 @@ class McpServers:
 
     # --- status ---------------------------------------------------------------------------------------------------
 
-    def report(self) -> list[dict[str, object]]:
+    def report(self) -> list[McpServerRowJson]:
         """Return a row for each server and for each invalid entry of the configuration.
 
         Rows have no commands, addresses, variables and headers, which may hold secrets.
         """
-        rows: list[dict[str, object]] = []
+        rows: list[McpServerRowJson] = []
         offered = {toolset.label: toolset.tools for toolset in self.toolsets()}
         for name, server in self._servers.items():
             tools = offered[name]

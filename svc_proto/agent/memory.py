@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import zip_longest
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from attrs import frozen
 
@@ -21,10 +21,11 @@ from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.schema.api_types import MemoryChangedJson, MemoryRefusedJson, NoteTarget
 
 __all__ = ["MAX_CHARS", "FILES", "AgentMemory", "MemoryChangeResult", "TARGETS", "file_content", "usage_of"]
 
-TARGETS = ("memory", "user")
+TARGETS: tuple[NoteTarget, ...] = ("memory", "user")
 FILES = {"memory": "memories/MEMORY.md", "user": "memories/USER.md"}
 MAX_CHARS = {"memory": 2_200, "user": 1_375}  # characters of all entries together, wire api 8.3
 SEPARATOR = "\n§\n"
@@ -37,14 +38,14 @@ class MemoryChangeResult:
     """Result of a change: status and JSON of the HTTP answer (wire api 8.3), and the change if there was one."""
 
     status: int
-    body: dict[str, object]
+    body: MemoryChangedJson | MemoryRefusedJson
     note: MemoryChange | None = None
     others: tuple[MemoryChange, ...] = ()  # further changes, of a rewritten list
 
     @property
     def text(self) -> str:
         """Return the text with which the tool `memory` reports this result to the model."""
-        return str(self.body.get("message") or self.body.get("error"))
+        return self.body["message"] if self.body["success"] else self.body["error"]
 
 
 class AgentMemory:
@@ -180,9 +181,9 @@ def _find(entries: tuple[str, ...], old_text: str) -> str | MemoryChangeResult:
 
 
 def _done(target: str, before: tuple[str, ...], entries: tuple[str, ...], message: str) -> MemoryChangeResult:
-    body: dict[str, object] = {
+    body: MemoryChangedJson = {
         "success": True,
-        "target": target,
+        "target": cast("NoteTarget", target),
         "entry_count": len(entries),
         "usage": usage_of(target, entries),
         "message": message,
@@ -197,4 +198,5 @@ def _done(target: str, before: tuple[str, ...], entries: tuple[str, ...], messag
 
 
 def _refused(error: str, **more: object) -> MemoryChangeResult:
-    return MemoryChangeResult(status=400, body={"success": False, "error": error, **more})
+    body = cast("MemoryRefusedJson", {"success": False, "error": error, **more})
+    return MemoryChangeResult(status=400, body=body)

@@ -23,6 +23,7 @@ from svc_proto.machines.sandbox import is_within, normal_path
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.schema.api_types import SkillJson, SkillRowJson
 from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
 __all__ = ["MAX_FILE", "MAX_SKILLS", "Skill", "SkillLibrary"]
@@ -57,7 +58,7 @@ class Skill:
         return f"{self.folder}/SKILL.md"
 
     @property
-    def row(self) -> dict[str, object]:
+    def row(self) -> SkillRowJson:
         """Return the skill as a row of a list."""
         return {"name": self.name, "description": self.description, "category": self.category}
 
@@ -77,18 +78,20 @@ class SkillLibrary:
             found.setdefault(skill.name, skill)
         return tuple(sorted(found.values(), key=lambda skill: (skill.category or "", skill.name)))
 
-    def read(self, name: str, file_path: str | None = None) -> Flow[dict[str, object]]:
+    def read(self, name: str, file_path: str | None = None) -> Flow[SkillJson]:
         """Return the JSON of `GET /api/skills/{name}`, for the skill or one of its files; never raises."""
         skills = yield from self.list()
         skill = next((skill for skill in skills if skill.name == name), None)
         if skill is None:
-            known: list[object] = [each.name for each in skills]
+            known = [each.name for each in skills]
             return {"success": False, "error": f"there is no skill {name[:100]!r}", "available_skills": known}
         if file_path:
             return (yield from self._file(skill, file_path))
         return {
             "success": True,
-            **skill.row,
+            "name": skill.name,
+            "description": skill.description,
+            "category": skill.category,
             "tags": [*skill.tags],
             "related_skills": [*skill.related],
             "content": skill.content,
@@ -96,18 +99,20 @@ class SkillLibrary:
             "linked_files": _linked(skill.content),
         }
 
-    def _file(self, skill: Skill, file_path: str) -> Flow[dict[str, object]]:
+    def _file(self, skill: Skill, file_path: str) -> Flow[SkillJson]:
         data = yield from self._open(skill.folder, file_path)
         if isinstance(data, Failure):
             why = "is too large" if data.kind is FailureKind.TOO_LARGE else "is not a file of this skill"
             return {"success": False, "error": f"{file_path[:200]!r} {why}"}
-        found: dict[str, object] = {"success": True, "name": skill.name, "file": file_path}
+        found: SkillJson = {"success": True, "name": skill.name, "file": file_path}
         try:
             content = data.decode("utf-8")
         except UnicodeDecodeError:
-            return {**found, "is_binary": True}
+            found["is_binary"] = True
+            return found
         ending = file_path.rpartition("/")[2].rpartition(".")
-        return {**found, "content": content, "file_type": f".{ending[2]}" if ending[1] else ""}
+        found["content"], found["file_type"] = content, f".{ending[2]}" if ending[1] else ""
+        return found
 
     # --- reading ---
 

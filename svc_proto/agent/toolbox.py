@@ -54,6 +54,7 @@ from svc_proto.service_clients.authority import MANAGE, OWNER, Authority
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
+    from svc_proto.schema.api_types import ToolsetJson
 
 __all__ = [
     "DENIED",
@@ -128,7 +129,7 @@ class Toolbox:
         """The agent's own toolsets, also those that are not offered."""
         return self._toolsets
 
-    def toolsets(self) -> list[dict[str, object]]:
+    def toolsets(self) -> list[ToolsetJson]:
         """Return the rows of `GET /v1/toolsets` (wire api 8.2)."""
         more = () if self.dynamic_tools is None else self.dynamic_tools.toolsets()
         return [

@@ -6,7 +6,7 @@ The settings count from the next start of the servers on; the key counts at once
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.errors import invalid_request
@@ -26,6 +26,7 @@ from svc_proto.service_clients.key_files import ENV_FILE, HostFileError, set_var
 from svc_proto.settings import ConfigError, SettingsSource
 
 if TYPE_CHECKING:
+    from svc_proto.api.openapi.change_types import HostSettingJson
     from svc_proto.engine.core import Engine
 
 __all__ = ["HOST_SETTINGS", "HostSettings", "parse_host_change"]
@@ -77,7 +78,7 @@ class HostSettings:
         self._config = config
         self._changing = Lock(engine)
 
-    def read(self) -> Flow[list[dict[str, object]]]:
+    def read(self) -> Flow[list[HostSettingJson]]:
         """Return the settings as the next start finds them; a secret has no value. Raises `Refused` 500."""
         found = yield from read_env_file(self._engine, f"{self._config.home}/{ENV_FILE}")
         if isinstance(found, Failure):
@@ -85,12 +86,12 @@ class HostSettings:
                 raise _file_problem(f"{self._config.home}/{ENV_FILE} cannot be read")
             found = {}
         environment = self._config.host_environment
-        rows: list[dict[str, object]] = []
+        rows: list[HostSettingJson] = []
         for name, setting in HOST_SETTINGS.items():
             value = (environment.get(setting.variable) or found.get(setting.variable, "")).strip()
             rows.append(
                 {
-                    "name": name,
+                    "name": cast('Literal["public_url", "brand", "metrics_token"]', name),
                     "variable": setting.variable,
                     "value": None if setting.is_secret else value,
                     "is_set": bool(value),

@@ -7,7 +7,6 @@ from enum import Enum
 
 from svc_proto.api.openapi import change_types
 from svc_proto.api.openapi import run_types as turns
-from svc_proto.api.openapi import types as api
 from svc_proto.dashboard import openapi_types
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.agent_proxy import PREFIX as AGENT
@@ -18,6 +17,7 @@ from svc_proto.dashboard.sign_in import COOKIE
 from svc_proto.dashboard.static_files import path_of
 from svc_proto.openapi.document import COMMON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
+from svc_proto.schema import api_types as api
 from svc_proto.schema import relay_types as relay
 from svc_proto.schema.chat_events import EVENTS
 

@@ -6,7 +6,7 @@ Most answers are those of the relay, the API and the reference phone, unchanged.
 
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
-from svc_proto.api.openapi.types import McpServerRowJson
+from svc_proto.schema.api_types import McpServerRowJson
 from svc_proto.schema.json_schema import schema_keywords
 from svc_proto.schema.relay_types import MintRequestJson
 

@@ -1,14 +1,13 @@
 """Descriptions of the profile inspector's routes, which the API server and the relay offer."""
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
-from typing import Annotated, Literal, TypeAlias, TypedDict
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypedDict
 
 from svc_proto.openapi.operation_doc import OperationDoc
-from svc_proto.schema.json_schema import schema_keywords
+from svc_proto.schema.common_types import NonNegativeInt
 
 __all__ = ["CONTEXT", "PROFILE", "PROFILE_OPERATIONS", "PROFILE_PARAMETERS"]
-
-NonNegativeInt: TypeAlias = Annotated[int, schema_keywords(minimum=0)]
 
 
 class ProfileConfigJson(TypedDict):
@@ -16,7 +15,7 @@ class ProfileConfigJson(TypedDict):
 
     profile: str
     path: str
-    config: dict[str, object]
+    config: Mapping[str, object]
     readonly: Literal[True]
 
 

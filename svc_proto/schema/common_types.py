@@ -1,9 +1,14 @@
 """Types of the answers that several servers have: health, readiness and JSON-RPC messages."""
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
-__all__ = ["LivenessJson", "ReadinessJson", "RpcMessageJson"]
+from svc_proto.schema.json_schema import schema_keywords
+
+__all__ = ["LivenessJson", "NonNegativeInt", "ReadinessJson", "RpcMessageJson", "UnixTime"]
+
+NonNegativeInt: TypeAlias = Annotated[int, schema_keywords(minimum=0)]
+UnixTime: TypeAlias = Annotated[float, "Unix seconds"]
 
 
 class LivenessJson(TypedDict):

@@ -3,7 +3,8 @@
 
 from typing import Annotated, Literal, Required, TypeAlias, TypedDict
 
-from svc_proto.schema.relay_types import DurationSeconds, NonNegativeInt
+from svc_proto.schema.common_types import NonNegativeInt
+from svc_proto.schema.relay_types import DurationSeconds
 
 __all__ = [
     "AuthorizationQueryJson",

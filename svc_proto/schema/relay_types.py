@@ -8,10 +8,9 @@ it is marked `Required`.
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, Required, TypeAlias, TypedDict
 
+from svc_proto.schema.common_types import NonNegativeInt, UnixTime
 from svc_proto.schema.json_schema import schema_keywords
 
-UnixTime: TypeAlias = Annotated[float, "Unix seconds"]
-NonNegativeInt: TypeAlias = Annotated[int, schema_keywords(minimum=0)]
 DurationSeconds: TypeAlias = Annotated[
     float, schema_keywords(minimum=0, maximum=315_360_000), "seconds; 0 means no expiry"
 ]

@@ -7,8 +7,8 @@ them strictly: numbers and booleans are JSON numbers and booleans, lists and map
 
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
+from svc_proto.schema.common_types import NonNegativeInt
 from svc_proto.schema.json_schema import schema_keywords
-from svc_proto.schema.relay_types import NonNegativeInt
 
 
 class VoiceRefusalJson(TypedDict):

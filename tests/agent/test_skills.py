@@ -42,7 +42,7 @@ def listed(world: AgentHarness) -> list[Skill]:
 
 
 def read(world: AgentHarness, name: str, file_path: str | None = None) -> dict[str, Any]:
-    return world.run(lambda parts, engine: parts.skills.read(name, file_path))
+    return dict(world.run(lambda parts, engine: parts.skills.read(name, file_path)))
 
 
 def test_the_list(world: AgentHarness) -> None:

@@ -23,6 +23,7 @@ from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.basics.brand import HERMES
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep
+from svc_proto.schema.api_types import ToolsetJson
 from svc_proto.service_clients.authority import Authority
 from tests.agent.harness import AgentHarness
 
@@ -112,7 +113,7 @@ def test_the_toolsets() -> None:
         assert set(row) == {"name", "label", "description", "enabled", "configured", "tools", "descriptions"}
         assert None not in row.values()
     assert rows[1]["tools"] == ["memory"]
-    assert str(cast("dict[str, str]", rows[1]["descriptions"])["memory"]).startswith("Keep short notes")
+    assert rows[1]["descriptions"]["memory"].startswith("Keep short notes")
 
 
 def test_every_tool_is_described_in_words_and_types() -> None:
@@ -133,7 +134,7 @@ def _tools(parts: AgentParts) -> Flow[list[Tool]]:
     return list(parts.toolbox.tools.values())
 
 
-def _rows(parts: AgentParts) -> Flow[list[dict[str, object]]]:
+def _rows(parts: AgentParts) -> Flow[list[ToolsetJson]]:
     yield from ()
     return parts.toolbox.toolsets()
 

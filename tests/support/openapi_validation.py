@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any, Protocol, TypeVar, is_typeddict
+from typing import Any, Protocol, TypeVar, get_args, is_typeddict
 
 from attrs import define, field
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 
 from svc_proto.engine.router import Route
 from svc_proto.openapi.document import JSON
-from svc_proto.openapi.operation_doc import ApiDoc
+from svc_proto.openapi.operation_doc import ApiDoc, SchemaType
 from svc_proto.wire.events import Headers
 
 OPEN = ("Refusal", "VoiceRefusal", "PhoneStatus", "MemoryRefused", "Completion")  # with additional members
@@ -120,7 +120,7 @@ class OpenApiValidator:
 
 
 def answer_differences(routes: Iterable[Route], manual: ApiDoc) -> list[str]:
-    """Return the routes whose handler is not annotated with the JSON type that its operation documents.
+    """Return the routes whose handler is not annotated with the JSON types that its operation documents.
 
     mypy compares the handler's code with the annotation. A base of the documented type is accepted, since routes of
     several modes share handlers.
@@ -128,17 +128,20 @@ def answer_differences(routes: Iterable[Route], manual: ApiDoc) -> list[str]:
     docs = {label: doc for rows in manual.operations.values() for label, doc in rows.items()}
     found = []
     for route in routes:
-        answer = docs[route.label].answer
-        kind = answer.get(JSON) if isinstance(answer, Mapping) else answer
+        doc = docs[route.label]
+        kinds = [kind for shape in (doc.answer, *doc.other_responses.values()) for kind in _json_types(shape)]
         handler = route.handler.args[-1] if isinstance(route.handler, partial) else route.handler
-        typed = {*re.findall(r"JsonResponse\[(\w+)\]", str(handler.__annotations__.get("return")))}
-        if (
-            isinstance(kind, type)
-            and is_typeddict(kind)
-            and not (typed and all(_is_part(name, kind) for name in typed))
-        ):
+        parts = re.findall(r"JsonResponse\[([\w| ]+)\]", str(handler.__annotations__.get("return")))
+        names = [name for part in parts for name in part.split(" | ")]
+        if kinds and not (names and all(any(_is_part(name, kind) for kind in kinds) for name in names)):
             found.append(route.label)
     return found
+
+
+def _json_types(shape: SchemaType) -> list[type]:
+    """Return the classes of JSON objects in a description of a response."""
+    kind = shape.get(JSON) if isinstance(shape, Mapping) else shape
+    return [each for each in (kind, *get_args(kind)) if is_typeddict(each)]
 
 
 def _is_part(name: str, kind: type) -> bool:

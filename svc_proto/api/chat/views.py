@@ -6,7 +6,7 @@ Clients distinguish null: booleans are never null, times are numbers beside thei
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from svc_proto.agent.interface import ApprovalRequested, ApprovalResolved, MemoryChanged, ToolCall
 from svc_proto.agent.message_extras import call_row
@@ -14,6 +14,16 @@ from svc_proto.api.chat.records import ChatSession, Content, Message, Usage
 from svc_proto.basics.brand import Brand
 from svc_proto.schema.chat_events import ApprovalRequest, ApprovalResponded, MemoryUpdated
 from svc_proto.schema.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from svc_proto.schema.api_types import (
+        ContentPartJson,
+        MessageJson,
+        SessionAnswerJson,
+        SessionJson,
+        ToolCallJson,
+        UsageJson,
+    )
 
 __all__ = [
     "approval_response_event",
@@ -37,12 +47,12 @@ def iso(seconds: float) -> str:
     return (EPOCH + timedelta(seconds=int(seconds))).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def function_call(call: ToolCall) -> dict[str, object]:
+def function_call(call: ToolCall) -> ToolCallJson:
     """Return a tool call in OpenAI's form."""
-    return call_row(call, call.arguments)
+    return cast("ToolCallJson", call_row(call, call.arguments))
 
 
-def session_view(chat: ChatSession, brand: Brand) -> dict[str, object]:
+def session_view(chat: ChatSession, brand: Brand) -> SessionJson:
     """Return the view of a session. The system prompt never leaves the server."""
     return {
         "object": f"{brand.name}.session",
@@ -68,41 +78,45 @@ def session_view(chat: ChatSession, brand: Brand) -> dict[str, object]:
     }
 
 
-def session_answer(chat: ChatSession, brand: Brand) -> dict[str, object]:
+def session_answer(chat: ChatSession, brand: Brand) -> SessionAnswerJson:
     """Return a session as a whole answer: flat for the relay, and nested for phones (wire api 3.3)."""
     view = session_view(chat, brand)
     return {**view, "session": view}
 
 
-def message_view(message: Message) -> dict[str, object]:
+def message_view(message: Message) -> MessageJson:
     """Return the view of a row; members that do not apply are omitted."""
-    view: dict[str, object] = {
+    view: MessageJson = {
         "id": message.id,
         "session_id": message.session_id,
-        "role": message.role,
+        "role": cast('Literal["user", "assistant", "tool", "system"]', message.role),
         "content": content_view(message.content),
         "created_at": iso(message.timestamp),
         "timestamp": message.timestamp,
     }
-    optional = {
-        "run_id": message.run_id,
-        "tool_calls": [dict(call) for call in message.tool_calls] or None,
-        "tool_call_id": message.tool_call_id,
-        "tool_name": message.tool_name,
-        "finish_reason": message.finish_reason,
-        "reasoning": message.reasoning,
-        "usage": None if message.usage is None else usage_view(message.usage),
-    }
-    view.update((name, value) for name, value in optional.items() if value is not None)
+    if message.run_id is not None:
+        view["run_id"] = message.run_id
+    if message.tool_calls:
+        view["tool_calls"] = cast("list[ToolCallJson]", [dict(call) for call in message.tool_calls])
+    if message.tool_call_id is not None:
+        view["tool_call_id"] = message.tool_call_id
+    if message.tool_name is not None:
+        view["tool_name"] = message.tool_name
+    if message.finish_reason is not None:
+        view["finish_reason"] = message.finish_reason
+    if message.reasoning is not None:
+        view["reasoning"] = message.reasoning
+    if message.usage is not None:
+        view["usage"] = usage_view(message.usage)
     return view
 
 
-def content_view(content: Content) -> object:
+def content_view(content: Content) -> str | list[ContentPartJson]:
     """Return the content of a message for JSON: text, or a list of content parts."""
-    return content if isinstance(content, str) else [dict(part) for part in content]
+    return content if isinstance(content, str) else cast("list[ContentPartJson]", [dict(part) for part in content])
 
 
-def usage_view(usage: Usage) -> dict[str, int]:
+def usage_view(usage: Usage) -> UsageJson:
     """Return the token counts of a turn (wire api 4.3)."""
     return {
         "input_tokens": usage.input_tokens,

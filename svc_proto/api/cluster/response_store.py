@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.api.chat.store_requests import DeleteResponse, FindResponse, SaveResponse
 from svc_proto.api.ports import StorePort
@@ -18,6 +18,9 @@ from svc_proto.basics import strict_json
 from svc_proto.commands import Level, Query
 from svc_proto.engine.flow import Flow, run_operation, sleep
 from svc_proto.facts import Failure
+
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.run_types import ResponseJson
 
 __all__ = ["PROPAGATION_DELAY", "ClusterResponseStore"]
 
@@ -37,12 +40,12 @@ class ClusterResponseStore(ResponseStore):
         """Do nothing: responses are read from the shared store."""
         yield from ()
 
-    def get(self, response_id: str) -> Flow[Mapping[str, object] | None]:
+    def get(self, response_id: str) -> Flow[ResponseJson | None]:
         """Return a response by its id, or None. Raises `Refused` 503 if the store does not answer."""
         found = yield from self._find("response", response_id)
         if found is None:
             return None
-        return cast("Mapping[str, object]", strict_json.loads(found[1], max_depth=1_000, ours=True))
+        return cast("ResponseJson", strict_json.loads(found[1], max_depth=1_000, ours=True))
 
     def session_of(self, kind: str, name: str) -> Flow[str | None]:
         """Return the session of a `response` or a `conversation`. Raises `Refused` 503 if the store does not answer."""

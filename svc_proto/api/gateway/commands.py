@@ -18,6 +18,7 @@ from svc_proto.schema.json_rpc import METHOD_NOT_FOUND, RpcError
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
     from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
+    from svc_proto.schema.api_types import ToolsetJson
 
 __all__ = ["methods"]
 
@@ -158,13 +159,11 @@ class _CommandMethods:
         return "\n".join(lines)
 
 
-def _toolset_row(row: dict[str, object]) -> dict[str, object]:
-    members = JsonObject.of(row)
-    names, words = members.texts("tools"), members.get_object("descriptions")
+def _toolset_row(row: ToolsetJson) -> dict[str, object]:
     return {
-        "name": members.text("name"),
-        "description": members.text("description"),
-        "tool_count": len(names),
-        "enabled": members.get("enabled") is not False,
-        "tools": [{"name": name, "description": words.text(name)} for name in names],
+        "name": row["name"],
+        "description": row["description"],
+        "tool_count": len(row["tools"]),
+        "enabled": row["enabled"],
+        "tools": [{"name": name, "description": row["descriptions"][name]} for name in row["tools"]],
     }

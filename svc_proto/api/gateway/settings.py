@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
     from svc_proto.api.gateway.live_session import GatewayPort, LiveGateway
     from svc_proto.api.ports import SettingsPort
+    from svc_proto.schema.api_types import ModelOptionsJson
 
 __all__ = [
     "CUSTOM",
@@ -74,7 +75,7 @@ def chosen_model(gateway: LiveGateway, settings: AgentSettings, chat: ChatSessio
     return evolve(endpoint, model=name) if name in (listed or ()) else endpoint
 
 
-def model_options(api: SettingsPort, chosen: str = "") -> Flow[dict[str, object]]:
+def model_options(api: SettingsPort, chosen: str = "") -> Flow[ModelOptionsJson]:
     """Return the models by provider; `chosen` is the model of a session."""
     settings = yield from api.settings()
     endpoint = settings.endpoint

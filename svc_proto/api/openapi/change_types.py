@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from svc_proto.api.openapi.types import McpServerRowJson, UnixTime
+from svc_proto.schema.api_types import McpServerRowJson
+from svc_proto.schema.common_types import UnixTime
 
 __all__ = [
     "ApprovalEndJson",

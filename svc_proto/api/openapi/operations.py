@@ -7,11 +7,12 @@ from enum import Enum
 
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.errors import MANAGEMENT
-from svc_proto.api.openapi import change_types, types
+from svc_proto.api.openapi import change_types
 from svc_proto.api.openapi import run_types as turns
 from svc_proto.openapi.document import COMMON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, OperationTable, SchemaType
 from svc_proto.openapi.profile_operations import CONTEXT, PROFILE, PROFILE_OPERATIONS, PROFILE_PARAMETERS
+from svc_proto.schema import api_types as types
 from svc_proto.schema.chat_events import EVENTS
 from svc_proto.schema.common_types import RpcMessageJson
 

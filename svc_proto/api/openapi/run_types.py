@@ -7,16 +7,15 @@ The events of a session's own stream are classes already (`schema.chat_events`).
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
-from svc_proto.api.openapi.types import (
+from svc_proto.basics.brand import BRANDS
+from svc_proto.schema.api_types import (
     AnyJson,
     Content,
     ContentPartJson,
-    NonNegativeInt,
     ToolCallJson,
-    UnixTime,
     UsageJson,
 )
-from svc_proto.basics.brand import BRANDS
+from svc_proto.schema.common_types import NonNegativeInt, UnixTime
 from svc_proto.schema.json_schema import schema_keywords
 
 __all__ = ["COMPLETION_EVENTS", "RESPONSE_EVENTS", "RUN_EVENTS"]

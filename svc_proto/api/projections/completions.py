@@ -6,6 +6,8 @@ is sent only to clients that request it by a header.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
 from svc_proto.agent.interface import ReasoningDelta, TextDelta, ToolCallFinished, ToolCallStarted
 from svc_proto.api.chat.records import Usage
 from svc_proto.api.chat.views import function_call
@@ -14,8 +16,12 @@ from svc_proto.basics import strict_json
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.moment import Moment
 
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.run_types import CompletionUsageJson
+
 __all__ = ["CompletionProjection", "completion_usage", "finish_reason"]
 
+FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "error"]
 DONE = "data: [DONE]\n\n"
 EMOJI = "🔧"
 SENT = ("reasoning_content", "reasoning", "thinking", "reasoning_text")  # sent as `reasoning_content` while it arrived
@@ -93,12 +99,12 @@ class CompletionProjection:
         return calls + alone + last + DONE
 
 
-def finish_reason(ended: TurnEnded) -> str:
+def finish_reason(ended: TurnEnded) -> FinishReason:
     """Return the finish reason of a completion: `stop`, `length` or `tool_calls`; `error` after a failure or a stop."""
-    return "error" if ended.error is not None or ended.interrupted else ended.finish
+    return "error" if ended.error is not None or ended.interrupted else cast("FinishReason", ended.finish)
 
 
-def completion_usage(usage: Usage) -> dict[str, int]:
+def completion_usage(usage: Usage) -> CompletionUsageJson:
     """Return the tokens with the member names of chat completions."""
     return {
         "prompt_tokens": usage.input_tokens,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from svc_proto.agent.interface import (
     ReasoningDelta,
@@ -16,6 +16,9 @@ from svc_proto.agent.interface import (
 from svc_proto.api.chat.views import usage_view
 from svc_proto.api.projections.turn_events import TurnEnded, TurnStarted, TurnStreamEvent, encode_frame
 from svc_proto.basics.moment import Moment
+
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.run_types import ResponseItemJson, ResponseJson
 
 __all__ = ["ResponseBuilder", "ResponseProjection"]
 
@@ -34,8 +37,8 @@ class ResponseBuilder:
     def __init__(self, *, id: str, created: int, model: str) -> None:  # noqa: A002 - the field's name
         self.id = id
         self.ended: TurnEnded | None = None
-        self._head: Item = {"id": id, "object": "response", "created_at": created, "model": model}
-        self._output: list[Item] = []
+        self._created, self._model = created, model
+        self._output: list[ResponseItemJson] = []
         self._calls: dict[str, int] = {}  # places of our own tools' calls in the output, by their ids
         self._text: list[str] = []  # of the open message
         self._thoughts: list[str] = []  # of the open reasoning
@@ -43,10 +46,17 @@ class ResponseBuilder:
         self._reasonings = 0
 
     @property
-    def response(self) -> Item:
+    def response(self) -> ResponseJson:
         """The response as of the latest event."""
         ended = self.ended
-        view: Item = {**self._head, "status": self._status, "output": list(self._output)}
+        view: ResponseJson = {
+            "id": self.id,
+            "object": "response",
+            "created_at": self._created,
+            "model": self._model,
+            "status": self._status,
+            "output": list(self._output),
+        }
         if ended is not None:
             view["usage"] = usage_view(ended.usage)
         if ended is not None and ended.error is not None:
@@ -81,7 +91,7 @@ class ResponseBuilder:
                 return []
 
     @property
-    def _status(self) -> str:
+    def _status(self) -> Literal["in_progress", "completed", "incomplete", "failed"]:
         if self.ended is None:
             return "in_progress"
         if self.ended.interrupted:
@@ -98,7 +108,7 @@ class ResponseBuilder:
         """Return the id of an item; a client may refer to the item by this id, so the id names the response."""
         return f"{kind}_{number}_{self.id.removeprefix('resp_')}"
 
-    def _message(self, status: str, text: str | None) -> Item:
+    def _message(self, status: str, text: str | None) -> ResponseItemJson:
         content: list[Item] = [] if text is None else [_part(text)]
         return {
             "type": "message",
@@ -158,7 +168,7 @@ class ResponseBuilder:
     def _reasoning_place(self) -> Item:
         return {"item_id": self._reasoning_id, "output_index": len(self._output), "summary_index": 0}
 
-    def _reasoning(self, status: str, summary: list[Item]) -> Item:
+    def _reasoning(self, status: str, summary: list[Item]) -> ResponseItemJson:
         return {"type": "reasoning", "id": self._reasoning_id, "status": status, "summary": summary}
 
     def _close(self) -> Iterable[Told]:
@@ -180,7 +190,7 @@ class ResponseBuilder:
         if call.id in self._calls:
             return []
         place = self._calls[call.id] = len(self._output)
-        item: Item = {
+        item: ResponseItemJson = {
             "type": "mcp_call",
             "id": self._item_id("mcp", place),
             "server_label": LABEL,
@@ -201,8 +211,9 @@ class ResponseBuilder:
         started = self._started(event.call)  # a denied call has no start
         place, failed = self._calls[event.call.id], event.error is not None
         status = "failed" if failed else "completed"
-        result: Item = {"error": event.output} if failed else {"output": event.output}
-        item = self._output[place] = {**self._output[place], **result, "status": status}
+        item = self._output[place] = self._output[place].copy()
+        item["error" if failed else "output"] = event.output
+        item["status"] = status
         where: Item = {"item_id": item["id"], "output_index": place}
         return [*started, (f"response.mcp_call.{status}", where), self._item("done", place, item)]
 
@@ -210,13 +221,14 @@ class ResponseBuilder:
         """End calls that the end of the turn has interrupted."""
         running = [place for place in self._calls.values() if self._output[place]["status"] == "in_progress"]
         for place in running:
-            self._output[place] = {**self._output[place], "status": "incomplete"}
+            self._output[place] = self._output[place].copy()
+            self._output[place]["status"] = "incomplete"
         return [self._item("done", place, self._output[place]) for place in running]
 
     def _requested(self, call: ToolCall) -> list[Told]:
         """Add a call that the client is to run, with the events that its libraries read."""
         place = len(self._output)
-        item: Item = {
+        item: ResponseItemJson = {
             "type": "function_call",
             "id": self._item_id("fc", place),
             "call_id": call.id,
@@ -233,7 +245,7 @@ class ResponseBuilder:
             self._item("done", place, item),
         ]
 
-    def _item(self, what: str, place: int, item: Item) -> Told:
+    def _item(self, what: str, place: int, item: ResponseItemJson) -> Told:
         return f"response.output_item.{what}", {"output_index": place, "item": item}
 
 

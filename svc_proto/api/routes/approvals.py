@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.change_ledger import ChangeLedger
@@ -10,10 +10,13 @@ from svc_proto.api.ports import ClientPort, SettingsPort
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import text
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
 from svc_proto.facts import Failure
 from svc_proto.machines.agent_changes import APPROVAL, AgentChange
+
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.change_types import ApprovalEndedJson, StandingApprovalJson, StandingApprovalsJson
 
 __all__ = ["routes"]
 
@@ -37,13 +40,13 @@ class _ApprovalRoutes:
     def __init__(self, api: ApprovalsPort) -> None:
         self._api = api
 
-    def list_all(self, request: Request) -> Flow[Response]:
+    def list_all(self, request: Request) -> Flow[JsonResponse[StandingApprovalsJson]]:
         """Return all standing approvals; principal and time are null if the record of changes does not hold them."""
         found = yield from self._standing()
         given = yield from self._api.ledger.find("")
         return json_response(200, {"approvals": [_row(chat, pattern, given) for chat, pattern in found]})
 
-    def end(self, request: Request) -> Flow[Response]:
+    def end(self, request: Request) -> Flow[JsonResponse[ApprovalEndedJson]]:
         """End one approval: that of the chat `session_id`, or without one that for good."""
         body = request.json_object()
         pattern, chat = text(body.get("pattern"), "pattern"), body.string("session_id") or ""
@@ -62,7 +65,7 @@ class _ApprovalRoutes:
         return found
 
 
-def _row(chat: str, pattern: str, given: list[AgentChange]) -> dict[str, object]:
+def _row(chat: str, pattern: str, given: list[AgentChange]) -> StandingApprovalJson:
     by = [each for each in given if each.kind == APPROVAL and each.after == pattern and chat in ("", each.target)]
     return {
         "session_id": chat or None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.store_requests import GetChat
 from svc_proto.api.chat.views import usage_view
@@ -19,10 +21,13 @@ from svc_proto.api.runs.streaming import (
 )
 from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.router import Route
 from svc_proto.service_clients.local_secret import OPERATOR, forwarded_secret_headers
+
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.run_types import TurnAnswerJson
 
 __all__ = ["routes"]
 
@@ -61,7 +66,7 @@ class _ChatRoutes:
             session_headers(api.brand_of(request), session_id=turn_request.session_id, run_id=turn_request.run_id),
         )
 
-    def blocking(self, request: Request) -> Flow[Response | StreamedResponse]:
+    def blocking(self, request: Request) -> Flow[JsonResponse[TurnAnswerJson] | Response | StreamedResponse]:
         api = self._api
         turn_request = yield from self._build_turn_request(request, streams=False)
         run = yield from api.runs.start(turn_request, request, credential_id=request.credential_id)
@@ -71,7 +76,7 @@ class _ChatRoutes:
         refused = incomplete_error(ended)
         if refused is not None:
             raise refused
-        body: dict[str, object] = {
+        body: TurnAnswerJson = {
             "object": f"{api.brand_of(request).name}.session.chat.completion",
             "session_id": turn_request.session_id,
             "run_id": turn_request.run_id,

@@ -5,7 +5,7 @@ A client that disconnects interrupts the agent here, since it has no session in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
@@ -36,9 +36,12 @@ from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.validate import object_, optional
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.schema.json_object import JsonObject, content_text
+
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.run_types import CompletionAnswerJson, CompletionJson
 
 __all__ = ["routes"]
 
@@ -76,7 +79,7 @@ class _CompletionRoutes:
         """Answer the HEAD request by which a phone checks that the route exists."""
         return empty_response(200)
 
-    def create(self, request: Request) -> Flow[Response | StreamedResponse]:
+    def create(self, request: Request) -> Flow[JsonResponse[CompletionJson] | Response | StreamedResponse]:
         api = self._api
         yield from api.runs.check_capacity()
         scope = self._scope(request)
@@ -160,12 +163,12 @@ class _CompletionRoutes:
     def _fields(self, request: Request, turn_request: TurnRequest, scope: _SessionScope) -> Fields:
         return (*branded_header(self._api.brand_of(request), SESSION_ID, turn_request.session_id), *scope.fields)
 
-    def _answer(self, request: Request, run: Run, ended: TurnEnded, fields: Fields) -> Response:
+    def _answer(self, request: Request, run: Run, ended: TurnEnded, fields: Fields) -> JsonResponse[CompletionJson]:
         refused = incomplete_error(ended)
         if refused is not None:
             raise refused
         reason = finish_reason(ended)
-        body: dict[str, object] = {
+        body: CompletionJson = {
             "id": _completion_id(run),
             "object": "chat.completion",
             "created": _created(run),
@@ -181,7 +184,7 @@ class _CompletionRoutes:
         }
         brand = self._api.brand_of(request)
         if not ended.completed:
-            body[brand.name] = {
+            cast("dict[str, object]", body)[brand.name] = {
                 "completed": False,
                 "partial": True,
                 "failed": reason == "error",
@@ -194,13 +197,15 @@ class _CompletionRoutes:
         return json_response(200, body, fields)
 
 
-def _message(ended: TurnEnded) -> Mapping[str, object]:
+def _message(ended: TurnEnded) -> CompletionAnswerJson:
     """Return the answer; with calls also the members that the model's server wants back."""
-    reasoning = {"reasoning_content": ended.reasoning} if ended.reasoning else {}
-    if not ended.calls:
-        return {"role": "assistant", "content": ended.content, **reasoning}
-    calls = [function_call(call) for call in ended.calls]
-    return {**reasoning, **ended.extra, "role": "assistant", "content": ended.content or None, "tool_calls": calls}
+    message: CompletionAnswerJson = {"role": "assistant", "content": ended.content}
+    if ended.reasoning:
+        message["reasoning_content"] = ended.reasoning
+    if ended.calls:
+        message |= {"content": ended.content or None, "tool_calls": [function_call(call) for call in ended.calls]}
+        return cast("CompletionAnswerJson", {**ended.extra, **message})
+    return message
 
 
 def _wants_usage(body: JsonObject) -> bool:

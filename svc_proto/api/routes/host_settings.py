@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.host_settings import HOST_SETTINGS, HostSettings, parse_host_change
 from svc_proto.api.ports import ClientPort
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Handler, Route
+
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.change_types import HostSettingsJson
+    from svc_proto.schema.api_types import KeyReloadedJson
 
 __all__ = ["routes"]
 
@@ -41,11 +45,11 @@ class _HostRoutes:
     def __init__(self, api: HostPort) -> None:
         self._api = api
 
-    def settings(self, request: Request) -> Flow[Response]:
+    def settings(self, request: Request) -> Flow[JsonResponse[HostSettingsJson]]:
         """Return the settings as the next start finds them."""
         return json_response(200, {"settings": (yield from self._api.host_settings.read())})
 
-    def change(self, request: Request) -> Flow[Response]:
+    def change(self, request: Request) -> Flow[JsonResponse[HostSettingsJson]]:
         """Change settings, and return all of them; they count from the next start of the servers on."""
         change = parse_host_change(request.json_object())
         if change:
@@ -54,12 +58,12 @@ class _HostRoutes:
             self._api.record_audit("setting changed", request, settings=", ".join(variables))
         return json_response(200, {"settings": (yield from self._api.host_settings.read())})
 
-    def rotate_key(self, request: Request) -> Flow[Response]:
+    def rotate_key(self, request: Request) -> Flow[JsonResponse[KeyReloadedJson]]:
         """Replace the API key by a new one, which counts at once; the answer does not contain it."""
         yield from self._api.host_settings.write_key()
         return (yield from self.reload_key(request))
 
-    def reload_key(self, request: Request) -> Flow[Response]:
+    def reload_key(self, request: Request) -> Flow[JsonResponse[KeyReloadedJson]]:
         """Load the API key from the files again; report whether it has changed."""
         changed = yield from self._api.reload_key()
         if changed:

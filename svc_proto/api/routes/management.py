@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from attrs import asdict
 
@@ -15,9 +15,37 @@ from svc_proto.api.ports import ManagementPort
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import boolean, text
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.facts import Failure
+
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.change_types import (
+        ChangeJson,
+        ChangesJson,
+        McpSwitchedJson,
+        McpTestedJson,
+        UndoneChangeJson,
+        UndoneChangesJson,
+    )
+    from svc_proto.schema.api_types import (
+        AvailableModelsJson,
+        ConfigChangedJson,
+        ConfigJson,
+        McpServerRowJson,
+        McpServersJson,
+        MemoryChangedJson,
+        MemoryJson,
+        MemoryListJson,
+        MemoryRefusedJson,
+        ModelOptionsJson,
+        NoteTarget,
+        NotImplementedHereJson,
+        SkillJson,
+        SkillRowsJson,
+        SkillsJson,
+        ToolsetsJson,
+    )
 
 __all__ = ["routes"]
 
@@ -72,9 +100,9 @@ class _ManagementRoutes:
 
     # --- configuration ---
 
-    def config(self, request: Request) -> Flow[Response]:
+    def config(self, request: Request) -> Flow[JsonResponse[ConfigJson]]:
         settings = yield from self._api.settings()
-        body = {
+        body: ConfigJson = {
             "model": settings.model,
             "provider": settings.provider,
             "api_mode": settings.api_mode,
@@ -83,16 +111,18 @@ class _ManagementRoutes:
         }
         return json_response(200, body)
 
-    def change_config(self, request: Request) -> Flow[Response]:
+    def change_config(self, request: Request) -> Flow[JsonResponse[ConfigChangedJson]]:
         """Change the file and return the settings in force; the environment has precedence over the file."""
         change = parse_change(request.json_object())
         if change:
             yield from self._api.change_settings(request, change)
         settings = yield from self._api.settings()
-        body = {"ok": True, "model": settings.model, "provider": settings.provider, "base_url": settings.base_url}
-        return json_response(200, body)
+        return json_response(
+            200,
+            {"ok": True, "model": settings.model, "provider": settings.provider, "base_url": settings.base_url},
+        )
 
-    def models(self, request: Request) -> Flow[Response]:
+    def models(self, request: Request) -> Flow[JsonResponse[AvailableModelsJson]]:
         api = self._api
         settings = yield from api.settings()
         endpoint = settings.endpoint
@@ -105,7 +135,7 @@ class _ManagementRoutes:
             (endpoint.model if endpoint is not None else settings.name,) if provider == configured else ()
         )
         label = configured.replace("-", " ").replace("_", " ").title()
-        body = {
+        body: AvailableModelsJson = {
             "provider": provider,
             "models": [{"id": name, "description": ""} for name in listed or configured_models],
             "providers": [
@@ -119,19 +149,17 @@ class _ManagementRoutes:
         }
         return json_response(200, body)
 
-    def model_options(self, request: Request) -> Flow[Response]:
+    def model_options(self, request: Request) -> Flow[JsonResponse[ModelOptionsJson]]:
         from svc_proto.api.gateway.settings import model_options  # noqa: PLC0415, RUF100 - loaded at the first use
 
         return json_response(200, (yield from model_options(self._api)))
 
     # --- memory ---
 
-    def memory(self, request: Request) -> Flow[Response]:
+    def memory(self, request: Request) -> Flow[JsonResponse[MemoryJson]]:
         requested_target = request.query.get("target", "all")
-        if requested_target != "all":
-            _check_target(requested_target)
-        targets: list[dict[str, object]] = []
-        for target in TARGETS if requested_target == "all" else (requested_target,):
+        targets: list[MemoryListJson] = []
+        for target in TARGETS if requested_target == "all" else (_parse_target(requested_target),):
             entries = yield from self._api.parts.memory.entries(target)
             if isinstance(entries, Failure):
                 raise Refused(503, "memory_unavailable", "the memory store is not available")
@@ -143,47 +171,52 @@ class _ManagementRoutes:
                     "usage": usage_of(target, entries),
                 }
             )
-        flat = targets[0] if requested_target != "all" else {}
-        return json_response(200, {**flat, "targets": targets})
+        flat = requested_target != "all"
+        return json_response(200, {**targets[0], "targets": targets} if flat else {"targets": targets})
 
-    def add_memory(self, request: Request) -> Flow[Response]:
+    def add_memory(self, request: Request) -> Flow[JsonResponse[MemoryChangedJson | MemoryRefusedJson]]:
         target, content = _texts(request, "target", "content")
         return self._changed(request, (yield from self._api.parts.memory.add(target, content)))
 
-    def replace_memory(self, request: Request) -> Flow[Response]:
+    def replace_memory(self, request: Request) -> Flow[JsonResponse[MemoryChangedJson | MemoryRefusedJson]]:
         target, old_text, content = _texts(request, "target", "old_text", "content")
         return self._changed(request, (yield from self._api.parts.memory.replace(target, old_text, content)))
 
-    def remove_memory(self, request: Request) -> Flow[Response]:
+    def remove_memory(self, request: Request) -> Flow[JsonResponse[MemoryChangedJson | MemoryRefusedJson]]:
         target, old_text = _texts(request, "target", "old_text")
         return self._changed(request, (yield from self._api.parts.memory.remove(target, old_text)))
 
-    def _changed(self, request: Request, change: MemoryChangeResult) -> Response:
+    def _changed(
+        self, request: Request, change: MemoryChangeResult
+    ) -> JsonResponse[MemoryChangedJson | MemoryRefusedJson]:
         self._api.memory_changed(request, change)
         return json_response(change.status, change.body)
 
     # --- changes by principal ---
 
-    def changes(self, request: Request) -> Flow[Response]:
+    def changes(self, request: Request) -> Flow[JsonResponse[ChangesJson]]:
         """Return what the named principal has changed, oldest first; without a name, the changes of all."""
         found = yield from self._api.ledger.find(request.query.get("principal", ""))
-        return json_response(200, {"changes": [asdict(change) for change in found]})
+        return json_response(200, {"changes": [cast("ChangeJson", asdict(change)) for change in found]})
 
-    def undo_changes(self, request: Request) -> Flow[Response]:
+    def undo_changes(self, request: Request) -> Flow[JsonResponse[UndoneChangesJson]]:
         """Undo what a principal has changed, newest first."""
         name = text(request.json_object().get("principal"), "principal")
         done = yield from self._api.ledger.undo(name)
         self._api.record_audit("changes undone", request, of=name, count=sum(not each.kept for each in done))
-        rows = [{**asdict(each.change), "undone": not each.kept, "why": each.kept or None} for each in done]
+        rows: list[UndoneChangeJson] = [
+            {**cast("ChangeJson", asdict(each.change)), "undone": not each.kept, "why": each.kept or None}
+            for each in done
+        ]
         return json_response(200, {"ok": all(not each.kept for each in done), "changes": rows})
 
     # --- skills and tools ---
 
-    def skills(self, request: Request) -> Flow[Response]:
+    def skills(self, request: Request) -> Flow[JsonResponse[SkillsJson]]:
         found = yield from self._api.parts.skills.list()
         category = request.query.get("category")
         rows = [skill.row for skill in found if not category or skill.category == category]
-        body = {
+        body: SkillsJson = {
             "success": True,
             "skills": rows,
             "categories": sorted(dict.fromkeys(skill.category for skill in found if skill.category is not None)),
@@ -192,41 +225,41 @@ class _ManagementRoutes:
         }
         return json_response(200, body)
 
-    def skill_rows(self, request: Request) -> Flow[Response]:
+    def skill_rows(self, request: Request) -> Flow[JsonResponse[SkillRowsJson]]:
         found = yield from self._api.parts.skills.list()
         return json_response(200, {"object": "list", "data": [skill.row for skill in found]})
 
-    def skill(self, request: Request) -> Flow[Response]:
+    def skill(self, request: Request) -> Flow[JsonResponse[SkillJson]]:
         name = request.params.get("name", "toggle")  # a skill may have the name `toggle`
         return json_response(200, (yield from self._api.parts.skills.read(name, request.query.get("file_path"))))
 
-    def toggle_skill(self, request: Request) -> Response:
+    def toggle_skill(self, request: Request) -> JsonResponse[NotImplementedHereJson]:
         return json_response(501, {"error": "skill_toggle_not_implemented", "detail": NO_TOGGLE})
 
-    def toolsets(self, request: Request) -> Response:
+    def toolsets(self, request: Request) -> JsonResponse[ToolsetsJson]:
         rows = self._api.parts.toolbox.toolsets()
         return json_response(200, {"object": "list", "platform": "api_server", "data": rows})
 
-    def servers(self, request: Request) -> Flow[Response]:
+    def servers(self, request: Request) -> Flow[JsonResponse[McpServersJson]]:
         """Return the state of the MCP servers; those not yet needed are not started."""
         yield from self._api.settings()
         found = self._api.parts.servers
         return json_response(200, {"servers": [] if found is None else found.report()})
 
-    def switch_server(self, request: Request) -> Flow[Response]:
+    def switch_server(self, request: Request) -> Flow[JsonResponse[McpSwitchedJson]]:
         """Set whether the agent uses an MCP server."""
         enabled = boolean(request.json_object().get("enabled"), "enabled")
         name = (yield from self._server_row(request))["name"]
-        yield from self._api.config_file.switch_server(str(name), enabled=enabled)
+        yield from self._api.config_file.switch_server(name, enabled=enabled)
         self._api.record_audit("setting changed", request, settings=f"mcp_servers.{name}.enabled")
         return json_response(200, {"ok": True, "name": name, "enabled": enabled})
 
-    def test_server(self, request: Request) -> Flow[Response]:
+    def test_server(self, request: Request) -> Flow[JsonResponse[McpTestedJson]]:
         """Connect to an MCP server, and report its tools or its problem."""
         row = yield from self._server_row(request, test=True)
         return json_response(200, {"ok": row["state"] == "ready", "error": row["problem"], **row})
 
-    def _server_row(self, request: Request, *, test: bool = False) -> Flow[dict[str, object]]:
+    def _server_row(self, request: Request, *, test: bool = False) -> Flow[McpServerRowJson]:
         yield from self._api.settings()
         found = self._api.parts.servers
         if found is not None and test:
@@ -236,7 +269,7 @@ class _ManagementRoutes:
                 return row
         raise Refused(404, "not_found", "no MCP server of this name is configured")
 
-    def reload_servers(self, request: Request) -> Flow[Response]:
+    def reload_servers(self, request: Request) -> Flow[JsonResponse[McpServersJson]]:
         """Restart all MCP servers."""
         yield from self._api.settings()
         found = self._api.parts.servers
@@ -250,9 +283,11 @@ def _access(method: str) -> ApiAccess:
     return ApiAccess.KEY if method == "GET" else ApiAccess.MANAGE
 
 
-def _check_target(target: str) -> None:
-    if target not in TARGETS:
-        raise invalid_request(f"target must be one of {', '.join(TARGETS)}")
+def _parse_target(text: str) -> NoteTarget:
+    for target in TARGETS:
+        if target == text:
+            return target
+    raise invalid_request(f"target must be one of {', '.join(TARGETS)}")
 
 
 def _texts(request: Request, *names: str) -> list[str]:
@@ -262,5 +297,5 @@ def _texts(request: Request, *names: str) -> list[str]:
     """
     body = request.json_object()
     values = [text(body.get(name), name) for name in names]
-    _check_target(values[0])
+    _parse_target(values[0])
     return values

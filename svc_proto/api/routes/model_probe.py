@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.agent_settings import is_usable_base_url, origin_of
 from svc_proto.api.errors import invalid_request
 from svc_proto.api.ports import SettingsPort
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
 from svc_proto.service_clients.model_probe import find_abilities, list_models, try_model
+
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.change_types import ModelProbedJson
 
 __all__ = ["routes"]
 
@@ -17,7 +22,7 @@ __all__ = ["routes"]
 def routes(api: SettingsPort) -> list[Route]:
     """Return the route that lists and tests models of a server."""
 
-    def probe(request: Request) -> Flow[Response]:
+    def probe(request: Request) -> Flow[JsonResponse[ModelProbedJson]]:
         """List the models of `base_url`, or of the configured server; with `model`, describe and test that one."""
         body = request.json_object()
         endpoint = (yield from api.settings()).endpoint
@@ -30,7 +35,7 @@ def routes(api: SettingsPort) -> list[Route]:
         key = endpoint.api_key if endpoint is not None and origin_of(endpoint.base_url) == origin_of(url) else ""
         listing = yield from list_models(api.engine, url, key)
         problem = listing.problem or (f"it answered {listing.status}" if listing.status != 200 else "")
-        found: dict[str, object] = {"base_url": url, "models": list(listing.names)}
+        found: ModelProbedJson = {"base_url": url, "models": list(listing.names), "problem": None}
         name = body.string("model")
         if name and not listing.problem:
             able = yield from find_abilities(api.engine, url, name, key, listing)
@@ -40,6 +45,7 @@ def routes(api: SettingsPort) -> list[Route]:
             if tools:
                 yield from api.parts.profiles.forget(url, name)
             found |= {"model": name, "context": able.context, "tools": tools, "seconds": round(trial.seconds, 3)}
-        return json_response(200, {**found, "problem": problem or None})
+        found["problem"] = problem or None
+        return json_response(200, found)
 
     return [Route(method="POST", pattern="/api/model/probe", access=ApiAccess.MAIN_KEY, handler=probe)]

@@ -5,6 +5,8 @@ There is one profile. The relay offers these routes to paired phones.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from svc_proto.agent.avatar import read_avatar
 from svc_proto.agent.memory import FILES, TARGETS, file_content
 from svc_proto.agent.system_prompt import notes_part, skills_part
@@ -16,14 +18,27 @@ from svc_proto.api.ports import ManagementPort
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.validate import text
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.facts import Failure
 from svc_proto.wire.events import Headers
 
+if TYPE_CHECKING:
+    from svc_proto.openapi.profile_operations import (
+        ContextBlockJson,
+        FileWrittenJson,
+        InjectedContextJson,
+        NoteFileJson,
+        NoteFilesJson,
+        ProfileConfigJson,
+        ProfileSkillJson,
+        ProfileSkillsJson,
+        SoulJson,
+    )
+
 __all__ = ["routes"]
 
-FILE_NAMES = {path.rpartition("/")[2]: target for target, path in FILES.items()}
+FILE_NAMES = {FILES[target].rpartition("/")[2]: target for target in TARGETS}
 
 
 def routes(api: ManagementPort) -> list[Route]:
@@ -57,18 +72,19 @@ class _ProfileRoutes:
 
     # --- settings ---
 
-    def config(self, request: Request) -> Flow[Response]:
+    def config(self, request: Request) -> Flow[JsonResponse[ProfileConfigJson]]:
         """Return the settings of the agent, without secrets."""
         _check_profile(request)
         settings = yield from self._api.settings()
-        body = {"profile": PROFILE, "path": self._config_path, "config": settings.shown, "readonly": True}
-        return json_response(200, body)
+        return json_response(
+            200, {"profile": PROFILE, "path": self._config_path, "config": settings.shown, "readonly": True}
+        )
 
-    def soul(self, request: Request) -> Flow[Response]:
+    def soul(self, request: Request) -> Flow[JsonResponse[SoulJson]]:
         """Return the system prompt."""
         _check_profile(request)
         content = (yield from self._api.settings()).system
-        body = {
+        body: SoulJson = {
             "profile": PROFILE,
             "path": self._config_path,
             "content": content,
@@ -78,7 +94,7 @@ class _ProfileRoutes:
         }
         return json_response(200, body)
 
-    def write_soul(self, request: Request) -> Flow[Response]:
+    def write_soul(self, request: Request) -> Flow[JsonResponse[FileWrittenJson]]:
         """Change the system prompt."""
         _check_profile(request)
         content = request.json_object().get("content")
@@ -87,11 +103,11 @@ class _ProfileRoutes:
 
     # --- notes and skills ---
 
-    def memory(self, request: Request) -> Flow[Response]:
+    def memory(self, request: Request) -> Flow[JsonResponse[NoteFilesJson]]:
         """Return the lists of notes as files."""
         _check_profile(request)
         notes = yield from self._notes()
-        files = [
+        files: list[NoteFileJson] = [
             {
                 "name": target,
                 "filename": filename,
@@ -105,7 +121,7 @@ class _ProfileRoutes:
         folder = self._path("memories")
         return json_response(200, {"profile": PROFILE, "memories_dir": folder, "entries": files, "total": len(files)})
 
-    def write_memory(self, request: Request) -> Flow[Response]:
+    def write_memory(self, request: Request) -> Flow[JsonResponse[FileWrittenJson]]:
         """Replace a list of notes by the content of its file."""
         _check_profile(request)
         content = text(request.json_object().get("content"), "content")
@@ -120,14 +136,14 @@ class _ProfileRoutes:
         self._api.memory_changed(request, change)
         return _written(self._path(FILES[target]), content)
 
-    def skills(self, request: Request) -> Flow[Response]:
+    def skills(self, request: Request) -> Flow[JsonResponse[ProfileSkillsJson]]:
         """List the skills; all of them are enabled."""
         _check_profile(request)
         found = yield from self._api.parts.skills.list()
-        rows = [{**skill.row, "path": skill.path, "enabled": True} for skill in found]
+        rows: list[ProfileSkillJson] = [{**skill.row, "path": skill.path, "enabled": True} for skill in found]
         return json_response(200, {"profile": PROFILE, "skills": rows, "total": len(rows)})
 
-    def context(self, request: Request) -> Flow[Response]:
+    def context(self, request: Request) -> Flow[JsonResponse[InjectedContextJson]]:
         """Return what each prompt holds beside the chat: system prompt, notes and names of skills."""
         _check_profile(request)
         settings = yield from self._api.settings()
@@ -135,7 +151,7 @@ class _ProfileRoutes:
         found = yield from self._api.parts.skills.list()
         listed = skills_part([(skill.name, skill.description) for skill in found])
         parts = {"system prompt": settings.system, "notes": notes, "skills": listed}
-        blocks = [{"name": name, "text": part} for name, part in parts.items() if part]
+        blocks: list[ContextBlockJson] = [{"name": name, "text": part} for name, part in parts.items() if part]
         return json_response(200, {"enabled": settings.endpoint is not None, "blocks": blocks})
 
     def avatar(self, request: Request) -> Flow[Response]:
@@ -178,5 +194,5 @@ def _size(content: str) -> int:
     return len(content.encode())
 
 
-def _written(path: str, content: str) -> Response:
+def _written(path: str, content: str) -> JsonResponse[FileWrittenJson]:
     return json_response(200, {"ok": True, "profile": PROFILE, "path": path, "bytes_written": _size(content)})

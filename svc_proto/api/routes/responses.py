@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import takewhile
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import evolve, frozen
 
@@ -40,9 +40,12 @@ from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, StreamedResponse, json_response
 from svc_proto.engine.router import Route
 from svc_proto.schema.json_object import JsonObject, as_text
+
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.run_types import ResponseDeletedJson, ResponseJson
 
 __all__ = ["routes"]
 
@@ -85,7 +88,7 @@ class _ResponseRoutes:
         self._keys = IdempotencyKeys("responses")
         self._streams = IdempotencyKeys("response streams")
 
-    def create(self, request: Request) -> Flow[Response | StreamedResponse]:
+    def create(self, request: Request) -> Flow[JsonResponse[ResponseJson] | Response | StreamedResponse]:
         api = self._api
         yield from api.runs.check_capacity()
         body = yield from read_object(request)
@@ -127,13 +130,13 @@ class _ResponseRoutes:
             )
         return (yield from self._answer(request, run))
 
-    def read(self, request: Request) -> Flow[Response]:
+    def read(self, request: Request) -> Flow[JsonResponse[ResponseJson]]:
         found = yield from self._api.responses.get(request.params["response_id"])
         if found is None:
             raise _unknown()
         return json_response(200, found)
 
-    def delete(self, request: Request) -> Flow[Response]:
+    def delete(self, request: Request) -> Flow[JsonResponse[ResponseDeletedJson]]:
         response_id = request.params["response_id"]
         if not (yield from self._api.responses.delete(response_id)):
             raise _unknown()
@@ -143,7 +146,7 @@ class _ResponseRoutes:
         digits = run.record.id.removeprefix("run_")[:ID_DIGITS]
         return ResponseBuilder(id=f"resp_{digits}", created=int(run.record.created_at), model=run.model)
 
-    def _answer(self, request: Request, run: Run) -> Flow[Response]:
+    def _answer(self, request: Request, run: Run) -> Flow[JsonResponse[ResponseJson]]:
         refused = incomplete_error((yield from run.wait_ended()))
         if refused is not None:
             raise refused

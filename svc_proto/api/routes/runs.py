@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.change_ledger import ChangeLedger
@@ -30,18 +30,29 @@ from svc_proto.api.runs.subscriber import SubscriberState
 from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics.errors import Refused
 from svc_proto.engine.flow import Flow, sleep
-from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, StreamedResponse, json_response
 from svc_proto.engine.router import Route
 from svc_proto.machines.approvals import LASTING, LASTING_TEXT, parse_approval
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.authority import MANAGE
 from svc_proto.wire.events import Headers
 
+if TYPE_CHECKING:
+    from svc_proto.api.openapi.run_types import (
+        ApprovalAnswerJson,
+        ApprovalJson,
+        RunAcceptedJson,
+        RunJson,
+        RunStoppingJson,
+    )
+
 __all__ = ["routes"]
 
 OTHERS_TEXT = "an approval for the run of another client needs the right manage, which this pairing withholds"
 EVENT_WAIT = 1.0  # s that a subscription waits for its run, wire api 6.3
 STREAM_MODES = ("Run-Streaming", "Stream-Mode")  # wire api 6.1: by these a phone detects that a POST may be a stream
+
+ResponseT = TypeVar("ResponseT", bound=Response)
 
 
 class RunsPort(TurnPort, Protocol):
@@ -75,7 +86,7 @@ class _RunRoutes:
         brand = self._api.brand_of(request)
         return Response(200, Headers(field for name in STREAM_MODES for field in branded_header(brand, name, "sse")))
 
-    def create(self, request: Request) -> Flow[Response | StreamedResponse]:
+    def create(self, request: Request) -> Flow[JsonResponse[RunAcceptedJson] | Response | StreamedResponse]:
         api = self._api
         yield from api.runs.check_capacity()
         body = yield from read_object(request)
@@ -89,14 +100,15 @@ class _RunRoutes:
         fields = session_headers(api.brand_of(request), session_id=turn_request.session_id, run_id=turn_request.run_id)
         if stream:
             return event_stream_response(subscriber, fields)
-        return json_response(202, {"run_id": turn_request.run_id, "status": "started"}, fields)
+        accepted: RunAcceptedJson = {"run_id": turn_request.run_id, "status": "started"}
+        return json_response(202, accepted, fields)
 
-    def status(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
+    def status(self, request: Request) -> JsonResponse[RunJson] | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._status)
 
     def _anywhere(
-        self, request: Request, here: Callable[[Request], Response]
-    ) -> Response | Flow[Response | StreamedResponse]:
+        self, request: Request, here: Callable[[Request], ResponseT]
+    ) -> ResponseT | Flow[Response | StreamedResponse]:
         """Return the response of `here`, or that of another node if the run is only there."""
         api, run_id = self._api, request.params["run_id"]
         seeking = None if api.runs.get(run_id) is not None else api.ownership.lookup_run(request, run_id)
@@ -111,7 +123,7 @@ class _RunRoutes:
         answer = yield from seeking
         return here(request) if answer is None else answer
 
-    def _status(self, request: Request) -> Response:
+    def _status(self, request: Request) -> JsonResponse[RunJson]:
         api = self._api
         run = api.runs.find(request.params["run_id"])
         return json_response(200, _view(run, f"{api.brand_of(request).name}.run"))
@@ -132,18 +144,18 @@ class _RunRoutes:
             subscriber, session_headers(api.brand_of(request), session_id=run.record.session_id, run_id=run_id)
         )
 
-    def stop(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
+    def stop(self, request: Request) -> JsonResponse[RunStoppingJson] | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._stop)
 
-    def _stop(self, request: Request) -> Response:
+    def _stop(self, request: Request) -> JsonResponse[RunStoppingJson]:
         run_id = request.params["run_id"]
         self._api.runs.stop(run_id)
         return json_response(200, {"run_id": run_id, "status": "stopping"})
 
-    def approve(self, request: Request) -> Response | Flow[Response | StreamedResponse]:
+    def approve(self, request: Request) -> JsonResponse[ApprovalAnswerJson] | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._approve)
 
-    def _approve(self, request: Request) -> Response:
+    def _approve(self, request: Request) -> JsonResponse[ApprovalAnswerJson]:
         api, run_id = self._api, request.params["run_id"]
         run = api.runs.find(run_id)
         answer = parse_approval(request.json_object())
@@ -229,9 +241,9 @@ def _wants_events(request: Request) -> bool:
     return False
 
 
-def _view(run: Run, kind: str) -> dict[str, object]:
+def _view(run: Run, kind: str) -> RunJson:
     record, ended = run.record, run.ended
-    view: dict[str, object] = {
+    view: RunJson = {
         "object": kind,
         "run_id": record.id,
         "status": record.state.value,
@@ -243,7 +255,8 @@ def _view(run: Run, kind: str) -> dict[str, object]:
     if run.last_event is not None:
         view["last_event"] = run.last_event
     if run.pending_approvals:
-        view["approvals"] = [approval_request_event(asked).members() for asked in run.pending_approvals]
+        asked = [approval_request_event(each).members() for each in run.pending_approvals]
+        view["approvals"] = cast("list[ApprovalJson]", asked)
     if ended is not None and record.state.value == "completed":
         view |= {"output": ended.content, "usage": usage_view(ended.usage)}
     if ended is not None and record.state.value == "failed":

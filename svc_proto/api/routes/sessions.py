@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from attrs import evolve
 
@@ -30,11 +30,22 @@ from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.validate import optional, single_line
 from svc_proto.commands import Level
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, StreamedResponse, empty_response, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, StreamedResponse, empty_response, json_response
 from svc_proto.engine.router import Route
 from svc_proto.engine.sync import Lock
 from svc_proto.schema.coercion import is_truthy
 from svc_proto.schema.json_object import as_text, content_text
+
+if TYPE_CHECKING:
+    from svc_proto.schema.api_types import (
+        HitContextJson,
+        HitJson,
+        HitsJson,
+        MessageRowJson,
+        MessagesJson,
+        SessionAnswerJson,
+        SessionPageJson,
+    )
 
 __all__ = ["routes"]
 
@@ -79,7 +90,7 @@ class _ChatSessionRoutes:
 
     # --- lists ---
 
-    def list_all(self, request: Request) -> Flow[Response]:
+    def list_all(self, request: Request) -> Flow[JsonResponse[SessionPageJson]]:
         """List all sessions (SPEC.md: no request parameters); a page of them if the client requests one.
 
         Archived sessions and children are listed only on request.
@@ -100,7 +111,7 @@ class _ChatSessionRoutes:
                 min_messages=_lenient(query.get("min_messages"), 0),
             )
         )
-        body = {
+        body: SessionPageJson = {
             "sessions": [session_view(chat, api.brand_of(request)) for chat in page.sessions],
             "object": "list",
             "limit": limit,
@@ -110,11 +121,11 @@ class _ChatSessionRoutes:
         }
         return json_response(200, body)
 
-    def messages(self, request: Request) -> Flow[Response]:
+    def messages(self, request: Request) -> Flow[JsonResponse[MessagesJson]]:
         """List all rows; a page of them if the client requests one (wire api 3.7)."""
         identity, query = request.params["id"], request.query
         limit, offset = _lenient(query.get("limit"), 0), _lenient(query.get("offset"), 0)
-        order = "latest" if query.get("order") == "latest" else "oldest"
+        order: Literal["latest", "oldest"] = "latest" if query.get("order") == "latest" else "oldest"
         paged = limit > 0 or offset > 0
         limit = min(limit or MAX_ROWS, MAX_ROWS)
         page_request = ListMessages(
@@ -127,13 +138,15 @@ class _ChatSessionRoutes:
         if page_request.latest:  # counted from the end
             chat = yield from self._get(identity)
             first = max(chat.message_count - offset - len(rows), 0)
-        views = [{**message_view(row), "row_id": place} for place, row in enumerate(rows, first + 1)]
-        body: dict[str, object] = {"session_id": identity, "messages": views}
+        views: list[MessageRowJson] = [
+            {**message_view(row), "row_id": place} for place, row in enumerate(rows, first + 1)
+        ]
+        body: MessagesJson = {"session_id": identity, "messages": views}
         if paged:
             body["pagination"] = {"limit": limit, "offset": offset, "order": order, "returned": len(rows)}
         return json_response(200, body)
 
-    def search(self, request: Request) -> Flow[Response]:
+    def search(self, request: Request) -> Flow[JsonResponse[HitsJson]]:
         """Search messages; unlike lists, this refuses invalid parameters (wire api 3.8)."""
         query = request.query.get("q", "").strip()
         if not query:
@@ -146,7 +159,7 @@ class _ChatSessionRoutes:
 
     # --- one session ---
 
-    def create(self, request: Request) -> Flow[Response]:
+    def create(self, request: Request) -> Flow[JsonResponse[SessionAnswerJson]]:
         api, body = self._api, request.json_object()
         identity = _chosen_id(body) or new_uuid(api.engine.entropy)
         chat = ChatSession(
@@ -165,11 +178,11 @@ class _ChatSessionRoutes:
             raise _session_exists_error(identity)
         return json_response(201, session_answer(chat, api.brand_of(request)))
 
-    def read(self, request: Request) -> Flow[Response]:
+    def read(self, request: Request) -> Flow[JsonResponse[SessionAnswerJson]]:
         chat = yield from self._get(request.params["id"])
         return json_response(200, session_answer(chat, self._api.brand_of(request)))
 
-    def change(self, request: Request) -> Flow[Response]:
+    def change(self, request: Request) -> Flow[JsonResponse[SessionAnswerJson]]:
         api, identity = self._api, request.params["id"]
         changes = _changes(request.json_object(), api.engine.now.wall)
         if not changes:
@@ -218,7 +231,7 @@ class _ChatSessionRoutes:
             api.ownership.release(identity)
         return empty_response()
 
-    def fork(self, request: Request) -> Flow[Response]:
+    def fork(self, request: Request) -> Flow[JsonResponse[SessionAnswerJson]]:
         api, body = self._api, request.json_object()
         source = yield from self._get(request.params["id"])
         identity = _chosen_id(body) or new_uuid(api.engine.entropy)
@@ -328,7 +341,7 @@ def _session_exists_error(identity: str) -> Exception:
     return invalid_request(f"a session with this id exists: {identity}", code="session_exists", param="id", status=409)
 
 
-def _hit_view(hit: SearchHit) -> dict[str, object]:
+def _hit_view(hit: SearchHit) -> HitJson:
     message, session = hit.message, hit.session
     return {
         "id": message.id,
@@ -345,5 +358,5 @@ def _hit_view(hit: SearchHit) -> dict[str, object]:
     }
 
 
-def _context(row: Message) -> dict[str, object]:
+def _context(row: Message) -> HitContextJson:
     return {"role": row.role, "content": content_text(row.content)[:MAX_CONTEXT]}

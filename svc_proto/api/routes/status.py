@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, ApiAccess
 from svc_proto.api.agent_settings import product_id
@@ -14,9 +14,20 @@ from svc_proto.basics.brand import Brand
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.version import VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.schema.api_types import (
+        CapabilitiesJson,
+        DetailedHealthJson,
+        EndpointJson,
+        HealthCheckJson,
+        HealthJson,
+        ModelJson,
+        ModelsJson,
+    )
 
 __all__ = ["routes"]
 
@@ -100,14 +111,14 @@ class _ApiStatusRoutes:
     def __init__(self, api: StatusPort) -> None:
         self._api = api
 
-    def health(self, request: Request) -> Response:
+    def health(self, request: Request) -> JsonResponse[HealthJson]:
         return json_response(200, self._identity(request, "ok"))
 
-    def details(self, request: Request) -> Flow[Response]:
+    def details(self, request: Request) -> Flow[JsonResponse[DetailedHealthJson]]:
         """Return the health of the server's parts: states and counts only."""
         api = self._api
         settings = yield from api.settings()
-        state_db: dict[str, object] = {"status": "ok"}
+        state_db: HealthCheckJson = {"status": "ok"}
         try:
             page = yield from api.run_store_request(ListChats(limit=1, include_children=True, include_archived=True))
             state_db["sessions"] = page.total
@@ -116,8 +127,8 @@ class _ApiStatusRoutes:
         model = "built-in" if settings.endpoint is None else "configured"
         active = len(api.runs)
         now = api.engine.now
-        body = {
-            **self._identity(request, str(state_db["status"])),
+        body: DetailedHealthJson = {
+            **self._identity(request, state_db["status"]),
             "readiness": {
                 "status": state_db["status"],
                 "checks": {
@@ -137,11 +148,11 @@ class _ApiStatusRoutes:
         }
         return json_response(200, body)
 
-    def models(self, request: Request) -> Flow[Response]:
+    def models(self, request: Request) -> Flow[JsonResponse[ModelsJson]]:
         rows = yield from self._models(request)
         return json_response(200, {"object": "list", "data": rows})
 
-    def model(self, request: Request) -> Flow[Response]:
+    def model(self, request: Request) -> Flow[JsonResponse[ModelJson]]:
         """Return one model, or OpenAI's 404."""
         wanted = request.params["id"]
         for row in (yield from self._models(request)):
@@ -149,14 +160,14 @@ class _ApiStatusRoutes:
                 return json_response(200, row)
         raise model_not_found(wanted)
 
-    def _models(self, request: Request) -> Flow[list[dict[str, object]]]:
+    def _models(self, request: Request) -> Flow[list[ModelJson]]:
         api = self._api
         settings = yield from api.settings()
         created = int(api.engine.now.wall)
         brand = api.brand_of(request)
         name = self._shown_name(settings.name, brand)
 
-        def row(model: str, root: str, parent: str | None) -> dict[str, object]:
+        def row(model: str, root: str, parent: str | None) -> ModelJson:
             return {
                 "id": model,
                 "object": "model",
@@ -171,22 +182,22 @@ class _ApiStatusRoutes:
         rows += [row(alias, endpoint.model, name) for alias, endpoint in settings.aliases.items()]
         return rows
 
-    def capabilities(self, request: Request) -> Flow[Response]:
+    def capabilities(self, request: Request) -> Flow[JsonResponse[CapabilitiesJson]]:
         api = self._api
         brand = api.brand_of(request)
         settings = yield from api.settings()
         there = {(route.method, route.pattern) for route in api.router.routes}
-        endpoints = {
+        endpoints: dict[str, EndpointJson] = {
             name: {"method": method, "path": path}
             for name, (method, path) in ENDPOINTS.items()
             if (method, path) in there
         }
-        features: dict[str, object] = {name: True for name, needed in FEATURES.items() if needed in endpoints}
+        features: dict[str, bool | str] = {name: True for name, needed in FEATURES.items() if needed in endpoints}
         features["session_id_header"] = f"{brand.header_prefix}{SESSION_ID}"
         features["session_continuity_header"] = features["session_id_header"]
         features["session_key_header"] = f"{brand.header_prefix}{SESSION_KEY}"
         features["tool_progress_header"] = f"{brand.header_prefix}{TOOL_PROGRESS}"
-        body = {
+        body: CapabilitiesJson = {
             "object": f"{brand.name}.capabilities",
             "platform": product_id(brand),
             "model": self._shown_name(settings.name, brand),
@@ -206,5 +217,5 @@ class _ApiStatusRoutes:
         """Return the configured name of the agent; in place of the default name, that of the client's brand."""
         return product_id(brand) if name == product_id(self._api.config.brand) else name
 
-    def _identity(self, request: Request, status: str) -> dict[str, object]:
+    def _identity(self, request: Request, status: Literal["ok", "degraded"]) -> HealthJson:
         return {"status": status, "platform": product_id(self._api.brand_of(request)), "version": VERSION}

@@ -21,6 +21,7 @@ from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
+    from svc_proto.api.openapi.run_types import ResponseJson
     from svc_proto.engine.core import Engine
 
 __all__ = ["FILE", "MAX_STORED", "MAX_TEXT", "ResponseStore"]
@@ -57,7 +58,7 @@ class ResponseStore:
         if required and not self._loaded:
             raise store_unavailable()
 
-    def get(self, response_id: str) -> Flow[Mapping[str, object] | None]:
+    def get(self, response_id: str) -> Flow[ResponseJson | None]:
         """Return a response by its id, or None; count the access as a use. Raises `Refused` 503 as `load` does.
 
         A response that is in memory is returned although the file cannot be read.
@@ -67,7 +68,7 @@ class ResponseStore:
         if text is None:
             return None
         self._texts[response_id] = text
-        return cast("Mapping[str, object]", strict_json.loads(text, max_depth=1_000, ours=True))
+        return cast("ResponseJson", strict_json.loads(text, max_depth=1_000, ours=True))
 
     def session_of(self, kind: str, name: str) -> Flow[str | None]:
         """Return the session of a `response` or a `conversation`. Raises `Refused` 503 as `load` does."""

@@ -7,7 +7,8 @@ An envelope is `{"channel": ..., "type": ..., "id": ..., "payload": {...}}`; an 
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, Required, TypeAlias, TypedDict
 
-from svc_proto.schema.relay_types import DurationSeconds, Grants, Preset, ProfileJson, UnixTime
+from svc_proto.schema.common_types import UnixTime
+from svc_proto.schema.relay_types import DurationSeconds, Grants, Preset, ProfileJson
 
 __all__ = ["CLIENT_MESSAGES", "SERVER_MESSAGES"]
 

@@ -21,9 +21,9 @@ def test_a_session() -> None:
     assert view["updated_at"] == "2031-02-03T04:09:00Z"
     assert (view["started_at"], view["ended_at"], view["last_active"]) == (1927857906.0, None, 1927858140.25)
     for name in ("message_count", "tool_call_count", "input_tokens", "output_tokens"):
-        assert type(view[name]) is int
+        assert type(dict(view)[name]) is int
     for name in ("pinned", "archived", "has_system_prompt"):
-        assert view[name] is False
+        assert dict(view)[name] is False
     assert view["object"] == "svc.session"
     assert session_view(CHAT, HERMES)["object"] == "hermes.session"
 
@@ -37,7 +37,7 @@ def test_the_system_prompt_stays_here() -> None:
 def test_flat_and_nested() -> None:
     answer = session_answer(CHAT, SVC)
     assert answer["session"] == session_view(CHAT, SVC)
-    assert {name: answer[name] for name in session_view(CHAT, SVC)} == answer["session"]
+    assert {name: dict(answer)[name] for name in session_view(CHAT, SVC)} == answer["session"]
 
 
 def test_a_plain_message() -> None:

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc_proto.api.config import ApiConfig
+from svc_proto.api.openapi.operations import API_DOC
 from tests.api.harness import KEY, ApiHarness
 from tests.support.http_client import Response
-from tests.support.openapi_validation import OpenApiValidator, queries
+from tests.support.openapi_validation import OpenApiValidator, answer_differences, queries
 from tests.support.playbook import REMOTE
 from tests.support.routes_page import API, assert_shown
 
@@ -42,6 +43,10 @@ def places() -> dict[str, str]:
     ):
         DOCUMENTED.check(label, answer)
     return {"id": SESSION, "run_id": run.json["run_id"], "response_id": response.result.json["id"], "name": "fly"}
+
+
+def test_handlers_return_the_documented_types() -> None:
+    assert answer_differences(BOOK.api.router.routes, API_DOC) == ["POST /mcp"]  # messages of JSON-RPC
 
 
 def test_document_has_exactly_the_routes() -> None:

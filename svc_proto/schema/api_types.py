@@ -1,17 +1,18 @@
-"""Types of requests and answers for the API's OpenAPI document. The routes write the answers themselves.
+"""Types of the API's requests and answers, for its handlers and its OpenAPI document (`api.openapi.operations`).
 
 Types of requests are `total=False`: each member may be omitted.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from svc_proto.schema.common_types import NonNegativeInt, UnixTime
 from svc_proto.schema.json_schema import schema_keywords
 
 AnyJson: TypeAlias = object
 IsoTime: TypeAlias = Annotated[str, schema_keywords(format="date-time")]
-UnixTime: TypeAlias = Annotated[float, "Unix seconds"]
-NonNegativeInt: TypeAlias = Annotated[int, schema_keywords(minimum=0)]
+NoteTarget: TypeAlias = Literal["memory", "user"]
 
 # --- refusals -------------------------------------------------------------------------------------------------------
 
@@ -362,7 +363,7 @@ class ConfigJson(TypedDict):
     provider: str
     api_mode: str
     base_url: str
-    config: Annotated[dict[str, object], "the part of the file that clients may read"]
+    config: Annotated[Mapping[str, object], "the part of the file that clients may read"]
 
 
 class ConfigChangeJson(TypedDict, total=False):
@@ -385,7 +386,7 @@ class ConfigChangedJson(TypedDict):
 class MemoryListJson(TypedDict):
     """A list of notes."""
 
-    target: Literal["memory", "user"]
+    target: NoteTarget
     entries: list[str]
     entry_count: NonNegativeInt
     usage: Annotated[str, "12% - 264/2,200 chars"]
@@ -395,7 +396,7 @@ class MemoryJson(TypedDict):
     """All lists of notes. If one list was requested, its members are at the top level as well."""
 
     targets: list[MemoryListJson]
-    target: NotRequired[Literal["memory", "user"]]
+    target: NotRequired[NoteTarget]
     entries: NotRequired[list[str]]
     entry_count: NotRequired[NonNegativeInt]
     usage: NotRequired[str]
@@ -410,7 +411,7 @@ class MemoryQueryJson(TypedDict, total=False):
 class NoteJson(TypedDict):
     """A note to add."""
 
-    target: Literal["memory", "user"]
+    target: NoteTarget
     content: str
 
 
@@ -423,7 +424,7 @@ class NoteChangeJson(NoteJson):
 class NoteRemovalJson(TypedDict):
     """Removal of the note that contains the given text."""
 
-    target: Literal["memory", "user"]
+    target: NoteTarget
     old_text: str
 
 
@@ -431,7 +432,7 @@ class MemoryChangedJson(TypedDict):
     """Size of a list of notes after a change."""
 
     success: Literal[True]
-    target: Literal["memory", "user"]
+    target: NoteTarget
     entry_count: NonNegativeInt
     usage: str
     message: str
