@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from heapq import nsmallest
 from itertools import islice
 from typing import Any
@@ -45,6 +45,8 @@ class SimStore:
         self.changes: dict[str, int] = {}
         self.refused: tuple[type[StoreRequest[Any]], ...] = ()
         self._sql: SqlStore | None = None  # made when first needed: most simulations have no chats
+        self._is_snapshot = False
+        self._order: list[str] | None = None  # of a snapshot: its hashes in order, made with the first page
         self._answers: dict[type, Callable[[Any], object]] = {
             LoadSessions: self._load,
             CountSessions: lambda request: len(self.sessions),
@@ -75,6 +77,7 @@ class SimStore:
         """Return a store with the present records and changes."""
         copy = SimStore()
         copy.sessions, copy.changes = dict(self.sessions), dict(self.changes)
+        copy._is_snapshot = True
         return copy
 
     @property
@@ -85,23 +88,31 @@ class SimStore:
         if request.token_hash:
             found = [self.sessions[request.token_hash]] if request.token_hash in self.sessions else []
         else:
-            page = nsmallest(request.limit, (token_hash for token_hash in self.sessions if token_hash > request.after))
-            found = [self.sessions[token_hash] for token_hash in page]
-        return tuple(map(deepcopy, found))
+            found = [self.sessions[token_hash] for token_hash in self._page(request.after, request.limit)]
+        return tuple(map(_copy_record, found))
+
+    def _page(self, after: str, limit: int) -> list[str]:
+        """Return the next hashes in order. A store that is no snapshot may have changed since the last page."""
+        if not self._is_snapshot:
+            return nsmallest(limit, (token_hash for token_hash in self.sessions if token_hash > after))
+        if self._order is None:
+            self._order = sorted(self.sessions)
+        first = bisect_right(self._order, after)
+        return self._order[first : first + limit]
 
     def _load_changes(self, request: LoadSessionChanges) -> tuple[SessionChange, ...]:
         if not 0 <= request.since <= self._revision:
             raise HostError(FailureKind.NOT_FOUND, "the store does not have all changes since then")
         missed = islice((item for item in self.changes.items() if item[1] > request.since), request.limit)
         return tuple(
-            SessionChange(token_hash, revision, deepcopy(self.sessions.get(token_hash)))
+            SessionChange(token_hash, revision, _copy_record(self.sessions.get(token_hash)))
             for token_hash, revision in missed
         )
 
     def _save(self, request: SaveSession) -> None:
         if request.again and request.token_hash not in self.sessions:
             raise HostError(FailureKind.NOT_FOUND, "the session is not stored any more")
-        self.sessions[request.token_hash] = deepcopy(dict(request.record))
+        self.sessions[request.token_hash] = _copy_record(dict(request.record))
         self._note_change(request.token_hash)
 
     def _delete(self, request: DeleteSession) -> None:
@@ -112,3 +123,10 @@ class SimStore:
         revision = self._revision + 1
         self.changes.pop(token_hash, None)
         self.changes[token_hash] = revision
+
+
+def _copy_record(value: Any) -> Any:
+    """Return a copy of a JSON value; objects and arrays are copied, too."""
+    if isinstance(value, dict):
+        return {name: _copy_record(member) for name, member in value.items()}
+    return [_copy_record(member) for member in value] if isinstance(value, list) else value
