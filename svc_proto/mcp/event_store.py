@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.sync import Condition
 from svc_proto.facts import Failure
-from svc_proto.wire.sse import encode_comment, encode_event
+from svc_proto.wire.sse import encode_comment, encode_event, encode_retry
 
 if TYPE_CHECKING:
     from svc_proto.engine.body_streams import ResponseWriter
@@ -28,7 +28,7 @@ KEEPALIVE = encode_comment("keepalive")
 class EventStore:
     """The messages of one stream, oldest first."""
 
-    __slots__ = ("_bell", "_dropped", "_engine", "_events", "number", "over", "reader")
+    __slots__ = ("_bell", "_dropped", "_engine", "_events", "_retry", "number", "over", "reader")
 
     def __init__(self, engine: Engine, number: int | None = None) -> None:
         self.number = number  # the stream's number for resuming readers; None: no resuming
@@ -37,6 +37,7 @@ class EventStore:
         self._engine = engine
         self._events: list[bytes] = []
         self._dropped = 0
+        self._retry: int | None = None  # ms, see `end`
         self._bell: Condition | None = None  # notifies readers
 
     # --- for the conversation ---
@@ -56,9 +57,10 @@ class EventStore:
         self.over = outgoing.final
         self._wake()
 
-    def end(self) -> None:
-        """End the stream: no message follows."""
+    def end(self, retry: int | None = None) -> None:
+        """End the stream: no message follows. With `retry`, the reader is to reconnect after that many ms."""
         self.over = True
+        self._retry = self._retry if retry is None else retry
         self._wake()
 
     # --- for the answer ---
@@ -83,6 +85,8 @@ class EventStore:
                         writer.write(encode_event(text.decode("utf-8"), id=name))
                     yield from writer.drained()
                 elif self.over:
+                    if self._retry is not None:
+                        writer.write(encode_retry(self._retry))
                     return
                 elif isinstance((yield from self._wait(KEEPALIVE_INTERVAL)), Failure):
                     writer.write(KEEPALIVE)

@@ -24,6 +24,7 @@ __all__ = ["HttpSession", "HttpSessionRegistry"]
 
 MAX_SESSIONS = 1024  # sessions; a further one replaces an idle one, or is refused with 503
 MAX_PER_PRINCIPAL = 32  # sessions of one caller; the same, with 429
+RETRY = (250, 1_250)  # ms; a reader of a stopping server reconnects after a random time between these
 IDLE = 1800.0  # s without use after which a session ends
 TIMER_PRECISION = 1.0  # s; uses within this time update the expiry once
 MAX_STORED_BYTES = 16 * 1024 * 1024  # bytes of finished event streams, of all sessions together
@@ -35,7 +36,18 @@ OWN = 0  # number of the stream of messages outside of requests
 class HttpSession:
     """An MCP session over HTTP, begun by a handshake, with the event streams that readers may resume."""
 
-    __slots__ = ("_count", "_on_told", "caller", "conversation", "identity", "logs", "notices", "used")
+    __slots__ = (
+        "_count",
+        "_is_stopping",
+        "_on_over",
+        "_on_told",
+        "caller",
+        "conversation",
+        "identity",
+        "logs",
+        "notices",
+        "used",
+    )
 
     def __init__(
         self,
@@ -45,15 +57,18 @@ class HttpSession:
         caller: str,
         identity: str,
         on_told: Callable[[HttpSession, EventStore], None],
+        on_over: Callable[[HttpSession], None],
     ) -> None:
         self.notices = NotificationStore(engine, OWN)
-        self.conversation = McpSession(engine, answers, self.notices.append)
+        self.conversation = McpSession(engine, answers, self.notices.append, on_idle=self._on_idle)
         self.caller = caller
         self.identity = identity
         self.logs: dict[int, EventStore] = {OWN: self.notices}  # streams that readers may resume, by number
         self._count = OWN
+        self._is_stopping = False
         self.used = 0.0  # monotonic seconds
         self._on_told = on_told
+        self._on_over = on_over
 
     @property
     def busy(self) -> bool:
@@ -74,12 +89,23 @@ class HttpSession:
         """Report the end of a stream to the registry, which keeps the stream for readers to resume."""
         self._on_told(self, log)
 
+    def stop(self, retry: int) -> None:
+        """End the notifications now, whose reader is to reconnect after `retry` ms, and the session when it is idle."""
+        self._is_stopping = True
+        self.notices.end(retry)
+        self.conversation.stop()
+        self._on_idle()
+
     def close(self) -> None:
         """End the session and its streams."""
         self.conversation.close()
         logs, self.logs = self.logs, {}
         for log in logs.values():
             log.end()
+
+    def _on_idle(self) -> None:
+        if self._is_stopping and not self.conversation.busy:
+            self._on_over(self)
 
 
 class HttpSessionRegistry:
@@ -109,7 +135,9 @@ class HttpSessionRegistry:
         elif len(self) >= MAX_SESSIONS:
             self._make_room(self._sessions.values(), Refused(503, "too_many_sessions", "all sessions are busy"))
         identity = self._engine.entropy(16).hex()
-        session = HttpSession(self._engine, answers, caller=caller, identity=identity, on_told=self._store_stream)
+        session = HttpSession(
+            self._engine, answers, caller=caller, identity=identity, on_told=self._store_stream, on_over=self.end
+        )
         self._use(session)
         self._watch()
         return session
@@ -137,6 +165,13 @@ class HttpSessionRegistry:
         for session in self._sessions.values():
             if caller in (None, session.caller):
                 self.end(session)
+
+    def stop(self) -> None:
+        """End all sessions, because the process ends: each after the answers to its requests."""
+        least, most = RETRY
+        for session in self._sessions.values():
+            share = int.from_bytes(self._engine.entropy(2), "big") / 65_536
+            session.stop(round(least + (most - least) * share))
 
     def _make_room(self, among: list[HttpSession], refused: Refused) -> None:
         """End an idle session; one with only a reader counts as idle if there is no other."""

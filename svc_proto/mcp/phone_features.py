@@ -36,6 +36,7 @@ INSTRUCTIONS = (
 )
 Watch: TypeAlias = "Callable[[str, Callable[[], None]], Callable[[], None]]"  # returns the function that ends it
 Begin: TypeAlias = "Callable[[str, str, Arguments, Callable[[PhoneResponse], bool]], PhoneResponse | None]"
+Prepare: TypeAlias = "Callable[[str, Arguments], Flow[None] | None]"
 DEVICES, NOTIFICATIONS = "/bridge/devices", "/notifications/recent"
 OF_A_DEVICE = ("device_id", "device_name", "aliases", "active")  # members that identify a phone and do not age
 OF_A_COMMAND = ("path", "params", "sent_at", "decision", "error", "response_status", "device_name")
@@ -72,10 +73,12 @@ def phone_features(
     watch: Watch | None = None,
     may_act: Callable[[], bool] = lambda: True,
     begin: Begin | None = None,
+    prepare: Prepare = lambda path, arguments: None,
 ) -> ServerFeatures:
     """Return the MCP features of the phone behind `link`, with change notifications if `watch` is given.
 
-    Clients that may not act get the read-only tools. `begin` is the link's `call` without a flow.
+    Clients that may not act get the read-only tools. `begin` is the link's `call` without a flow, after the flow that
+    `prepare` returns, if any.
     """
     actions = PhoneActions(link)
     return ServerFeatures(
@@ -83,8 +86,8 @@ def phone_features(
         title="Phone",
         version=VERSION,
         instructions=INSTRUCTIONS,
-        tools=tuple(_offered(tool, row, actions, link, begin) for tool, row in zip(tools_of(link, SVC), PHONE_TOOLS,
-        strict=True)),
+        tools=tuple(_offered(tool, row, actions, link, begin, prepare) for tool, row in zip(tools_of(link, SVC),
+        PHONE_TOOLS, strict=True)),
         resources=(
             Resource(
                 uri="phone://screen", name="screen", description="What is on the screen: texts, controls, node ids.",
@@ -128,7 +131,9 @@ def poll_for_changes(engine: Engine, link: PhoneControl) -> Watch:
     return lambda path, on_change: watch_by_polling(engine, readers[path], on_change)
 
 
-def _offered(tool: Tool, row: PhoneTool, actions: PhoneActions, link: PhoneControl, begin: Begin | None) -> ServerTool:
+def _offered(
+    tool: Tool, row: PhoneTool, actions: PhoneActions, link: PhoneControl, begin: Begin | None, prepare: Prepare
+) -> ServerTool:
     def shown(arguments: Arguments) -> Flow[ToolContent]:
         kind, data = yield from _picture(link, arguments)
         return [{"type": "image", "data": b64encode(data).decode("ascii"), "mimeType": kind}]
@@ -142,7 +147,7 @@ def _offered(tool: Tool, row: PhoneTool, actions: PhoneActions, link: PhoneContr
 
     run: Callable[[Arguments], Flow[ToolContent]] | DirectTool = shown if row.name == "screenshot" else perform_it
     if begin is not None and run is perform_it and row.perform is None and row.name != "return_to_app":
-        run = DirectTool(partial(begin, row.route.method, row.route.path), found)
+        run = DirectTool(partial(begin, row.route.method, row.route.path), found, partial(prepare, row.route.path))
     return ServerTool(
         tool=tool,
         title=row.name.replace("_", " ").capitalize(),

@@ -73,11 +73,13 @@ class DirectTool:
     """A tool that waits for one event only, and so needs no flow.
 
     `begin` takes the arguments and a callback for the outcome. If the outcome is known at once, `begin` returns it and
-    the callback is not called. `found` converts an outcome to the result. Both may raise `ToolError`.
+    the callback is not called. `found` converts an outcome to the result. Both may raise `ToolError`. `prepare` returns
+    a flow that must end before `begin`, or None.
     """
 
     begin: Callable[[Arguments, Callable[[Any], bool]], Any]
     found: Callable[[Arguments, Any], ToolContent]
+    prepare: Callable[[Arguments], Flow[None] | None] = lambda arguments: None
 
 
 @frozen(kw_only=True)
@@ -221,6 +223,7 @@ class RequestHandlers:
             if (
                 type(run) is not DirectTool
                 or tool.needs_approval is not None
+                or run.prepare(arguments) is not None
                 or (tool.is_act and not self._line.try_acquire())
             ):
                 return self._carry_out(offered, arguments, call)
@@ -255,6 +258,9 @@ class RequestHandlers:
             return (yield from offered.run_with_progress(arguments, telling))
         if not isinstance(run, DirectTool):
             return (yield from run(arguments))
+        preparation = run.prepare(arguments)
+        if preparation is not None:
+            yield from preparation
         ticket = self._engine.new_op()
         outcome = run.begin(arguments, partial(self._engine.resume, ticket))
         return run.found(arguments, (yield from wait(ticket, inf)) if outcome is None else outcome)

@@ -175,6 +175,13 @@ class McpSession:
         if self._subscriptions is not None:
             self._subscriptions.set_paused(holding)
 
+    def stop(self) -> None:
+        """End the notifications, and count open questions as not answered; requests under way get their answers."""
+        if self._subscriptions is not None:
+            self._subscriptions.close()
+        for ticket in [*self._questions.values()]:
+            self._engine.resume(ticket, {})
+
     def close(self) -> None:
         """Cancel all requests: the client is gone."""
         if self._subscriptions is not None:

@@ -144,10 +144,10 @@ class McpHttpServer:
         self.sessions.close_principal_sessions(caller)
 
     def stop(self) -> None:
-        """End all sessions and listening requests."""
+        """End listening requests at once, and sessions after the answers to their requests."""
         for answers in self._answers.values():
             answers.stop()
-        self.sessions.close_principal_sessions()
+        self.sessions.stop()
 
     # --- helpers ---
 

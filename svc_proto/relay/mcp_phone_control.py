@@ -51,7 +51,7 @@ def mcp_server(relay: McpPhonePort) -> McpHttpServer:
 
     def offer(session: object) -> ServerFeatures:
         phones = LocalPhoneControl(relay, cast("PairedSession", session))
-        return phone_features(phones, phones.watch, phones.may_act, phones.begin)
+        return phone_features(phones, phones.watch, phones.may_act, phones.begin, phones.prepare)
 
     return McpHttpServer(relay.engine, offer)
 
@@ -71,9 +71,19 @@ class LocalPhoneControl:
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
         """Return the response of a Device Control route: the phone's answer, the relay's own, or a refusal."""
         engine = self._relay.engine
+        preparation = self.prepare(path, arguments)
+        if preparation is not None:
+            yield from preparation
         ticket = engine.new_op()
         response = self.begin(method, path, arguments, partial(engine.resume, ticket))
         return cast("PhoneResponse", (yield from wait(ticket, inf))) if response is None else response
+
+    def prepare(self, path: str, arguments: Mapping[str, object]) -> Flow[None] | None:
+        """Return a flow that waits while the command's phone moves from a stopping node to another one, if any does."""
+        coordinator = self._relay.coordinator
+        if not coordinator.moves or path in (DEVICES, NOTIFICATIONS):
+            return None
+        return coordinator.wait_for_phone(split_selector(arguments, {})[0])
 
     def begin(
         self, method: str, path: str, arguments: Mapping[str, object], on_response: Callable[[PhoneResponse], bool]

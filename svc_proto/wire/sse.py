@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
 
-__all__ = ["MAX_LINE", "EventStreamDecoder", "ServerSentEvent", "encode_comment", "encode_event"]
+__all__ = ["MAX_LINE", "EventStreamDecoder", "ServerSentEvent", "encode_comment", "encode_event", "encode_retry"]
 
 MAX_LINE = 1024 * 1024  # characters of one line: RemoteProtocolError
 MAX_EVENT = 8 * 1024 * 1024  # characters of the data of one event: RemoteProtocolError
@@ -48,6 +48,11 @@ def encode_event(data: str, *, event: str | None = None, id: str | None = None, 
 def encode_comment(text: str) -> bytes:
     """Encode a comment, which readers drop; it keeps a connection alive."""
     return _encoded([f": {line}" for line in _LINE_END.split(text)])
+
+
+def encode_retry(milliseconds: int) -> bytes:
+    """Encode the time after which a reader reconnects, without an event."""
+    return _encoded([f"retry: {milliseconds}"])
 
 
 def _encoded(lines: list[str]) -> bytes:

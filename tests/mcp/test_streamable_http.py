@@ -146,8 +146,19 @@ def test_revoked_principal_loses_sessions_and_calls(web: McpHttpHarness) -> None
 
 def test_the_process_ends(web: McpHttpHarness) -> None:
     session = web.open()
+    other = web.open(ELICITS)
     listening = session.listen()
-    call = session.tool("wait", word="a")
+    call = session.tool("knock", 1, word="a")
+    others = [session.tool("knock", 2, word="b"), other.tool("call", 3, word="c")]
+    web.book.after(STREAM_AFTER)
     web.book.stop()
-    assert (listening.answer is not None, call.result.status) == (True, 202)
-    assert web.shop.done == ["a", "end of a"]
+    assert listening.result.body == b"retry: 250\n\n"
+    assert stream_messages(others[1])[-1]["result"]["isError"] is True  # the user can answer no more
+    assert call.answer is None
+    assert len(web.server.sessions) == 1
+    web.book.within(lambda: web.shop.ringing.pop()("x"))
+    assert stream_messages(call)[-1]["result"]["isError"] is False
+    assert len(web.server.sessions) == 1
+    web.book.within(lambda: web.shop.ringing.pop()("y"))
+    assert stream_messages(others[0])[-1]["result"]["isError"] is False
+    assert len(web.server.sessions) == 0

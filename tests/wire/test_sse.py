@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc_proto.basics.errors import LocalProtocolError, RemoteProtocolError
-from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_comment, encode_event
+from svc_proto.wire.sse import EventStreamDecoder, ServerSentEvent, encode_comment, encode_event, encode_retry
 from tests.wire.chunking import Cuts, cut, cuts
 
 
@@ -117,6 +117,7 @@ def test_written_form() -> None:
     assert encode_event("a\nb", event="e", id="1", retry=5) == b"event: e\nid: 1\nretry: 5\ndata: a\ndata: b\n\n"
     assert encode_comment("") == b": \n\n"
     assert encode_event("\ud800") == b"data: ?\n\n"
+    assert encode_retry(250) == b"retry: 250\n\n"  # no event, since it has no data
 
 
 PIECES = (
