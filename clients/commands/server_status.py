@@ -1,29 +1,27 @@
-"""`svc status` and `svc down`: show and stop the servers on the service home of this host."""
+"""`svc status`: show the servers on the service home of this host."""
 
 from __future__ import annotations
 
 import os
-import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from clients.commands.cli import SETTINGS, error_reason, json_option, print_json, print_lines
+from clients.commands.cli import SETTINGS, json_option, print_json, print_lines
 from clients.commands.quick_probe import accepts, nodes_at, probe, probe_json
 from runtimes.service_home.home import service_home_path
 from runtimes.service_home.server_registry import ROLES, RunningServer, find_running_servers, is_held
 from svc_proto.basics.duration_text import short_duration
 from svc_proto.basics.sanitize import sanitize_line
-from svc_proto.cli.errors import CliError
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
     from svc_proto.cli.cluster_nodes import ServiceNodes
     from svc_proto.cli.health_checks import HealthResult
 
-__all__ = ["down", "status"]
+__all__ = ["status"]
 
 STATUS = """
 \b
@@ -34,16 +32,6 @@ Examples:
 
 Exit codes: 0; 1 when no relay runs, or it does not answer; 2 for bad options.
 """
-DOWN = """
-\b
-Examples:
-  svc down  # as Ctrl-C: running requests are answered first
-  svc down && svc up
-
-Exit codes: 0, also when nothing runs; 1 when the servers do not stop; 2 for bad options.
-"""
-STOP_TIMEOUT = 30.0  # s; servers give requests in progress 10
-POLL = 0.05  # s between two checks
 PORTS = {"relay": 8767, "api": 8642, "dashboard": 9119}  # of servers that do not run, for texts
 
 
@@ -90,27 +78,6 @@ def status(*, as_json: bool) -> int:
         print_lines([f"{'Store':<11}DOES NOT ANSWER the {role}" for role, (_, store) in services.items() if not store])
         print_lines([line for each in problems for line in each.lines()])
     return 0 if answers["relay"] else 1
-
-
-@click.command("down", epilog=DOWN, context_settings=SETTINGS)
-def down() -> None:
-    """Stop the servers that run on this host's service home, and the simulated phone."""
-    home = service_home_path(os.environ)
-    found = find_running_servers(home)
-    if not found:
-        print(f"Nothing runs on {home}.")
-        return
-    for pid in sorted({one.pid for one in found}):
-        try:
-            os.kill(pid, signal.SIGTERM)
-        except OSError as error:
-            raise CliError(f"process {pid} cannot be told to stop: {error_reason(error)}") from None
-    until = time.monotonic() + STOP_TIMEOUT
-    while left := [one for one in found if is_held(home, one.role)]:
-        if time.monotonic() > until:
-            raise CliError(f"the {left[0].role} (process {left[0].pid}) has not stopped within {STOP_TIMEOUT:.0f} s")
-        time.sleep(POLL)
-    print(f"Stopped: {', '.join(one.role for one in found)}.")
 
 
 def _devices(relay: RunningServer | None, home: Path) -> list[JsonObject] | None:

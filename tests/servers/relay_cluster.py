@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -87,6 +90,7 @@ class NodePhone:
         self.refused = ""  # the reason of a refused sign-in, after which it does not reconnect
         self.done: list[Any] = []  # the bodies of the received commands, in order
         self.online = threading.Event()
+        self.delay = 0.0  # s until it answers a command
         self.gaps: list[float] = []  # s from each disconnection to the next sign-in
         self._left: float | None = None
         self._port = port
@@ -128,6 +132,8 @@ class NodePhone:
         while True:
             command = ws.command(FOREVER)
             self.done.append(command["body"])
+            if self.delay:
+                time.sleep(self.delay)
             ws.respond(command["request_id"], {})
 
 
@@ -189,6 +195,17 @@ class RelayCluster:
         assert node is not None
         assert node.stop() == 0
         self._lives[n].close()
+
+    def drain(self, n: int) -> str:
+        """Stop a node with `svc drain`; return the output of the command. The node must exit with 0."""
+        node, self.nodes[n] = self.nodes[n], None
+        assert node is not None
+        env = {**os.environ, "SVC_HOME": str(self.folder / f"node-{n}" / "svc")}
+        command = [sys.executable, "-m", "clients.commands.svc", "drain"]
+        output = subprocess.run(command, env=env, capture_output=True, check=True, timeout=TIMEOUT, text=True).stdout
+        assert node.wait() == 0
+        self._lives[n].close()
+        return output
 
     def stored(self, token: str) -> bool:
         """Report whether the store has the session of a token."""

@@ -9,6 +9,7 @@ import base64
 import json
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -31,6 +32,8 @@ ANSWERS = {
     (503, "phone_not_connected"),
     (503, "cluster_unavailable"),
 }
+
+START = 1.5  # s, at most, for the start of a command on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +87,32 @@ def test_each_node_is_killed_in_turn_under_load(cluster: RelayCluster) -> None:
         done = Counter(body["x"] for body in phone.done if body["x"] != 1)
         assert set(done.values()) == {1}  # at most once
         assert all(done[number] for number, where, answer in load.told if where is phone and answer[0] == 200)
+
+
+def test_a_node_that_waits_for_a_phone_of_another_node_answers_before_it_stops(cluster: RelayCluster) -> None:
+    phone = cluster.pair("waits", 0)
+    cluster.wait_reached(0, phone)
+    phone.delay = 2.0
+    other = next(n for n in range(3) if not has_phone(cluster, n))
+    answers: list[tuple[int, str]] = []
+    caller = threading.Thread(target=lambda: answers.append(cluster.tap(cluster.ports[other], phone, 77, phone.token)))
+    caller.start()
+    until(lambda: any(body["x"] == 77 for body in phone.done), "the phone has the command")
+    began = time.monotonic()
+    drained = cluster.drain(other)
+    took = time.monotonic() - began
+    caller.join(TIMEOUT)
+    phone.delay = 0.0
+    assert answers == [(200, "")]
+    assert sum(body["x"] == 77 for body in phone.done) == 1
+    assert drained.startswith("The relay moves 0 clients to 2 other nodes.\nDrained: relay, in ")
+    assert took < 2.0 + 1.0 + START  # `svc` itself starts first
+    cluster.start_node(other)
+    cluster.wait_reached(other, phone)
+
+
+def has_phone(cluster: RelayCluster, n: int) -> bool:
+    return bool(call(cluster.ports[n], "GET", "/health").body["clients"])
 
 
 def test_a_session_revoked_at_one_node_ends_at_all(cluster: RelayCluster) -> None:

@@ -1,4 +1,4 @@
-"""`svc status`, `svc top`, `svc logs` and `svc down`, for servers of this home on any port."""
+"""`svc status`, `svc top`, `svc logs`, `svc down` and `svc drain`, for servers of this home on any port."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import pytest
 from clients.commands.quick_probe import SECRET_FIELD, SECRET_FILE, probe_json
 from clients.commands.svc import main
 from runtimes.service_home.server_registry import lock_home
+from svc_proto.cli.cluster_nodes import ServiceNode, ServiceNodes
+from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.local_secret import HEADER, LOCAL_SECRET
 from tests.clients.commands.command_process import CommandHome, finish
 from tests.servers.program_process import call, running, websocket
@@ -151,8 +153,8 @@ def test_a_server_that_does_not_stop(
 ) -> None:
     held = lock_home(home, "api", version="1")
     held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1"})
-    monkeypatch.setattr("clients.commands.server_status.os.kill", lambda pid, signum: None)
-    monkeypatch.setattr("clients.commands.server_status.STOP_TIMEOUT", 0.0)
+    monkeypatch.setattr("clients.commands.stop_servers.os.kill", lambda pid, signum: None)
+    monkeypatch.setattr("clients.commands.stop_servers.STOP_TIMEOUT", 0.0)
     with pytest.raises(SystemExit) as caught:
         main.main(["down"])
     assert caught.value.code == 1
@@ -161,12 +163,76 @@ def test_a_server_that_does_not_stop(
     def forbidden(pid: int, signum: int) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr("clients.commands.server_status.os.kill", forbidden)
+    monkeypatch.setattr("clients.commands.stop_servers.os.kill", forbidden)
     with pytest.raises(SystemExit):
         main.main(["down"])
     pid = os.getpid()
     assert capsys.readouterr().err == f"error: process {pid} cannot be told to stop: operation not permitted\n"
     held.release()
+
+
+def service(redis: bool = True, nodes: int = 2, load: str = "phones") -> ServiceNodes:
+    rows = [ServiceNode(url=f"http://10.0.0.{n}:8767", since=1.0, load=3) for n in range(nodes)]
+    return ServiceNodes(redis=redis, load=load, nodes=rows)
+
+
+@pytest.mark.parametrize("nodes", [None, service(nodes=1), service(redis=False)])
+def test_a_server_without_another_node_is_not_drained(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], nodes: ServiceNodes | None
+) -> None:
+    monkeypatch.setattr("clients.commands.stop_servers.nodes_at", lambda url, home: nodes)
+    killed: list[int] = []
+    monkeypatch.setattr("clients.commands.stop_servers.os.kill", lambda pid, signum: killed.append(pid))
+    with pytest.raises(SystemExit):
+        main.main(["drain"])
+    assert capsys.readouterr().out == f"Nothing runs on {home}.\n"
+    held = lock_home(home, "relay", version="1")
+    held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1"})
+    with pytest.raises(SystemExit) as caught:
+        main.main(["drain"])
+    assert caught.value.code == 1
+    assert capsys.readouterr().err == (
+        "error: no other node is reachable, so the relay cannot be drained: svc down stops it\n"
+    )
+    assert killed == []
+    held.release()
+
+
+@pytest.mark.parametrize(
+    ("clients", "nodes", "line"),
+    [
+        (None, 3, "The relay leaves its work to 2 other nodes."),
+        (1, 2, "The relay moves 1 client to 1 other node."),
+        (5, 2, "The relay moves 5 clients to 1 other node."),
+    ],
+)
+def test_drain_stops_all_servers_of_the_home(
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    clients: int | None,
+    nodes: int,
+    line: str,
+) -> None:
+    found = {role: lock_home(home, role, version="1") for role in ("relay", "api", "dashboard")}
+    for held in found.values():
+        held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1"})
+    health = None if clients is None else JsonObject({"clients": clients})
+    monkeypatch.setattr("clients.commands.stop_servers.nodes_at", lambda url, home: service(nodes=nodes))
+    monkeypatch.setattr("clients.commands.stop_servers.probe_json", lambda url, path, home: health)
+
+    def release_all(pid: int, signum: int) -> None:
+        for held in found.values():
+            held.release()
+
+    monkeypatch.setattr("clients.commands.stop_servers.os.kill", release_all)
+    with pytest.raises(SystemExit) as caught:
+        main.main(["drain"])
+    assert caught.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == line
+    assert lines[1].startswith("The api leaves its work to ")
+    assert re.fullmatch(r"Drained: relay, api, dashboard, in \d\.\d s\.", lines[2])
 
 
 def test_the_local_secret_has_the_name_of_the_relay() -> None:
