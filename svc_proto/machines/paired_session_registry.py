@@ -339,7 +339,9 @@ class PairedSessionRegistry:
 
     def restore(self, record: object, now: Moment) -> PairedSession | None:
         """Load a stored session; return None if it has expired. Raise `Refused` for an invalid record or at the cap."""
-        session = PairedSession.from_record(record)
+        return self._add(PairedSession.from_record(record), now)
+
+    def _add(self, session: PairedSession, now: Moment) -> PairedSession | None:
         if not session.is_active(now.wall):
             return None
         if self.hashed(session.token_hash) is None:
@@ -355,7 +357,7 @@ class PairedSessionRegistry:
         received = PairedSession.from_record(record)
         session = self.hashed(received.token_hash)
         if session is None:
-            return self.restore(record, now)
+            return self._add(received, now)
         if session.state is SessionState.EXPIRED:
             return None
         session.step(SessionTrigger.PATCH)
