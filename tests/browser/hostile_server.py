@@ -40,7 +40,20 @@ RECORD: dict[str, Any] = {
     "device_name": EVIL,
     "asked_by": EVIL,
 }
-PHONE = {"device": {"name": EVIL, "battery_percent": EVIL}, "bridge": {"master_enabled": EVIL}, "active": True}
+PHONE = {
+    "device": {"device_id": EVIL, "name": EVIL, "battery_percent": EVIL},
+    "bridge": {"master_enabled": EVIL},
+    "active": True,
+    "last_seen_seconds_ago": EVIL,
+}
+NOTE = {"key": EVIL, "package_name": EVIL, "title": EVIL, "text": EVIL, "posted_at": EVIL}
+MODELS = {"models": [EVIL, "javascript:alert(4)"], "problem": EVIL}
+HOST = {
+    "settings": [
+        {"name": name, "value": EVIL, "variable": EVIL, "is_set": True, "in_environment": True}
+        for name in ("public_url", "brand", "metrics_token")
+    ]
+}
 ENTRY: dict[str, Any] = {
     "token": EVIL,
     "file_name": EVIL,
@@ -99,10 +112,12 @@ class HostileServer(ScriptedService):
             ("GET", "/api/approvals", {"approvals": [APPROVAL]}),
             ("GET", "/bridge/activity", {"activity": [RECORD]}),
             ("GET", "/bridge/devices", {"devices": [PHONE]}),
-            ("GET", "/notifications/recent", {"notifications": []}),
+            ("GET", "/notifications/recent", {"notifications": [NOTE]}),
             ("GET", "/media/inspect", {"media": [ENTRY]}),
             ("POST", "/pairing/mint", INVITE),
             ("GET", "/api/config", {"model": EVIL}),
+            ("GET", "/api/host", HOST),
+            ("POST", "/api/model/probe", MODELS),
             ("GET", "/api/mcp-servers", {"servers": [SERVER]}),
             ("GET", "/api/sessions", {"sessions": [CHAT]}),
             ("GET", "/api/sessions/{id}/messages", {"messages": ROWS}),

@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from svc_proto.cli.health_checks import run_health_checks
+from svc_proto.cli.health_facts import HostFacts, ModelFacts
 from tests.browser.conftest import PageOpener, Site
 from tests.browser.hostile_server import EVIL, HostileServer
+
+WIDTHS = (320, 1600)  # px
+STICKS_OUT = """(width) => document.documentElement.scrollWidth <= width ? [] : [...document.body.querySelectorAll("*")]
+  .filter((each) => each.checkVisibility() && each.getBoundingClientRect().right > width + 1)
+  .map((each) => `${each.tagName}.${each.className} ${each.getBoundingClientRect().right | 0}`)"""
 
 
 @pytest.fixture
@@ -19,8 +26,18 @@ def page(site: Site, visit: PageOpener) -> Page:
 
 
 def nothing_of_it_is_markup(page: Page) -> None:
-    assert page.locator("#panel img, #panel script, #panel b, dialog img, dialog script, dialog b").count() == 0
+    assert (
+        page.locator("#panel img:not([alt]), #panel script, #panel b, dialog img, dialog script, dialog b").count() == 0
+    )
     assert page.locator("a[href^='javascript' i]").count() == 0
+    before = page.viewport_size
+    assert before is not None
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        found = page.evaluate(STICKS_OUT, width)
+        assert not found, "; ".join(found)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.set_viewport_size(before)
 
 
 def test_devices(page: Page) -> None:
@@ -77,6 +94,47 @@ def test_chats(page: Page) -> None:
     expect(page.locator(".note.failed")).to_have_text("<img src=x onerror=alert(1)>")
     expect(page.locator(".prose").last.locator("strong")).to_have_text("<b>bold</b>")
     expect(page.locator(".prose").last.locator("a")).to_have_attribute("href", "https://a.example/")
+    nothing_of_it_is_markup(page)
+
+
+def test_phones(page: Page, visit: PageOpener) -> None:
+    visit.tolerated = ("Failed to load resource",)  # there is no reference phone
+    page.get_by_role("link", name="Phone").click()
+    expect(page.locator(".news .name").first).to_contain_text("<script>")
+    assert page.locator("#panel").inner_text().count("<script>") >= 4  # name, notification, command
+    nothing_of_it_is_markup(page)
+
+
+def test_settings(page: Page) -> None:
+    page.get_by_role("link", name="Settings").click()
+    expect(page.get_by_text("The agent uses")).to_contain_text("<script>")
+    page.get_by_role("button", name="List the models").click()
+    expect(page.locator(".found .chip").first).to_contain_text("<script>")
+    expect(page.get_by_role("alert").first).to_contain_text("<script>")
+    address = page.get_by_label("Public address, offered")
+    expect(address).to_have_value(EVIL)
+    expect(address).to_be_disabled()
+    nothing_of_it_is_markup(page)
+
+
+def test_health_checks(page: Page) -> None:
+    host = HostFacts(
+        now=0, version=EVIL, home=EVIL, model=ModelFacts(base_url=EVIL, name=EVIL, problem=EVIL), disk_free=1
+    )
+    checks = [each.members() for each in run_health_checks(host)]
+    page.route("**/api/health", lambda route: route.fulfill(json={"checked_at": 1, "checks": checks}))
+    page.reload()
+    expect(page.get_by_role("table", name="Health")).to_contain_text("<script>")
+    nothing_of_it_is_markup(page)
+
+
+def test_clients_that_are_signed_in(site: Site, visit: PageOpener) -> None:
+    url = site.world.peer(HostileServer())
+    site.open(relay_url=url, api_url=url, password="correct horse")
+    page = visit(f"{site.url}login", user_agent=EVIL)
+    page.get_by_label("Password").fill("correct horse")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("table", name="Signed-in clients")).to_contain_text("This browser")
     nothing_of_it_is_markup(page)
 
 
