@@ -7,6 +7,7 @@ to stop reading. A browser that disconnects ends the call, and the turn goes on 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from svc_proto.basics import strict_json
 from svc_proto.dashboard.access import DashboardAccess
@@ -15,7 +16,7 @@ from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult
-from svc_proto.engine.message import Request, Response, StreamedResponse, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, StreamedResponse, json_response
 from svc_proto.engine.response_readers import EventReader, event_stream
 from svc_proto.engine.router import Handler, Route
 from svc_proto.facts import Failure
@@ -27,6 +28,9 @@ from svc_proto.service_clients.service_client import JSON
 from svc_proto.wire.events import Headers
 from svc_proto.wire.sse import ServerSentEvent, encode_event
 from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.openapi_types import ChatModelJson
 
 __all__ = ["PREFIX", "find_api_server", "routes"]
 
@@ -145,7 +149,7 @@ class _AgentProxy:
         name = encode_segment(request.query.get("principal", ""))
         return self._api().call(self._dashboard.engine, "GET", f"/api/changes?principal={name}")
 
-    def model(self, request: Request) -> Flow[Response]:
+    def model(self, request: Request) -> Flow[JsonResponse[ChatModelJson]]:
         """Return `{"chat": true, "model": "llama3.2"}`; `model` null: none is configured; `chat` false: no API server.
 
         Other settings are omitted.

@@ -5,6 +5,7 @@ Sections of the app's settings that this service lacks have no route: the app sh
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlencode
 
 from svc_proto.basics import strict_json
@@ -15,10 +16,13 @@ from svc_proto.dashboard.ports import ApiServerPort
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.validation import parse_body
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.openapi_types import AppMcpServerJson, AppMcpServersJson, OkJson
 
 __all__ = ["routes"]
 
@@ -110,7 +114,7 @@ class _AppProxy:
         changes = JsonObject({name: body[name] for name in CHANGES if name in body})
         return self._call("PATCH", _path(request), changes)
 
-    def delete(self, request: Request) -> Flow[Response]:
+    def delete(self, request: Request) -> Flow[JsonResponse[OkJson]]:
         """Delete a chat."""
         yield from self._call("DELETE", _path(request))
         return json_response(200, {"ok": True}, (PRIVATE,))
@@ -213,11 +217,11 @@ class _AppProxy:
         yield from self._call("PATCH", "/api/config", JsonObject(model=body.text("model")))
         return json_response(200, {"ok": True, "model": body.text("model")}, (PRIVATE,))
 
-    def servers(self, request: Request) -> Flow[Response]:
+    def servers(self, request: Request) -> Flow[JsonResponse[AppMcpServersJson]]:
         """List the MCP servers."""
         found = yield from self._object("GET", "/api/mcp-servers")
         rows = [{**row, "enabled": row.text("state") != "off"} for row in found.objects("servers")]
-        return json_response(200, {"servers": rows}, (PRIVATE,))
+        return json_response(200, {"servers": cast("list[AppMcpServerJson]", rows)}, (PRIVATE,))
 
     def switch_server(self, request: Request) -> Flow[Response]:
         """Set whether the agent uses an MCP server."""

@@ -6,7 +6,7 @@ for one that can chat. A dashboard without a chat has none of these routes.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from svc_proto.basics.errors import Refused
 from svc_proto.commands import Level
@@ -16,17 +16,20 @@ from svc_proto.dashboard.sign_in import SESSION_TTL, TICKET_TTL, SignInSession, 
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.dashboard.validation import parse_body
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.version import VERSION
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard import openapi_types as types
 
 __all__ = ["PROFILE", "routes"]
 
 PROFILE = "default"  # the one profile that the API server runs
-PROVIDER = {"name": "basic", "display_name": "Password", "supports_password": True}
+PROVIDER: types.SignInProviderJson = {"name": "basic", "display_name": "Password", "supports_password": True}
 HEALTH_TIMEOUT = 1.0  # s
 HEALTH_CACHE = 2.0  # s for which an answer of the API server counts
-OWNER = {"user_id": "owner", "email": "", "display_name": "Owner", "org_id": "", "provider": "basic"}
+OWNER: types.OwnerJson = {"user_id": "owner", "email": "", "display_name": "Owner", "org_id": "", "provider": "basic"}
 MAX_BODY = 8 * 1024  # bytes
 
 
@@ -58,11 +61,11 @@ class _SignInRoutes:
         self._dashboard = dashboard
         self._healthy_until = 0.0  # monotonic seconds
 
-    def status(self, request: Request) -> Flow[Response]:
+    def status(self, request: Request) -> Flow[JsonResponse[types.AppStatusJson]]:
         """Describe the dashboard to clients that look for one. Raises `Refused` 503 while the API does not answer."""
         yield from self._check_api()
         gated = bool(self._dashboard.config.password)
-        body = {
+        body: types.AppStatusJson = {
             "status": "ok",
             "version": VERSION,
             "auth_required": gated,
@@ -75,13 +78,13 @@ class _SignInRoutes:
         }
         return json_response(200, body, (PRIVATE,))
 
-    def providers(self, request: Request) -> Response:
+    def providers(self, request: Request) -> JsonResponse[types.ProvidersJson]:
         """List the ways to sign in: none without a password."""
         self._dashboard.require_api()
         gated = bool(self._dashboard.config.password)
         return json_response(200, {"providers": [PROVIDER] if gated else []}, (PRIVATE,))
 
-    def sign_in(self, request: Request) -> Flow[Response]:
+    def sign_in(self, request: Request) -> Flow[JsonResponse[types.SignedInJson]]:
         """Check a password, and set the cookie of a new session; any user name will do."""
         dashboard, body = self._dashboard, parse_body(request)
         dashboard.require_api()
@@ -90,7 +93,7 @@ class _SignInRoutes:
         cookie = yield from dashboard.sign_in(request, body.text("password"))
         return json_response(200, {"ok": True, "next": "/"}, (PRIVATE, cookie))
 
-    def sign_out(self, request: Request) -> Flow[Response]:
+    def sign_out(self, request: Request) -> Flow[JsonResponse[types.OkJson]]:
         """End the session of the client, and clear its cookie."""
         sign_ins = self._dashboard.gate.sign_ins
         session = sign_ins.find(cookie_token(request.headers))
@@ -99,7 +102,7 @@ class _SignInRoutes:
             yield from sign_ins.revoke(session.id)
         return json_response(200, {"ok": True}, (PRIVATE, self._dashboard.cookie(request, "", 0.0)))
 
-    def me(self, request: Request) -> Response:
+    def me(self, request: Request) -> JsonResponse[types.OwnerJson]:
         """Return the owner; a session's cookie is set again, which prolongs it."""
         session = self._session(request)
         if session is None:
@@ -107,16 +110,16 @@ class _SignInRoutes:
         cookie = self._dashboard.cookie(request, cookie_token(request.headers), SESSION_TTL)
         return json_response(200, {**OWNER, "expires_at": int(session.expires_at)}, (PRIVATE, cookie))
 
-    def ticket(self, request: Request) -> Response:
+    def ticket(self, request: Request) -> JsonResponse[types.TicketJson]:
         """Return a ticket for one WebSocket."""
         self._dashboard.require_api()
         ticket = self._dashboard.gate.sign_ins.new_ticket(self._session(request))
         return json_response(200, {"ticket": ticket, "ttl_seconds": int(TICKET_TTL)}, (PRIVATE,))
 
-    def sessions(self, request: Request) -> Response:
+    def sessions(self, request: Request) -> JsonResponse[types.SignInsJson]:
         """List the signed-in clients, the one that was active last first."""
         own = self._session(request)
-        rows = [
+        rows: list[types.SignInJson] = [
             {
                 "id": session.id,
                 "agent": session.agent,
@@ -130,7 +133,7 @@ class _SignInRoutes:
         ]
         return json_response(200, {"sessions": rows}, (PRIVATE,))
 
-    def revoke(self, request: Request) -> Flow[Response]:
+    def revoke(self, request: Request) -> Flow[JsonResponse[types.OkJson]]:
         """End a session, with its requests and WebSockets."""
         identity = request.params["id"]
         if not (yield from self._dashboard.gate.sign_ins.revoke(identity)):

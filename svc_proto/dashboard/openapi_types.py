@@ -4,6 +4,7 @@ Most answers are those of the relay, the API and the reference phone, unchanged.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
 from svc_proto.schema.api_types import McpServerRowJson
@@ -95,9 +96,9 @@ class ServerStatsJson(TypedDict):
 
     every: Annotated[float, "seconds between two rows"]
     span: Annotated[float, "seconds"]
-    names: list[str]
-    rows: list[list[float | None]]
-    now: list[float | None]
+    names: Sequence[str]
+    rows: Sequence[Sequence[float | None]]
+    now: Sequence[float | None]
     answers: Annotated[dict[str, bool], "whether each server can be reached"]
 
 

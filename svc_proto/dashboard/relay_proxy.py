@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
 from svc_proto.basics.errors import Refused
@@ -14,16 +16,22 @@ from svc_proto.dashboard.ports import DashboardPort
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.dashboard.validation import parse_body, parse_boolean, parse_integer, parse_prefix, pop_text
 from svc_proto.engine.flow import Flow
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, Response, json_response
 from svc_proto.engine.router import Handler, Route
 from svc_proto.service_clients.relay_client import RelayClient
 from svc_proto.wire.urls import encode_segment
+
+if TYPE_CHECKING:
+    from svc_proto.dashboard.openapi_types import PushJson
 
 __all__ = ["PREFIXES", "routes"]
 
 PREFIXES = tuple(f"/api/plugins/{brand.scheme}" for brand in BRANDS.values())
 KINDS = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
-NO_PUSH = {"configured": False, "reason": "push delivery is not wired: phones are reached over their own WebSocket"}
+NO_PUSH: PushJson = {
+    "configured": False,
+    "reason": "push delivery is not wired: phones are reached over their own WebSocket",
+}
 
 
 def routes(dashboard: DashboardPort) -> list[Route]:
@@ -115,7 +123,7 @@ class _RelayProxy:
         sent = strict_json.dumps_bytes({"path": path, "content_type": kind, "file_name": name})
         return self._relay.call(self._dashboard.engine, "POST", "/media/register", sent)
 
-    def push(self, request: Request) -> Response:
+    def push(self, request: Request) -> JsonResponse[PushJson]:
         return json_response(200, NO_PUSH, (PRIVATE,))
 
     def pair(self, request: Request) -> Flow[Response]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from attrs import evolve
 
@@ -33,7 +33,7 @@ from svc_proto.dashboard.validation import unprocessable
 from svc_proto.engine.admission import AdmissionControl
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, run_operation
-from svc_proto.engine.message import ANONYMOUS, AnonymousType, Request, Response, json_response
+from svc_proto.engine.message import ANONYMOUS, AnonymousType, JsonResponse, Request, Response, json_response
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.server_channel import ServerChannel
 from svc_proto.facts import Accepted, Failure
@@ -44,6 +44,7 @@ from svc_proto.wire.events import RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from svc_proto.dashboard.openapi_types import QrRowsJson
     from svc_proto.openapi.operation_doc import ApiDoc
 
 __all__ = ["LIMITS", "Dashboard"]
@@ -213,7 +214,7 @@ class Dashboard:
 
     # --- the QR of an invite ---
 
-    def _draw(self, request: Request) -> Flow[Response]:
+    def _draw(self, request: Request) -> Flow[JsonResponse[QrRowsJson]]:
         """Return the rows of a text's QR: `{"rows": ["1110…", …]}`, without a margin."""
         try:
             text = request.body.decode("utf-8")
@@ -226,7 +227,7 @@ class Dashboard:
         )
         if isinstance(rows, Failure):
             raise unprocessable("value_error", "cannot be drawn as a QR", "body")
-        return json_response(200, {"rows": rows}, (PRIVATE,))
+        return json_response(200, {"rows": cast("list[str]", rows)}, (PRIVATE,))
 
 
 def _manual(files: Iterable[str], prefix: str) -> ApiDoc:

@@ -12,7 +12,7 @@ from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.upstream import PRIVATE
 from svc_proto.engine.flow import Flow, Task
-from svc_proto.engine.message import Request, Response, json_response
+from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route
 from svc_proto.schema.openmetrics import MetricSamples
 from svc_proto.service_clients.server_stats import (
@@ -26,6 +26,7 @@ from svc_proto.service_clients.server_stats import (
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient
 
 if TYPE_CHECKING:
+    from svc_proto.dashboard.openapi_types import ServerStatsJson
     from svc_proto.engine.core import Engine
 
 __all__ = ["StatsCollector"]
@@ -80,9 +81,9 @@ class StatsCollector:
     def _on_stats(self, found: object) -> None:
         self._task = None
 
-    def _show(self, request: Request) -> Flow[Response]:
+    def _show(self, request: Request) -> Flow[JsonResponse[ServerStatsJson]]:
         now, servers = yield from self._poll()
-        body = {
+        body: ServerStatsJson = {
             "every": SAMPLE_INTERVAL,
             "span": SPAN,
             "names": NAMES,

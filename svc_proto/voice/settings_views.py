@@ -30,15 +30,7 @@ from svc_proto.voice_config import (
 
 if TYPE_CHECKING:
     from svc_proto.basics.brand import Brand
-    from svc_proto.schema.voice_types import (
-        AgentSettingsJson,
-        ChoiceCheckedJson,
-        OutputSettingsJson,
-        PromotionJson,
-        ProviderOptionsJson,
-        VoiceModeSettingsJson,
-        VoiceProviderJson,
-    )
+    from svc_proto.schema import voice_types as types
     from svc_proto.voice.provider_keys import ProviderKeys
 
 __all__ = [
@@ -78,7 +70,7 @@ class VoiceModeView:
             info for info in self.allowed() if self is not LAB_VIEW or "realtime" in info.supports or info.id == LOCAL
         ]
 
-    def object(self, info: ProviderInfo, offer: ProviderCatalog | None = None) -> VoiceProviderJson:
+    def object(self, info: ProviderInfo, offer: ProviderCatalog | None = None) -> types.VoiceProviderJson:
         """Return the option object of a provider in this mode."""
         return provider_object(info, offer, native=info.native if self is AGENT_VIEW else None)
 
@@ -109,10 +101,10 @@ OAUTH: Mapping[
 
 def config_response(
     view: VoiceModeView, settings: AnySettings, path: str, keys: ProviderKeys, brand: Brand
-) -> VoiceModeSettingsJson:
+) -> types.VoiceModeSettingsJson:
     """Return the response of `GET …/config`."""
     shown = PROVIDERS.values() if view is AGENT_VIEW else view.allowed()
-    common: VoiceModeSettingsJson = {
+    common: types.VoiceModeSettingsJson = {
         "success": True,
         "enabled": settings.enabled,
         "protocol": f"{brand.name}.{view.protocol}.v0",
@@ -128,7 +120,7 @@ def config_response(
         "auth": _auth(view, keys),
     }
     if isinstance(settings, OutputSettings):
-        output: OutputSettingsJson = {
+        output: types.OutputSettingsJson = {
             **common,
             "language": settings.language,
             "codec": settings.codec,
@@ -142,7 +134,7 @@ def config_response(
     if view is not AGENT_VIEW:
         return common
     endpoints = [endpoint for endpoint in view.endpoints if settings.provider == f"{endpoint.name.lower()}_realtime"]
-    agent: AgentSettingsJson = {
+    agent: types.AgentSettingsJson = {
         **common,
         "available": settings.enabled and all(keys.present_variables(*endpoint.keys) for endpoint in endpoints),
         "experimental": True,
@@ -150,16 +142,16 @@ def config_response(
         "stable_engine": f"{brand.name}_voice_output",
         "tool_surface": tool_surface(brand.name),
         "limits": list(LIMITS),
-        "promotion": cast("PromotionJson", asdict(settings.promotion)),
+        "promotion": cast("types.PromotionJson", asdict(settings.promotion)),
     }
     return agent
 
 
 def options_response(
     view: VoiceModeView, settings: AnySettings, offer: ProviderCatalog, brand: Brand
-) -> ProviderOptionsJson:
+) -> types.ProviderOptionsJson:
     """Return the response of `GET …/providers/{id}/options`."""
-    answer: ProviderOptionsJson = {
+    answer: types.ProviderOptionsJson = {
         "success": True,
         "mode": view.mode,
         "protocol": f"{brand.name}.{view.protocol}.options.v0",
@@ -184,11 +176,11 @@ def options_response(
 
 def validate_response(
     view: VoiceModeView, offer: ProviderCatalog, choice: AnySettings, brand: Brand
-) -> ChoiceCheckedJson:
+) -> types.ChoiceCheckedJson:
     """Return the response of `POST …/providers/{id}/validate`."""
     checks = check_choice(offer, choice)
     valid = all(check["status"] != "error" for check in checks)
-    answer: ChoiceCheckedJson = {
+    answer: types.ChoiceCheckedJson = {
         "success": True,
         "mode": view.mode,
         "protocol": f"{brand.name}.{view.protocol}.validate.v0",

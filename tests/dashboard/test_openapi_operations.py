@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from svc_proto.dashboard import openapi_types
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.openapi_operations import build_api_doc
 from svc_proto.dashboard.relay_proxy import PREFIXES
@@ -13,7 +14,7 @@ from svc_proto.dashboard.service import Dashboard
 from svc_proto.openapi.document import build_document
 from tests.loops.dashboard_client import FILES, DashboardServer
 from tests.loops.simulated_environment import SimulatedEnvironment
-from tests.support.openapi_validation import OpenApiValidator
+from tests.support.openapi_validation import OpenApiValidator, answer_differences
 from tests.support.routes_page import DASHBOARD, assert_shown
 
 NAMES = {"id": "none", "token": "none", "prefix": "none"}
@@ -32,6 +33,14 @@ def test_document_has_exactly_the_routes(prefix: str) -> None:
         "session": "POST /auth/password-login",
         "metrics": "SVC_METRICS_TOKEN",
     }
+
+
+def test_handlers_return_the_types_of_the_dashboard() -> None:
+    manual = build_api_doc(FILES)
+    found = answer_differences(Dashboard(DashboardConfig(), FILES).router.routes, manual)
+    docs = {label: doc for rows in manual.operations.values() for label, doc in rows.items()}
+    own = [label for label in found if getattr(docs[label].answer, "__module__", "") == openapi_types.__name__]
+    assert own == list(manual.operations["Reference phone"])
 
 
 def test_get_answers_match_the_document(virtual: SimulatedEnvironment) -> None:

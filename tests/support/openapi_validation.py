@@ -131,8 +131,8 @@ def answer_differences(routes: Iterable[Route], manual: ApiDoc) -> list[str]:
         doc = docs[route.label]
         kinds = [kind for shape in (doc.answer, *doc.other_responses.values()) for kind in _json_types(shape)]
         handler = route.handler.args[-1] if isinstance(route.handler, partial) else route.handler
-        parts = re.findall(r"JsonResponse\[([\w| ]+)\]", str(handler.__annotations__.get("return")))
-        names = [name for part in parts for name in part.split(" | ")]
+        parts = re.findall(r"JsonResponse\[([\w.| ]+)\]", str(handler.__annotations__.get("return")))
+        names = [name for part in parts for name in re.findall(r"\w+Json\b", part)]
         if kinds and not (names and all(any(_is_part(name, kind) for kind in kinds) for name in names)):
             found.append(route.label)
     return found

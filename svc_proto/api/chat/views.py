@@ -16,14 +16,7 @@ from svc_proto.schema.chat_events import ApprovalRequest, ApprovalResponded, Mem
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
-    from svc_proto.schema.api_types import (
-        ContentPartJson,
-        MessageJson,
-        SessionAnswerJson,
-        SessionJson,
-        ToolCallJson,
-        UsageJson,
-    )
+    from svc_proto.schema import api_types as types
 
 __all__ = [
     "approval_response_event",
@@ -47,12 +40,12 @@ def iso(seconds: float) -> str:
     return (EPOCH + timedelta(seconds=int(seconds))).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def function_call(call: ToolCall) -> ToolCallJson:
+def function_call(call: ToolCall) -> types.ToolCallJson:
     """Return a tool call in OpenAI's form."""
-    return cast("ToolCallJson", call_row(call, call.arguments))
+    return cast("types.ToolCallJson", call_row(call, call.arguments))
 
 
-def session_view(chat: ChatSession, brand: Brand) -> SessionJson:
+def session_view(chat: ChatSession, brand: Brand) -> types.SessionJson:
     """Return the view of a session. The system prompt never leaves the server."""
     return {
         "object": f"{brand.name}.session",
@@ -78,15 +71,15 @@ def session_view(chat: ChatSession, brand: Brand) -> SessionJson:
     }
 
 
-def session_answer(chat: ChatSession, brand: Brand) -> SessionAnswerJson:
+def session_answer(chat: ChatSession, brand: Brand) -> types.SessionAnswerJson:
     """Return a session as a whole answer: flat for the relay, and nested for phones (wire api 3.3)."""
     view = session_view(chat, brand)
     return {**view, "session": view}
 
 
-def message_view(message: Message) -> MessageJson:
+def message_view(message: Message) -> types.MessageJson:
     """Return the view of a row; members that do not apply are omitted."""
-    view: MessageJson = {
+    view: types.MessageJson = {
         "id": message.id,
         "session_id": message.session_id,
         "role": cast('Literal["user", "assistant", "tool", "system"]', message.role),
@@ -97,7 +90,7 @@ def message_view(message: Message) -> MessageJson:
     if message.run_id is not None:
         view["run_id"] = message.run_id
     if message.tool_calls:
-        view["tool_calls"] = cast("list[ToolCallJson]", [dict(call) for call in message.tool_calls])
+        view["tool_calls"] = cast("list[types.ToolCallJson]", [dict(call) for call in message.tool_calls])
     if message.tool_call_id is not None:
         view["tool_call_id"] = message.tool_call_id
     if message.tool_name is not None:
@@ -111,12 +104,14 @@ def message_view(message: Message) -> MessageJson:
     return view
 
 
-def content_view(content: Content) -> str | list[ContentPartJson]:
+def content_view(content: Content) -> str | list[types.ContentPartJson]:
     """Return the content of a message for JSON: text, or a list of content parts."""
-    return content if isinstance(content, str) else cast("list[ContentPartJson]", [dict(part) for part in content])
+    return (
+        content if isinstance(content, str) else cast("list[types.ContentPartJson]", [dict(part) for part in content])
+    )
 
 
-def usage_view(usage: Usage) -> UsageJson:
+def usage_view(usage: Usage) -> types.UsageJson:
     """Return the token counts of a turn (wire api 4.3)."""
     return {
         "input_tokens": usage.input_tokens,

@@ -20,32 +20,8 @@ from svc_proto.engine.router import Handler, Route
 from svc_proto.facts import Failure
 
 if TYPE_CHECKING:
-    from svc_proto.api.openapi.change_types import (
-        ChangeJson,
-        ChangesJson,
-        McpSwitchedJson,
-        McpTestedJson,
-        UndoneChangeJson,
-        UndoneChangesJson,
-    )
-    from svc_proto.schema.api_types import (
-        AvailableModelsJson,
-        ConfigChangedJson,
-        ConfigJson,
-        McpServerRowJson,
-        McpServersJson,
-        MemoryChangedJson,
-        MemoryJson,
-        MemoryListJson,
-        MemoryRefusedJson,
-        ModelOptionsJson,
-        NoteTarget,
-        NotImplementedHereJson,
-        SkillJson,
-        SkillRowsJson,
-        SkillsJson,
-        ToolsetsJson,
-    )
+    from svc_proto.api.openapi import change_types
+    from svc_proto.schema import api_types as types
 
 __all__ = ["routes"]
 
@@ -100,9 +76,9 @@ class _ManagementRoutes:
 
     # --- configuration ---
 
-    def config(self, request: Request) -> Flow[JsonResponse[ConfigJson]]:
+    def config(self, request: Request) -> Flow[JsonResponse[types.ConfigJson]]:
         settings = yield from self._api.settings()
-        body: ConfigJson = {
+        body: types.ConfigJson = {
             "model": settings.model,
             "provider": settings.provider,
             "api_mode": settings.api_mode,
@@ -111,7 +87,7 @@ class _ManagementRoutes:
         }
         return json_response(200, body)
 
-    def change_config(self, request: Request) -> Flow[JsonResponse[ConfigChangedJson]]:
+    def change_config(self, request: Request) -> Flow[JsonResponse[types.ConfigChangedJson]]:
         """Change the file and return the settings in force; the environment has precedence over the file."""
         change = parse_change(request.json_object())
         if change:
@@ -122,7 +98,7 @@ class _ManagementRoutes:
             {"ok": True, "model": settings.model, "provider": settings.provider, "base_url": settings.base_url},
         )
 
-    def models(self, request: Request) -> Flow[JsonResponse[AvailableModelsJson]]:
+    def models(self, request: Request) -> Flow[JsonResponse[types.AvailableModelsJson]]:
         api = self._api
         settings = yield from api.settings()
         endpoint = settings.endpoint
@@ -135,7 +111,7 @@ class _ManagementRoutes:
             (endpoint.model if endpoint is not None else settings.name,) if provider == configured else ()
         )
         label = configured.replace("-", " ").replace("_", " ").title()
-        body: AvailableModelsJson = {
+        body: types.AvailableModelsJson = {
             "provider": provider,
             "models": [{"id": name, "description": ""} for name in listed or configured_models],
             "providers": [
@@ -149,16 +125,16 @@ class _ManagementRoutes:
         }
         return json_response(200, body)
 
-    def model_options(self, request: Request) -> Flow[JsonResponse[ModelOptionsJson]]:
+    def model_options(self, request: Request) -> Flow[JsonResponse[types.ModelOptionsJson]]:
         from svc_proto.api.gateway.settings import model_options  # noqa: PLC0415, RUF100 - loaded at the first use
 
         return json_response(200, (yield from model_options(self._api)))
 
     # --- memory ---
 
-    def memory(self, request: Request) -> Flow[JsonResponse[MemoryJson]]:
+    def memory(self, request: Request) -> Flow[JsonResponse[types.MemoryJson]]:
         requested_target = request.query.get("target", "all")
-        targets: list[MemoryListJson] = []
+        targets: list[types.MemoryListJson] = []
         for target in TARGETS if requested_target == "all" else (_parse_target(requested_target),):
             entries = yield from self._api.parts.memory.entries(target)
             if isinstance(entries, Failure):
@@ -174,49 +150,49 @@ class _ManagementRoutes:
         flat = requested_target != "all"
         return json_response(200, {**targets[0], "targets": targets} if flat else {"targets": targets})
 
-    def add_memory(self, request: Request) -> Flow[JsonResponse[MemoryChangedJson | MemoryRefusedJson]]:
+    def add_memory(self, request: Request) -> Flow[JsonResponse[types.MemoryChangedJson | types.MemoryRefusedJson]]:
         target, content = _texts(request, "target", "content")
         return self._changed(request, (yield from self._api.parts.memory.add(target, content)))
 
-    def replace_memory(self, request: Request) -> Flow[JsonResponse[MemoryChangedJson | MemoryRefusedJson]]:
+    def replace_memory(self, request: Request) -> Flow[JsonResponse[types.MemoryChangedJson | types.MemoryRefusedJson]]:
         target, old_text, content = _texts(request, "target", "old_text", "content")
         return self._changed(request, (yield from self._api.parts.memory.replace(target, old_text, content)))
 
-    def remove_memory(self, request: Request) -> Flow[JsonResponse[MemoryChangedJson | MemoryRefusedJson]]:
+    def remove_memory(self, request: Request) -> Flow[JsonResponse[types.MemoryChangedJson | types.MemoryRefusedJson]]:
         target, old_text = _texts(request, "target", "old_text")
         return self._changed(request, (yield from self._api.parts.memory.remove(target, old_text)))
 
     def _changed(
         self, request: Request, change: MemoryChangeResult
-    ) -> JsonResponse[MemoryChangedJson | MemoryRefusedJson]:
+    ) -> JsonResponse[types.MemoryChangedJson | types.MemoryRefusedJson]:
         self._api.memory_changed(request, change)
         return json_response(change.status, change.body)
 
     # --- changes by principal ---
 
-    def changes(self, request: Request) -> Flow[JsonResponse[ChangesJson]]:
+    def changes(self, request: Request) -> Flow[JsonResponse[change_types.ChangesJson]]:
         """Return what the named principal has changed, oldest first; without a name, the changes of all."""
         found = yield from self._api.ledger.find(request.query.get("principal", ""))
-        return json_response(200, {"changes": [cast("ChangeJson", asdict(change)) for change in found]})
+        return json_response(200, {"changes": [cast("change_types.ChangeJson", asdict(change)) for change in found]})
 
-    def undo_changes(self, request: Request) -> Flow[JsonResponse[UndoneChangesJson]]:
+    def undo_changes(self, request: Request) -> Flow[JsonResponse[change_types.UndoneChangesJson]]:
         """Undo what a principal has changed, newest first."""
         name = text(request.json_object().get("principal"), "principal")
         done = yield from self._api.ledger.undo(name)
         self._api.record_audit("changes undone", request, of=name, count=sum(not each.kept for each in done))
-        rows: list[UndoneChangeJson] = [
-            {**cast("ChangeJson", asdict(each.change)), "undone": not each.kept, "why": each.kept or None}
+        rows: list[change_types.UndoneChangeJson] = [
+            {**cast("change_types.ChangeJson", asdict(each.change)), "undone": not each.kept, "why": each.kept or None}
             for each in done
         ]
         return json_response(200, {"ok": all(not each.kept for each in done), "changes": rows})
 
     # --- skills and tools ---
 
-    def skills(self, request: Request) -> Flow[JsonResponse[SkillsJson]]:
+    def skills(self, request: Request) -> Flow[JsonResponse[types.SkillsJson]]:
         found = yield from self._api.parts.skills.list()
         category = request.query.get("category")
         rows = [skill.row for skill in found if not category or skill.category == category]
-        body: SkillsJson = {
+        body: types.SkillsJson = {
             "success": True,
             "skills": rows,
             "categories": sorted(dict.fromkeys(skill.category for skill in found if skill.category is not None)),
@@ -225,28 +201,28 @@ class _ManagementRoutes:
         }
         return json_response(200, body)
 
-    def skill_rows(self, request: Request) -> Flow[JsonResponse[SkillRowsJson]]:
+    def skill_rows(self, request: Request) -> Flow[JsonResponse[types.SkillRowsJson]]:
         found = yield from self._api.parts.skills.list()
         return json_response(200, {"object": "list", "data": [skill.row for skill in found]})
 
-    def skill(self, request: Request) -> Flow[JsonResponse[SkillJson]]:
+    def skill(self, request: Request) -> Flow[JsonResponse[types.SkillJson]]:
         name = request.params.get("name", "toggle")  # a skill may have the name `toggle`
         return json_response(200, (yield from self._api.parts.skills.read(name, request.query.get("file_path"))))
 
-    def toggle_skill(self, request: Request) -> JsonResponse[NotImplementedHereJson]:
+    def toggle_skill(self, request: Request) -> JsonResponse[types.NotImplementedHereJson]:
         return json_response(501, {"error": "skill_toggle_not_implemented", "detail": NO_TOGGLE})
 
-    def toolsets(self, request: Request) -> JsonResponse[ToolsetsJson]:
+    def toolsets(self, request: Request) -> JsonResponse[types.ToolsetsJson]:
         rows = self._api.parts.toolbox.toolsets()
         return json_response(200, {"object": "list", "platform": "api_server", "data": rows})
 
-    def servers(self, request: Request) -> Flow[JsonResponse[McpServersJson]]:
+    def servers(self, request: Request) -> Flow[JsonResponse[types.McpServersJson]]:
         """Return the state of the MCP servers; those not yet needed are not started."""
         yield from self._api.settings()
         found = self._api.parts.servers
         return json_response(200, {"servers": [] if found is None else found.report()})
 
-    def switch_server(self, request: Request) -> Flow[JsonResponse[McpSwitchedJson]]:
+    def switch_server(self, request: Request) -> Flow[JsonResponse[change_types.McpSwitchedJson]]:
         """Set whether the agent uses an MCP server."""
         enabled = boolean(request.json_object().get("enabled"), "enabled")
         name = (yield from self._server_row(request))["name"]
@@ -254,12 +230,12 @@ class _ManagementRoutes:
         self._api.record_audit("setting changed", request, settings=f"mcp_servers.{name}.enabled")
         return json_response(200, {"ok": True, "name": name, "enabled": enabled})
 
-    def test_server(self, request: Request) -> Flow[JsonResponse[McpTestedJson]]:
+    def test_server(self, request: Request) -> Flow[JsonResponse[change_types.McpTestedJson]]:
         """Connect to an MCP server, and report its tools or its problem."""
         row = yield from self._server_row(request, test=True)
         return json_response(200, {"ok": row["state"] == "ready", "error": row["problem"], **row})
 
-    def _server_row(self, request: Request, *, test: bool = False) -> Flow[McpServerRowJson]:
+    def _server_row(self, request: Request, *, test: bool = False) -> Flow[types.McpServerRowJson]:
         yield from self._api.settings()
         found = self._api.parts.servers
         if found is not None and test:
@@ -269,7 +245,7 @@ class _ManagementRoutes:
                 return row
         raise Refused(404, "not_found", "no MCP server of this name is configured")
 
-    def reload_servers(self, request: Request) -> Flow[JsonResponse[McpServersJson]]:
+    def reload_servers(self, request: Request) -> Flow[JsonResponse[types.McpServersJson]]:
         """Restart all MCP servers."""
         yield from self._api.settings()
         found = self._api.parts.servers
@@ -283,7 +259,7 @@ def _access(method: str) -> ApiAccess:
     return ApiAccess.KEY if method == "GET" else ApiAccess.MANAGE
 
 
-def _parse_target(text: str) -> NoteTarget:
+def _parse_target(text: str) -> types.NoteTarget:
     for target in TARGETS:
         if target == text:
             return target

@@ -24,17 +24,7 @@ from svc_proto.facts import Failure
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
-    from svc_proto.openapi.profile_operations import (
-        ContextBlockJson,
-        FileWrittenJson,
-        InjectedContextJson,
-        NoteFileJson,
-        NoteFilesJson,
-        ProfileConfigJson,
-        ProfileSkillJson,
-        ProfileSkillsJson,
-        SoulJson,
-    )
+    from svc_proto.openapi import profile_operations as types
 
 __all__ = ["routes"]
 
@@ -72,7 +62,7 @@ class _ProfileRoutes:
 
     # --- settings ---
 
-    def config(self, request: Request) -> Flow[JsonResponse[ProfileConfigJson]]:
+    def config(self, request: Request) -> Flow[JsonResponse[types.ProfileConfigJson]]:
         """Return the settings of the agent, without secrets."""
         _check_profile(request)
         settings = yield from self._api.settings()
@@ -80,11 +70,11 @@ class _ProfileRoutes:
             200, {"profile": PROFILE, "path": self._config_path, "config": settings.shown, "readonly": True}
         )
 
-    def soul(self, request: Request) -> Flow[JsonResponse[SoulJson]]:
+    def soul(self, request: Request) -> Flow[JsonResponse[types.SoulJson]]:
         """Return the system prompt."""
         _check_profile(request)
         content = (yield from self._api.settings()).system
-        body: SoulJson = {
+        body: types.SoulJson = {
             "profile": PROFILE,
             "path": self._config_path,
             "content": content,
@@ -94,7 +84,7 @@ class _ProfileRoutes:
         }
         return json_response(200, body)
 
-    def write_soul(self, request: Request) -> Flow[JsonResponse[FileWrittenJson]]:
+    def write_soul(self, request: Request) -> Flow[JsonResponse[types.FileWrittenJson]]:
         """Change the system prompt."""
         _check_profile(request)
         content = request.json_object().get("content")
@@ -103,11 +93,11 @@ class _ProfileRoutes:
 
     # --- notes and skills ---
 
-    def memory(self, request: Request) -> Flow[JsonResponse[NoteFilesJson]]:
+    def memory(self, request: Request) -> Flow[JsonResponse[types.NoteFilesJson]]:
         """Return the lists of notes as files."""
         _check_profile(request)
         notes = yield from self._notes()
-        files: list[NoteFileJson] = [
+        files: list[types.NoteFileJson] = [
             {
                 "name": target,
                 "filename": filename,
@@ -121,7 +111,7 @@ class _ProfileRoutes:
         folder = self._path("memories")
         return json_response(200, {"profile": PROFILE, "memories_dir": folder, "entries": files, "total": len(files)})
 
-    def write_memory(self, request: Request) -> Flow[JsonResponse[FileWrittenJson]]:
+    def write_memory(self, request: Request) -> Flow[JsonResponse[types.FileWrittenJson]]:
         """Replace a list of notes by the content of its file."""
         _check_profile(request)
         content = text(request.json_object().get("content"), "content")
@@ -136,14 +126,14 @@ class _ProfileRoutes:
         self._api.memory_changed(request, change)
         return _written(self._path(FILES[target]), content)
 
-    def skills(self, request: Request) -> Flow[JsonResponse[ProfileSkillsJson]]:
+    def skills(self, request: Request) -> Flow[JsonResponse[types.ProfileSkillsJson]]:
         """List the skills; all of them are enabled."""
         _check_profile(request)
         found = yield from self._api.parts.skills.list()
-        rows: list[ProfileSkillJson] = [{**skill.row, "path": skill.path, "enabled": True} for skill in found]
+        rows: list[types.ProfileSkillJson] = [{**skill.row, "path": skill.path, "enabled": True} for skill in found]
         return json_response(200, {"profile": PROFILE, "skills": rows, "total": len(rows)})
 
-    def context(self, request: Request) -> Flow[JsonResponse[InjectedContextJson]]:
+    def context(self, request: Request) -> Flow[JsonResponse[types.InjectedContextJson]]:
         """Return what each prompt holds beside the chat: system prompt, notes and names of skills."""
         _check_profile(request)
         settings = yield from self._api.settings()
@@ -151,7 +141,7 @@ class _ProfileRoutes:
         found = yield from self._api.parts.skills.list()
         listed = skills_part([(skill.name, skill.description) for skill in found])
         parts = {"system prompt": settings.system, "notes": notes, "skills": listed}
-        blocks: list[ContextBlockJson] = [{"name": name, "text": part} for name, part in parts.items() if part]
+        blocks: list[types.ContextBlockJson] = [{"name": name, "text": part} for name, part in parts.items() if part]
         return json_response(200, {"enabled": settings.endpoint is not None, "blocks": blocks})
 
     def avatar(self, request: Request) -> Flow[Response]:
@@ -194,5 +184,5 @@ def _size(content: str) -> int:
     return len(content.encode())
 
 
-def _written(path: str, content: str) -> JsonResponse[FileWrittenJson]:
+def _written(path: str, content: str) -> JsonResponse[types.FileWrittenJson]:
     return json_response(200, {"ok": True, "profile": PROFILE, "path": path, "bytes_written": _size(content)})

@@ -38,13 +38,7 @@ from svc_proto.service_clients.authority import MANAGE
 from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
-    from svc_proto.api.openapi.run_types import (
-        ApprovalAnswerJson,
-        ApprovalJson,
-        RunAcceptedJson,
-        RunJson,
-        RunStoppingJson,
-    )
+    from svc_proto.api.openapi import run_types as types
 
 __all__ = ["routes"]
 
@@ -86,7 +80,7 @@ class _RunRoutes:
         brand = self._api.brand_of(request)
         return Response(200, Headers(field for name in STREAM_MODES for field in branded_header(brand, name, "sse")))
 
-    def create(self, request: Request) -> Flow[JsonResponse[RunAcceptedJson] | Response | StreamedResponse]:
+    def create(self, request: Request) -> Flow[JsonResponse[types.RunAcceptedJson] | Response | StreamedResponse]:
         api = self._api
         yield from api.runs.check_capacity()
         body = yield from read_object(request)
@@ -100,10 +94,10 @@ class _RunRoutes:
         fields = session_headers(api.brand_of(request), session_id=turn_request.session_id, run_id=turn_request.run_id)
         if stream:
             return event_stream_response(subscriber, fields)
-        accepted: RunAcceptedJson = {"run_id": turn_request.run_id, "status": "started"}
+        accepted: types.RunAcceptedJson = {"run_id": turn_request.run_id, "status": "started"}
         return json_response(202, accepted, fields)
 
-    def status(self, request: Request) -> JsonResponse[RunJson] | Flow[Response | StreamedResponse]:
+    def status(self, request: Request) -> JsonResponse[types.RunJson] | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._status)
 
     def _anywhere(
@@ -123,7 +117,7 @@ class _RunRoutes:
         answer = yield from seeking
         return here(request) if answer is None else answer
 
-    def _status(self, request: Request) -> JsonResponse[RunJson]:
+    def _status(self, request: Request) -> JsonResponse[types.RunJson]:
         api = self._api
         run = api.runs.find(request.params["run_id"])
         return json_response(200, _view(run, f"{api.brand_of(request).name}.run"))
@@ -144,18 +138,18 @@ class _RunRoutes:
             subscriber, session_headers(api.brand_of(request), session_id=run.record.session_id, run_id=run_id)
         )
 
-    def stop(self, request: Request) -> JsonResponse[RunStoppingJson] | Flow[Response | StreamedResponse]:
+    def stop(self, request: Request) -> JsonResponse[types.RunStoppingJson] | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._stop)
 
-    def _stop(self, request: Request) -> JsonResponse[RunStoppingJson]:
+    def _stop(self, request: Request) -> JsonResponse[types.RunStoppingJson]:
         run_id = request.params["run_id"]
         self._api.runs.stop(run_id)
         return json_response(200, {"run_id": run_id, "status": "stopping"})
 
-    def approve(self, request: Request) -> JsonResponse[ApprovalAnswerJson] | Flow[Response | StreamedResponse]:
+    def approve(self, request: Request) -> JsonResponse[types.ApprovalAnswerJson] | Flow[Response | StreamedResponse]:
         return self._anywhere(request, self._approve)
 
-    def _approve(self, request: Request) -> JsonResponse[ApprovalAnswerJson]:
+    def _approve(self, request: Request) -> JsonResponse[types.ApprovalAnswerJson]:
         api, run_id = self._api, request.params["run_id"]
         run = api.runs.find(run_id)
         answer = parse_approval(request.json_object())
@@ -241,9 +235,9 @@ def _wants_events(request: Request) -> bool:
     return False
 
 
-def _view(run: Run, kind: str) -> RunJson:
+def _view(run: Run, kind: str) -> types.RunJson:
     record, ended = run.record, run.ended
-    view: RunJson = {
+    view: types.RunJson = {
         "object": kind,
         "run_id": record.id,
         "status": record.state.value,
@@ -256,7 +250,7 @@ def _view(run: Run, kind: str) -> RunJson:
         view["last_event"] = run.last_event
     if run.pending_approvals:
         asked = [approval_request_event(each).members() for each in run.pending_approvals]
-        view["approvals"] = cast("list[ApprovalJson]", asked)
+        view["approvals"] = cast("list[types.ApprovalJson]", asked)
     if ended is not None and record.state.value == "completed":
         view |= {"output": ended.content, "usage": usage_view(ended.usage)}
     if ended is not None and record.state.value == "failed":

@@ -37,15 +37,7 @@ from svc_proto.schema.coercion import is_truthy
 from svc_proto.schema.json_object import as_text, content_text
 
 if TYPE_CHECKING:
-    from svc_proto.schema.api_types import (
-        HitContextJson,
-        HitJson,
-        HitsJson,
-        MessageRowJson,
-        MessagesJson,
-        SessionAnswerJson,
-        SessionPageJson,
-    )
+    from svc_proto.schema import api_types as types
 
 __all__ = ["routes"]
 
@@ -90,7 +82,7 @@ class _ChatSessionRoutes:
 
     # --- lists ---
 
-    def list_all(self, request: Request) -> Flow[JsonResponse[SessionPageJson]]:
+    def list_all(self, request: Request) -> Flow[JsonResponse[types.SessionPageJson]]:
         """List all sessions (SPEC.md: no request parameters); a page of them if the client requests one.
 
         Archived sessions and children are listed only on request.
@@ -111,7 +103,7 @@ class _ChatSessionRoutes:
                 min_messages=_lenient(query.get("min_messages"), 0),
             )
         )
-        body: SessionPageJson = {
+        body: types.SessionPageJson = {
             "sessions": [session_view(chat, api.brand_of(request)) for chat in page.sessions],
             "object": "list",
             "limit": limit,
@@ -121,7 +113,7 @@ class _ChatSessionRoutes:
         }
         return json_response(200, body)
 
-    def messages(self, request: Request) -> Flow[JsonResponse[MessagesJson]]:
+    def messages(self, request: Request) -> Flow[JsonResponse[types.MessagesJson]]:
         """List all rows; a page of them if the client requests one (wire api 3.7)."""
         identity, query = request.params["id"], request.query
         limit, offset = _lenient(query.get("limit"), 0), _lenient(query.get("offset"), 0)
@@ -138,15 +130,15 @@ class _ChatSessionRoutes:
         if page_request.latest:  # counted from the end
             chat = yield from self._get(identity)
             first = max(chat.message_count - offset - len(rows), 0)
-        views: list[MessageRowJson] = [
+        views: list[types.MessageRowJson] = [
             {**message_view(row), "row_id": place} for place, row in enumerate(rows, first + 1)
         ]
-        body: MessagesJson = {"session_id": identity, "messages": views}
+        body: types.MessagesJson = {"session_id": identity, "messages": views}
         if paged:
             body["pagination"] = {"limit": limit, "offset": offset, "order": order, "returned": len(rows)}
         return json_response(200, body)
 
-    def search(self, request: Request) -> Flow[JsonResponse[HitsJson]]:
+    def search(self, request: Request) -> Flow[JsonResponse[types.HitsJson]]:
         """Search messages; unlike lists, this refuses invalid parameters (wire api 3.8)."""
         query = request.query.get("q", "").strip()
         if not query:
@@ -159,7 +151,7 @@ class _ChatSessionRoutes:
 
     # --- one session ---
 
-    def create(self, request: Request) -> Flow[JsonResponse[SessionAnswerJson]]:
+    def create(self, request: Request) -> Flow[JsonResponse[types.SessionAnswerJson]]:
         api, body = self._api, request.json_object()
         identity = _chosen_id(body) or new_uuid(api.engine.entropy)
         chat = ChatSession(
@@ -178,11 +170,11 @@ class _ChatSessionRoutes:
             raise _session_exists_error(identity)
         return json_response(201, session_answer(chat, api.brand_of(request)))
 
-    def read(self, request: Request) -> Flow[JsonResponse[SessionAnswerJson]]:
+    def read(self, request: Request) -> Flow[JsonResponse[types.SessionAnswerJson]]:
         chat = yield from self._get(request.params["id"])
         return json_response(200, session_answer(chat, self._api.brand_of(request)))
 
-    def change(self, request: Request) -> Flow[JsonResponse[SessionAnswerJson]]:
+    def change(self, request: Request) -> Flow[JsonResponse[types.SessionAnswerJson]]:
         api, identity = self._api, request.params["id"]
         changes = _changes(request.json_object(), api.engine.now.wall)
         if not changes:
@@ -231,7 +223,7 @@ class _ChatSessionRoutes:
             api.ownership.release(identity)
         return empty_response()
 
-    def fork(self, request: Request) -> Flow[JsonResponse[SessionAnswerJson]]:
+    def fork(self, request: Request) -> Flow[JsonResponse[types.SessionAnswerJson]]:
         api, body = self._api, request.json_object()
         source = yield from self._get(request.params["id"])
         identity = _chosen_id(body) or new_uuid(api.engine.entropy)
@@ -341,7 +333,7 @@ def _session_exists_error(identity: str) -> Exception:
     return invalid_request(f"a session with this id exists: {identity}", code="session_exists", param="id", status=409)
 
 
-def _hit_view(hit: SearchHit) -> HitJson:
+def _hit_view(hit: SearchHit) -> types.HitJson:
     message, session = hit.message, hit.session
     return {
         "id": message.id,
@@ -358,5 +350,5 @@ def _hit_view(hit: SearchHit) -> HitJson:
     }
 
 
-def _context(row: Message) -> HitContextJson:
+def _context(row: Message) -> types.HitContextJson:
     return {"role": row.role, "content": content_text(row.content)[:MAX_CONTEXT]}

@@ -19,15 +19,7 @@ from svc_proto.engine.router import Route, Router
 from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
-    from svc_proto.schema.api_types import (
-        CapabilitiesJson,
-        DetailedHealthJson,
-        EndpointJson,
-        HealthCheckJson,
-        HealthJson,
-        ModelJson,
-        ModelsJson,
-    )
+    from svc_proto.schema import api_types as types
 
 __all__ = ["routes"]
 
@@ -111,14 +103,14 @@ class _ApiStatusRoutes:
     def __init__(self, api: StatusPort) -> None:
         self._api = api
 
-    def health(self, request: Request) -> JsonResponse[HealthJson]:
+    def health(self, request: Request) -> JsonResponse[types.HealthJson]:
         return json_response(200, self._identity(request, "ok"))
 
-    def details(self, request: Request) -> Flow[JsonResponse[DetailedHealthJson]]:
+    def details(self, request: Request) -> Flow[JsonResponse[types.DetailedHealthJson]]:
         """Return the health of the server's parts: states and counts only."""
         api = self._api
         settings = yield from api.settings()
-        state_db: HealthCheckJson = {"status": "ok"}
+        state_db: types.HealthCheckJson = {"status": "ok"}
         try:
             page = yield from api.run_store_request(ListChats(limit=1, include_children=True, include_archived=True))
             state_db["sessions"] = page.total
@@ -127,7 +119,7 @@ class _ApiStatusRoutes:
         model = "built-in" if settings.endpoint is None else "configured"
         active = len(api.runs)
         now = api.engine.now
-        body: DetailedHealthJson = {
+        body: types.DetailedHealthJson = {
             **self._identity(request, state_db["status"]),
             "readiness": {
                 "status": state_db["status"],
@@ -148,11 +140,11 @@ class _ApiStatusRoutes:
         }
         return json_response(200, body)
 
-    def models(self, request: Request) -> Flow[JsonResponse[ModelsJson]]:
+    def models(self, request: Request) -> Flow[JsonResponse[types.ModelsJson]]:
         rows = yield from self._models(request)
         return json_response(200, {"object": "list", "data": rows})
 
-    def model(self, request: Request) -> Flow[JsonResponse[ModelJson]]:
+    def model(self, request: Request) -> Flow[JsonResponse[types.ModelJson]]:
         """Return one model, or OpenAI's 404."""
         wanted = request.params["id"]
         for row in (yield from self._models(request)):
@@ -160,14 +152,14 @@ class _ApiStatusRoutes:
                 return json_response(200, row)
         raise model_not_found(wanted)
 
-    def _models(self, request: Request) -> Flow[list[ModelJson]]:
+    def _models(self, request: Request) -> Flow[list[types.ModelJson]]:
         api = self._api
         settings = yield from api.settings()
         created = int(api.engine.now.wall)
         brand = api.brand_of(request)
         name = self._shown_name(settings.name, brand)
 
-        def row(model: str, root: str, parent: str | None) -> ModelJson:
+        def row(model: str, root: str, parent: str | None) -> types.ModelJson:
             return {
                 "id": model,
                 "object": "model",
@@ -182,12 +174,12 @@ class _ApiStatusRoutes:
         rows += [row(alias, endpoint.model, name) for alias, endpoint in settings.aliases.items()]
         return rows
 
-    def capabilities(self, request: Request) -> Flow[JsonResponse[CapabilitiesJson]]:
+    def capabilities(self, request: Request) -> Flow[JsonResponse[types.CapabilitiesJson]]:
         api = self._api
         brand = api.brand_of(request)
         settings = yield from api.settings()
         there = {(route.method, route.pattern) for route in api.router.routes}
-        endpoints: dict[str, EndpointJson] = {
+        endpoints: dict[str, types.EndpointJson] = {
             name: {"method": method, "path": path}
             for name, (method, path) in ENDPOINTS.items()
             if (method, path) in there
@@ -197,7 +189,7 @@ class _ApiStatusRoutes:
         features["session_continuity_header"] = features["session_id_header"]
         features["session_key_header"] = f"{brand.header_prefix}{SESSION_KEY}"
         features["tool_progress_header"] = f"{brand.header_prefix}{TOOL_PROGRESS}"
-        body: CapabilitiesJson = {
+        body: types.CapabilitiesJson = {
             "object": f"{brand.name}.capabilities",
             "platform": product_id(brand),
             "model": self._shown_name(settings.name, brand),
@@ -217,5 +209,5 @@ class _ApiStatusRoutes:
         """Return the configured name of the agent; in place of the default name, that of the client's brand."""
         return product_id(brand) if name == product_id(self._api.config.brand) else name
 
-    def _identity(self, request: Request, status: Literal["ok", "degraded"]) -> HealthJson:
+    def _identity(self, request: Request, status: Literal["ok", "degraded"]) -> types.HealthJson:
         return {"status": status, "platform": product_id(self._api.brand_of(request)), "version": VERSION}

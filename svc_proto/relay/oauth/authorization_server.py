@@ -53,15 +53,7 @@ from svc_proto.wire.urls import parse_query_list
 
 if TYPE_CHECKING:
     from svc_proto.basics.timers import Timer
-    from svc_proto.schema.oauth_types import (
-        ClientMetadataJson,
-        ConsentAnsweredJson,
-        ConsentQuestionJson,
-        ResourceMetadataJson,
-        Scope,
-        ServerMetadataJson,
-        TokensJson,
-    )
+    from svc_proto.schema import oauth_types as types
 
 __all__ = ["AuthorizationServer"]
 
@@ -93,17 +85,17 @@ class AuthorizationServer:
 
     # --- metadata ---
 
-    def protected_resource_metadata(self, request: Request) -> JsonResponse[ResourceMetadataJson]:
+    def protected_resource_metadata(self, request: Request) -> JsonResponse[types.ResourceMetadataJson]:
         """Return the protected resource metadata (RFC 9728)."""
         return json_response(200, resource_metadata(self._place(request), MCP_PATH), NO_STORE)
 
-    def server_metadata(self, request: Request) -> JsonResponse[ServerMetadataJson]:
+    def server_metadata(self, request: Request) -> JsonResponse[types.ServerMetadataJson]:
         """Return the authorization server metadata (RFC 8414)."""
         return json_response(200, server_metadata(self._place(request)), NO_STORE)
 
     # --- for clients ---
 
-    def register(self, request: Request) -> JsonResponse[ClientMetadataJson]:
+    def register(self, request: Request) -> JsonResponse[types.ClientMetadataJson]:
         """Return the metadata of a new client (RFC 7591). Raise `Refused` 400.
 
         The client id contains the metadata, so nothing is stored (decision 152).
@@ -116,7 +108,7 @@ class AuthorizationServer:
             raise Refused(refused.status, code, refused.message) from None
         return json_response(201, client_metadata(client), NO_STORE)
 
-    def token(self, request: Request) -> Flow[JsonResponse[TokensJson]]:
+    def token(self, request: Request) -> Flow[JsonResponse[types.TokensJson]]:
         """Exchange a code or a refresh token for new tokens (RFC 6749 section 3.2). Raise `Refused` 400 or 503.
 
         The session of a code or refresh token that is used twice is revoked.
@@ -219,15 +211,15 @@ class AuthorizationServer:
 
     def show_consent(
         self, request: Request
-    ) -> JsonResponse[ConsentQuestionJson] | Flow[JsonResponse[ConsentQuestionJson]]:
+    ) -> JsonResponse[types.ConsentQuestionJson] | Flow[JsonResponse[types.ConsentQuestionJson]]:
         """Return the consent request with this code as JSON, for the owner. Raise `Refused` 404."""
         return self._brought("code", request.params["code"], self._question, request)
 
-    def _question(self, request: Request) -> JsonResponse[ConsentQuestionJson]:
+    def _question(self, request: Request) -> JsonResponse[types.ConsentQuestionJson]:
         engine = self._relay.engine
         consent = self._find_consent(request)
         authorization_request = consent.question
-        body: ConsentQuestionJson = {
+        body: types.ConsentQuestionJson = {
             "ok": True,
             "code": consent.code,
             "ballot": consent.form_token,
@@ -242,14 +234,14 @@ class AuthorizationServer:
 
     def answer_consent(
         self, request: Request
-    ) -> JsonResponse[ConsentAnsweredJson] | Flow[JsonResponse[ConsentAnsweredJson]]:
+    ) -> JsonResponse[types.ConsentAnsweredJson] | Flow[JsonResponse[types.ConsentAnsweredJson]]:
         """Store the owner's answer: `{"ballot", "allow", "scope"?, "ttl_seconds"?}` with the request's ballot.
 
         Raise `Refused` 404 for an unknown code, 409 for another ballot, 400 for an invalid body.
         """
         return self._brought("code", request.params["code"], self._answer, request)
 
-    def _answer(self, request: Request) -> JsonResponse[ConsentAnsweredJson]:
+    def _answer(self, request: Request) -> JsonResponse[types.ConsentAnsweredJson]:
         relay, consent, body = self._relay, self._find_consent(request), request.json_object()
         if not secrets_equal(text(body.get("ballot"), "ballot"), consent.form_token):
             raise Refused(409, "wrong_ballot", "this answers another question: look at it again")
@@ -326,7 +318,7 @@ class AuthorizationServer:
             raise Refused(400, "invalid_request", f"the body must be {FORM.decode()}")
         return parse_form(parse_query_list(request.body.decode("utf-8", "replace")))
 
-    def _trade(self, form: dict[str, str]) -> Flow[JsonResponse[TokensJson]]:
+    def _trade(self, form: dict[str, str]) -> Flow[JsonResponse[types.TokensJson]]:
         relay = self._relay
         entropy, client = relay.engine.entropy, form.get("client_id", "")
         code, verifier = form.get("code", ""), form.get("code_verifier", "")
@@ -352,7 +344,7 @@ class AuthorizationServer:
         relay.audit.record_agent(session, allowed.scope)
         return (yield from self._tokens(session, family, client))
 
-    def _refresh(self, form: dict[str, str]) -> Flow[JsonResponse[TokensJson]]:
+    def _refresh(self, form: dict[str, str]) -> Flow[JsonResponse[types.TokensJson]]:
         relay = self._relay
         token, client = form.get("refresh_token", ""), form.get("client_id", "")
         if self._find_session(token) is None:
@@ -380,7 +372,7 @@ class AuthorizationServer:
 
     def _tokens(
         self, session: PairedSession, family: str, client: str, *, used: str = ""
-    ) -> Flow[JsonResponse[TokensJson]]:
+    ) -> Flow[JsonResponse[types.TokensJson]]:
         relay = self._relay
         now = relay.engine.now
         access, part, lasts = relay.sessions.issue(session, client, now, relay.engine.entropy, used=used)
@@ -389,7 +381,7 @@ class AuthorizationServer:
         if isinstance(stored, Failure) and stored.kind is FailureKind.NOT_FOUND:
             raise Refused(400, "invalid_grant", "the session was revoked")
         yield from relay.coordinator.flush_best_effort()
-        body: TokensJson = {
+        body: types.TokensJson = {
             "access_token": access,
             "token_type": "Bearer",
             "expires_in": int(lasts),
@@ -416,7 +408,7 @@ class AuthorizationServer:
             self._timer.set(when)
 
 
-def _scope(session: PairedSession) -> Scope:
+def _scope(session: PairedSession) -> types.Scope:
     return SCOPE_ACT if SCOPE_ACT in session.grants else SCOPE_READ
 
 

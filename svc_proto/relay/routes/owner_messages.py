@@ -15,13 +15,7 @@ from svc_proto.relay.ports import RelayPort
 from svc_proto.relay.websocket.client_connection import ClientConnection
 
 if TYPE_CHECKING:
-    from svc_proto.schema.relay_types import (
-        OwnerMessageSentJson,
-        OwnerOutboundDroppedJson,
-        OwnerOutboundJson,
-        OwnerRepliesJson,
-        OwnerThreadsJson,
-    )
+    from svc_proto.schema import relay_types as types
 
 __all__ = ["routes"]
 
@@ -51,7 +45,7 @@ class _OwnerMessageRoutes:
     def __init__(self, relay: OwnerMessagesPort) -> None:
         self._relay = relay
 
-    def post(self, request: Request) -> JsonResponse[OwnerMessageSentJson]:
+    def post(self, request: Request) -> JsonResponse[types.OwnerMessageSentJson]:
         relay, message = self._relay, parse_message(request.json_object())
         identity = new_uuid(relay.engine.entropy)
         for number in sorted(relay.owner_messages.subscribers):
@@ -67,7 +61,7 @@ class _OwnerMessageRoutes:
             relay.clients[number].send("proactive", "phone.message", payload)
         return json_response(200, {"ok": True, "delivered": True, "message_id": identity})
 
-    def replies(self, request: Request) -> Flow[JsonResponse[OwnerRepliesJson]]:
+    def replies(self, request: Request) -> Flow[JsonResponse[types.OwnerRepliesJson]]:
         relay = self._relay
         until = relay.engine.now.mono + parse_wait(request.query.get("timeout"))
         found = relay.owner_messages.take_replies()
@@ -76,12 +70,12 @@ class _OwnerMessageRoutes:
             found = relay.owner_messages.take_replies()
         return json_response(200, {"ok": True, "replies": found, "count": len(found)})
 
-    def outbound(self, request: Request) -> JsonResponse[OwnerOutboundJson]:
+    def outbound(self, request: Request) -> JsonResponse[types.OwnerOutboundJson]:
         found = self._relay.owner_messages.outbound()
         return json_response(200, {"ok": True, "messages": found, "count": len(found)})
 
-    def clear(self, request: Request) -> JsonResponse[OwnerOutboundDroppedJson]:
+    def clear(self, request: Request) -> JsonResponse[types.OwnerOutboundDroppedJson]:
         return json_response(200, {"ok": True, "deleted": self._relay.owner_messages.clear()})
 
-    def threads(self, request: Request) -> JsonResponse[OwnerThreadsJson]:
+    def threads(self, request: Request) -> JsonResponse[types.OwnerThreadsJson]:
         return json_response(200, {"ok": True, "threads": self._relay.owner_messages.threads()})

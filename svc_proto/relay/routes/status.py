@@ -22,16 +22,7 @@ from svc_proto.relay.websocket.client_connection import ClientConnection
 from svc_proto.version import PROTOCOL_VERSION, VERSION
 
 if TYPE_CHECKING:
-    from svc_proto.schema.relay_types import (
-        ActivityJson,
-        HealthJson,
-        InfoJson,
-        PhonesJson,
-        PhoneStatusJson,
-        ProfileJson,
-        SecurityJson,
-        SelectedPhoneJson,
-    )
+    from svc_proto.schema import relay_types as types
 
 __all__ = ["routes"]
 
@@ -45,7 +36,7 @@ class RelayStatusPort(PhonesPort, AccessPort, Protocol):
     started: Moment
     media: MediaService
     clients: dict[int, ClientConnection]
-    profiles: list[ProfileJson]
+    profiles: list[types.ProfileJson]
     allow_insecure_api_bearer: bool
 
     def open_client(self, request: Request) -> ClientConnection:
@@ -77,14 +68,14 @@ class _StatusRoutes:
     def socket(self, request: Request) -> ClientConnection:
         return self._relay.open_client(request)
 
-    def health(self, request: Request) -> JsonResponse[HealthJson]:
+    def health(self, request: Request) -> JsonResponse[types.HealthJson]:
         relay = self._relay
         return json_response(
             200,
             {"status": "ok", "version": VERSION, "clients": len(relay.clients), "sessions": relay.sessions.total},
         )
 
-    def info(self, request: Request) -> JsonResponse[InfoJson]:
+    def info(self, request: Request) -> JsonResponse[types.InfoJson]:
         relay = self._relay
         count = relay.sessions.total
         return json_response(
@@ -105,7 +96,7 @@ class _StatusRoutes:
             },
         )
 
-    def security(self, request: Request) -> JsonResponse[SecurityJson]:
+    def security(self, request: Request) -> JsonResponse[types.SecurityJson]:
         relay = self._relay
         return json_response(
             200,
@@ -119,7 +110,9 @@ class _StatusRoutes:
             },
         )
 
-    def set_security(self, request: Request) -> JsonResponse[SecurityJson] | Flow[JsonResponse[SecurityJson]]:
+    def set_security(
+        self, request: Request
+    ) -> JsonResponse[types.SecurityJson] | Flow[JsonResponse[types.SecurityJson]]:
         body = request.json_object()
         if body.get("public_route") is False:
             return self._remove_public_route(request)
@@ -129,27 +122,27 @@ class _StatusRoutes:
         self._relay.engine.log(Level.INFO, "security changed", allow_insecure_api_bearer=value)
         return self.security(request)
 
-    def _remove_public_route(self, request: Request) -> Flow[JsonResponse[SecurityJson]]:
+    def _remove_public_route(self, request: Request) -> Flow[JsonResponse[types.SecurityJson]]:
         relay = self._relay
         yield from relay.local_authorizer.remove_public_route(relay.engine)
         relay.audit.record("setting changed", request, public_route=False)
         return self.security(request)
 
-    def bridge_status(self, request: Request) -> JsonResponse[PhoneStatusJson]:
+    def bridge_status(self, request: Request) -> JsonResponse[types.PhoneStatusJson]:
         relay = self._relay
         selector, _, _ = split_selector(request.query, {})
         relay.drop_lapsed_phones()
         return json_response(200, relay.phones.status_report(selector, relay.engine.now))
 
-    def bridge_activity(self, request: Request) -> Flow[JsonResponse[ActivityJson]]:
+    def bridge_activity(self, request: Request) -> Flow[JsonResponse[types.ActivityJson]]:
         limit = parse_limit(request.query.get("limit"))
         return json_response(200, {"activity": (yield from self._relay.coordinator.activity(limit))})
 
-    def bridge_devices(self, request: Request) -> JsonResponse[PhonesJson]:
+    def bridge_devices(self, request: Request) -> JsonResponse[types.PhonesJson]:
         self._relay.drop_lapsed_phones()
         return json_response(200, self._relay.phones.devices_report(self._relay.engine.now))
 
-    def select_active(self, request: Request) -> JsonResponse[SelectedPhoneJson]:
+    def select_active(self, request: Request) -> JsonResponse[types.SelectedPhoneJson]:
         selector, _, _ = split_selector(request.query, request.json_object())
         if selector is None:
             raise invalid("device", "the id, name or alias of a connected phone")

@@ -38,12 +38,7 @@ from svc_proto.voice.settings_views import (
 
 if TYPE_CHECKING:
     from svc_proto.basics.brand import Brand
-    from svc_proto.schema.voice_types import (
-        ChoiceCheckedJson,
-        ProviderOptionsJson,
-        VoiceModeSettingsJson,
-        VoiceSessionJson,
-    )
+    from svc_proto.schema import voice_types as types
 
 __all__ = ["routes"]
 
@@ -89,10 +84,10 @@ class _VoiceModeRoutes:
             Route(method="GET", pattern=session, access=self.socket, handler=self.open, kind=RouteKind.WEBSOCKET),
         ]
 
-    def show(self, request: Request) -> Flow[JsonResponse[VoiceModeSettingsJson]]:
+    def show(self, request: Request) -> Flow[JsonResponse[types.VoiceModeSettingsJson]]:
         return json_response(200, self._settings_response(request, (yield from self._settings(request))))
 
-    def change(self, request: Request) -> Flow[JsonResponse[VoiceModeSettingsJson]]:
+    def change(self, request: Request) -> Flow[JsonResponse[types.VoiceModeSettingsJson]]:
         view, voice = self.view, self.relay.voice_side.voice
         if not request.body:
             raise Refused(400, "voice_refused", "the body must be a JSON object")
@@ -108,20 +103,20 @@ class _VoiceModeRoutes:
             200, {**self._settings_response(request, settings), "config_path": path, "updated": sorted(change)}
         )
 
-    def options(self, request: Request) -> Flow[JsonResponse[ProviderOptionsJson]]:
+    def options(self, request: Request) -> Flow[JsonResponse[types.ProviderOptionsJson]]:
         info = self._provider(request)
         settings = yield from self._settings(request)
         offer = yield from self.relay.voice_side.options.fetch(info)
         return json_response(200, options_response(self.view, settings, offer, self._brand(request)))
 
-    def validate(self, request: Request) -> Flow[JsonResponse[ChoiceCheckedJson]]:
+    def validate(self, request: Request) -> Flow[JsonResponse[types.ChoiceCheckedJson]]:
         info = self._provider(request)
         body = request.json_object() if request.body else {}
         choice = _choice(body, (yield from self._settings(request, body)), info)
         offer = self.relay.voice_side.options.cached(info)
         return json_response(200, validate_response(self.view, offer, choice, self._brand(request)))
 
-    def create(self, request: Request) -> Flow[JsonResponse[VoiceSessionJson]]:
+    def create(self, request: Request) -> Flow[JsonResponse[types.VoiceSessionJson]]:
         body = request.json_object() if request.body else {}
         if (profile := profile_of(request.query, body)) is not None:
             body["profile"] = profile
@@ -141,7 +136,7 @@ class _VoiceModeRoutes:
         found = self.relay.voice_side.voice.settings(self.view.family.section, profile_of(request.query, body))
         return found
 
-    def _settings_response(self, request: Request, settings: AnySettings) -> VoiceModeSettingsJson:
+    def _settings_response(self, request: Request, settings: AnySettings) -> types.VoiceModeSettingsJson:
         view, voice = self.view, self.relay.voice_side.voice
         path = settings.scope.config_path or voice.stored.path_of(view.family.section)
         return config_response(view, settings, path, voice.keys, self._brand(request))
