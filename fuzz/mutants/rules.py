@@ -48,6 +48,7 @@ class Rule:
     test: str = ""  # test that must fail
     world: int | None = None  # seed of a simulation that must fail
     storm: int | None = None  # seed of a cluster run that must fail
+    sessions: int = 0  # stored sessions of the cluster run; with them, computing costs simulated time
     breaks: str = ""  # name of the invariant that the simulation reports, or a part of the cluster run's report
 
     @property
@@ -99,8 +100,17 @@ def refresh(rule: Rule, compiled: str, folder: Path = RULES) -> str | None:
 
 
 def _find_seed(rule: Rule, compiled: str, seeds: Sequence[int], limit: float) -> int | None:
-    is_storm = rule.storm is not None
-    return find_seed(rule.tree, rule.below, rule.text(), compiled, seeds, rule.breaks, storm=is_storm, limit=limit)
+    return find_seed(
+        rule.tree,
+        rule.below,
+        rule.text(),
+        compiled,
+        seeds,
+        rule.breaks,
+        storm=rule.storm is not None,
+        sessions=rule.sessions,
+        limit=limit,
+    )
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})

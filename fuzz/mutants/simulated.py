@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
 from multiprocessing.connection import Connection
 from unittest.mock import patch
 
@@ -19,15 +21,18 @@ def find_seed(
     breaks: str,
     *,
     storm: bool,
+    sessions: int = 0,
     limit: float,
 ) -> int | None:
     """Return the first of `seeds` that finds the mutant.
 
     A simulation does so if it reports the `Invariant` with the name `breaks`. A cluster run does so if its report
-    contains `breaks`. `limit` is in seconds, for all seeds together.
+    contains `breaks`. With `sessions` that many are stored, and computing costs simulated time. `limit` is in seconds,
+    for all seeds together.
     """
-    play = _play_storm if storm else _play_world
-    answer = answer_of(_play, tree, module, text, compiled, list(seeds), breaks, play, limit=limit)
+    play = partial(_play_storm, sessions=sessions) if storm else _play_world
+    costs = sessions > 0
+    answer = answer_of(_play, tree, module, text, compiled, list(seeds), breaks, play, costs, limit=limit)
     return int(answer) if answer is not None and answer.isdigit() else None
 
 
@@ -40,13 +45,14 @@ def _play(
     seeds: Sequence[int],
     breaks: str,
     play: Callable[[int, str], bool],
+    costs: bool,
 ) -> None:
-    """Send the seed as text, or None. Runs in a process of its own; computing costs no simulated time."""
+    """Send the seed as text, or None. Runs in a process of its own; only with `costs`, computing takes time."""
     begin(tree, compiled)
     change(tree, module, text)
     from runtimes.sim.cost import HandleCost
 
-    with patch.object(HandleCost, "draw", return_value=HandleCost.NONE):
+    with nullcontext() if costs else patch.object(HandleCost, "draw", return_value=HandleCost.NONE):
         answer.send(next((str(seed) for seed in seeds if play(seed, breaks)), None))
 
 
@@ -58,13 +64,13 @@ def _play_world(seed: int, breaks: str) -> bool:
     return isinstance(outcome, ScenarioFailure) and outcome.invariant.name == breaks
 
 
-def _play_storm(seed: int, breaks: str) -> bool:
+def _play_storm(seed: int, breaks: str, sessions: int) -> bool:
     """Return whether a cluster run ends with a violation that contains `breaks`."""
     from fuzz.cluster.invariants import ClusterViolation
     from fuzz.cluster.run import run_seed
 
     try:
-        run_seed(seed)
+        run_seed(seed, sessions=sessions)
     except ClusterViolation as violated:
         return breaks in str(violated)
     return False
