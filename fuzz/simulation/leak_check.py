@@ -88,6 +88,7 @@ KEPT: Mapping[str, str] = {
     "ModelAgent._known_rows": "selections of tools that were made, 16 at the most",
     "ApiGateway.sessions": _LIVE,
     "LiveSession.accepted": _LIVE,
+    "LiveSession.attachments": "files that wait for the next prompt",
     "McpHttpServer._answers": _OFFER,
     "ApiConfig.enabled": "the settings as they are since the key was changed",
     "RequestHandlers._pending": _OFFER,

@@ -90,7 +90,7 @@ class LiveSession:
         self.id = session_id
         self.connections: dict[GatewayConnection, None] = {}
         self.queue = deque[QueuedPrompt]()
-        self.attachments: dict[PromptAttachment, GatewayConnection] = {}  # each by the client that attached it
+        self.attachments: dict[PromptAttachment, GatewayConnection | None] = {}  # owner; None: it has disconnected
         self.turns: dict[str, LiveTurn] = {}  # by run id, in order: the first one runs
         self.accepted: dict[str, None] = {}  # ids of the latest prompts that have an id, oldest first
         self.pending = 0  # flows that are about to start a turn, or to finish one
@@ -156,7 +156,11 @@ class LiveSession:
 
     def attachments_of(self, connection: GatewayConnection) -> list[PromptAttachment]:
         """Return the attachments of a client's next prompt: its own, and those of clients that have disconnected."""
-        return [each for each, owner in self.attachments.items() if owner is connection or owner.is_closed]
+        return [each for each, owner in self.attachments.items() if owner is connection or owner is None]
+
+    def add_attachment(self, attached: PromptAttachment, connection: GatewayConnection) -> None:
+        """Give an attachment to the next prompt of a client, or of any client if this one has disconnected."""
+        self.attachments[attached] = None if connection.is_closed else connection
 
     def take_attachments(self, connection: GatewayConnection) -> tuple[PromptAttachment, ...]:
         """Remove and return the attachments of a client's next prompt."""
@@ -172,6 +176,13 @@ class LiveSession:
         self._flush_texts()
         if not connection.is_closed:
             self.connections[connection] = None
+
+    def detach(self, connection: GatewayConnection) -> None:
+        """Send no more events to a client; its attachments go with the next prompt of any client."""
+        self.connections.pop(connection, None)
+        for attached, owner in self.attachments.items():
+            if owner is connection:
+                self.attachments[attached] = None
 
     def show_question(self, connection: GatewayConnection) -> None:
         """Send the approval request or question that waits, if any, to a client that has just attached."""

@@ -61,6 +61,7 @@ def test_attachments_go_with_the_prompt_of_their_client() -> None:
     other.call("prompt.submit", text="other", **own)
     assert str(book.hand.turn.prompt).count("buy tea") == 1
     first.close()
+    assert None in book.api.gateway.sessions[own["session_id"]].attachments.values()  # without the closed connection
     first = open_gateway(book)
     assert first.call("file.attach", data_url=NOTE, name="note.txt", **own)["path"] == "note.txt"
     other.call("prompt.submit", text="other again", **own)
