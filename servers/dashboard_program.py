@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from importlib.resources import files
@@ -15,6 +17,7 @@ from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import setup_logging
 from runtimes.net.listener import Listener
+from runtimes.net.mdns import ServiceAnnouncement, can_announce, find_lan_addresses
 from runtimes.net.peer_user import can_look_up_users
 from runtimes.service_home.running_relay import with_running_settings
 from runtimes.service_home.server_registry import HomeClaim
@@ -32,6 +35,7 @@ from servers.launch import (
 )
 from servers.relay_program import read_relay_config
 from servers.supervision import inherited_address
+from svc_proto.commands import Exit
 from svc_proto.dashboard.config import DashboardConfig, parse_dashboard_config
 from svc_proto.dashboard.service import LIMITS, Dashboard
 from svc_proto.dashboard.static_files import command_sentences
@@ -135,6 +139,8 @@ def dashboard_program(
     board = Dashboard(bound, page_files(), limits=limits, health=host_health(bound))
     core = Engine(board, entropy=os.urandom, log_level=bound.log_level)
 
+    announcement = lan_announcement(bound, listener, logger)
+
     def ready() -> None:
         if plain:
             logger.warning("serving other hosts without TLS: the password can be read on the way")
@@ -142,6 +148,13 @@ def dashboard_program(
             publish_running_server(claimed, config, listener)
         if announces:
             announce_dashboard(bound)
+        if announcement is not None:
+            announcement.start()
+
+    def exited(outcome: Exit) -> None:
+        if announcement is not None:
+            announcement.close()
+        print_exit_reason(outcome)
 
     return Program(
         core=core,
@@ -149,7 +162,7 @@ def dashboard_program(
         asks_for_users=bound.asks_for_users,
         services=services,
         on_ready=ready,
-        on_exit=print_exit_reason,
+        on_exit=exited,
         claim=claimed,
     )
 
@@ -159,6 +172,27 @@ def announce_dashboard(config: DashboardConfig) -> None:
     scheme = "http" if config.ssl_cert is None else "https"
     how = "with a password" if config.password else "this host only"
     print(f"dashboard: {scheme}://{format_authority(config.host, config.port)} ({how})", file=sys.stderr, flush=True)
+
+
+def lan_announcement(config: DashboardConfig, listener: Listener, logger: logging.Logger) -> ServiceAnnouncement | None:
+    """Return the mDNS announcement of a dashboard that serves the local network; None for others.
+
+    It needs the package zeroconf.
+    """
+    host = listener.address.host
+    if not config.password or host in LOOPBACK or not can_announce():
+        return None
+    addresses = find_lan_addresses() if host in WILDCARD_ADDRESSES else [host]
+    if not addresses or (host not in WILDCARD_ADDRESSES and ":" in host):  # zeroconf announces IPv4 addresses here
+        return None
+    return ServiceAnnouncement(
+        f"{config.relay.brand.name} dashboard on {socket.gethostname()}",
+        listener.address.port,
+        addresses,
+        tls=listener.tls is not None,
+        properties={"path": f"{config.root_path}/"},
+        on_problem=lambda problem: logger.warning("not announced in the local network: %s", problem),
+    )
 
 
 def with_local_servers(

@@ -3,16 +3,23 @@ from __future__ import annotations
 import base64
 import gzip
 import http.client
+import logging
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
+from zeroconf import IPVersion, ServiceBrowser, ServiceStateChange, Zeroconf
 
+from runtimes.net.mdns import find_lan_addresses
 from servers import dashboard_program as program
 from servers.dashboard import main
 from servers.dashboard_program import page_files, read_dashboard_config
 from servers.launch import CannotStartError, bind_server, trust_certificates
 from svc_proto.dashboard.config import DashboardConfig
+from svc_proto.facts import Address
 from svc_proto.relay_config import PUBLIC_ROUTE, LocalTrustPolicy, RelayConfig
 from tests.servers.conftest import Failing
 from tests.servers.program_process import TIMEOUT, ProgramProcess, call, running, running_relay
@@ -194,3 +201,53 @@ def test_the_page_is_packaged() -> None:
     assert b"<script>" not in files["index.html"]
     assert b"style=" not in files["index.html"]
     assert sum(len(gzip.compress(body)) for body in own.values()) < 250_000  # bytes: it loads quickly
+
+
+LAN = "192.168.1.9"
+
+
+@pytest.mark.parametrize(
+    ("host", "password", "expected"),
+    [
+        ("0.0.0.0", PASSWORD, [LAN]),
+        ("::", PASSWORD, [LAN]),
+        (LAN, PASSWORD, [LAN]),
+        ("0.0.0.0", "", None),
+        ("127.0.0.1", PASSWORD, None),
+        ("fd00::9", PASSWORD, None),
+    ],
+)
+def test_announcements_are_for_the_local_network(
+    monkeypatch: pytest.MonkeyPatch, host: str, password: str, expected: list[str] | None
+) -> None:
+    monkeypatch.setattr(program, "find_lan_addresses", lambda: [LAN])
+    config = DashboardConfig(host=host, password=password)
+    listener = cast("Any", SimpleNamespace(address=Address(host, 9119), tls=None))
+    announcement = program.lan_announcement(config, listener, logging.getLogger("test"))
+    assert (announcement and announcement._addresses) == expected
+    monkeypatch.setattr(program, "can_announce", lambda: False)
+    assert program.lan_announcement(config, listener, logging.getLogger("test")) is None
+
+
+def test_no_announcement_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "find_lan_addresses", list)
+    listener = cast("Any", SimpleNamespace(address=Address("0.0.0.0", 9119), tls=None))
+    config = DashboardConfig(host="0.0.0.0", password=PASSWORD)
+    assert program.lan_announcement(config, listener, logging.getLogger("test")) is None
+
+
+def test_a_dashboard_of_the_local_network_announces_itself(tmp_path: Path) -> None:
+    if not find_lan_addresses():
+        pytest.skip("this host has no address in a local network")
+    found = Event()
+
+    def on_change(zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange) -> None:
+        if state_change is ServiceStateChange.Added and name.startswith("svc dashboard on "):
+            found.set()
+
+    env = {"SVC_DASHBOARD_PASSWORD": PASSWORD, "SVC_DASHBOARD_HOST": "0.0.0.0"}
+    with Zeroconf(interfaces=find_lan_addresses(), ip_version=IPVersion.V4Only) as browser:
+        ServiceBrowser(browser, "_http._tcp.local.", handlers=[on_change])
+        with running(tmp_path, "servers.dashboard", *LOCAL, "--no-chat", env=env) as board:
+            assert found.wait(TIMEOUT)
+            assert board.stop() == 0
