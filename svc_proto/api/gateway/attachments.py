@@ -7,7 +7,6 @@ refused, so that the client reports the failure and the prompt is not sent witho
 from __future__ import annotations
 
 import binascii
-from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -36,6 +35,7 @@ MAX_FILES = 512 * 1024 * 1024  # bytes of the images that wait in all sessions, 
 MAX_UPLOADS = 160 * 1024 * 1024  # characters of the attachments that are being received
 MAX_TEXT = 200_000  # characters of a text file that the model receives
 MAX_NAME = 120  # characters
+MAX_HEAD = 200  # characters of a data URL before its content
 KINDS = {"jpg": "jpeg", "jpe": "jpeg", "svg": "svg+xml"}
 SIGNATURES = (  # of the image formats that models take
     (b"\x89PNG\r\n\x1a\n", "png"),
@@ -73,20 +73,20 @@ class _AttachmentMethods:
         self._receiving = 0  # characters
 
     @contextmanager
-    def _received(self, content: str) -> Iterator[None]:
+    def _received(self, size: int) -> Iterator[None]:
         """Count the characters of a content until the `with` block ends. Raises `RpcError` at the limit for all."""
-        if self._receiving + len(content) > MAX_UPLOADS:
+        if self._receiving + size > MAX_UPLOADS:
             raise RpcError(NOT_SUPPORTED, "too many attachments are being received: try again")
-        self._receiving += len(content)
+        self._receiving += size
         try:
             yield
         finally:
-            self._receiving -= len(content)
+            self._receiving -= size
 
     def attach_image(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Attach an image to the next prompt of a session."""
         content = call.params.text("content_base64", "bytes_base64")
-        with self._received(content):
+        with self._received(len(content)):
             session = yield from self._gateway.find(connection, call)
             return (yield from self._attach_image(session, connection, call, _decode(content, MAX_IMAGE)))
 
@@ -129,12 +129,13 @@ class _AttachmentMethods:
 
     def attach_file(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Attach a text or PDF file to the next prompt; the client puts the answer's `ref_text` before that prompt."""
-        head, _, content = call.text("data_url").partition(",")
-        if not head.startswith("data:") or not head.endswith(";base64"):
+        url = call.text("data_url")
+        start = url.find(",", 0, MAX_HEAD) + 1  # of the content: the URL is not cut, since that copies 67 MB
+        if not url.startswith("data:") or not url.endswith(";base64,", 0, start):
             raise RpcError(INVALID_PARAMS, "data_url must be a data URL in base64")
-        with self._received(content):
+        with self._received(len(url)):
             session = yield from self._gateway.find(connection, call)
-            return (yield from self._attach_file(session, connection, call, _decode(content, MAX_FILE)))
+            return (yield from self._attach_file(session, connection, call, _decode(url, MAX_FILE, start)))
 
     def _attach_file(
         self, session: LiveSession, connection: GatewayConnection, call: RpcCall, data: bytes
@@ -155,7 +156,7 @@ class _AttachmentMethods:
     def attach_pdf(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Attach the text of a PDF file, as one attachment."""
         content = call.text("content_base64")
-        with self._received(content):
+        with self._received(len(content)):
             session = yield from self._gateway.find(connection, call)
             data = _decode(content, MAX_FILE)
             if PDF not in data[:PDF_HEAD]:
@@ -238,11 +239,12 @@ def _name(given: str) -> str:
     return "".join(letter for letter in last if letter.isprintable())[:MAX_NAME].strip()
 
 
-def _decode(content: str, limit: int) -> bytes:
-    if len(content) > limit * 4 // 3 + 4:
+def _decode(content: str, limit: int, start: int = 0) -> bytes:
+    """Decode base64 from a place on. Raises `RpcError`."""
+    if len(content) - start > limit * 4 // 3 + 4:
         raise RpcError(INVALID_PARAMS, f"more than {limit // (1024 * 1024)} MB")
     try:
-        data = b64decode(content, validate=True)
+        data = binascii.a2b_base64(memoryview(content.encode("ascii"))[start:], strict_mode=True)
     except (binascii.Error, ValueError):
         data = b""
     if not data:
