@@ -70,7 +70,7 @@ export function openPhones(room, auto) {
     }
     const parts = [problem];
     if (all.length > 1) parts.push(choice);
-    if (chosen?.phone) parts.push(cards);
+    if (chosen?.phone && !isLive) parts.push(cards); // the live screen has them beside it
     if (chosen?.phone && !isLive) parts.push(screenFor(chosen));
     if (isLive) parts.push(live);
     if (chosen?.phone) {
