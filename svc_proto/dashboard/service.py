@@ -16,7 +16,6 @@ from svc_proto.dashboard import (
     app_proxy,
     app_sign_in,
     gateway_proxy,
-    health_routes,
     oauth_consent_page,
     phone_proxy,
     relay_proxy,
@@ -27,7 +26,7 @@ from svc_proto.dashboard.access import FIELDS, DashboardAccess, DashboardAuthori
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.dashboard.joined_modules import join_modules
 from svc_proto.dashboard.sign_in import COOKIE, SESSION_TTL
-from svc_proto.dashboard.stats_routes import StatsCollector
+from svc_proto.dashboard.stats_routes import StatsCollector, health_route
 from svc_proto.dashboard.upstream import PRIVATE, Upstream
 from svc_proto.dashboard.validation import unprocessable
 from svc_proto.engine.admission import AdmissionControl
@@ -94,7 +93,7 @@ class Dashboard:
             ),
             drawing,
             *self._watch.routes(),
-            *health_routes.routes(monitor),
+            health_route(monitor),
             *(row for each in calls for row in each.routes(self)),
         ]
         self.router = Router(rows, config.root_path)

@@ -1,4 +1,4 @@
-"""Measurements of this host's servers in the last hour: sampled by a timer, and served to the page.
+"""Measurements of this host's servers in the last hour, sampled by a timer, and results of `svc doctor`, for the page.
 
 The relay's and the API's `/metrics` are read every 15 seconds and at each request of the page. `StatsHistory` evaluates
 the samples and keeps them for an hour.
@@ -6,7 +6,7 @@ the samples and keeps them for an hour.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.dashboard.access import DashboardAccess
 from svc_proto.dashboard.config import DashboardConfig
@@ -26,10 +26,11 @@ from svc_proto.service_clients.server_stats import (
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceClient
 
 if TYPE_CHECKING:
-    from svc_proto.dashboard.openapi_types import ServerStatsJson
+    from svc_proto.dashboard.openapi_types import HostCheckJson, HostHealthJson, ServerStatsJson
     from svc_proto.engine.core import Engine
+    from svc_proto.monitoring.health_monitor import HealthMonitor
 
-__all__ = ["StatsCollector"]
+__all__ = ["StatsCollector", "health_route"]
 
 
 class StatsCollector:
@@ -103,3 +104,14 @@ class StatsCollector:
                 continue  # a gap in the charts; the other tabs show the error
             servers[role] = MetricSamples(answer.body.decode("utf-8", "replace"))
         return self._history.add(MetricsReading(begun, servers)), servers
+
+
+def health_route(health: HealthMonitor) -> Route:
+    """Return the route of `GET /api/health`: `{"checked_at", "checks"}`, as `svc doctor --json` has the checks."""
+
+    def show(request: Request) -> Flow[JsonResponse[HostHealthJson]]:
+        yield from health.refresh()
+        checks = cast("list[HostCheckJson]", [*health.results])  # the file of the results is our own
+        return json_response(200, {"checked_at": health.checked_at, "checks": checks}, (PRIVATE,))
+
+    return Route(method="GET", pattern="/api/health", access=DashboardAccess.OWNER, handler=show, body_limit=0)

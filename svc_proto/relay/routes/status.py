@@ -1,15 +1,17 @@
-"""Health, info, security settings, bridge status and activity, and the WebSocket itself (wire core 8, bridge 4)."""
+"""Health, security settings, phones and their commands, audit log, and the WebSocket (wire core 8, bridge 4)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from svc_proto.basics.errors import Refused
 from svc_proto.basics.moment import Moment
 from svc_proto.basics.validate import boolean, invalid
-from svc_proto.commands import Level
-from svc_proto.engine.flow import Flow
+from svc_proto.commands import Level, Query
+from svc_proto.engine.flow import Flow, run_operation
 from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route, RouteKind
+from svc_proto.facts import Failure
 from svc_proto.machines.bridge_commands import parse_limit
 from svc_proto.machines.phone_registry import split_selector
 from svc_proto.relay.access import RelayAccess
@@ -17,16 +19,18 @@ from svc_proto.relay.audit import RelayAudit
 from svc_proto.relay.change_notifier import DEVICES
 from svc_proto.relay.media.media_service import MediaService
 from svc_proto.relay.ports import AccessPort, PhonesPort
-from svc_proto.relay.routes import audit
 from svc_proto.relay.websocket.client_connection import ClientConnection
+from svc_proto.store_requests import ListAuditEvents
 from svc_proto.version import PROTOCOL_VERSION, VERSION
 
 if TYPE_CHECKING:
     from svc_proto.schema import relay_types as types
 
-__all__ = ["routes"]
+__all__ = ["DEFAULT_EVENTS", "MAX_LISTED_EVENTS", "routes"]
 
 CAPABILITIES = ("bridge", "media", "notifications", "profiles", "proactive", "relay_voice", "terminal")
+DEFAULT_EVENTS = 100  # of the audit log
+MAX_LISTED_EVENTS = 1_000  # of one answer; `svc audit` reads all events of the store
 
 
 class RelayStatusPort(PhonesPort, AccessPort, Protocol):
@@ -57,7 +61,7 @@ def routes(relay: RelayStatusPort) -> list[Route]:
         Route(method="GET", pattern="/bridge/activity", access=RelayAccess.LOOPBACK, handler=view.bridge_activity),
         Route(method="GET", pattern="/bridge/devices", access=RelayAccess.LOOPBACK, handler=view.bridge_devices),
         Route(method="POST", pattern="/bridge/select-active", access=RelayAccess.LOOPBACK, handler=view.select_active),
-        *audit.routes(relay),
+        Route(method="GET", pattern="/audit", access=RelayAccess.LOOPBACK, handler=view.audit_events),
     ]
 
 
@@ -151,3 +155,28 @@ class _StatusRoutes:
         self._relay.coordinator.phone_selected()
         self._relay.changes.notify(DEVICES)
         return json_response(200, selected)
+
+    def audit_events(self, request: Request) -> Flow[JsonResponse[types.AuditEventsJson]]:
+        limit, engine = _parse_audit_limit(request.query.get("limit")), self._relay.engine
+        found = yield from run_operation(engine, Query(engine.new_op(), ListAuditEvents(limit)))
+        if isinstance(found, Failure):
+            raise Refused(503, "store_unavailable", "the audit log cannot be read")
+        events: list[types.AuditEventJson] = [
+            {
+                "at": event.at,
+                "event": event.event,
+                "principal": event.principal,
+                "address": event.address or None,
+                "about": dict(event.about),
+            }
+            for event in found
+        ]
+        return json_response(200, {"events": events})
+
+
+def _parse_audit_limit(text: str | None) -> int:
+    if text is None:
+        return DEFAULT_EVENTS
+    if not (text.isascii() and text.isdecimal() and int(text[:9])):
+        raise invalid("limit", f"a whole number from 1 to {MAX_LISTED_EVENTS}")
+    return min(int(text[:9]), MAX_LISTED_EVENTS)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from svc_proto.commands import Query
-from svc_proto.relay.routes.audit import DEFAULT_EVENTS, MAX_LISTED_EVENTS
+from svc_proto.relay.routes.status import DEFAULT_EVENTS, MAX_LISTED_EVENTS
 from svc_proto.store_requests import ListAuditEvents
 from tests.relay.harness import REMOTE, RelayHarness
 
