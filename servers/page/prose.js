@@ -2,6 +2,8 @@
 
 import { h, reconcile } from "./dom.js";
 
+const PAGE_LEVEL = 2; // of the heading of the tab
+
 let markdown = null;
 let loading = null;
 
@@ -9,6 +11,19 @@ let loading = null;
 export function loadMarkdown() {
   loading ??= import("./markdown.js").then((loaded) => { markdown = loaded; }, () => { loading = null; });
   return loading;
+}
+
+/** Set the levels of headings so that none is skipped: models begin with any, and readers move by them. */
+function setLevels(element) {
+  const above = []; // headings around the next one: { own, level }
+  for (const each of element.querySelectorAll("h3, h4, h5, h6")) {
+    const own = Number(each.localName[1]);
+    while (above.length && above.at(-1).own >= own) above.pop();
+    const level = (above.at(-1)?.level ?? PAGE_LEVEL) + 1;
+    above.push({ own, level });
+    if (level === own) each.removeAttribute("aria-level");
+    else each.setAttribute("aria-level", level);
+  }
 }
 
 /** Draws a growing text. Finished blocks keep their elements, so that selections stay and files are requested once. */
@@ -46,6 +61,7 @@ export class Prose {
     });
     this.#blocks = [...this.#blocks.slice(0, this.#settled), ...fresh];
     reconcile(element, this.#blocks.flatMap((each) => each.nodes));
+    setLevels(element);
     if (blocks.length > 1) {
       this.#settled += blocks.length - 1;
       this.#offset += blocks.at(-1).begin;

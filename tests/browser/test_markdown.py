@@ -127,7 +127,11 @@ def test_a_text_that_has_grown_is_drawn_as_the_whole_one(site: Site, visit: Page
     assert page.evaluate(GROWN, [*(source for source, _ in EXAMPLES), RICH, *files]) == []
 
 
-RICH = r"""| item | price |
+RICH = r"""### Steps
+##### Detail
+### More
+
+| item | price |
 |:--|--:|
 | tea | ~~3~~ *2* |
 
@@ -157,6 +161,8 @@ def test_tables_tasks_footnotes_math_and_colours(site: Site, visit: PageOpener) 
     script = Scripted(messages={"messages": rows}, chats={"sessions": [{"id": "c", "title": "c"}]})
     page = start(site, visit, "#chat/c", script, viewport={"width": 320, "height": 640})
     prose = page.locator(".prose")
+    for title, level in (("Steps", 3), ("Detail", 4), ("More", 3)):  # none is skipped
+        expect(prose.get_by_role("heading", name=title)).to_have_attribute("aria-level", f"{level}")
     expect(prose.locator("td").last).to_have_css("text-align", "right")
     expect(prose.locator("td s")).to_have_text("3")
     expect(prose.get_by_role("img", name="Done:")).to_have_text("☑")
