@@ -14,6 +14,7 @@ from tests.conformance.app_suite import app
 from tests.conformance.autobahn_suite import autobahn, autobahn_over_http2
 from tests.conformance.chat_clients_suite import chat_clients
 from tests.conformance.chromium_suite import chromium
+from tests.conformance.cluster_sessions_suite import many_sessions
 from tests.conformance.cluster_suite import redis_cuts, rolling_restart
 from tests.conformance.doctor_suite import doctor
 from tests.conformance.external_tools import Unavailable
@@ -63,6 +64,7 @@ SUITES = {
     "schemathesis": Suite(documents, ONE),
     "cluster-restart": Suite(rolling_restart, ONE),
     "cluster-cuts": Suite(redis_cuts, ONE),
+    "cluster-sessions": Suite(many_sessions, ONE),
     "autobahn": Suite(autobahn, ONE, partial(autobahn, resume=True)),
     "autobahn-h2": Suite(autobahn_over_http2, ONE, partial(autobahn_over_http2, resume=True)),
 }

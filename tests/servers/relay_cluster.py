@@ -209,9 +209,12 @@ class RelayCluster:
 
     def stored(self, token: str) -> bool:
         """Report whether the store has the session of a token."""
-        database = self._database.partition("@/")[2].partition("?")[0]
         digest = sha256(token.encode()).hexdigest()
-        return bool(self.store.execute(f"SELECT 1 FROM paired_sessions WHERE token_hash = '{digest}'", database))
+        return bool(self.execute(f"SELECT 1 FROM paired_sessions WHERE token_hash = '{digest}'"))
+
+    def execute(self, statement: str) -> list[tuple[object, ...]]:
+        """Execute statements in the database of the nodes; return the rows of the last one."""
+        return self.store.execute(statement, self._database.partition("@/")[2].partition("?")[0])
 
     def pair(self, name: str, n: int) -> NodePhone:
         """Pair a phone with a code of that node."""
