@@ -110,6 +110,7 @@ KEPT: Mapping[str, str] = {
     "Route.streamed": _LOADED,
     "Router.exact": _LOADED,
     "Router._patterns": _LOADED,
+    "_Pattern.methods": _LOADED,
     "Router._routes": _LOADED,
     "VoiceSubsystem.sessions": _LOADED,
     "Timers._heap": "a timer that was set anew is there twice until the first is due",

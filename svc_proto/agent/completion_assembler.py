@@ -33,8 +33,11 @@ PROBE = "\u2042"  # a text that no chunk contains
 MAX_NAME = 200  # characters of an id or the name of a tool
 REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
 # Members of a message and of a call with a meaning of their own, and output that does not go back.
-MESSAGE_MEMBERS = (*REASONING, "role", "content", "refusal", "tool_calls", "function_call", "audio", "images", "name")
-CALL_MEMBERS = ("index", "id", "type", "function")
+MESSAGE_MEMBERS = frozenset(
+    (*REASONING, "role", "content", "refusal", "tool_calls", "function_call", "audio", "images", "name")
+)
+CALL_MEMBERS = frozenset(("index", "id", "type", "function"))
+REASONING_NAMES = frozenset(REASONING)
 NO_REASON = ("null", "none")  # finish reasons that are none
 _MARK = re.compile(f"[{re.escape(''.join(MARKS))}]")
 _ESCAPED = '"\\\\\0-\x1f\ud800-\udfff'  # characters that JSON string content has with an escape only
@@ -157,7 +160,7 @@ class CompletionAssembler:
             text = data if event == "error" else "it sent an event that is not JSON"
             raise ModelResponseError(text, data) from None
         chunk = JsonObject.of(value)
-        if event == "error" or _is_error(chunk):
+        if event == "error" or (("choices" not in chunk or "error" in chunk) and _is_error(chunk)):
             raise ModelResponseError(error_text(value) or "it reported an error", value)
         text = chunk_text_fast(chunk)
         size = self.answer_size + len(text)
@@ -184,7 +187,8 @@ class CompletionAssembler:
         return self._splitter.is_plain and _MARK.search(text) is None
 
     def _add_chunk(self, chunk: JsonObject) -> Iterator[Delta]:
-        self._count(chunk.get_object("usage") or chunk.get_object("x_groq", "usage"))
+        if chunk.get("usage") or chunk.get("x_groq"):
+            self._count(chunk.get_object("usage") or chunk.get_object("x_groq", "usage"))
         choice = JsonObject.of(next(iter(chunk.array("choices")), None))
         whole = choice.object_or_none("message")
         if whole is not None:
@@ -192,7 +196,8 @@ class CompletionAssembler:
         if choice.get("error"):
             raise ModelResponseError(error_text(choice["error"]) or "it reported an error", choice["error"])
         delta = JsonObject.of(choice.get("message") or choice.get("delta"))
-        before = self._size
+        reason = choice.text("finish_reason")
+        before = self._size if reason else 0
         yield from self._reason(delta)
         yield from self._add_text(delta)
         for fragment in delta.array("tool_calls"):
@@ -200,21 +205,24 @@ class CompletionAssembler:
         if (function := delta.object_or_none("function_call")) is not None:  # the form before `tool_calls`
             self._call(JsonObject(index=0, function=function))
         self._extra.add(delta, MESSAGE_MEMBERS)
-        self._end(choice.text("finish_reason"), before)
+        if reason:
+            self._end(reason, before)
 
     def _end(self, reason: str, before: int) -> None:
-        if reason and reason.lower() not in NO_REASON:
+        if reason.lower() not in NO_REASON:
             came_early = self._size_at_finish >= 0 and self._size_at_finish != self._size
             self._is_finish_loose = self._is_finish_loose or came_early or self._size != before
             self.finish, self._size_at_finish = reason, self._size
 
     def _reason(self, delta: JsonObject) -> Iterator[Delta]:
-        for name in REASONING:
+        for name in () if REASONING_NAMES.isdisjoint(delta) else REASONING:
             text = content_as_text(delta[name]) if name in delta else ""
             if text:
                 self._reasoning_name = self._reasoning_name or name
                 yield from self._add_reasoning(text)
                 return
+        if not delta.array_or_none("content"):
+            return
         for part in delta.objects("content"):  # Mistral sends reasoning as a part of the content
             yield from self._add_reasoning(content_as_text(part.get("thinking")))
 
@@ -233,7 +241,8 @@ class CompletionAssembler:
                 yield from self._retract()
             else:
                 yield from self._add_reasoning(text) if is_reasoning else self._add_answer(text)
-        yield from self._add_answer(content_as_text(delta.get("refusal")))
+        if delta.get("refusal"):
+            yield from self._add_answer(content_as_text(delta["refusal"]))
 
     def _add_answer(self, text: str) -> Iterator[Delta]:
         text = text[: MAX_TEXT - self.answer_size]
@@ -262,7 +271,7 @@ class CompletionAssembler:
         if name and name != call.name and not call.pieces:
             call.name = (call.name + name)[:MAX_NAME]
         call.extra.add(fragment, CALL_MEMBERS)
-        call.extra.add(JsonObject(function=_without(function, "name", "arguments")), ())
+        call.extra.add(JsonObject(function=_without(function, "name", "arguments")), frozenset())
         if arguments and not (name and call.pieces and call.arguments == arguments):  # else a repeated fragment
             self._argument_size += len(arguments)
             if self._argument_size > MAX_TEXT:

@@ -64,7 +64,7 @@ class AgentMemory:
         text = yield from read_state(self._engine, FILES[target])
         if isinstance(text, Failure):
             return text
-        return _parse(text or "")
+        return _parse(text) if text else ()
 
     def add(self, target: str, content: str) -> Flow[MemoryChangeResult]:
         """Add an entry at the end. An existing one is a success without a change."""

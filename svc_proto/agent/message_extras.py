@@ -6,7 +6,8 @@ OpenAI join deltas: texts are concatenated, objects are merged, items of a list 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from svc_proto.agent.interface import ToolCall
 from svc_proto.basics import strict_json
@@ -26,8 +27,10 @@ class ExtraMembers:
         self.members: dict[str, object] = {}
         self._size = 0
 
-    def add(self, source: Mapping[str, object], known: Iterable[str]) -> None:
+    def add(self, source: Mapping[str, object], known: AbstractSet[str]) -> None:
         """Merge the members of a piece, without `known` and empty ones; those beyond `MAX_EXTRA` are dropped."""
+        if known >= source.keys():
+            return
         for name, value in source.items():
             if name in known or value in (None, "", [], {}):
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 __all__ = ["COMPLETIONS", "MODELS", "endpoint_url", "has_plain_layout", "root_url"]
@@ -10,6 +11,7 @@ COMPLETIONS = "chat/completions"
 MODELS = "models"
 
 
+@lru_cache(maxsize=64)
 def endpoint_url(base_url: str, page: str = COMPLETIONS) -> str:
     """Return the address of a page. A query, such as Azure's `api-version`, stays behind the path.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 
 from svc_proto.schema.device_control import PrivateContent
 from svc_proto.schema.device_control_routes import DEVICE_CONTROL
@@ -41,7 +42,12 @@ class PrivateData:
     def __init__(self, prompt: str = "") -> None:
         self.was_read = False
         self._values: dict[str, None] = {}
-        self._given = frozenset(_values_of(prompt))  # by the owner: not private for this turn
+        self._prompt = prompt
+
+    @cached_property
+    def _given(self) -> frozenset[str]:
+        """Values that the owner has given: they are not private for this turn."""
+        return frozenset(_values_of(self._prompt))
 
     def read_answer(self, path: str, body: Mapping[str, object]) -> None:
         """Record the private data in an answer of the phone that the model reads; `path` is its route."""

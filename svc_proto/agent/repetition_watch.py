@@ -38,8 +38,7 @@ class RepetitionWatch:
     def __init__(self, assembly: CompletionAssembler) -> None:
         self._assembly = assembly
         self._due = CHECK_EVERY  # characters of both at the next check
-        self._answer = _Tail(assembly.answer_pieces)
-        self._reasoning = _Tail(assembly.reasoning_pieces)
+        self._tails: tuple[_Tail, _Tail] | None = None  # of answer and reasoning; made at the first check
 
     def check(self) -> RepeatedText | None:
         """Return a `RepeatedText` if the answer or its reasoning ends in a repetition, else None.
@@ -50,8 +49,11 @@ class RepetitionWatch:
         if size < self._due:
             return None
         self._due = size + CHECK_EVERY
-        repeated = self._answer.repeated_length()
-        if not (repeated or self._reasoning.repeated_length()):
+        if self._tails is None:
+            self._tails = _Tail(self._assembly.answer_pieces), _Tail(self._assembly.reasoning_pieces)
+        answer, reasoning = self._tails
+        repeated = answer.repeated_length()
+        if not (repeated or reasoning.repeated_length()):
             return None
         return RepeatedText(min(repeated, self._assembly.answer_size), size)
 

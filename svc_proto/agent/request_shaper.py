@@ -30,9 +30,9 @@ from svc_proto.schema.model_profile import ModelProfile
 __all__ = ["RequestShaper"]
 
 IMAGE_REFUSALS = (400, 404, 413, 415, 422, 500, 501)  # statuses by which servers refuse images without a word of them
+OUTPUT_NAMES = frozenset(OUTPUT_MEMBERS)
 STEP_BACK = 0.7  # share of the estimated tokens that the next request may have, where the server names no limit
 SMALLEST_PROMPT = 200  # estimated tokens; a request is not made smaller
-RESHAPED = frozenset(("messages", "tools", *OUTPUT_MEMBERS))  # members that no request has as they were given
 SMALLEST_ANSWER = 256  # tokens that are left for an answer
 BOUNDED_CONTEXT = 65_536  # tokens; with a smaller context each answer is bounded
 MAX_DENSITY = 3.0  # tokens for each estimated one; a larger ratio counts as this
@@ -76,16 +76,18 @@ class RequestShaper:
     def shape(self, request: Mapping[str, object]) -> tuple[dict[str, object], str]:
         """Return a request in the form that this server accepts, and a notice for readers of what was left out."""
         profile = self._profile
-        tools = cast("Sequence[Row]", request.get("tools") or ())[: profile.tool_limit]
-        if not profile.tools or self._drops_tools:
-            tools = ()
-        shaped = {name: value for name, value in request.items() if name not in RESHAPED}
+        tools = list(cast("Sequence[Row]", request.get("tools") or ()))
+        del tools[profile.tool_limit if profile.tools and not self._drops_tools else 0 :]
+        shaped = dict(request)
         asked = _limit_of(request)
+        for name in OUTPUT_MEMBERS:
+            shaped.pop(name, None)
         rows = self._fit(cast("Sequence[Row]", request["messages"]), tools, asked)
         shaped["messages"] = self._reshape(rows, with_tools=bool(tools))
         if tools:
-            shaped["tools"] = list(tools)
+            shaped["tools"] = tools
         else:
+            shaped.pop("tools", None)
             shaped.pop("tool_choice", None)
             shaped.pop("parallel_tool_calls", None)
         if not profile.parallel_calls:
@@ -97,6 +99,8 @@ class RequestShaper:
         bound = self._bound(asked)
         if bound is not None:
             shaped[profile.output_member] = bound
+        if not self._notices:
+            return shaped, ""
         notice, self._notices = "\n".join(self._notices), []
         return shaped, notice
 
@@ -172,8 +176,10 @@ class RequestShaper:
         It is the least of the caller's limit, the server's limit, and the room that the request leaves in the context.
         """
         profile = self._profile
-        limits = [each for each in (asked, profile.output_limit if asked else None) if each is not None]
         context = profile.context
+        if asked is None and context is None:
+            return None
+        limits = [each for each in (asked, profile.output_limit if asked else None) if each is not None]
         if context is not None and (asked is not None or context < BOUNDED_CONTEXT):
             left = context - int(self.estimate * profile.density)
             limits.append(max(left, min(SMALLEST_ANSWER, context // 4)))
@@ -317,6 +323,8 @@ _LESSONS: Mapping[Problem, Callable[[RequestShaper, ModelRefusal, Mapping[str, o
 
 
 def _limit_of(request: Mapping[str, object]) -> int | None:
+    if OUTPUT_NAMES.isdisjoint(request):
+        return None
     members = JsonObject.of(request)
     return next((limit for name in OUTPUT_MEMBERS if (limit := members.integer(name)) is not None), None)
 

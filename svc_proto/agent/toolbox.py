@@ -119,6 +119,8 @@ class Toolbox:
     ) -> None:
         self._engine = engine
         self._toolsets = (*toolsets, more_tools(self._all_tools))
+        self._selected = tuple(each for each in self._toolsets if each.offered and choice.includes(each.name))
+        self._hiding = tuple(each for each in self._toolsets if each.hidden is not None)
         self.choice = choice
         self._approvals = approvals
         self._needs = {tool.name: toolset.needs for toolset in self._toolsets for tool in toolset.tools}
@@ -149,10 +151,9 @@ class Toolbox:
     def visible_tools(self, authority: Authority = OWNER) -> Flow[dict[str, tuple[Tool, ...]]]:
         """Return the tools to offer to a model, by toolset. Unavailable and withheld ones are omitted."""
         found: dict[str, tuple[Tool, ...]] = {}
-        for toolset in self._toolsets:
-            is_selected = toolset.offered and self.choice.includes(toolset.name)
-            is_selected = is_selected and (not toolset.needs or authority.holds(toolset.needs))
-            if is_selected and (toolset.available is None or (yield from toolset.available())):
+        for toolset in self._selected:
+            is_allowed = not toolset.needs or authority.holds(toolset.needs)
+            if is_allowed and (toolset.available is None or (yield from toolset.available())):
                 found[toolset.name] = toolset.tools
         if self.dynamic_tools is not None and self.choice.includes("mcp"):
             yield from self.dynamic_tools.ready()
@@ -162,7 +163,7 @@ class Toolbox:
     def hidden_arguments(self, offered: Iterable[str]) -> Flow[tuple[str, ...]]:
         """Return the names of arguments that the descriptions of the offered tools omit, since no call needs them."""
         found: list[str] = []
-        for toolset in self._toolsets:
+        for toolset in self._hiding:
             if toolset.hidden is not None and toolset.name in offered:
                 found += yield from toolset.hidden()
         return tuple(found)
@@ -199,6 +200,10 @@ class Toolbox:
 
         That is a history with such results, a history that a client sent, and the descriptions of MCP servers' tools.
         """
+        if not turn.history:
+            return TurnConsent.begin(
+                self._engine, content_text(turn.prompt), has_read=has_servers, loop=guard, apps=turn.apps
+            )
         rows = [JsonObject.of(row) for row in turn.history]
         calls = [call for row in rows for call in row.objects("tool_calls")]
         names = {call.text("id"): call.get_object("function").text("name") for call in calls}

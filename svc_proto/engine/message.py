@@ -86,7 +86,6 @@ class Request:
     half_closed: bool = False  # the client has closed its end
     stops_with_client: bool = False  # as of a route: cancelled when the client closes its end unanswered
     _query: dict[str, str] | None = None
-    _fields: Mapping[bytes, bytes] | None = None
     stream: BodyStream = field(init=False)  # the body, if the route is `streamed`
 
     @property
@@ -99,9 +98,7 @@ class Request:
     @property
     def fields(self) -> Mapping[bytes, bytes]:
         """Header fields by name, of a repeated one the first."""
-        if self._fields is None:
-            self._fields = dict(reversed(self.headers))
-        return self._fields
+        return self.headers.by_name
 
     def stop_with_client(self) -> None:
         """Have this request cancelled when the client closes its end, unless `Prefer: half-close` was sent (RFC 7240).

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from attrs import field
+from attrs import field, frozen
 
 from svc_proto.basics.errors import Refused
 from svc_proto.basics.fast_frozen import fast_frozen
@@ -78,6 +78,22 @@ class RouteMatch(NamedTuple):
 NO_PARAMS: dict[str, str] = {}
 
 
+@frozen
+class _Pattern:
+    """Routes of one pattern by method. `words`: its literal segments by place, the last first; `names`: the others."""
+
+    words: tuple[tuple[int, str], ...]
+    names: tuple[tuple[int, str], ...]
+    methods: dict[str, RouteMatch] = field(factory=dict)
+
+    @classmethod
+    def of(cls, segments: tuple[str, ...]) -> _Pattern:
+        """Return a pattern without routes."""
+        places = list(enumerate(segments))
+        words = tuple((place, each) for place, each in reversed(places) if not each.startswith("{"))
+        return cls(words, tuple((place, each[1:-1]) for place, each in places if each.startswith("{")))
+
+
 class Router:
     """All routes of a service.
 
@@ -97,9 +113,8 @@ class Router:
         self._later = dict(later)
         self._routes: list[Route] = []
         self.exact: dict[str, dict[str, RouteMatch]] = {}  # by path and method
-        self._patterns: dict[
-            int, dict[tuple[str, ...], dict[str, RouteMatch]]
-        ] = {}  # By the number of segments, then by the segments.
+        # By the number of segments, then by the segments.
+        self._patterns: dict[int, dict[tuple[str, ...], _Pattern]] = {}
         self._add(routes)
         if public_access is not None:
             row = Route(
@@ -164,7 +179,10 @@ class Router:
             self._routes.append(route)
             if "{" in route.pattern:
                 segments = tuple(route.pattern.split("/"))
-                methods = self._patterns.setdefault(len(segments), {}).setdefault(segments, {})
+                patterns = self._patterns.setdefault(len(segments), {})
+                if segments not in patterns:
+                    patterns[segments] = _Pattern.of(segments)
+                methods = patterns[segments].methods
             else:
                 methods = self.exact.setdefault(route.pattern, {})
             methods[route.method] = match = RouteMatch(route, NO_PARAMS)
@@ -181,15 +199,13 @@ class Router:
                 self._add(self._later.pop(prefix)())
                 return self._find(path)
         segments = path.split("/")
-        for shape, methods in self._patterns.get(len(segments), {}).items():
-            params: dict[str, str] = {}
-            for segment, part in zip(shape, segments, strict=True):
-                if segment.startswith("{") and part:
-                    params[segment[1:-1]] = decode_segment(part)
-                elif segment != part:
+        for pattern in self._patterns.get(len(segments), {}).values():
+            for place, word in pattern.words:
+                if segments[place] != word:
                     break
             else:
-                return methods, params
+                if "" not in [segments[place] for place, _ in pattern.names]:
+                    return pattern.methods, {name: decode_segment(segments[place]) for place, name in pattern.names}
         return None
 
     def _about_the_server(self, request: Request) -> Response:

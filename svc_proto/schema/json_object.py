@@ -82,7 +82,8 @@ class JsonObject(dict[str, object]):
 
     def string(self, name: str) -> str | None:
         """Return the text in this member, empty or not; None if there is none."""
-        return as_text(self.get(name))
+        value = self.get(name)
+        return value if isinstance(value, str) else None
 
     def boolean(self, name: str) -> bool | None:
         """Return this member if it is true or false; else None."""
@@ -91,7 +92,11 @@ class JsonObject(dict[str, object]):
 
     def first_text(self, *names: str) -> str:
         """Return the first of the members `names` that is text and not blank, trimmed; else an empty text."""
-        return next((word for name in names if (word := self.text(name).strip())), "")
+        for name in names:
+            value = self.get(name)
+            if isinstance(value, str) and (word := value.strip()):
+                return word
+        return ""
 
     def identifier(self, *names: str) -> str:
         """Return the first of the members `names` that is a nonempty text or a whole number, as text.
@@ -122,20 +127,27 @@ class JsonObject(dict[str, object]):
         """Return the object at the path `names` of nested members; an empty object if there is none."""
         found = self
         for name in names:
-            found = JsonObject.of(found.get(name))
+            value = found.get(name)
+            found = JsonObject(value) if isinstance(value, dict) else JsonObject()
         return found
 
     def object_or_none(self, name: str) -> JsonObject | None:
         """Return the object in this member, empty or not; None if there is none."""
-        return self.of_or_none(self.get(name))
+        value = self.get(name)
+        return JsonObject(value) if isinstance(value, dict) else None
 
     def array(self, *names: str) -> list[object]:
         """Return the first of the members `names` that is an array; else an empty one."""
-        return next((found for name in names if (found := self.array_or_none(name)) is not None), [])
+        for name in names:
+            found = self.get(name)
+            if isinstance(found, list):
+                return found
+        return []
 
     def array_or_none(self, name: str) -> list[object] | None:
         """Return the array in this member, empty or not; None if there is none."""
-        return as_array(self.get(name))
+        value = self.get(name)
+        return value if isinstance(value, list) else None
 
     def objects(self, *names: str) -> list[JsonObject]:
         """Return the objects in the first of the members `names` that is an array."""

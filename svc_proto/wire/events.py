@@ -18,6 +18,7 @@ A `RequestHead` with `websocket=True` requests a WebSocket (HTTP/1.1 Upgrade, or
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import NewType, TypeAlias
 
@@ -70,12 +71,18 @@ class Headers(tuple[tuple[bytes, bytes], ...]):
         """
         return sha256_hex(self.bearer)
 
+    _by_name: Mapping[bytes, bytes] | None = None
+
+    @property
+    def by_name(self) -> Mapping[bytes, bytes]:
+        """Header fields by name, of a repeated one the first; made at the first use."""
+        if self._by_name is None:
+            self._by_name = dict(reversed(self))
+        return self._by_name
+
     def get(self, name: bytes, default: bytes | None = None) -> bytes | None:
         """Return the first value of a field; `name` in lower case."""
-        for key, value in self:
-            if key == name:
-                return value
-        return default
+        return (self._by_name or self.by_name).get(name, default)
 
     def all(self, name: bytes) -> list[bytes]:
         """Return every value of a field; `name` in lower case."""
@@ -88,6 +95,8 @@ class Headers(tuple[tuple[bytes, bytes], ...]):
 
     def tokens(self, name: bytes) -> list[bytes]:
         """Return the comma-separated members of a field over all its lines, trimmed and in lower case."""
+        if name not in self.by_name:
+            return []
         return [token for value in self.all(name) for part in value.split(b",") if (token := part.strip().lower())]
 
 

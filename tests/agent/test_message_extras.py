@@ -9,7 +9,7 @@ from svc_proto.agent.message_extras import MAX_EXTRA, ExtraMembers, call_row
 def collected(*pieces: dict[str, object]) -> dict[str, object]:
     extra = ExtraMembers()
     for piece in pieces:
-        extra.add(piece, ("known",))
+        extra.add(piece, frozenset(("known",)))
     return extra.members
 
 

@@ -63,7 +63,11 @@ class _ChatRoutes:
         )
         return event_stream_response(
             subscriber,
-            session_headers(api.brand_of(request), session_id=turn_request.session_id, run_id=turn_request.run_id),
+            session_headers(
+                turn_request.brand or api.brand_of(request),
+                session_id=turn_request.session_id,
+                run_id=turn_request.run_id,
+            ),
         )
 
     def blocking(self, request: Request) -> Flow[JsonResponse[TurnAnswerJson] | Response | StreamedResponse]:
@@ -115,6 +119,7 @@ class _ChatRoutes:
         return TurnRequest(
             run_id=api.runs.new_id(),
             session_id=session_id,
+            brand=api.brand_of(request),
             prompt=prompt,
             system=join_system_prompt(chat.system_prompt or settings.system, personality, message),
             endpoint=settings.endpoint,

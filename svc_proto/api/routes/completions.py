@@ -33,6 +33,7 @@ from svc_proto.api.runs.streaming import (
     read_object,
 )
 from svc_proto.api.runs.turn_execution import TurnRequest
+from svc_proto.basics.brand import Brand
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.validate import object_, optional
 from svc_proto.engine.flow import Flow
@@ -66,6 +67,7 @@ class _SessionScope:
 
     session_id: str | None
     key: str  # Idempotency-Key; empty: none
+    brand: Brand  # of the client
     fields: Fields  # to repeat in the answer
 
 
@@ -90,7 +92,7 @@ class _CompletionRoutes:
         stream = parse_flag(body, "stream")
         usage = _wants_usage(body)
         turn_request = yield from self._build_turn_request(body, conversation, options, scope)
-        mark = fingerprint(body, FINGERPRINT, scope.session_id)
+        mark = fingerprint(body, FINGERPRINT, scope.session_id) if scope.key else ""
         if stream:
             keyed = self._streams.for_request(scope.key, mark, api.engine, request.principal)
             yield from keyed.stop_earlier(api.runs)
@@ -103,12 +105,12 @@ class _CompletionRoutes:
                     id=_completion_id(run),
                     created=_created(run),
                     model=turn_request.model,
-                    brand=api.brand_of(request),
+                    brand=scope.brand,
                     usage=usage,
                     progress=find_branded_header(request.headers, TOOL_PROGRESS) in ("1", "true"),
                 )
             )
-            return event_stream_response(subscriber, self._fields(request, turn_request, scope))
+            return event_stream_response(subscriber, _fields(turn_request, scope))
         request.stop_with_client()
         keyed = self._keys.for_request(scope.key, mark, api.engine, request.principal)
         run = yield from api.runs.start(turn_request, request, key=keyed.name, find_known=keyed.find)
@@ -116,7 +118,7 @@ class _CompletionRoutes:
             return run
         keyed.remember(run)
         ended = yield from run.wait_ended()
-        return self._answer(request, run, ended, self._fields(request, turn_request, scope))
+        return _answer(run, ended, scope.brand, _fields(turn_request, scope))
 
     def _scope(self, request: Request) -> _SessionScope:
         session_id = find_branded_header(request.headers, SESSION_ID)
@@ -127,10 +129,12 @@ class _CompletionRoutes:
             text = f"the session key must be printable, and may have at most {MAX_KEY} characters"
             raise invalid_request(text, param=SESSION_KEY)
         key = request.headers.get(b"idempotency-key") or b""
+        brand = self._api.brand_of(request)
         return _SessionScope(
             session_id=session_id,
             key=key.decode("latin-1"),
-            fields=branded_header(self._api.brand_of(request), SESSION_KEY, memory or ""),
+            brand=brand,
+            fields=branded_header(brand, SESSION_KEY, memory) if memory else (),
         )
 
     def _build_turn_request(
@@ -146,6 +150,7 @@ class _CompletionRoutes:
         return TurnRequest(
             run_id=api.runs.new_id(),
             session_id=session_id,
+            brand=scope.brand,
             prompt=conversation.prompt,
             system=join_system_prompt(base, settings.prompt_for(None), conversation.system),
             history=conversation.history if scope.session_id is None else None,  # a stored session replaces the history
@@ -160,41 +165,42 @@ class _CompletionRoutes:
             stops_alone=True,
         )
 
-    def _fields(self, request: Request, turn_request: TurnRequest, scope: _SessionScope) -> Fields:
-        return (*branded_header(self._api.brand_of(request), SESSION_ID, turn_request.session_id), *scope.fields)
 
-    def _answer(self, request: Request, run: Run, ended: TurnEnded, fields: Fields) -> JsonResponse[CompletionJson]:
-        refused = incomplete_error(ended)
-        if refused is not None:
-            raise refused
-        reason = finish_reason(ended)
-        body: CompletionJson = {
-            "id": _completion_id(run),
-            "object": "chat.completion",
-            "created": _created(run),
-            "model": run.model,
-            "choices": [
-                {
-                    "index": 0,
-                    "message": _message(ended),
-                    "finish_reason": reason,
-                }
-            ],
-            "usage": completion_usage(ended.usage),
-        }
-        brand = self._api.brand_of(request)
-        if not ended.completed:
-            cast("dict[str, object]", body)[brand.name] = {
-                "completed": False,
-                "partial": True,
-                "failed": reason == "error",
-                "error": ended.error,
-                "error_code": "output_truncated" if reason == "length" else "agent_error",
+def _fields(turn_request: TurnRequest, scope: _SessionScope) -> Fields:
+    return (*branded_header(scope.brand, SESSION_ID, turn_request.session_id), *scope.fields)
+
+
+def _answer(run: Run, ended: TurnEnded, brand: Brand, fields: Fields) -> JsonResponse[CompletionJson]:
+    refused = incomplete_error(ended)
+    if refused is not None:
+        raise refused
+    reason = finish_reason(ended)
+    body: CompletionJson = {
+        "id": _completion_id(run),
+        "object": "chat.completion",
+        "created": _created(run),
+        "model": run.model,
+        "choices": [
+            {
+                "index": 0,
+                "message": _message(ended),
+                "finish_reason": reason,
             }
-            fields = (*fields, *branded_header(brand, "Completed", "false"), *branded_header(brand, "Partial", "true"))
-        if reason == "error":
-            fields = (*fields, *branded_header(brand, "Error", "agent_error"))
-        return json_response(200, body, fields)
+        ],
+        "usage": completion_usage(ended.usage),
+    }
+    if not ended.completed:
+        cast("dict[str, object]", body)[brand.name] = {
+            "completed": False,
+            "partial": True,
+            "failed": reason == "error",
+            "error": ended.error,
+            "error_code": "output_truncated" if reason == "length" else "agent_error",
+        }
+        fields = (*fields, *branded_header(brand, "Completed", "false"), *branded_header(brand, "Partial", "true"))
+    if reason == "error":
+        fields = (*fields, *branded_header(brand, "Error", "agent_error"))
+    return json_response(200, body, fields)
 
 
 def _message(ended: TurnEnded) -> CompletionAnswerJson:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from attrs import evolve
-
 from svc_proto.api.access import ApiAccess
 from svc_proto.api.chat.records import ChatSession, Message, SearchHit
 from svc_proto.api.chat.store_requests import (
@@ -154,18 +152,20 @@ class _ChatSessionRoutes:
     def create(self, request: Request) -> Flow[JsonResponse[types.SessionAnswerJson]]:
         api, body = self._api, request.json_object()
         identity = _chosen_id(body) or new_uuid(api.engine.entropy)
+        title = clean_title(body.get("title"))
+        model = optional(body, "model", partial(single_line, most=MAX_NAME))
+        system_prompt = _system_prompt(body)
+        if not model:
+            model = (yield from api.settings()).name
         chat = ChatSession(
             id=identity,
             started_at=api.engine.now.wall,
             updated_at=api.engine.now.wall,
             last_active=api.engine.now.wall,
-            title=clean_title(body.get("title")),
-            model=optional(body, "model", partial(single_line, most=MAX_NAME)) or None,
-            system_prompt=_system_prompt(body),
+            title=title,
+            model=model,
+            system_prompt=system_prompt,
         )
-        if chat.model is None:
-            settings = yield from api.settings()
-            chat = evolve(chat, model=settings.name)
         if not (yield from api.run_store_request(CreateChat(session=chat))):
             raise _session_exists_error(identity)
         return json_response(201, session_answer(chat, api.brand_of(request)))

@@ -81,7 +81,7 @@ class RunManager:
         """
         authority, brand = turn_request.authority, turn_request.brand
         if request is not None:
-            authority, brand = self._api.authority(request), self._api.brand_of(request)
+            authority, brand = self._api.authority(request), brand or self._api.brand_of(request)
         ownership, run = self._api.ownership, find_known()
         if run is not None:
             return run
