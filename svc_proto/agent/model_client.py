@@ -177,6 +177,8 @@ def _attempt(
     try:
         failure = yield from _read_answer(engine, opened, progress, limits)
         progress.close()
+        if failure is None:
+            opened.disconnect()
     except ModelResponseError as problem:
         begun_text = progress.assembly.begun
         text = f"the model's server failed: {safe_excerpt(str(problem), route.api_key)}"

@@ -149,6 +149,16 @@ class ClientChannel(HttpChannel):
         else:
             super().close_gracefully()
 
+    def disconnect(self, *, whole: bool) -> None:
+        """Close now, without waiting for the server.
+
+        `whole`: the response is complete, so the connection ends with a FIN, if all of the request has left. Else a
+        reset ends it, so that the server stops.
+        """
+        if whole and not (self.gone or self.closing or self.credit.unsent):
+            self.send_end()
+        self.abort()
+
     # --- facts and events ---
 
     def received(self, data: bytes) -> None:

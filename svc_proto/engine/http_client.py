@@ -118,7 +118,7 @@ def fetch(
         finally:
             # On these results the caller has no connection to close.
             if answer is None or isinstance(answer, HttpResult | Failure):
-                channel.abort()
+                channel.disconnect(whole=isinstance(answer, HttpResult))
         if not (upgrade and channel.opens_no_sockets) or engine.now.mono >= until:
             return cast("T | HttpResult | Failure", answer)
         engine.without_sockets.append((where.host, where.port))  # from now on `_dial` uses HTTP/1.1

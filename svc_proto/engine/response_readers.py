@@ -81,8 +81,12 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
         return self._channel.gone
 
     def abandon(self) -> None:
-        """Abort the connection."""
-        self._channel.abort()
+        """Close the connection: with a FIN after a complete response, else with a reset, so that the server stops."""
+        self._channel.disconnect(whole=self._over and self._end is None)
+
+    def disconnect(self) -> None:
+        """Close the connection with a FIN, since nothing more of the response is needed."""
+        self._channel.disconnect(whole=True)
 
     def set_paused(self, holding: bool) -> None:
         """Pause or resume reading from the connection, regardless of unread pieces."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from svc_proto.commands import Abort, Cancel, PauseReading, ResumeReading, Send
+from svc_proto.commands import Abort, Cancel, CloseWrite, PauseReading, ResumeReading, Send
 from svc_proto.engine.client_channel import ResponseMode
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, sleep, wait
@@ -109,7 +109,7 @@ def test_events_in_batches() -> None:
     book >> chunk(b"ree\n\n") << []
     assert slow.kept == [["one", "two"], ["three"]]
     book.act(slow.read) << []
-    book >> END << [Abort(ONE)]
+    book >> END << [CloseWrite(ONE), Abort(ONE)]
     assert caller.results == [None]
 
 
@@ -119,7 +119,7 @@ def test_events_before_the_end_can_be_read() -> None:
     book >> END << []
     book.act(slow.read) << []
     assert slow.kept == [["last"]]
-    book.act(slow.read) << [Abort(ONE)]
+    book.act(slow.read) << [CloseWrite(ONE), Abort(ONE)]
     assert caller.results == [None]
 
 
@@ -191,7 +191,7 @@ def test_invalid_chunks() -> None:
 def test_any_other_answer_is_collected() -> None:
     for head in (b"HTTP/1.1 404 Not Found\r\nContent-Type: text/event-stream", b"HTTP/1.1 200 OK"):
         book, caller, _ = reading()
-        book >> Received(ONE, head + b"\r\nContent-Length: 2\r\n\r\nno") << [Abort(ONE)]
+        book >> Received(ONE, head + b"\r\nContent-Length: 2\r\n\r\nno") << [CloseWrite(ONE), Abort(ONE)]
         (answer,) = caller.results
         assert isinstance(answer, HttpResult)
         assert answer.body == b"no"

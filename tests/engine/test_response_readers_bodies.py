@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.commands import Abort, PauseReading, ResumeReading, Send
+from svc_proto.commands import Abort, CloseWrite, PauseReading, ResumeReading, Send
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult, fetch
@@ -46,7 +46,7 @@ def test_bytes_are_read_as_they_arrive() -> None:
     book >> chunk(b"three") << []
     assert slow.kept == [b"onetwo", b"three"]
     book.act(slow.read) << []
-    book >> END << [Abort(ONE)]
+    book >> END << [CloseWrite(ONE), Abort(ONE)]
     assert caller.results == [None]
 
 
@@ -64,7 +64,7 @@ def test_bytes_before_the_end_can_be_read() -> None:
     book >> END << []
     book.act(slow.read) << []
     assert slow.kept == [b"last"]
-    book.act(slow.read) << [Abort(ONE)]
+    book.act(slow.read) << [CloseWrite(ONE), Abort(ONE)]
     assert caller.results == [None]
 
 
@@ -116,7 +116,7 @@ def test_a_broken_chunk_in_the_middle() -> None:
 
 def test_an_error_response_is_returned_whole() -> None:
     book, caller, _ = reading()
-    book >> Received(ONE, b"HTTP/1.1 429 No\r\nContent-Length: 4\r\n\r\nslow") << [Abort(ONE)]
+    book >> Received(ONE, b"HTTP/1.1 429 No\r\nContent-Length: 4\r\n\r\nslow") << [CloseWrite(ONE), Abort(ONE)]
     (answer,) = caller.results
     assert isinstance(answer, HttpResult)
     assert (answer.status, answer.body) == (429, b"slow")
