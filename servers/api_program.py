@@ -13,6 +13,7 @@ from attrs import evolve
 
 from runtimes.failures import HostError
 from runtimes.files.env_file import EnvFileError, read_env_file
+from runtimes.files.installed_version import installed_version
 from runtimes.host.compute import load_yaml
 from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
@@ -93,7 +94,10 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
             each.variable: value for each in HOST_SETTINGS.values() if (value := env.get(each.variable, "").strip())
         }
         config = evolve(
-            parse_api_config(found, options, home=first.home), key_in_environment=named, host_environment=fixed
+            parse_api_config(found, options, home=first.home),
+            key_in_environment=named,
+            host_environment=fixed,
+            version=installed_version(),
         )
         _check_model(config)
         return config

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from runtimes.files.installed_version import installed_version
 from runtimes.host.compute import COMPUTE_FUNCTIONS
 from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
@@ -76,9 +77,9 @@ def read_dashboard_config(
 ) -> DashboardConfig:
     """Return the dashboard's settings, including `.env`. Raises `CannotStartError` with exit code 2."""
     try:
-        return parse_dashboard_config(
-            read_environment(env), {**options, **inherited_address(env, "dashboard")}, relay_port=relay_port
-        )
+        options = {**options, **inherited_address(env, "dashboard")}
+        parsed = parse_dashboard_config(read_environment(env), options, relay_port=relay_port)
+        return evolve(parsed, version=installed_version())
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
 

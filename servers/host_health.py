@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
+from runtimes.files.installed_version import installed_version
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.relay_client import RelayClient
-from svc_proto.version import VERSION
 
 __all__ = ["HEALTH_FUNCTIONS", "host_health"]
 
@@ -27,7 +27,7 @@ def host_health(config: DashboardConfig) -> Callable[[Engine], Flow[list[dict[st
         from svc_proto.cli.health_gathering import HealthRequest, gather_facts  # noqa: PLC0415, RUF100
 
         request = HealthRequest(
-            config=config.relay, version=VERSION, relay=relay, tries_model=False, ports=tuple(ports)
+            config=config.relay, version=installed_version(), relay=relay, tries_model=False, ports=tuple(ports)
         )
         facts = yield from gather_facts(engine, request)
         return [each.members() for each in run_health_checks(facts)]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from attrs import evolve
 
+from runtimes.files.installed_version import installed_version
 from runtimes.files.private_files import ensure_private_folder
 from runtimes.host.exit_process import exit_process
 from runtimes.host.logs import LogMessage
@@ -32,7 +33,6 @@ from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.basics.variable_names import find_unknown_variables, unknown_variable_text
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES
-from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     import ssl
@@ -112,7 +112,7 @@ def read_environment(env: Mapping[str, str]) -> dict[str, str]:
 def claim_home(home: Path, role: str) -> HomeClaim:
     """Claim the home for a server. Raises `CannotStartError` if one of its kind runs already."""
     try:
-        return lock_home(home, role, version=VERSION)
+        return lock_home(home, role, version=installed_version())
     except HomeInUseError as error:
         who = "" if error.pid is None else f" (process {error.pid})"
         text = f"the {role} of {home} runs already{who}: see svc status, or name another folder with SVC_HOME"
@@ -257,6 +257,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
     try:
         opened = [evolve(program, on_ready=partial(_collect_garbage, program.on_ready)) for program in programs()]
         log = _keep_log(opened)
+        _log_version(opened)
         _report_unknown_variables(opened)
         set_malloc_trim_threshold()
         code = run([*opened, *readiness_programs(opened, inner_url, os.environ)], runtime, handle=handle)
@@ -275,6 +276,13 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
             if program.claim is not None:
                 program.claim.release()
     exit_process(code)
+
+
+def _log_version(programs: Sequence[Program]) -> None:
+    """Log the version, once for all servers of this process."""
+    servers = [program for program in programs if program.claim is not None]
+    if servers and servers[0].services.logger is not None:
+        servers[0].services.logger.info(LogMessage("starting", {"version": installed_version()}))
 
 
 def set_malloc_trim_threshold() -> None:

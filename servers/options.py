@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from runtimes.cli.click_help import HelpFormatter
+from runtimes.cli.click_help import HelpFormatter, version_option
 from runtimes.cli.process_text import prepare_process
 from runtimes.cli.runtime_option import runtime_option
 
@@ -44,7 +44,7 @@ class ProgramCommand(click.Command):
 
     def __init__(self, *args: Any, **extra: Any) -> None:
         super().__init__(*args, **extra)
-        click.version_option(package_name="svc-relay", prog_name="svc-relay", message="%(prog)s %(version)s")(self)
+        version_option("svc-relay")(self)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run, and exit the process."""

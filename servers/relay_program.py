@@ -11,6 +11,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from runtimes.files.installed_version import installed_version
 from runtimes.files.temporary_folder import temporary_folder
 from runtimes.host.file_descriptors import limits_per_server
 from runtimes.host.host import Program, Services
@@ -51,7 +52,7 @@ def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> 
     options = {**options, **inherited_address(env, "relay")}
     env = read_environment(env)
     try:
-        config = parse_relay_config(
+        parsed = parse_relay_config(
             env,
             options,
             home=str(Path("~/.svc").expanduser()),
@@ -60,6 +61,7 @@ def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> 
             user_home=str(Path.home()),
             store_files=[file for name in STORES for file in store_files(env.get(name) or "")],
         )
+        config = evolve(parsed, version=installed_version())
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
     if isinstance(config.media_store, S3Bucket) and find_spec("aws_request_signer") is None:

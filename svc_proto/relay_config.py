@@ -17,6 +17,7 @@ from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import MAX_SECONDS
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, RedisAddress, S3Bucket, SettingsSource, http_address
+from svc_proto.version import VERSION
 from svc_proto.voice_config import VoiceConfig, parse_voice_config
 
 __all__ = [
@@ -73,6 +74,7 @@ class ApiAddress:
 class RelayConfig:
     """Start configuration of the relay. Names end in the unit of a size or time."""
 
+    version: str = VERSION  # that clients see; the programs add the commit
     host: str = "0.0.0.0"
     port: int = 8767
     ssl_cert: str | None = None

@@ -20,6 +20,7 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
+from runtimes.files.installed_version import installed_version
 from tests.support.copied_packages import CORE, copy_package
 
 ROOT = Path(__file__).parent.parent
@@ -104,6 +105,7 @@ def test_the_servers_run_without_a_clone(tmp_path: Path, source: str) -> None:
     # Its path alone: the editable installation of the tests' environment is not in effect.
     (site / "packages.pth").write_text(sysconfig.get_path("purelib"))
     version = run(home / "bin/svc", "--version").stdout.split()[-1]
+    assert version == installed_version()  # with the commit, which the build recorded
     smoke = tmp_path / "smoke.py"
     smoke.write_bytes((ROOT / "scripts/smoke.py").read_bytes())
     where = run(python, "-I", "-c", "import svc_proto; print(svc_proto.__file__)").stdout
@@ -137,6 +139,7 @@ def test_the_container_is_built_from_the_files_that_its_build_may_copy(tmp_path:
     locks = re.findall(r"-r (\S+)", text)
     assert (copied, len(locks)) == (["requirements", "."], 3)
     assert all((tmp_path / name).exists() for name in (*copied, *locks))
+    assert (tmp_path / "hatch_build.py").exists()
     selected = [
         {file.distribution_path for file in WheelBuilder(str(root)).recurse_included_files()}
         for root in (tmp_path, ROOT)

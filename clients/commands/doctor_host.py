@@ -43,18 +43,18 @@ def main(public_url: str | None, *, shows_all: bool, model: bool, as_json: bool,
     """Check this host and its servers, and with a public address the access of clients without credentials."""
     from clients.commands.host_settings import read_relay_config, service_home
     from clients.commands.service_runner import run_flow
+    from runtimes.files.installed_version import installed_version
     from runtimes.host.compute import COMPUTE_FUNCTIONS
     from servers.host_report import collect_host_report
     from svc_proto.cli.health_checks import Severity, run_health_checks
     from svc_proto.cli.health_gathering import HealthRequest, gather_facts
     from svc_proto.cli.pairing_candidates import public_candidate
-    from svc_proto.version import VERSION
 
     config, home = read_relay_config(lenient=True), service_home()
     outside = public_url or config.public_url
     request = HealthRequest(
         config=config,
-        version=VERSION,
+        version=installed_version(),
         public=None if outside is None else public_candidate(outside, config.port, config.root_path),
         tries_model=model,
         ports=configured_ports(),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clients.commands.cli import SETTINGS, SingleCommand, error_reason, json_option, print_json, print_lines
+from runtimes.cli.click_help import version_option
 from runtimes.cli.runtime_option import runtime_option
 from svc_proto.cli.errors import USAGE_ERROR, CliError
 
@@ -83,7 +84,7 @@ CREDENTIALS = (
 @click.option("--no-relay", is_flag=True, help="Make a QR for the API server only.")
 @json_option
 @runtime_option
-@click.version_option(package_name="svc-relay", message="%(prog)s %(version)s")
+@version_option()
 def main(
     *,
     ttl: str | None,

@@ -113,9 +113,9 @@ def _find_problems(
     """Return the problems that the registry of `svc doctor` finds in what this command has observed."""
     from shutil import disk_usage
 
+    from runtimes.files.installed_version import installed_version
     from svc_proto.cli.health_checks import run_health_checks
     from svc_proto.cli.health_facts import HostFacts, ModelFacts, ServerFacts, parse_device
-    from svc_proto.version import VERSION
 
     servers = [
         ServerFacts(
@@ -134,7 +134,7 @@ def _find_problems(
     problem = "accepts no connection" if url and not _accepts(url) else ""
     facts = HostFacts(
         now=time.time(),
-        version=VERSION,
+        version=installed_version(),
         home=str(home),
         servers=tuple(servers),
         model=ModelFacts(base_url=url, name="" if api is None or not url else api.model, problem=problem),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from clients.commands.cli import SETTINGS, LazyGroup
+from runtimes.cli.click_help import version_option
 
 __all__ = ["main", "relay"]
 
@@ -66,7 +67,7 @@ Shell completion (bash; zsh and fish likewise):
     epilog=EXAMPLES,
     context_settings=SETTINGS,
 )
-@click.version_option(package_name="svc-relay", message="%(prog)s %(version)s")
+@version_option()
 def main() -> None:
     """Operate a relay on its own host."""
 

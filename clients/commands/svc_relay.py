@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from clients.commands.cli import SETTINGS, LazyGroup
+from runtimes.cli.click_help import version_option
 
 __all__ = ["main"]
 
@@ -41,7 +42,7 @@ Shell completion (bash; zsh and fish likewise):
     epilog=EXAMPLES,
     context_settings=SETTINGS,
 )
-@click.version_option(package_name="svc-relay", message="%(prog)s %(version)s")
+@version_option()
 def main() -> None:
     """Use a relay from a desktop."""
 

@@ -1,12 +1,16 @@
-"""Layout of the help of every program: that of click, with examples that fit the terminal."""
+"""Help and `--version` of every program: those of click, with examples that fit the terminal, and with the commit."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
-__all__ = ["HelpFormatter"]
+__all__ = ["HelpFormatter", "version_option"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 _EXAMPLE = re.compile(r"(  \S.*?)  (# .*)")  # a command and its explanation, as a comment of the shell
 
@@ -22,3 +26,20 @@ class HelpFormatter(click.HelpFormatter):
             example = _EXAMPLE.fullmatch(line) if len(line) > room else None
             lines += [line] if example is None else [f"  {example[2]}", example[1]]
         super().write_text("\n".join(lines))
+
+
+def version_option(program: str | None = None) -> Callable[[Command], Command]:
+    """Return the option that prints a program's name and version; without `program`, the name it was called by."""
+
+    def show(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if not value or context.resilient_parsing:
+            return
+        # loaded at the first use: it reads files
+        from runtimes.files.installed_version import installed_version  # noqa: PLC0415, RUF100
+
+        click.echo(f"{program or context.find_root().info_name} {installed_version()}")
+        context.exit()
+
+    return click.option(
+        "--version", is_flag=True, expose_value=False, is_eager=True, callback=show, help="Show the version and exit."
+    )

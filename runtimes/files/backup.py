@@ -27,6 +27,7 @@ from typing import IO, Any, cast
 
 from attrs import asdict, field, frozen
 
+from runtimes.files.installed_version import installed_version
 from runtimes.files.private_files import (
     create_synced_file,
     ensure_private_folder,
@@ -38,7 +39,6 @@ from runtimes.service_home.log_file import LOG_FOLDER
 from runtimes.service_home.server_registry import FOLDER, ROLES, HomeInUseError, lock_home
 from svc_proto.api.gateway.attachment_files import SPOOL as ATTACHMENTS
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.version import VERSION
 
 __all__ = ["BackupError", "BackupSummary", "back_up", "restore"]
 
@@ -94,7 +94,7 @@ def restore(archive: Path, home: Path, *, database_of: Callable[[Path], Path], r
         ensure_private_folder(home)
         for role in ROLES:
             try:
-                undo.callback(lock_home(home, role, version=VERSION).release)
+                undo.callback(lock_home(home, role, version=installed_version()).release)
             except HomeInUseError as error:
                 raise BackupError(f"the {role} of {home} runs (process {error.pid}): svc down stops it") from None
         here = [entry for entry in home.iterdir() if _lasts(entry)]
@@ -143,7 +143,7 @@ def _fill(
             links.append(str(path))
             continue
         size += archive.getmember(name).size
-    summary = BackupSummary(VERSION, time.time(), digests, size, tuple(links))
+    summary = BackupSummary(installed_version(), time.time(), digests, size, tuple(links))
     about = {"format": FORMAT, **asdict(summary)}
     del about["kept"]
     data = json.dumps(about, indent=1).encode()

@@ -14,6 +14,7 @@ from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
 from svc_proto.relay_config import LocalTrustPolicy, parse_local_trust
 from svc_proto.settings import ConfigError, RedisAddress, SettingsSource, http_address
+from svc_proto.version import VERSION
 
 __all__ = ["ANY_ORIGIN", "ApiConfig", "parse_api_config", "parse_api_key"]
 
@@ -32,6 +33,7 @@ class ApiConfig:
     """Start-up configuration of the API server. Times in seconds."""
 
     enabled: bool = True
+    version: str = VERSION  # that clients see; the programs add the commit
     host: str = "127.0.0.1"
     port: int = 8642
     ssl_cert: str | None = None  # paths of a certificate and its key: serve TLS

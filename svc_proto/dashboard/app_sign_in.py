@@ -18,7 +18,6 @@ from svc_proto.dashboard.validation import parse_body
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Handler, Route
-from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.dashboard import openapi_types as types
@@ -67,7 +66,7 @@ class _SignInRoutes:
         gated = bool(self._dashboard.config.password)
         body: types.AppStatusJson = {
             "status": "ok",
-            "version": VERSION,
+            "version": self._dashboard.config.version,
             "auth_required": gated,
             "auth_providers": [PROVIDER] if gated else [],
             "auth_flows": [],

@@ -10,6 +10,7 @@ from attrs import field, frozen
 from svc_proto.commands import Level
 from svc_proto.relay_config import RelayConfig
 from svc_proto.settings import ConfigError, SettingsSource
+from svc_proto.version import VERSION
 
 __all__ = ["DashboardConfig", "parse_dashboard_config"]
 
@@ -24,6 +25,7 @@ _NAME = re.compile(r"[a-z0-9.-]+")
 class DashboardConfig:
     """Start-up configuration of the dashboard. Times in seconds."""
 
+    version: str = VERSION  # that clients see; the programs add the commit
     host: str = "127.0.0.1"
     port: int = 9119
     ssl_cert: str | None = None  # paths of a certificate and its key: serve TLS

@@ -7,8 +7,8 @@ from importlib import import_module
 
 import pytest
 
+from runtimes.files.installed_version import installed_version
 from servers.options import ProgramCommand
-from svc_proto.version import VERSION
 from tests.servers.conftest import Failing
 
 EVERY = ["servers.__main__", "servers.relay", "servers.api", "servers.dashboard"]
@@ -30,7 +30,7 @@ def said(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.parametrize("name", [*EVERY, "clients.phone.__main__"])
 def test_each_server_prints_its_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(name, "--version", capsys) == f"svc-relay {VERSION}\n"
+    assert said(name, "--version", capsys) == f"svc-relay {installed_version()}\n"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from svc_proto.basics.moment import Moment
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import JsonResponse, Request, json_response
 from svc_proto.engine.router import Route, Router
-from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.schema import api_types as types
@@ -210,4 +209,5 @@ class _ApiStatusRoutes:
         return product_id(brand) if name == product_id(self._api.config.brand) else name
 
     def _identity(self, request: Request, status: Literal["ok", "degraded"]) -> types.HealthJson:
-        return {"status": status, "platform": product_id(self._api.brand_of(request)), "version": VERSION}
+        api = self._api
+        return {"status": status, "platform": product_id(api.brand_of(request)), "version": api.config.version}

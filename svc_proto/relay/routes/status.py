@@ -21,7 +21,7 @@ from svc_proto.relay.media.media_service import MediaService
 from svc_proto.relay.ports import AccessPort, PhonesPort
 from svc_proto.relay.websocket.client_connection import ClientConnection
 from svc_proto.store_requests import ListAuditEvents
-from svc_proto.version import PROTOCOL_VERSION, VERSION
+from svc_proto.version import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from svc_proto.schema import relay_types as types
@@ -76,7 +76,12 @@ class _StatusRoutes:
         relay = self._relay
         return json_response(
             200,
-            {"status": "ok", "version": VERSION, "clients": len(relay.clients), "sessions": relay.sessions.total},
+            {
+                "status": "ok",
+                "version": relay.config.version,
+                "clients": len(relay.clients),
+                "sessions": relay.sessions.total,
+            },
         )
 
     def info(self, request: Request) -> JsonResponse[types.InfoJson]:
@@ -85,8 +90,8 @@ class _StatusRoutes:
         return json_response(
             200,
             {
-                "version": VERSION,
-                "plugin_version": VERSION,
+                "version": relay.config.version,
+                "plugin_version": relay.config.version,
                 "protocol_version": PROTOCOL_VERSION,
                 "capabilities": list(CAPABILITIES),
                 "profiles": [{"name": entry["name"], "relay_state": "enabled"} for entry in relay.profiles],

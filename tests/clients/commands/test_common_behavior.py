@@ -15,10 +15,10 @@ from clients.commands import pair, svc, svc_relay
 from clients.demo import main as demo
 from clients.gateway.__main__ import main as gateway
 from clients.phone.__main__ import main as phone
+from runtimes.files.installed_version import installed_version
 from servers.api import main as api
 from servers.dashboard import main as dashboard
 from servers.relay import main as relay
-from svc_proto.version import VERSION
 from tests.clients.commands.command_process import CommandHome
 from tests.clients.commands.test_desktop_options import paired
 from tests.servers.program_process import ROOT
@@ -90,7 +90,7 @@ def test_each_program_prints_its_version(name: str, program: click.Command, caps
     with pytest.raises(SystemExit) as left:
         program.main(["--version"], prog_name=name)
     assert left.value.code == 0
-    assert capsys.readouterr().out == f"{name} {VERSION}\n"
+    assert capsys.readouterr().out == f"{name} {installed_version()}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -65,7 +65,7 @@ except SystemExit:
     [
         ("clients.commands.svc --help", 16),
         ("clients.commands.svc logs --help", 20),
-        ("clients.commands.svc status", 39),
+        ("clients.commands.svc status", 40),
         ("clients.commands.svc_relay --help", 16),
         ("clients.commands.svc_relay voice talk --help", 24),
         ("clients.commands.svc_relay", 20),  # completes `svc-relay dev`
