@@ -149,7 +149,8 @@ def api_program(
         log_config_problems(logger, str(path))
         model, model_url = configured_model(bound), configured_model_url(bound)
         key = _key_place(bound)
-        named = {"key": key, "model": model, "model_url": model_url}
+        model_file = "" if bound.model_base_url or bound.model else bound.config_path
+        named = {"key": key, "model": model, "model_url": model_url, "model_file": model_file}
         publish_running_server(place.claim, config, place.listener, place.inner, **named)
         where = {"url": bound.model_base_url} if bound.model_base_url else {}
         logger.info(LogMessage("model", {"name": model, **where}))

@@ -101,7 +101,7 @@ class StartScreen:
             "Key": payload_key(str(invite["qr_payload"])) or None,
             "Phones": "  ".join(addresses),
             "Dashboard": self.dashboard,
-            "App": None if reached is None else f"{reached}  by hand: the dashboard's address and password",
+            "App": None if reached is None else f"{reached}  by hand, with the password",
             "Password": None if self.password is None else f"{self.password}  of the dashboard; stored in .env",
             "Model": model,
         }

@@ -41,6 +41,8 @@ def status(*, as_json: bool) -> int:
     """Show which servers run on this host, where they listen, which model answers, and which phones are online."""
     home = service_home_path(os.environ)
     found = {one.role: one for one in find_running_servers(home)}
+    if "api" in found:
+        found["api"] = _with_present_model(found["api"], home)
     relay, api = found.get("relay"), found.get("api")
     devices = _devices(relay, home)
     services = _services(found, home)
@@ -78,6 +80,21 @@ def status(*, as_json: bool) -> int:
         print_lines([f"{'Store':<11}DOES NOT ANSWER the {role}" for role, (_, store) in services.items() if not store])
         print_lines([line for each in problems for line in each.lines()])
     return 0 if answers["relay"] else 1
+
+
+def _with_present_model(api: RunningServer, home: Path) -> RunningServer:
+    """Return the API with the model of its configuration file, which each turn reads, if that file is newer."""
+    try:
+        changed = bool(api.model_file) and os.stat(api.model_file).st_mtime > api.since
+    except OSError:
+        return api
+    if not changed:
+        return api
+    from servers.host_report import model_settings
+
+    known = model_settings({"SVC_CONFIG": api.model_file}, home)
+    url = str(known.get("base_url") or "")
+    return api._replace(model=str(known.get("name") or "default") if url else "built-in", model_url=url)
 
 
 def _devices(relay: RunningServer | None, home: Path) -> list[JsonObject] | None:

@@ -111,6 +111,6 @@ def test_the_address_and_the_new_password_for_the_app(
     monkeypatch.setitem(INVITE, "dashboard_url", "http://192.0.2.2:9119")
     lines = shown(monkeypatch, capsys, evolve(SCREEN, password="k7dm-3qzp"), (100, 60))
     assert [line for line in lines if line.startswith(("App ", "Password "))] == [
-        "App        http://192.0.2.2:9119  by hand: the dashboard's address and password",
+        "App        http://192.0.2.2:9119  by hand, with the password",
         "Password   k7dm-3qzp  of the dashboard; stored in .env",
     ]

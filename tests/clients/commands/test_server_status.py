@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -262,3 +263,22 @@ def test_valid_and_invalid_health_responses(tmp_path: Path, answer: bytes, found
         thread.start()
         assert probe_json(f"http://127.0.0.1:{server.getsockname()[1]}", "/x", tmp_path) == found
         thread.join()
+
+
+def test_status_shows_the_model_that_was_chosen_after_the_start(lonely: CommandHome) -> None:
+    options = ("--host", "127.0.0.1", "--port", "0")
+    with running(lonely.home, "servers.api", *options, env={"API_SERVER_KEY": ""}) as server:
+        server.line("^api: ")
+        assert "Model      built-in" in lonely.run("svc", "status").out
+        config = lonely.home / "svc/config.yaml"
+        for text, model in (
+            ("model: {default: jarvis, base_url: 'http://127.0.0.1:9/v1'}\n", "jarvis"),
+            ("model: {base_url: 'http://127.0.0.1:9/v1'}\n", "default"),
+            ("model: {}\n", "built-in"),
+            ("model: [", "built-in"),
+        ):
+            config.write_text(text)
+            os.utime(config, (time.time() + 5, time.time() + 5))
+            done = lonely.run("svc", "status")
+            assert f"Model      {model}\n" in done.out
+            assert ("model_unreachable" in done.out) is (model != "built-in")
