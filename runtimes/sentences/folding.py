@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from runtimes.sentences.chinese import simplify
+
 __all__ = ["Folded", "fold", "fold_template", "has_chinese", "word_pattern"]
 
 _GERMAN = {"ä": "a", "ö": "o", "ü": "u", "ae": "a", "oe": "o", "ue": "u"}
@@ -48,7 +50,9 @@ class Folded:
 
 
 def fold(text: str, language: str) -> Folded:
-    """Fold a text: lower case, no accents, blanks for hyphens and colons."""
+    """Fold a text: lower case, no accents, blanks for hyphens and colons, simplified Chinese characters."""
+    if language == "zh":
+        text = simplify(text)
     letters: list[str] = []
     places: list[int] = []
     skipped = {match.start() for match in _DOTTED.finditer(text)}
