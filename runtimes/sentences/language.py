@@ -22,8 +22,9 @@ from hassil.models import MatchEntity
 from hassil.recognize import RecognizeResult
 from unicode_rbnf import RbnfEngine
 
+from runtimes.sentences.chinese import simplify
 from runtimes.sentences.folding import Folded, fold, fold_template, word_pattern
-from runtimes.sentences.suggestions import Suggestions, template_words, words_of
+from runtimes.sentences.suggestions import Suggestions, is_slip, template_words, words_of
 
 __all__ = ["Language", "Score", "load_language"]
 
@@ -34,10 +35,17 @@ WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place")
 UNGUARDED = OWN_WORDS | {"label", "query"}  # slots whose words are no part of the request
 MESSAGES = ("send_text", "remember")  # intents whose own words can name other acts
 TIMED = ("alarm", "timer", "web_search")  # intents that a time belongs to
+ANSWERS = frozenset(  # intents that change nothing, so that only a negation is refused
+    {
+        *("battery", "check_setting", "clipboard_read", "current_app", "date", "find_contact", "greeting", "help"),
+        *("list_apps", "location", "memory", "ping", "read_screen", "screenshot", "time", "tools"),
+    }
+)
 PERSONS = ("name", "rest")
 MAX_NUMBER = 100  # the highest number that is known as a word
+TYPED = 8  # words of a text that are compared with each known word
 HEAD = 4  # words of a recipient and a message that can be names
-_CLAUSES = re.compile("[^,.;!?。\uff01\uff1b]+")
+_CLAUSES = re.compile(r"(?:[^,.;!?。\uff01\uff1f\uff1b]|\.(?=\w))+")  # the dot of an address ends no clause
 _WORD = re.compile(r"[\w-]+")
 _QUOTES = re.compile('["“”„«»]')
 _ZH_BLANKS = re.compile(r"(?<![a-z0-9]) +| +(?![a-z0-9])")
@@ -59,11 +67,12 @@ class Language:
     examples: tuple[str, ...]
     other_examples: tuple[str, ...]  # for a text that matches no template, besides the examples
     vocabulary: Mapping[str, frozenset[str]]  # of the templates of each intent
+    other_words: frozenset[str]  # of the skipped words and the replies
     _all_words: frozenset[str] = field(init=False)
 
     @_all_words.default
     def _join_vocabulary(self) -> frozenset[str]:
-        return frozenset[str]().union(*self.vocabulary.values())
+        return self.other_words.union(*self.vocabulary.values())
 
     def match(self, text: str, *, is_question: bool) -> tuple[Score, str, dict[str, str] | None] | None:
         """Return rank (the lowest is the best), intent and slots of the best match; None if no template matches.
@@ -86,13 +95,14 @@ class Language:
                 slots[entity.name] = _fixed_value(entity)
                 continue
             start, end = candidate.span(*entity.text_span)
-            if entity.name in UNGUARDED:
+            if entity.name in UNGUARDED and entity.text_span[0]:  # a negation or condition can stand before it
                 unguarded |= set(range(start, end))
             if entity.name in OWN_WORDS and name != "tap":
                 start, end = _with_skipped(candidate, entity.text_span, len(text))
             slots[entity.name] = self._without_article(entity.name, text[start:end].strip(_TRIMMED))
         # A question about a setting may have the form of a statement, since its answer changes nothing.
-        is_statement = name != "check_setting" and self.patterns["other"].search(text.lower()) is not None
+        written = simplify(text.lower()) if self.code == "zh" else text.lower()
+        is_statement = name != "check_setting" and self.patterns["other"].search(written) is not None
         if is_statement or self._is_no_request(whole, unguarded, slots, name):
             return score, name, None
         if is_question and _is_bare_setting(name, result, candidate.text):
@@ -104,8 +114,13 @@ class Language:
         return self.kinds.get(fold(text, self.code).text, ())
 
     def count_known_words(self, text: str) -> int:
-        """Return how many words of a text are in the templates."""
+        """Return how many words of a text are in the templates, the skipped words and the replies."""
         return len(words_of(self._fold(text).text) & self._all_words)
+
+    def count_mistyped_words(self, text: str) -> int:
+        """Return how many of the first words of a text differ from a known word by one letter."""
+        words = [word for word in _WORD.findall(self._fold(text).text)[:TYPED] if len(word) > 2]
+        return sum(any(is_slip(word, known) for known in self._all_words if len(known) > 2) for word in words)
 
     def nearest(self, text: str) -> tuple[str, ...]:
         """Return examples of this language, one of each intent, the likeliest first."""
@@ -166,6 +181,8 @@ class Language:
             " " if place in unguarded else letter for letter, place in zip(whole.text, whole.places, strict=True)
         )
         text = self.patterns["settings"].sub(" ", text)
+        if intent in ANSWERS:
+            return self.patterns["negation"].search(text) is not None
         if self.patterns["guard"].search(text) or _QUOTES.search(text):
             return True
         if intent not in TIMED and self.patterns["when"].search(text):
@@ -233,6 +250,7 @@ def load_language(code: str) -> Language:
     patterns |= {name: word_pattern(found["refuse"][name], code) for name in ("several", "pronoun", "object")}
     for name in ("guard", "when", "acts", "relative"):
         patterns[name] = re.compile("|".join(fold_template(each, code) for each in found["refuse"][name]) or "(?!)")
+    patterns["negation"] = re.compile(fold_template(found["refuse"]["guard"][0], code))
     patterns["other"] = re.compile("|".join(found["refuse"]["other"]))
     patterns["settings"] = word_pattern(every_setting, code)
     patterns["own"] = word_pattern(found["skip"]["own"], code)
@@ -250,6 +268,11 @@ def load_language(code: str) -> Language:
         examples=tuple(found["examples"]),
         other_examples=tuple(found["other_examples"]),
         vocabulary={intent: template_words(each, rules, values) for intent, each in rows.items()},
+        other_words=frozenset(
+            word
+            for text in (*replies.values(), *(each for skipped in found["skip"].values() for each in skipped))
+            for word in words_of(fold(text, code).text)
+        ),
     )
 
 

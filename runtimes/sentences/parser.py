@@ -66,7 +66,9 @@ class HassilParser:
     def nearest(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Implement `SentenceParser.nearest`."""
         plain = text.strip().lower()[:MAX_SENTENCE]
-        language = max(self._languages, key=lambda each: each.count_known_words(plain))
+        counts = {language.code: language.count_known_words(plain) for language in self._languages}
+        likely = [language for language in self._languages if counts[language.code] == max(counts.values())]
+        language = likely[0] if len(likely) == 1 else max(likely, key=lambda each: each.count_mistyped_words(plain))
         return language.code, language.nearest(plain)[:NEAREST]
 
     def examples(self, language: str) -> tuple[str, ...]:

@@ -17,10 +17,11 @@ from attrs import field, frozen
 
 from runtimes.sentences.folding import fold, has_chinese
 
-__all__ = ["Suggestions", "template_words", "words_of"]
+__all__ = ["Suggestions", "is_slip", "template_words", "words_of"]
 
 SIMILARITY = 0.8  # of a mistyped word and a known one, from 0 to 1
-SHORT = 4  # letters; a shorter word is taken as it is written
+SHORT = 4  # letters; a shorter word has no similar words
+LEAST = 3  # letters; a shorter word is taken as it is written
 _PARTS = re.compile(r"<(\w+)>|{(\w+)(?::\w+)?}|([^<{]+)")  # of a template: a rule, a slot, or literal text
 _WORD = re.compile(r"[\w-]+")
 
@@ -54,9 +55,13 @@ class Suggestions:
         return tuple(example for _, example in ranked)
 
     def _corrected(self, word: str) -> str:
-        if word in self._weights or len(word) < SHORT:
+        """Return the known word that a word is a misspelling of; the word itself if there is none."""
+        if word in self._weights or len(word) < LEAST or has_chinese(word):
             return word
-        return next(iter(get_close_matches(word, self._weights, 1, SIMILARITY)), word)
+        slips = [known for known in self._weights if len(known) >= LEAST and is_slip(word, known)]
+        if slips:
+            return max(slips, key=lambda known: (known[0] == word[0], _letters_in_common(word, known), known))
+        return next(iter(get_close_matches(word, self._weights, 1, SIMILARITY)), word) if len(word) >= SHORT else word
 
     def _common_weight(self, example: str, common: set[str]) -> float:
         """Return the weight of the words that a text and an intent share; those of the example count twice."""
@@ -90,6 +95,17 @@ def template_words(
         return frozenset(expand(rules[name]))
 
     return frozenset(word for row in rows for word in expand(row))
+
+
+def is_slip(word: str, known: str) -> bool:
+    """Report whether two different words differ by one letter: changed, added, left out or swapped with the next."""
+    if abs(len(word) - len(known)) > 1:
+        return False
+    place = next((i for i, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), -1)
+    mine, other = (word[place:], known[place:]) if place >= 0 else (word[len(known) :], known[len(word) :])
+    if mine[1:] == other[1:] or mine[1:] == other or mine == other[1:]:
+        return True
+    return mine[:2] == other[1::-1] and mine[2:] == other[2:]
 
 
 def _letters_in_common(text: str, example: str) -> float:

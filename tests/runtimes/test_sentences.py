@@ -152,6 +152,9 @@ def test_nearest_examples_have_the_intent(code: str) -> None:
         ("chansonn suivante", "media_next"),
         ("sube volumenn", "volume_up"),
         ("帮我调大音量", "volume_up"),
+        ("openn mail", "open_app"),
+        ("caall mum", "call"),
+        ("appele maman", "call"),
     ],
 )
 def test_mistyped_words_have_a_nearest_example(text: str, intent: str) -> None:
@@ -199,12 +202,19 @@ def test_kinds_of_apps_and_their_words() -> None:
         ("fr", "L\u2019\u00c9cran, ", "l'ecran"),
         ("en", "at 7 a.m. 50%", "at 7 am 50 %"),
         ("zh", "\u97f3\u91cf\uff0c50", "\u97f3\u91cf,50"),
+        ("zh", "傳簡訊給陳先生", "发短信给陈先生"),
     ],
 )
 def test_folding(language: str, text: str, folded: str) -> None:
     found = fold(text, language)
     assert found.text == folded
     assert len(found.places) == len(folded)
+
+
+def test_traditional_characters_are_kept_in_own_words() -> None:
+    found = PARSER.parse("打電話給陳先生")
+    assert found is not None
+    assert (found.intent, found.slots) == (SentenceIntent.CALL, {"name": "陳先生"})
 
 
 def test_own_words_are_kept_as_they_are() -> None:
