@@ -161,6 +161,12 @@ def test_a_command_is_an_array_of_strings() -> None:
     assert RespReader().feed(encode_command("ECHO", "ä")) == [[b"ECHO", "ä".encode()]]
 
 
+@pytest.mark.parametrize(("value", "text"), [(None, b"_"), (True, b"#t"), (False, b"#f"), (7, b":7"), (0.5, b",0.5")])
+def test_values_as_a_server_sends_them(value: object, text: bytes) -> None:
+    assert encode_reply(value) == text + b"\r\n"
+    assert RespReader().feed(text + b"\r\n") == [value]
+
+
 @pytest.mark.parametrize("value", [object(), "a\nb", "a\rb", RespError("ERR", "a\r\nb"), {1, 2}])
 def test_unsupported_values_are_local_errors(value: object) -> None:
     with pytest.raises(LocalProtocolError):

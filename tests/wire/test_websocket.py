@@ -180,6 +180,7 @@ def test_we_close() -> None:
     late = frame(0x81, b"late") + frame(0x02, b"late") + frame(0x89, b"p") + frame(0x80, b"late")
     assert feed(ws, late) == []
     assert feed(ws, closing(1001)) == [WebSocketClosed(ONE, 1001)]
+    assert ws.must_close
     assert ws.data_to_send() == b""
 
 
