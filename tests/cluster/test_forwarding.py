@@ -8,7 +8,7 @@ import pytest
 
 from svc_proto.cluster import forwarding
 from svc_proto.cluster.forwarding import FILE_FORWARD_RULE, forward, is_forwarded
-from svc_proto.commands import Abort, Cancel, Connect, PauseReading, ResumeReading
+from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, PauseReading, ResumeReading
 from svc_proto.engine.body_streams import ResponseWriter
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow, wait
@@ -83,7 +83,7 @@ def test_request_and_answer_are_forwarded() -> None:
     book >> Received(ONE, head + b"X-Hop: 1\r\n\r\nabc") << []
     book >> Received(ONE, b"def")
     book.act(slow.read).drain_commands()
-    book.act(slow.read) << [Abort(ONE)]
+    book.act(slow.read) << [CloseWrite(ONE), Abort(ONE)]
     assert (slow.pieces, slow.ends) == ([b"abc", b"def"], [True])
     (answer,) = caller.results
     assert (answer.status, answer.headers) == (206, Headers([(b"content-length", b"6"), (b"etag", b"t")]))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.basics.errors import Refused, RemoteProtocolError
-from svc_proto.engine.message import Request, Response, empty_response, json_response, refusal_of
+from svc_proto.engine.message import JsonResponse, Request, Response, empty_response, json_response, refusal_of
 from svc_proto.wire.events import Headers
 from tests.support.playbook import PEER
 
@@ -51,7 +51,7 @@ def test_json() -> None:
 
 
 def test_responses() -> None:
-    assert json_response(201, {"a": 1}, ((b"x", b"y"),)) == Response(
+    assert json_response(201, {"a": 1}, ((b"x", b"y"),)) == JsonResponse(
         201, Headers([(b"content-type", b"application/json"), (b"x", b"y")]), b'{"a":1}'
     )
     assert empty_response() == Response(204)

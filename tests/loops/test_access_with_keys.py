@@ -73,7 +73,8 @@ SIGN_IN = [
     for route in Dashboard(DashboardConfig(), FILES).router.routes
     if route.access is DashboardAccess.SIGN_IN
 ]
-FORM, SOCKET = "POST /login", "GET /api/ws"  # without a password in the form; without a ticket
+FORM = "POST /login"  # without a password in the form
+SOCKETS = ("GET /api/ws", "GET /api/audio/speak-stream")  # without a ticket
 BOARD_ROUTES = [f"{route.method} {route.pattern}" for route in Dashboard(DashboardConfig(), FILES).router.routes]
 
 
@@ -118,7 +119,6 @@ def test_access_to_the_dashboard(world: Environment, name: str) -> None:
     foreign = bool({*REBOUND, *PAGE} & column.caller.headers.keys())
     if column.guarded:
         own |= dict.fromkeys(SIGN_IN, 403 if foreign else None) | {FORM: 403 if foreign else 401}
-    own[SOCKET] = column.met or 401  # every caller needs a ticket
-    if column.guarded and not foreign:
-        own[SOCKET] = 401
+    # Every caller needs a ticket.
+    own |= dict.fromkeys(SOCKETS, 401 if column.guarded and not foreign else column.met or 401)
     assert met == {route: own.get(route, column.met) for route in BOARD_ROUTES}

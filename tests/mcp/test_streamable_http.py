@@ -147,6 +147,7 @@ def test_revoked_principal_loses_sessions_and_calls(web: McpHttpHarness) -> None
 def test_the_process_ends(web: McpHttpHarness) -> None:
     session = web.open()
     other = web.open(ELICITS)
+    assert other.request("resources/subscribe", uri="shop://sign") == {}
     listening = session.listen()
     call = session.tool("knock", 1, word="a")
     others = [session.tool("knock", 2, word="b"), other.tool("call", 3, word="c")]

@@ -60,8 +60,10 @@ def test_attachments_go_with_the_prompt_of_their_client() -> None:
     assert other.call("image.detach", path="note.txt", **own) == {"detached": False, "count": 1}
     other.call("prompt.submit", text="other", **own)
     assert str(book.hand.turn.prompt).count("buy tea") == 1
+    assert other.call("file.attach", data_url=NOTE, name="mine.txt", **own)["path"] == "mine.txt"
     first.close()
     assert None in book.api.gateway.sessions[own["session_id"]].attachments.values()  # without the closed connection
+    assert other.call("image.detach", path="mine.txt", **own)["detached"] is True
     first = open_gateway(book)
     assert first.call("file.attach", data_url=NOTE, name="note.txt", **own)["path"] == "note.txt"
     other.call("prompt.submit", text="other again", **own)
