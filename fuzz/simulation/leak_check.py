@@ -70,7 +70,6 @@ KEPT: Mapping[str, str] = {
     "Run._may_ask": _ENDED,
     "Run._stops_alone": _ENDED,
     "ResponseBuilder._calls": _ENDED,
-    "ResponseBuilder._head": _ENDED,
     "ResponseBuilder._output": _ENDED,
     "ResponseStore._conversations": _ASKED,
     "ResponseStore._loaded": _ASKED,

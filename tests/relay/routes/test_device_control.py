@@ -190,6 +190,14 @@ def test_any_session_with_a_bridge_grant_may_send_commands(book: RelayHarness) -
     assert call.result.status == 200
 
 
+def test_a_phone_whose_bridge_grant_has_expired_gets_no_command(book: RelayHarness) -> None:
+    phone = book.pair(device_id="d-1", operator={"grants": {"bridge": 10}}).phone
+    caller = book.pair(client_surface="desktop", device_id="d-2")
+    book.after(10)
+    assert book.request("GET", "/ping", token=caller.token, peer=REMOTE).status == 503
+    assert phone.envelopes() == []
+
+
 # --- the phone's answer ---------------------------------------------------------------------------------------------
 
 
