@@ -25,6 +25,7 @@ from unicode_rbnf import RbnfEngine
 from runtimes.sentences.chinese import simplify
 from runtimes.sentences.folding import Folded, fold, fold_template, word_pattern
 from runtimes.sentences.suggestions import Suggestions, is_slip, template_words, words_of
+from svc_proto.agent.sentences import PhoneSetting
 
 __all__ = ["Language", "Score", "load_language"]
 
@@ -37,12 +38,13 @@ MESSAGES = ("send_text", "remember")  # intents whose own words can name other a
 TIMED = ("alarm", "timer", "web_search")  # intents that a time belongs to
 ANSWERS = frozenset(  # intents that change nothing, so that only a negation is refused
     {
-        *("battery", "check_setting", "clipboard_read", "current_app", "date", "find_contact", "greeting", "help"),
-        *("list_apps", "location", "memory", "ping", "read_screen", "screenshot", "time", "tools"),
+        *("battery", "check_setting", "clipboard_read", "current_app", "date", "find_contact", "find_text", "greeting"),
+        *("help", "list_apps", "location", "memory", "ping", "read_screen", "screenshot", "stop", "time", "tools"),
     }
 )
 PERSONS = ("name", "rest")
 MAX_NUMBER = 100  # the highest number that is known as a word
+SHORT = 3  # letters of a name that is compared with no other
 TYPED = 8  # words of a text that are compared with each known word
 HEAD = 4  # words of a recipient and a message that can be names
 _CLAUSES = re.compile(r"(?:[^,.;!?。\uff01\uff1f\uff1b]|\.(?=\w))+")  # the dot of an address ends no clause
@@ -97,7 +99,7 @@ class Language:
             start, end = candidate.span(*entity.text_span)
             if entity.name in UNGUARDED and entity.text_span[0]:  # a negation or condition can stand before it
                 unguarded |= set(range(start, end))
-            if entity.name in OWN_WORDS and name != "tap":
+            if entity.name in OWN_WORDS and name not in ("tap", "clipboard_write"):
                 start, end = _with_skipped(candidate, entity.text_span, len(text))
             slots[entity.name] = self._without_article(entity.name, text[start:end].strip(_TRIMMED))
         # A question about a setting may have the form of a statement, since its answer changes nothing.
@@ -197,7 +199,14 @@ class Language:
                 person = person[: HEAD + 1] if self.code == "zh" else " ".join(person.split()[:HEAD])
             if person and (self.patterns["several"].search(person) or self.patterns["pronoun"].match(person)):
                 return True
+        if intent == "open_app" and self._is_mistyped_setting(self._fold(slots.get("app", "")).text):
+            return True
         return intent == "tap" and self.patterns["object"].match(self._fold(slots["text"]).text) is not None
+
+    def _is_mistyped_setting(self, name: str) -> bool:
+        """Report whether a name differs from that of a setting by one letter; such an app is not opened."""
+        names = (fold(word, self.code).text for setting in PhoneSetting for word in self.words[setting.value])
+        return len(name) > SHORT and any(is_slip(name, each) for each in names)
 
 
 def load_language(code: str) -> Language:

@@ -111,6 +111,8 @@ class BuiltinAgent:
             case SentenceIntent.HELP:
                 intro = sentences.parser.reply(sentence.language, "help")
                 return None, Plan(say=_bullets(intro, sentences.parser.examples(sentence.language)))
+            case SentenceIntent.STOP:
+                return None, Plan(say=sentences.parser.reply(sentence.language, "nothing_runs"))
             case SentenceIntent.TOOLS:
                 return None, parse_command("/tools", self._toolbox.tools)
             case SentenceIntent.MEMORY:

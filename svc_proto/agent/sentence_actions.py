@@ -36,6 +36,7 @@ PLAIN_TOOLS: Mapping[SentenceIntent, tuple[str, Mapping[str, object]]] = {
     SentenceIntent.NOTIFICATIONS: ("phone_press_key", {"key": "notifications"}),
     SentenceIntent.QUICK_SETTINGS: ("phone_press_key", {"key": "quick_settings"}),
     SentenceIntent.LOCK: ("phone_press_key", {"key": "lock_screen"}),
+    SentenceIntent.ENTER: ("phone_press_key", {"key": "enter"}),
     SentenceIntent.MEDIA_PLAY: ("phone_media", {"action": "play"}),
     SentenceIntent.MEDIA_PAUSE: ("phone_media", {"action": "pause"}),
     SentenceIntent.MEDIA_NEXT: ("phone_media", {"action": "next"}),
@@ -57,6 +58,7 @@ SLOT_TOOLS: Mapping[SentenceIntent, tuple[str, str]] = {
 SHOWN_TOOLS: Mapping[SentenceIntent, str] = {
     SentenceIntent.SCREENSHOT: "phone_screenshot",
     SentenceIntent.READ_SCREEN: "phone_screen",
+    SentenceIntent.FIND_TEXT: "phone_find_nodes",
     SentenceIntent.CURRENT_APP: "phone_current_app",
     SentenceIntent.LIST_APPS: "phone_get_apps",
     SentenceIntent.LOCATION: "phone_location",
@@ -100,8 +102,8 @@ class SentenceActions(SettingPages):
         intent, slots = sentence.intent, sentence.slots
         try:
             if intent in SHOWN_TOOLS:
-                name = SHOWN_TOOLS[intent]
-                return show(name, (yield from call(name, {})))
+                name, arguments = SHOWN_TOOLS[intent], {"text": slots["query"]} if "query" in slots else {}
+                return show(name, (yield from call(name, arguments)))
             if intent in PLAIN_TOOLS:
                 return (yield from self._act(sentence, call, *PLAIN_TOOLS[intent]))
             if intent in SLOT_TOOLS:

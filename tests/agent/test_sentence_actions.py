@@ -83,6 +83,7 @@ def calls(world: AgentHarness) -> list[tuple[str, Mapping[str, object]]]:
         ("~tools", "These tools are there:"),
         ("memory", "memory (0%"),
         ("~memory", "memory (0%"),
+        ("stop", "nothing_runs"),
     ],
 )
 def test_sentences_that_need_no_phone(text: str, answer: str) -> None:
@@ -100,6 +101,8 @@ def test_sentence_needs_two_model_calls(world: AgentHarness) -> None:
     ("text", "name", "arguments"),
     [
         ("back", "phone_press_key", {"key": "back"}),
+        ("enter", "phone_press_key", {"key": "enter"}),
+        ("find_text | query=Mail", "phone_find_nodes", {"text": "Mail"}),
         ("scroll | direction=down", "phone_scroll", {"direction": "down"}),
         ("type | text=Hello", "phone_type", {"text": "Hello"}),
         ("screenshot", "phone_screenshot", {}),

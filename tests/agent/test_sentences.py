@@ -5,7 +5,13 @@ from __future__ import annotations
 from svc_proto.agent import sentence_actions, sentence_pages
 from svc_proto.agent.sentences import PhoneSetting, SentenceIntent
 
-WITHOUT_PHONE = {SentenceIntent.GREETING, SentenceIntent.HELP, SentenceIntent.TOOLS, SentenceIntent.MEMORY}
+WITHOUT_PHONE = {
+    SentenceIntent.GREETING,
+    SentenceIntent.HELP,
+    SentenceIntent.MEMORY,
+    SentenceIntent.STOP,
+    SentenceIntent.TOOLS,
+}
 
 
 def test_every_intent_has_one_action() -> None:
