@@ -16,8 +16,8 @@ RUNTIME ?= anyio
 SECONDS ?= 60
 SEED ?= 1
 SEEDS ?= 1000
-# A third of the time of a test is waiting, for programs and sockets: two processes more than there are cores.
-WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 2)")
+# Some of the time of a test is waiting, and each process collects all tests: one process more than there are cores.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 PARALLEL = -n $(WORKERS) --dist worksteal
 UV ?= uv
 UPGRADE ?=
