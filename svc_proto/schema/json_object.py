@@ -217,8 +217,9 @@ def error_text(value: object, depth: int = 6) -> str:
         return value if isinstance(value, str) else ""
     if isinstance(value, list):
         return error_text(value[0], depth - 1) if value else ""
-    members = JsonObject.of(value)
-    return next((text for name in _ERRORS if (text := error_text(members.get(name), depth - 1))), "")
+    if not isinstance(value, dict):
+        return ""
+    return next((text for name in _ERRORS if (text := error_text(value.get(name), depth - 1))), "")
 
 
 def content_text(content: object) -> str:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from svc_proto.basics import strict_json
@@ -150,3 +152,18 @@ def test_the_text_of_a_message(made: type) -> None:
 )
 def test_error_text(value: object, text: str) -> None:
     assert error_text(value) == text
+
+
+def test_error_text_looks_once_into_each_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    class Names(tuple[str, ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[str]:
+            looks.append(1)
+            return super().__iter__()
+
+    monkeypatch.setattr("svc_proto.schema.json_object._ERRORS", Names(("error", "message", "detail")))
+    assert error_text({"error": {"code": 5}, "message": 7}) == ""
+    assert len(looks) == 2
