@@ -19,13 +19,14 @@ EDGES = (*map(str, HISTOGRAM_BOUNDS), "+Inf")
 def metrics_text(families: Iterable[MetricFamily], *, of_process: bool = True) -> bytes:
     """Return the metrics as text; on Linux with memory, processor time and descriptors of this process."""
     from prometheus_client import CollectorRegistry, ProcessCollector  # noqa: PLC0415, RUF100 - loaded when first needed
-    from prometheus_client.openmetrics.exposition import generate_latest  # noqa: PLC0415, RUF100 - loaded when first needed
+    from prometheus_client.openmetrics.exposition import ALLOWUTF8, generate_latest  # noqa: PLC0415, RUF100 - as above
 
     registry = CollectorRegistry(auto_describe=False)
     if of_process:
         ProcessCollector(registry=registry)
     registry.register(_ValueCollector(families))
-    text: bytes = generate_latest(registry)
+    # Our names are valid in each escaping; with this one the library does not check them character by character.
+    text: bytes = generate_latest(registry, escaping=ALLOWUTF8)
     return text
 
 
