@@ -112,13 +112,19 @@ class FrameReader:
         frame = next(self._reference.received_frames(), None)
         if self._parser is FrameParser.WSPROTO_ONCE and frame is not None and frame.message_finished:
             self._parser = _FAST_PATH
+            self._drop_reference()
         return frame
 
     def close(self) -> None:
         """Drop all received data at once, without waiting for the cycle collector."""
         self._buffer = b""
+        self._drop_reference()
+
+    def _drop_reference(self) -> None:
+        """Drop wsproto, which otherwise keeps the last message in its generator, a part of a reference cycle."""
         if self._reference is not None:
-            self._reference._parse_more.close()  # a generator in a reference cycle with the reader
+            self._reference._parse_more.close()
+            self._reference = None
 
     def _cut(self) -> Frame | None:
         """Return a plain frame; None when more bytes are needed, or when wsproto has to read."""
