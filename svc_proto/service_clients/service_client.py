@@ -54,6 +54,7 @@ class ServiceFault(Enum):
     UNAVAILABLE = "unavailable"  # a response without an essential part (`lacks`)
 
 
+SECRET_REFUSED = (401, 403)  # 401: of a route that also has a bearer token
 _BY_STATUS = {
     401: ServiceFault.UNAUTHORIZED,
     403: ServiceFault.FORBIDDEN,
@@ -132,8 +133,8 @@ class ServiceClient:
     ) -> Flow[T | HttpResult]:
         """Send one request and wait at most `within` seconds. Raises `ServiceCallError` without a response.
 
-        After a 401 with `find_token`, or a 403 with a stale local secret, the request is sent once more with the new
-        one.
+        After a 401 with `find_token`, or a 401 or 403 with a stale local secret, the request is sent once more with
+        the new one.
         """
         until = engine.now.mono + (self.patience if within is None else within)
         secret = (yield from secret_headers(engine)) if self.local else ()
@@ -153,8 +154,8 @@ class ServiceClient:
             )
             if isinstance(answer, Failure):
                 raise ServiceCallError(self, ServiceFault.UNREACHABLE, answer)
-            if may_be_stale and isinstance(answer, HttpResult) and answer.status == 403:
-                # a relay that has just started created a new secret after the old one was read
+            if may_be_stale and isinstance(answer, HttpResult) and answer.status in SECRET_REFUSED:
+                # a relay that has just started created a new secret after the old one, or none, was read
                 may_be_stale, shown_secret, secret = False, secret, (yield from secret_headers(engine))
                 if secret != shown_secret:
                     continue

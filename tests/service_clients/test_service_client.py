@@ -93,20 +93,29 @@ def test_the_local_secret(local: bool, shown: bytes | None) -> None:
     assert world.asked[0].headers.get(b"authorization") is None
 
 
-@pytest.mark.parametrize(("stored_later", "status", "requests"), [(b"6f" * 32, 200, 2), (None, 403, 1)])
-def test_a_secret_that_the_relay_has_just_replaced(stored_later: bytes | None, status: int, requests: int) -> None:
+@pytest.mark.parametrize("refusal", [401, 403])  # 401: of a route that also has a bearer token
+@pytest.mark.parametrize("stored", [b"5e" * 32, None])  # None: the first start in a new home
+def test_a_secret_that_the_relay_has_just_created(stored: bytes | None, refusal: int) -> None:
     peer = ServiceClient("it", "http://h:1", local=True)
 
     def relay(asked: UpstreamRequest) -> Reply:
         if asked.headers.get(HEADER) == b"6f" * 32:
             return 200, b""
-        if stored_later is not None:
-            world.disk.put(f"{HOME}/{LOCAL_SECRET}", stored_later)
-        return 403, b""
+        world.disk.put(f"{HOME}/{LOCAL_SECRET}", b"6f" * 32)
+        return refusal, b""
 
     world = OneShotHarness(lambda engine: peer.request(engine, "GET", "/"), http=relay)
+    if stored is not None:
+        world.disk.put(f"{HOME}/{LOCAL_SECRET}", stored)
+    assert (world.run().status, len(world.asked)) == (200, 2)
+
+
+@pytest.mark.parametrize("refusal", [401, 403])
+def test_an_unchanged_secret_is_not_sent_again(refusal: int) -> None:
+    peer = ServiceClient("it", "http://h:1", local=True)
+    world = OneShotHarness(lambda engine: peer.request(engine, "GET", "/"), http=(refusal, b""))
     world.disk.put(f"{HOME}/{LOCAL_SECRET}", b"5e" * 32)
-    assert (world.run().status, len(world.asked)) == (status, requests)
+    assert (world.run().status, len(world.asked)) == (refusal, 1)
 
 
 @pytest.mark.parametrize(
