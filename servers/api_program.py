@@ -36,7 +36,7 @@ from servers.launch import (
 )
 from servers.supervision import inherited_address
 from svc_proto.api.agent_settings import build_agent_settings, file_base_url
-from svc_proto.api.config import ApiConfig, parse_api_config
+from svc_proto.api.config import ApiConfig, model_url_source, parse_api_config
 from svc_proto.api.gateway.attachment_files import SPOOL as ATTACHMENTS
 from svc_proto.api.host_settings import HOST_SETTINGS
 from svc_proto.api.service import LIMITS, Api
@@ -97,6 +97,7 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
             parse_api_config(found, options, home=first.home),
             key_in_environment=named,
             host_environment=fixed,
+            model_base_url_source=model_url_source(env),
             version=installed_version(),
         )
         _check_model(config)
@@ -147,10 +148,11 @@ def api_program(
         if public and place.listener.tls is None:
             logger.warning("serving other hosts without TLS: use it only on a network you trust, or behind a proxy")
         log_config_problems(logger, str(path))
-        model, model_url = configured_model(bound), configured_model_url(bound)
+        model, (model_url, model_source) = configured_model(bound), _model_address(bound)
         key = _key_place(bound)
         model_file = "" if bound.model_base_url or bound.model else bound.config_path
-        named = {"key": key, "model": model, "model_url": model_url, "model_file": model_file}
+        named = {"key": key, "model": model, "model_file": model_file}
+        named |= {"model_url": model_url, "model_source": model_source}
         publish_running_server(place.claim, config, place.listener, place.inner, **named)
         where = {"url": bound.model_base_url} if bound.model_base_url else {}
         logger.info(LogMessage("model", {"name": model, **where}))
@@ -223,10 +225,10 @@ def configured_model(config: ApiConfig) -> str:
     return "built-in" if endpoint is None else endpoint.model
 
 
-def configured_model_url(config: ApiConfig) -> str:
-    """Return the address of the model's server at the start; empty for the built-in agent."""
+def _model_address(config: ApiConfig) -> tuple[str, str]:
+    """Return the address of the model's server at the start, and its setting; empty for the built-in agent."""
     endpoint = build_agent_settings(config, _settings(config)).endpoint
-    return "" if endpoint is None else endpoint.base_url
+    return ("", "") if endpoint is None else (endpoint.base_url, endpoint.source)
 
 
 def _settings(config: ApiConfig) -> Mapping[str, object]:

@@ -13,6 +13,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
+from attrs import evolve
+
 from runtimes.failures import HostError
 from runtimes.files.env_file import EnvFileError, read_env_file
 from runtimes.host.compute import load_yaml
@@ -23,7 +25,7 @@ from runtimes.store.store_service import StoreError
 from servers.certificate_report import inspect_certificate
 from servers.config_report import find_config_problems
 from svc_proto.api.agent_settings import build_agent_settings
-from svc_proto.api.config import ApiConfig, parse_api_config
+from svc_proto.api.config import MODEL_URL, model_url_source, parse_api_config
 from svc_proto.basics.dotenv import merge_env_file
 from svc_proto.basics.sanitize import sanitize_line
 from svc_proto.basics.variable_names import find_unknown_variables, unknown_variable_text
@@ -79,7 +81,7 @@ def collect_host_report(home: str, ports: Sequence[tuple[str, int]] = ()) -> dic
         "missing_paths": _missing_paths(settings),
         "is_container": any(os.path.exists(mark) for mark in CONTAINER_MARKS),
         "settings": settings,
-        "model": model_settings(settings, folder),
+        "model": model_settings(settings, folder, model_url_source(env)),
     }
 
 
@@ -90,8 +92,11 @@ def record_backup(home: Path) -> None:
         (home / RUN / LAST_BACKUP).touch(0o600)
 
 
-def model_settings(settings: Mapping[str, str], home: Path) -> dict[str, object]:
-    """Return endpoint, name, key and context of the model as an API server would use them; empty if unusable."""
+def model_settings(settings: Mapping[str, str], home: Path, url_source: str = MODEL_URL) -> dict[str, object]:
+    """Return endpoint, name, key and context of the model as an API server would use them; empty if unusable.
+
+    `url_source` is the place of the variable with the address.
+    """
     try:
         config = parse_api_config({**settings, "API_SERVER_KEY": ""}, {}, home=str(home))
     except ConfigError:
@@ -99,19 +104,15 @@ def model_settings(settings: Mapping[str, str], home: Path) -> dict[str, object]
     found: Mapping[str, object] = {}
     with suppress(OSError, UnicodeDecodeError, HostError):  # a missing or broken file has no settings
         found = load_yaml(Path(config.config_path).expanduser().read_text("utf-8"))
-    built = build_agent_settings(config, found)
+    built = build_agent_settings(evolve(config, model_base_url_source=url_source), found)
     endpoint = built.endpoint
     return {
         "base_url": built.base_url,
         "name": built.model,
         "key": "" if endpoint is None else endpoint.api_key,
         "context": None if endpoint is None else endpoint.context,
-        "source": _model_source(config),
+        "source": "" if endpoint is None else endpoint.source,
     }
-
-
-def _model_source(config: ApiConfig) -> str:
-    return "SVC_MODEL_BASE_URL" if config.model_base_url else "config.yaml"
 
 
 def _env_file(folder: Path) -> tuple[dict[str, str], str]:

@@ -30,7 +30,7 @@ HIDDEN = """
 """
 # Fields in which equal values may differ.
 LEFT_OUT = """
-    CommandOutcome.text Envelope.size PhoneResponse.text Principal.until Principal.withheld
+    CommandOutcome.text Envelope.size ModelEndpoint.source PhoneResponse.text Principal.until Principal.withheld
     Send.low_priority
 """
 

@@ -94,7 +94,11 @@ def _with_present_model(api: RunningServer, home: Path) -> RunningServer:
 
     known = model_settings({"SVC_CONFIG": api.model_file}, home)
     url = str(known.get("base_url") or "")
-    return api._replace(model=str(known.get("name") or "default") if url else "built-in", model_url=url)
+    return api._replace(
+        model=str(known.get("name") or "default") if url else "built-in",
+        model_url=url,
+        model_source=str(known.get("source") or ""),
+    )
 
 
 def _devices(relay: RunningServer | None, home: Path) -> list[JsonObject] | None:
@@ -149,12 +153,14 @@ def _find_problems(
     api = found.get("api")
     url = "" if api is None else api.model_url
     problem = "accepts no connection" if url and not _accepts(url) else ""
+    source = "" if api is None else api.model_source
+    name = "" if api is None or not url else api.model
     facts = HostFacts(
         now=time.time(),
         version=installed_version(),
         home=str(home),
         servers=tuple(servers),
-        model=ModelFacts(base_url=url, name="" if api is None or not url else api.model, problem=problem),
+        model=ModelFacts(base_url=url, name=name, source=source, problem=problem),
         has_outside_route=None,
         disk_free=disk_usage(home).free,
         devices=None if devices is None else tuple(map(parse_device, devices)),

@@ -62,6 +62,7 @@ class RunningServer(NamedTuple):
     key: str = ""  # of the API: a path or "environment" as the place of its key; empty: it has none
     model: str = ""  # of the API: the configured model at the start
     model_url: str = ""  # address of its server; empty: built-in
+    model_source: str = ""  # setting that names the address of the model's server
     model_file: str = ""  # configuration file that names the model; empty: variables do
 
     @property

@@ -57,6 +57,7 @@ class ModelEndpoint:
     model: str
     api_key: str = field(default="", repr=False)
     context: int | None = None  # context size in tokens, if known
+    source: str = field(default="", eq=False)  # setting that names the address, for error texts; empty: unknown
 
 
 @frozen(kw_only=True)

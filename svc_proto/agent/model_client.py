@@ -32,6 +32,7 @@ from svc_proto.engine.retry_delay import parse_retry_delay
 from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import lenient_json_value
 from svc_proto.schema.model_profile import ModelProfile
+from svc_proto.service_clients.failure_text import model_server_name
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -124,7 +125,7 @@ def call_model(
             return _with_delay(_with_option(answer, request), limits)
         engine.log(Level.WARNING, "model request retried", attempt=attempt, seconds=delay)
         if delay >= MIN_TOLD_PAUSE:
-            _notify(host, f"[{answer.text.partition(':')[0]}; the next attempt is in {delay:.0f} s]")
+            _notify(host, f"[{answer.reason or answer.text}; the next attempt is in {delay:.0f} s]")
         yield from sleep(engine, delay)
         attempt += 1
         pause *= 2
@@ -170,7 +171,7 @@ def _attempt(
         within=limits.answer,
     )
     if isinstance(opened, Failure):
-        return _no_connection(opened, again=engine.now.mono - begun < limits.answer)
+        return _no_connection(opened, route, again=engine.now.mono - begun < limits.answer)
     if isinstance(opened, HttpResult):
         return _refusal(opened, route, model_request, engine.now.wall)
     progress = _AttemptProgress(host, before_text, LenientReader(engine, "model"))
@@ -316,17 +317,19 @@ def _refusal(answer: HttpResult, route: ModelEndpoint, request: Mapping[str, obj
     )
 
 
-def _no_connection(failure: Failure, *, again: bool) -> ModelCallFailure:
+def _no_connection(failure: Failure, route: ModelEndpoint, *, again: bool) -> ModelCallFailure:
+    server = model_server_name(route.base_url, route.source)
     match failure.kind:
         case FailureKind.TIMED_OUT:
-            return ModelCallFailure(
-                text="the model's server did not answer in time", code="upstream_timeout", retryable=again
-            )
+            text, reason = f"{server} did not answer in time", "the model's server did not answer in time"
+            return ModelCallFailure(text=text, reason=reason, code="upstream_timeout", retryable=again)
         case FailureKind.TLS:
-            return ModelCallFailure(text="the model's server has no certificate that can be trusted")
+            text, reason = f"{server} has no certificate that can be trusted", "the certificate cannot be trusted"
+            return ModelCallFailure(text=text, reason=reason)
         case FailureKind.INVALID:
             return ModelCallFailure(text=f"the model's server cannot be used: {safe_excerpt(failure.detail)}")
         case FailureKind.TOO_LARGE:
             return ModelCallFailure(text="the model's server sent too much")
         case _:
-            return ModelCallFailure(text="the model's server cannot be reached (SVC_MODEL_BASE_URL)", retryable=True)
+            text, reason = f"{server} cannot be reached", "the model's server cannot be reached"
+            return ModelCallFailure(text=text, reason=reason, retryable=True)

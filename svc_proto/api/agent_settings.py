@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
 __all__ = [
+    "FILE_SOURCE",
     "AgentSettings",
     "AgentSettingsReader",
     "build_agent_settings",
@@ -41,6 +42,8 @@ __all__ = [
 
 QUESTION_PAUSE = 30.0  # s until the next request to a server that lists no model
 UNNAMED_MODEL = "default"  # for endpoints that serve one model and ignore the name
+FILE_SOURCE = "model.base_url in config.yaml"  # for error texts
+ROUTE_SOURCE = "model_routes in config.yaml"
 SERVER_DEFAULT = ("", "default", "none")  # names of no personality, wire api 4.1
 MODEL_MEMBERS = ("default", "provider", "base_url", "api_mode", "max_tokens", "context_length")
 DISPLAY_MEMBERS = ("personality", "agent_name", "assistant_name", "display_name", "name", "skin")
@@ -267,7 +270,8 @@ def _endpoint(config: ApiConfig, model: JsonObject) -> ModelEndpoint | None:
         key = model.first_text("api_key")
     name = config.model or model.first_text("default") or UNNAMED_MODEL
     context = config.model_context or model.integer("context_length", 1, MAX_TOKENS)
-    return ModelEndpoint(base_url=own or file_url, model=name, api_key=key, context=context)
+    source = config.model_base_url_source if own else FILE_SOURCE
+    return ModelEndpoint(base_url=own or file_url, model=name, api_key=key, context=context, source=source)
 
 
 def _aliases(routes: JsonObject, main: ModelEndpoint | None) -> dict[str, ModelEndpoint]:
@@ -287,7 +291,8 @@ def _aliases(routes: JsonObject, main: ModelEndpoint | None) -> dict[str, ModelE
         if not key and main is not None and origin_of(base_url) == origin_of(main.base_url):
             key = main.api_key
         context = wanted.integer("context_length", 1, MAX_TOKENS)
-        aliases[alias] = ModelEndpoint(base_url=base_url, model=model, api_key=key, context=context)
+        source = ROUTE_SOURCE if main is None or base_url != main.base_url else main.source
+        aliases[alias] = ModelEndpoint(base_url=base_url, model=model, api_key=key, context=context, source=source)
     return aliases
 
 

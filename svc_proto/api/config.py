@@ -16,12 +16,13 @@ from svc_proto.relay_config import LocalTrustPolicy, parse_local_trust
 from svc_proto.settings import ConfigError, RedisAddress, SettingsSource, http_address
 from svc_proto.version import VERSION
 
-__all__ = ["ANY_ORIGIN", "ApiConfig", "parse_api_config", "parse_api_key"]
+__all__ = ["ANY_ORIGIN", "ApiConfig", "model_url_source", "parse_api_config", "parse_api_key"]
 
 ANY_ORIGIN = "*"
 MIN_KEY = 16  # minimum characters of a key on a reachable address, since a remote client can guess keys
 LOOPBACK = ("localhost", "::1", "::ffff:127.0.0.1")  # and all of 127/8
 MAX_MODEL_CALLS = 1_000  # of SVC_MAX_ITERATIONS
+MODEL_URL = "SVC_MODEL_BASE_URL"
 MAX_RUNS = 10_000  # of API_SERVER_MAX_CONCURRENT_RUNS
 NOT_OF_APPS = ("http", "https", "ws", "wss", "ftp", "file", "data", "blob", "javascript")  # schemes
 _APP_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[a-z0-9._~-]+(?::\d{1,5})?|\*)")
@@ -57,6 +58,7 @@ class ApiConfig:
     max_model_calls: int = 90  # of one turn
     max_tokens: int | None = None  # of one answer
     model_base_url: str | None = None  # an OpenAI-compatible endpoint; None: the config file's, or none
+    model_base_url_source: str = MODEL_URL  # the setting and its place, for error texts
     model: str | None = None
     model_api_key: str = field(default="", repr=False)
     model_context: int | None = None  # context size in tokens
@@ -107,7 +109,7 @@ def parse_api_config(
         approval_timeout=float(source.integer("SVC_APPROVAL_TIMEOUT_SECONDS", 60, low=1, high=3_600)),
         max_model_calls=source.integer("SVC_MAX_ITERATIONS", 90, low=1, high=MAX_MODEL_CALLS),
         max_tokens=source.integer("SVC_MAX_TOKENS", 0, low=0, high=MAX_TOKENS) or None,
-        model_base_url=source.url("SVC_MODEL_BASE_URL", "model_base_url", "") or None,
+        model_base_url=source.url(MODEL_URL, "model_base_url", "") or None,
         model=source.text("SVC_MODEL", None),
         model_api_key=source.text("SVC_MODEL_API_KEY", None) or "",
         model_context=source.integer("SVC_MODEL_CONTEXT", 0, low=0, high=MAX_TOKENS) or None,
@@ -117,6 +119,11 @@ def parse_api_config(
         relay_url=source.url("SVC_RELAY_URL", "relay_url", "http://127.0.0.1:8767"),
         relay_token=source.text("SVC_RELAY_TOKEN", None) or "",
     )
+
+
+def model_url_source(environment: Mapping[str, str]) -> str:
+    """Return the variable of the model's address and its place: the environment, else `.env`, for error texts."""
+    return f"{MODEL_URL} in {'the environment' if environment.get(MODEL_URL, '').strip() else '.env'}"
 
 
 def parse_api_key(source: SettingsSource, host: str) -> str:

@@ -222,7 +222,11 @@ def find_expires(facts: HostFacts) -> str | None:
 def find_model_silent(facts: HostFacts) -> str | None:
     """Find an endpoint of the model that does not answer."""
     model = facts.model
-    return f"{model.base_url}: {model.problem}" if model.base_url and model.problem else None
+    if not (model.base_url and model.problem):
+        return None
+    from svc_proto.service_clients.failure_text import model_server_name  # noqa: PLC0415, RUF100 - for a problem only
+
+    return f"{model_server_name(model.base_url, model.source)} cannot be reached: {model.problem}"
 
 
 def _model_answers(facts: HostFacts) -> bool:

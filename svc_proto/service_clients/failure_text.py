@@ -1,13 +1,14 @@
-"""Reasons of failed operations for people."""
+"""Texts about failed operations and unreachable servers, for people."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 if TYPE_CHECKING:  # the help of a command needs none of it
     from svc_proto.facts import Failure
 
-__all__ = ["failure_reason"]
+__all__ = ["failure_reason", "model_server_name"]
 
 _REASONS = {  # by the value of a `FailureKind`
     "not_found": "not found",
@@ -22,3 +23,13 @@ _REASONS = {  # by the value of a `FailureKind`
 def failure_reason(failure: Failure) -> str:
     """Return the reason of a failed operation in a few words: the host's own text if it has one."""
     return failure.detail or _REASONS.get(failure.kind.value, failure.kind.value.replace("_", " "))
+
+
+def model_server_name(base_url: str, source: str) -> str:
+    """Return the name of a model's server for people: its address, and the setting that names the address.
+
+    The query and user information are left out: they may hold a key.
+    """
+    parts = urlsplit(base_url)
+    address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    return f"the model's server at {address}" + (f" ({source})" if source else "")

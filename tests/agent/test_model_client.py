@@ -12,7 +12,7 @@ from tests.agent.harness import KEY, ROUTE, AgentHarness
 from tests.support.servers.model_server import DONE, ModelAnswer, calls, chunk, event, plain, refusal, usage
 
 HELLO = plain("Hello there")
-UNREACHABLE = "the model's server cannot be reached (SVC_MODEL_BASE_URL)"
+SOURCE = "SVC_MODEL_BASE_URL in .env"
 
 
 def failing(*answers: ModelAnswer, route: ModelEndpoint = ROUTE, **config: Any) -> tuple[AgentHarness, TurnOutcome]:
@@ -148,15 +148,18 @@ def test_unsupported_member_is_omitted(said: str, gone: str, instead: str | None
 @pytest.mark.parametrize(
     ("url", "error"),
     [
-        ("http://model:1/v1", UNREACHABLE),
-        ("http://nowhere:9000/v1", UNREACHABLE),
+        ("http://model:1/v1", f"the model's server at http://model:1/v1 ({SOURCE}) cannot be reached"),
+        ("http://nowhere:9000/v1?k=s", f"the model's server at http://nowhere:9000/v1 ({SOURCE}) cannot be reached"),
         ("ftp://model/v1", "the model's server cannot be used: the URL is not one of http, https, ws, wss"),
         ("http://user:pw@model/v1", "the model's server cannot be used: the URL has user information"),
-        ("https://model:9000/v1", "the model's server has no certificate that can be trusted"),
+        (
+            "https://model:9000/v1",
+            f"the model's server at https://model:9000/v1 ({SOURCE}) has no certificate that can be trusted",
+        ),
     ],
 )
 def test_unreachable_server(url: str, error: str) -> None:
-    _, outcome = failing(route=ModelEndpoint(base_url=url, model="m", api_key=KEY))
+    _, outcome = failing(route=ModelEndpoint(base_url=url, model="m", api_key=KEY, source=SOURCE))
     assert outcome == TurnOutcome(finish="error", error=error, code="upstream_error")
 
 
@@ -169,7 +172,7 @@ def test_unprintable_key() -> None:
 def test_no_head_in_time() -> None:
     world, outcome = failing(ModelAnswer(body=b"{}", before=50.0), limits=ModelCallLimits(answer=20.0, connect=1.0))
     assert outcome == TurnOutcome(
-        finish="error", error="the model's server did not answer in time", code="upstream_timeout"
+        finish="error", error=f"the model's server at {ROUTE.base_url} did not answer in time", code="upstream_timeout"
     )
     assert [event for event, _ in world.logs if event == "model request retried"] == []  # no retry
 

@@ -101,6 +101,17 @@ def test_aliases(alias: dict[str, str], route: tuple[str, str, str]) -> None:
     assert found.aliases == {"fast": ModelEndpoint(base_url=route[0], model=route[1], api_key=route[2])}
 
 
+def test_the_setting_that_names_an_address() -> None:
+    file, variable = "model.base_url in config.yaml", "SVC_MODEL_BASE_URL in .env"
+    named = settings(routed({"model": "a"}, base_url=OLLAMA))
+    assert named.endpoint is not None
+    assert (named.endpoint.source, named.aliases["fast"].source) == (file, file)
+    config = {"model_base_url": CLOUD, "model_base_url_source": variable}
+    named = settings(routed({"model": "a", "base_url": OLLAMA}, base_url=OLLAMA), **config)
+    assert named.endpoint is not None
+    assert (named.endpoint.source, named.aliases["fast"].source) == (variable, "model_routes in config.yaml")
+
+
 def test_the_context_of_a_model() -> None:
     found = settings(routed({"model": "a", "context_length": 2_048}, base_url=OLLAMA, context_length=8_192))
     assert found.endpoint is not None

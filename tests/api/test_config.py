@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from svc_proto.agent.tool_selection import ToolPolicy
-from svc_proto.api.config import ApiConfig, parse_api_config
+from svc_proto.api.config import ApiConfig, model_url_source, parse_api_config
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import Level
 from svc_proto.settings import ConfigError, RedisAddress
@@ -86,6 +86,14 @@ def test_tool_choices(text: str, choice: ToolPolicy) -> None:
 def test_invalid_tool_choices(text: str) -> None:
     with pytest.raises(ConfigError, match="SVC_TOOLS must be auto, all or few"):
         parse_api_config({"SVC_TOOLS": text})
+
+
+@pytest.mark.parametrize(
+    ("environment", "place"),
+    [({"SVC_MODEL_BASE_URL": "http://h"}, "the environment"), ({"SVC_MODEL_BASE_URL": " "}, ".env"), ({}, ".env")],
+)
+def test_the_place_of_the_model_address(environment: dict[str, str], place: str) -> None:
+    assert model_url_source(environment) == f"SVC_MODEL_BASE_URL in {place}"
 
 
 def test_tls() -> None:

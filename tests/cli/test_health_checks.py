@@ -220,15 +220,16 @@ def test_warnings_are_less_than_errors() -> None:
 def test_texts_for_programs() -> None:
     (result,) = [each for each in run_health_checks(PLANTED["model_unreachable"]) if each.text is not None]
     assert isinstance(result, HealthResult)
+    found = f"the model's server at {URL} cannot be reached: connection refused"
     assert result.members() == {
         "code": "model_unreachable",
         "title": "Model",
         "severity": "error",
         "ok": False,
-        "found": f"{URL}: connection refused",
+        "found": found,
         "looked_at": "GET /models",
         "remedy": result.check.remedy,
     }
-    assert result.lines() == [f"✗ Model: {URL}: connection refused   [model_unreachable]", f"    {result.check.remedy}"]
+    assert result.lines() == [f"✗ Model: {found}   [model_unreachable]", f"    {result.check.remedy}"]
     good = run_health_checks(WELL)[0].members()
     assert (good["ok"], good["found"], good["remedy"]) == (True, None, None)

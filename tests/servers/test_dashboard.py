@@ -70,7 +70,9 @@ def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
         assert invite["endpoints"][0]["relay"]["url"].endswith(f":{relay}")
         assert call(port, "GET", "/api/agent/sessions").status == 502
         checks = {check["code"]: check for check in call(port, "GET", "/api/health").body["checks"]}
-        assert checks["model_unreachable"]["found"] == "http://127.0.0.1:9/v1: connection refused"
+        where = "http://127.0.0.1:9/v1 (SVC_MODEL_BASE_URL in the environment)"
+        found = checks["model_unreachable"]["found"]
+        assert found == f"the model's server at {where} cannot be reached: connection refused"
         assert checks["relay_down"]["ok"] is True
         assert board.stop() == 0
 

@@ -46,7 +46,7 @@ def test_a_healthy_home(report: Reporter) -> None:
     ]
     assert found["disk_free"] > 0
     assert found["backup_at"] is None
-    assert found["model"] == {"base_url": "", "name": "", "key": "", "context": None, "source": "config.yaml"}
+    assert found["model"] == {"base_url": "", "name": "", "key": "", "context": None, "source": ""}
 
 
 def test_planted_faults(report: Reporter) -> None:
@@ -93,7 +93,7 @@ def test_the_model_of_the_settings(tmp_path: Path) -> None:
         "name": "m",
         "key": "k",
         "context": 5,
-        "source": "config.yaml",
+        "source": "model.base_url in config.yaml",
     }
     found = model_settings({"SVC_MODEL_BASE_URL": "http://b/v1", "SVC_MODEL": "n"}, tmp_path)
     assert (found["base_url"], found["name"], found["source"]) == ("http://b/v1", "n", "SVC_MODEL_BASE_URL")

@@ -53,7 +53,9 @@ def test_status_logs_and_down(lonely: CommandHome) -> None:
             ]
             assert lines[0].startswith(f"Relay      http://127.0.0.1:{port}  up ")
             assert lines[3] == "Model      jarvis"
-            assert lines[6] == "✗ Model: http://127.0.0.1:9/v1: accepts no connection   [model_unreachable]"
+            where = "http://127.0.0.1:9/v1 (SVC_MODEL_BASE_URL in the environment)"
+            why = f"the model's server at {where} cannot be reached: accepts no connection"
+            assert lines[6] == f"✗ Model: {why}   [model_unreachable]"
             assert lines[4] == "Devices    1 paired, 1 online"
             assert re.fullmatch(r"  online   [0-9a-f]{8}  My \[2J phone", lines[5])
         shown = lonely.run("svc", "status", "--json").json
