@@ -6,6 +6,7 @@ import os
 from functools import partial
 
 from clients.commands.host_settings import service_home
+from runtimes.files.installed_version import installed_version
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import setup_logging
 from servers.launch import CannotStartError, print_exit_reason
@@ -39,4 +40,4 @@ def mcp_program(url: str, token: str) -> Program:
 
 def _offer(url: str, token: str, engine: Engine) -> ServerFeatures:
     link = RelayPhoneControl(engine, url, token, who=NAME, file=TOKEN_FILE)
-    return phone_features(link, poll_for_changes(engine, link))
+    return phone_features(link, poll_for_changes(engine, link), version=installed_version())

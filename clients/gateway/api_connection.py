@@ -12,6 +12,7 @@ from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.authority import authority_headers
 from svc_proto.service_clients.local_api import local_api_key
 from svc_proto.service_clients.service_client import ServiceCallError, ServiceFault
+from svc_proto.version import VERSION
 
 __all__ = ["GatewayApiSettings", "new_api_client", "rpc_error"]
 
@@ -29,6 +30,7 @@ class GatewayApiSettings:
     files: tuple[str, str] | None = None  # configuration file and home, where the API of this host stores its key
     principal: str = ""  # the device whose requests the gateway makes, and what it does not hold
     withheld: tuple[str, ...] = ()
+    version: str = VERSION  # that the terminal's client sees; the program adds the commit
     pin: str | None = None  # pin of its certificate; None: the system's trust decides
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from clients.gateway.api_connection import GatewayApiSettings
 from clients.gateway.service import Gateway
+from runtimes.files.installed_version import installed_version
 from runtimes.host.host import Program, Services
 from runtimes.host.logs import setup_logging
 from runtimes.service_home.home import service_home_path
@@ -46,6 +47,7 @@ def read_settings(env: Mapping[str, str]) -> GatewayApiSettings:
         principal=env.get("SVC_AGENT_PRINCIPAL") or "",
         withheld=tuple(filter(None, (env.get("SVC_AGENT_WITHHELD") or "").split(","))),
         pin=pin,
+        version=installed_version(),
     )
 
 

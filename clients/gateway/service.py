@@ -21,7 +21,6 @@ from svc_proto.schema.gateway_rpc import BUSY, INTERNAL, NO_SESSION, RpcCall, ev
 from svc_proto.schema.json_object import JsonObject
 from svc_proto.schema.json_rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, write_error, write_result
 from svc_proto.service_clients.service_client import ServiceCallError
-from svc_proto.version import VERSION
 
 __all__ = ["Gateway"]
 
@@ -51,7 +50,7 @@ class Gateway(LineService):
 
     def __init__(self, settings: GatewayApiSettings, *, resume: str = "") -> None:
         self._settings = settings
-        self._greeting = {"skin": {}, "version": VERSION, **({"resume_session_id": resume} if resume else {})}
+        self._greeting = {"skin": {}, "version": settings.version, **({"resume_session_id": resume} if resume else {})}
         self._sessions: dict[str, _GatewaySession] = {}
         self._upstream: dict[str, EventReader] = {}  # streams of the turns in progress, by session
         self._calls = 0  # number of calls in progress
@@ -289,5 +288,5 @@ class Gateway(LineService):
             "tools": {},
             "skills": {},
             "cwd": "",
-            "version": VERSION,
+            "version": self._settings.version,
         }

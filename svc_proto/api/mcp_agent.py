@@ -30,7 +30,6 @@ from svc_proto.mcp.streamable_http import McpHttpServer
 from svc_proto.mcp.subscriptions import Resource
 from svc_proto.schema.json_object import content_text
 from svc_proto.service_clients.authority import OWNER, Authority
-from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +89,7 @@ def agent_features(api: AgentPort, authority: Authority = OWNER) -> ServerFeatur
     return ServerFeatures(
         name=f"{api.config.brand.name}-agent",
         title="Agent",
-        version=VERSION,
+        version=api.config.version,
         instructions=INSTRUCTIONS,
         tools=(asking,),
         resources=(chats,),

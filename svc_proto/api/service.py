@@ -113,7 +113,7 @@ class Api:
         self.started = Moment(0.0, 0.0)
         self.ownership = _ownership(self)
         self._guesses = KeyGuessLimiter(self.ownership.limiter)
-        self._monitor = MonitoringRoutes(config.metrics_token, self._guesses.limiter)
+        self._monitor = MonitoringRoutes(config.metrics_token, self._guesses.limiter, version=config.version)
         self._mentions = LogThrottle()
         self._keys = keys or PairingApiKeys()
         self._replaced = ""  # the previous key, after a replacement
@@ -138,7 +138,9 @@ class Api:
         )
         rows = [row for theme in themes for row in theme.routes(self)]
         rows += self._monitor.routes(ApiAccess.MONITOR, ApiAccess.PUBLIC)
-        rows += OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(ApiAccess.LOCAL_OR_KEY)
+        rows += OpenApiRoutes(_manual, lambda: self.router, config.root_path, config.version).routes(
+            ApiAccess.LOCAL_OR_KEY
+        )
         self.router = ApiRouter(rows, config.root_path)
 
     # --- Service ---

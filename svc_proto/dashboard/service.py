@@ -78,7 +78,12 @@ class Dashboard:
         self.api_server = agent_proxy.find_api_server(self)
         monitor = HealthMonitor(health)
         self._monitor = MonitoringRoutes(
-            config.metrics_token, self.gate.limiter, address=self.gate.address, store=False, health=monitor
+            config.metrics_token,
+            self.gate.limiter,
+            address=self.gate.address,
+            store=False,
+            health=monitor,
+            version=config.version,
         )
         self._watch = StatsCollector(config)
         drawing = Route(
@@ -88,9 +93,9 @@ class Dashboard:
         rows = [
             *static_files.routes(files, config.root_path),
             *self._monitor.routes(DashboardAccess.MONITOR, DashboardAccess.PUBLIC),
-            *OpenApiRoutes(lambda: _manual((*files,), config.root_path), lambda: self.router, config.root_path).routes(
-                DashboardAccess.OWNER
-            ),
+            *OpenApiRoutes(
+                lambda: _manual((*files,), config.root_path), lambda: self.router, config.root_path, config.version
+            ).routes(DashboardAccess.OWNER),
             drawing,
             *self._watch.routes(),
             health_route(monitor),

@@ -74,6 +74,8 @@ def phone_features(
     may_act: Callable[[], bool] = lambda: True,
     begin: Begin | None = None,
     prepare: Prepare = lambda path, arguments: None,
+    *,
+    version: str = VERSION,
 ) -> ServerFeatures:
     """Return the MCP features of the phone behind `link`, with change notifications if `watch` is given.
 
@@ -84,7 +86,7 @@ def phone_features(
     return ServerFeatures(
         name="svc-relay",
         title="Phone",
-        version=VERSION,
+        version=version,
         instructions=INSTRUCTIONS,
         tools=tuple(_offered(tool, row, actions, link, begin, prepare) for tool, row in zip(tools_of(link, SVC),
         PHONE_TOOLS, strict=True)),

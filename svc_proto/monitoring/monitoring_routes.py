@@ -58,13 +58,15 @@ class MonitoringRoutes:
         address: Callable[[Request], str] = lambda request: request.peer.host,
         store: bool = True,
         health: HealthMonitor | None = None,
+        version: str = VERSION,
     ) -> None:
         """Create the routes. `guesses` is the service's own limiter, whose blocks are counted as well.
 
         `local` decides on programs of this host. `address` returns the address that wrong tokens are counted for, in a
         limiter of this object. Without a `store` none is checked. `health` has the problems of this host,
-        by default those that the dashboard stores.
+        by default those that the dashboard stores. `version` is the one that the metric `svc_build` shows.
         """
+        self._version = version
         self._token = token.encode("utf-8")
         self._guesses = guesses
         self._limiter = AuthRateLimiter()
@@ -151,7 +153,7 @@ class MonitoringRoutes:
         engine, admission = self._engine, self._admission
         budget = admission.budget
         return [
-            gauge("svc_build", "The version that runs; always 1.", {VERSION: 1.0}, "version"),
+            gauge("svc_build", "The version that runs; always 1.", {self._version: 1.0}, "version"),
             gauge("svc_connections", "Open channels: peers, calls of ours, children.", engine.channel_count),
             gauge("svc_flows", "Tasks that wait for an answer or for another task.", engine.flow_count),
             gauge("svc_strangers", "Connections whose peer is not authenticated.", budget.peers),

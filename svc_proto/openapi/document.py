@@ -46,12 +46,14 @@ _BRACES = re.compile(r"{(\w+)}")
 _APART = re.compile(r"\W+")
 
 
-def document_json(routes: Iterable[Route], manual: ApiDoc, prefix: str = "") -> bytes:
+def document_json(routes: Iterable[Route], manual: ApiDoc, prefix: str = "", version: str = VERSION) -> bytes:
     """Return the document as JSON. `prefix` is the path under which a proxy serves all of it."""
-    return strict_json.dumps_bytes(build_document(routes, manual, prefix))
+    return strict_json.dumps_bytes(build_document(routes, manual, prefix, version))
 
 
-def build_document(routes: Iterable[Route], manual: ApiDoc, prefix: str = "") -> dict[str, object]:
+def build_document(
+    routes: Iterable[Route], manual: ApiDoc, prefix: str = "", version: str = VERSION
+) -> dict[str, object]:
     """Return the document. Raises `KeyError` for a route without documentation."""
     themes = {label: theme for theme, rows in manual.operations.items() for label in rows}
     docs = {label: row for rows in manual.operations.values() for label, row in rows.items()}
@@ -62,7 +64,7 @@ def build_document(routes: Iterable[Route], manual: ApiDoc, prefix: str = "") ->
         paths.setdefault(route.pattern, {})[route.method.lower()] = {"tags": [themes[route.label]], **operation}
     document: dict[str, object] = {
         "openapi": "3.1.0",
-        "info": {"title": manual.title, "version": VERSION, "description": manual.description},
+        "info": {"title": manual.title, "version": version, "description": manual.description},
         "tags": [{"name": theme} for theme in manual.operations],
         "paths": paths,
         "components": {

@@ -13,6 +13,7 @@ from svc_proto.engine.message import Request, Response
 from svc_proto.engine.page_language import find_language
 from svc_proto.engine.router import Route, Router
 from svc_proto.engine.static_asset import StaticAsset
+from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.openapi.operation_doc import ApiDoc
@@ -23,10 +24,13 @@ __all__ = ["OpenApiRoutes"]
 class OpenApiRoutes:
     """The two routes of a service. `manual` is loaded with the first request, and so are all routes of `router`."""
 
-    def __init__(self, manual: Callable[[], ApiDoc], router: Callable[[], Router], prefix: str = "") -> None:
+    def __init__(
+        self, manual: Callable[[], ApiDoc], router: Callable[[], Router], prefix: str = "", version: str = VERSION
+    ) -> None:
         self._manual = manual
         self._router = router
         self._prefix = prefix
+        self._version = version
         self._written: StaticAsset | None = None
 
     def routes(self, access: Enum) -> list[Route]:
@@ -40,7 +44,7 @@ class OpenApiRoutes:
         if self._written is None:
             from svc_proto.openapi.document import document_json  # noqa: PLC0415, RUF100 - rarely used
 
-            body = document_json(self._router().routes, self._manual(), self._prefix)
+            body = document_json(self._router().routes, self._manual(), self._prefix, self._version)
             self._written = StaticAsset(b"application/json", body)
         return self._written.answer(request)
 

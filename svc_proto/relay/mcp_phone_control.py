@@ -51,7 +51,8 @@ def mcp_server(relay: McpPhonePort) -> McpHttpServer:
 
     def offer(session: object) -> ServerFeatures:
         phones = LocalPhoneControl(relay, cast("PairedSession", session))
-        return phone_features(phones, phones.watch, phones.may_act, phones.begin, phones.prepare)
+        version = relay.config.version
+        return phone_features(phones, phones.watch, phones.may_act, phones.begin, phones.prepare, version=version)
 
     return McpHttpServer(relay.engine, offer)
 

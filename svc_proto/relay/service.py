@@ -101,6 +101,7 @@ class Relay:
             self.limiter,
             local=self.local_authorizer.is_allowed,
             address=self.proxies.client_address,
+            version=config.version,
         )
         self.bridge = BridgeCommands(hide_text=config.hide_typed_text)
         self.phones = PhoneRegistry()
@@ -116,7 +117,9 @@ class Relay:
             [
                 *(route for theme in THEMES for route in theme.routes(self)),
                 *self._monitor.routes(RelayAccess.MONITOR, RelayAccess.PUBLIC),
-                *OpenApiRoutes(_manual, lambda: self.router, config.root_path).routes(RelayAccess.LOOPBACK_OR_BEARER),
+                *OpenApiRoutes(_manual, lambda: self.router, config.root_path, config.version).routes(
+                    RelayAccess.LOOPBACK_OR_BEARER
+                ),
             ],
             config.root_path,
             public_access=RelayAccess.PUBLIC,

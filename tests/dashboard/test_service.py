@@ -50,6 +50,13 @@ def test_guesses_are_logged_and_hold_no_password(virtual: SimulatedEnvironment) 
     assert "wrong-guess" not in repr(board.server.logs)
 
 
+def test_the_configured_version_is_shown_everywhere(virtual: SimulatedEnvironment) -> None:
+    version = "1.0.0+g2009ac61abcd"
+    board = DashboardServer(virtual, version=version)
+    assert board.request("GET", "/openapi.json").json["info"]["version"] == version
+    assert f'svc_build{{version="{version}"}} 1.0' in board.request("GET", "/metrics").body.decode()
+
+
 def test_a_qr_is_drawn(virtual: SimulatedEnvironment) -> None:
     board = DashboardServer(virtual)
     rows = board.request("POST", "/api/qr", b'{"svc":3}').json["rows"]

@@ -9,7 +9,6 @@ from svc_proto.engine.flow import Flow
 from svc_proto.engine.websocket import WebSocketConnection
 from svc_proto.schema.gateway_rpc import INTERNAL, RpcCall, event_line, parse_call
 from svc_proto.schema.json_rpc import RpcError, write_error
-from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.basics.errors import Refused
@@ -27,6 +26,10 @@ Method: TypeAlias = "Callable[[GatewayConnection, RpcCall], Flow[Result] | Resul
 
 class CallHandler(Protocol):
     """The gateway, as its connections call it."""
+
+    @property
+    def version(self) -> str:
+        """Version of the server that clients see."""
 
     def connect(self, connection: GatewayConnection) -> None:
         """Register an open connection."""
@@ -61,7 +64,7 @@ class GatewayConnection:
         """Implement `WebSocketHandler.on_open`."""
         self._socket = socket
         self._gateway.connect(self)
-        self.send_event("gateway.ready", None, {"skin": {}, "version": VERSION})
+        self.send_event("gateway.ready", None, {"skin": {}, "version": self._gateway.version})
 
     def on_text(self, text: str) -> None:
         """Handle the calls in one message, one on each line."""

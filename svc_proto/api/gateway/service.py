@@ -49,6 +49,11 @@ class ApiGateway:
 
     # --- clients ---
 
+    @property
+    def version(self) -> str:
+        """Version of the server that clients see."""
+        return self.api.config.version
+
     def new_connection(self, request: Request) -> GatewayConnection:
         """Return the handler of a new WebSocket. Raises `Refused` 503 while the server shuts down."""
         check_not_stopping(self.api.engine)

@@ -13,7 +13,6 @@ from svc_proto.engine.flow import Flow
 from svc_proto.schema.gateway_rpc import NOT_STORED, NOT_SUPPORTED, RpcCall
 from svc_proto.schema.json_object import content_text
 from svc_proto.schema.json_rpc import INVALID_PARAMS, RpcError
-from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
@@ -61,7 +60,7 @@ def build_info(
         "tools": {},
         "skills": {},
         "cwd": "",
-        "version": VERSION,
+        "version": gateway.api.config.version,
     }
     if session.effort is not None:
         info["reasoning_effort"] = session.effort

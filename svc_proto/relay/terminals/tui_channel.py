@@ -24,7 +24,6 @@ from svc_proto.relay.terminals.terminal_channel import TerminalClient, TerminalP
 from svc_proto.relay_config import WEBAPI_URL
 from svc_proto.schema.envelope import Envelope
 from svc_proto.schema.json_object import JsonObject
-from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.machines.paired_session import PairedSession
@@ -137,7 +136,7 @@ class TuiChannelHandler:
             return
         gateway.child = child
         self._gateway = gateway
-        self.send("tui.attached", {"pid": child.pid, "server_version": VERSION})
+        self.send("tui.attached", {"pid": child.pid, "server_version": self.client.relay.config.version})
         self.client.relay.engine.log(Level.INFO, "agent gateway opened", **self.client.log_fields)
 
     def _count_other_gateways(self) -> int:

@@ -33,7 +33,6 @@ from svc_proto.relay.ports import PairedSessionsPort
 from svc_proto.relay.websocket.deviating_messages import read_deviating_message
 from svc_proto.relay.websocket.message_dispatch import DispatchPort, dispatch
 from svc_proto.schema.envelope import Envelope, parse_envelope, write_envelope
-from svc_proto.version import VERSION
 
 if TYPE_CHECKING:
     from svc_proto.relay.terminals.terminal_channel import TerminalChannelHandler
@@ -360,7 +359,7 @@ class ClientConnection:
             "auth.ok",
             {
                 "session_token": token,
-                "server_version": VERSION,
+                "server_version": relay.config.version,
                 "expires_at": session.expires_at,
                 "grants": session.grants,
                 "transport_hint": session.transport_hint,

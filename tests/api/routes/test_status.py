@@ -11,6 +11,7 @@ from svc_proto.api.service import ApiRouter
 from svc_proto.basics.brand import HERMES
 from svc_proto.commands import OpenFile
 from svc_proto.version import VERSION
+from tests.api.gateway_client import open_gateway
 from tests.api.harness import CONFIG, KEY, START, ApiHarness
 
 NEEDED_BY_PHONES = (  # features that the newest phone reads (wire api 5.2)
@@ -25,6 +26,17 @@ def test_health(path: str) -> None:
     assert answer.json == {"status": "ok", "platform": "svc-agent", "version": VERSION}
     assert answer.headers.get(b"content-type") == b"application/json"
     assert ApiHarness(ApiConfig(brand=HERMES)).request("GET", path).json["platform"] == "hermes-agent"
+
+
+def test_the_configured_version_is_shown_everywhere() -> None:
+    version = f"{VERSION}+g2009ac61abcd"
+    book = ApiHarness(ApiConfig(key=KEY, version=version))
+    assert book.request("GET", "/health").json["version"] == version
+    assert f'svc_build{{version="{version}"}} 1.0' in book.request("GET", "/metrics").body.decode()
+    assert book.request("GET", "/openapi.json").json["info"]["version"] == version
+    phone = open_gateway(book)
+    assert phone.last("gateway.ready")["version"] == version
+    assert phone.call("session.create")["info"]["version"] == version
 
 
 def test_health_in_detail() -> None:

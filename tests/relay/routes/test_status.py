@@ -18,6 +18,17 @@ STATUS = {
 }
 
 
+def test_the_configured_version_is_shown_everywhere() -> None:
+    version = f"{VERSION}+g2009ac61abcd"
+    book = RelayHarness(RelayConfig(version=version))
+    health, info = book.request("GET", "/health").json, book.request("GET", "/relay/info").json
+    assert (health["version"], info["version"], info["plugin_version"]) == (version, version, version)
+    assert f'svc_build{{version="{version}"}} 1.0' in book.request("GET", "/metrics").body.decode()
+    assert book.request("GET", "/openapi.json").json["info"]["version"] == version
+    book.register()
+    assert book.websocket().auth(pairing_code="Q7M2ZK")["payload"]["server_version"] == version
+
+
 # --- the WebSocket's paths ------------------------------------------------------------------------------------------
 
 
