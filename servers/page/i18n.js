@@ -16,6 +16,17 @@ export function setLanguage(code) {
   document.cookie = `${COOKIE}=${code}; Path=/; Max-Age=${code ? YEAR : 0}; SameSite=Lax${secure}`;
 }
 
+/** Move the setting of an earlier version, which kept it in the storage of the browser, to the cookie. */
+function moveSetting() {
+  try {
+    const stored = localStorage.getItem(COOKIE);
+    if (stored === null) return;
+    if (!languageSetting() && LANGUAGES.some(([code]) => code === stored)) setLanguage(stored);
+    localStorage.removeItem(COOKIE);
+  } catch { /* private window: nothing is stored */ }
+}
+
+moveSetting();
 if (languageSetting()) setLanguage(languageSetting()); // prolongs it: some browsers keep it for a week only
 const codeOf = (tag) => tag.toLowerCase().split("-")[0];
 const preferred = [languageSetting(), ...navigator.languages];

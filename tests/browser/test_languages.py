@@ -108,6 +108,15 @@ def test_the_language_is_chosen_and_remembered(site: Site, visit: PageOpener) ->
     assert [each["name"] for each in page.context.cookies()] == []
 
 
+def test_a_setting_of_an_earlier_version_moves_to_the_cookie(site: Site, visit: PageOpener) -> None:
+    page = start(site, visit, "#media", Scripted(), locale="it-IT")
+    page.evaluate("localStorage.setItem('svc-relay-language', 'de')")
+    page.reload()
+    expect(page.get_by_role("heading", name="Dateien für Telefone")).to_be_visible()
+    assert page.evaluate("localStorage.getItem('svc-relay-language')") is None
+    assert [(each["name"], each["value"]) for each in page.context.cookies()] == [("svc-relay-language", "de")]
+
+
 def test_durations_follow_the_language(site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#media", Scripted(), locale="fr-FR")
     spoken: list[Any] = page.evaluate(
