@@ -29,7 +29,10 @@ __all__ = [
     "RelayConfig",
     "SessionPolicy",
     "asks_for_users",
+    "PAIR_SCOPES",
     "parse_local_trust",
+    "parse_pair_scope",
+    "parse_pair_ttl",
     "parse_public_url",
     "parse_relay_config",
 ]
@@ -37,6 +40,11 @@ __all__ = [
 PUBLIC_ROUTE = "public-route"  # file of the service home that exists once an invite had a public route
 WEBAPI_URL = "http://localhost:8642"  # default (spec "Relay environment variables")
 MAX_WORKERS = 64  # processes of one relay on one host
+PAIR_SCOPES: Mapping[str, tuple[str, ...]] = {
+    "phone": ("terminal", "tui"),
+    "chat": ("terminal", "tui", "bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"),
+}
+"""Channels that the values of `SVC_PAIR_SCOPE` withhold from a new pairing."""
 LOOPBACK_NETWORKS = "127.0.0.0/8, ::1"  # default of the trusted proxies
 
 
@@ -119,6 +127,8 @@ class RelayConfig:
     webapi_pin: str | None = None  # of the API's certificate (wire core 10.8); None: the system's trust store decides
     cluster: RedisAddress | None = None  # shared Redis of all nodes; None: a single process
     public_url: str | None = None  # address of this host from outside; a slash at its end is significant
+    pair_scope: str | None = None  # of `PAIR_SCOPES`, for codes without grants; None: everything
+    pair_ttl: int | None = None  # s, for codes without a lifetime; 0: without end; None: as the route
     node_url: str = ""  # address of this node for the others; empty: none
     workers: int = 1  # processes of this relay on this host
     shares_home: bool = False  # several processes share this home
@@ -138,6 +148,11 @@ class RelayConfig:
             key_in_environment=self.key_in_environment,
             brand=self.brand,
         )
+
+    @property
+    def pair_grants(self) -> dict[str, float | None] | None:
+        """Grants of a code that is made without options; None: as the relay gives them."""
+        return None if self.pair_scope is None else dict.fromkeys(PAIR_SCOPES[self.pair_scope])
 
     @property
     def tls(self) -> bool:
@@ -241,6 +256,8 @@ def parse_relay_config(
         webapi_pin=_pin(source, "RELAY_WEBAPI_PIN"),
         cluster=source.redis("SVC_CLUSTER_URL"),
         public_url=parse_public_url(source),
+        pair_scope=parse_pair_scope(source),
+        pair_ttl=parse_pair_ttl(source),
         node_url=source.url("SVC_NODE_URL", None, ""),
         workers=source.integer("RELAY_WORKERS", 1, low=1, high=MAX_WORKERS, option="workers"),
         voice=parse_voice_config(
@@ -273,6 +290,21 @@ def _pin(source: SettingsSource, variable: str) -> str | None:
     if pin is not None and not re.fullmatch(r"sha256/[A-Za-z0-9+/]{43}=", pin):
         raise ConfigError(f"{variable} must be sha256/ and 44 characters of Base64")
     return pin
+
+
+def parse_pair_scope(source: SettingsSource) -> str | None:
+    """Return what a new code grants without options, of `PAIR_SCOPES`; None: everything. Raises `ConfigError`."""
+    return source.choice("SVC_PAIR_SCOPE", None, tuple(PAIR_SCOPES))
+
+
+def parse_pair_ttl(source: SettingsSource) -> int | None:
+    """Return the lifetime in s of a session whose code was made without options; 0: without end; None if unset.
+
+    Raises `ConfigError`.
+    """
+    if source.text("SVC_PAIR_TTL", None) is None:
+        return None
+    return source.integer("SVC_PAIR_TTL", 0, low=0, high=int(MAX_SECONDS))
 
 
 def parse_public_url(source: SettingsSource) -> str | None:

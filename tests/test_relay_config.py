@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from svc_proto.basics.brand import HERMES, SVC
 from svc_proto.commands import Level
+from svc_proto.machines.grants import CHANNELS
 from svc_proto.relay_config import (
     PUBLIC_ROUTE,
     ApiAddress,
@@ -378,3 +379,15 @@ def test_any_environment_gives_settings_or_a_message(env: dict[str, str]) -> Non
 def test_the_policies_of_sessions(policy: SessionPolicy) -> None:
     assert parse_relay_config({"RELAY_SESSION_POLICY": policy.value}).session_policy is policy
     assert {each.value for each in SessionPolicy} == {"open", "as-paired", "reduce-only"}
+
+
+def test_defaults_of_new_codes() -> None:
+    plain = parse_relay_config({})
+    assert (plain.pair_grants, plain.pair_ttl) == (None, None)
+    narrow = parse_relay_config({"SVC_PAIR_SCOPE": "phone", "SVC_PAIR_TTL": "86400"})
+    assert (narrow.pair_grants, narrow.pair_ttl) == ({"terminal": None, "tui": None}, 86_400)
+    chat = parse_relay_config({"SVC_PAIR_SCOPE": "chat"}).pair_grants
+    assert chat == {channel: None for channel in CHANNELS if channel != "chat"}
+    for variable in ("SVC_PAIR_SCOPE", "SVC_PAIR_TTL"):
+        with pytest.raises(ConfigError, match=variable):
+            parse_relay_config({variable: "all"})

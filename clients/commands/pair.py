@@ -51,9 +51,13 @@ CREDENTIALS = (
 
 
 @click.command("pair", cls=SingleCommand, epilog=EXAMPLES, context_settings=SETTINGS)
-@click.option("--ttl", metavar="DURATION", help="Lifetime of the session; the phone cannot change it.  [30d]")
 @click.option(
-    "--grants", metavar="CHANNEL=DURATION,…", help="Grants, such as terminal=7d,bridge=1h; none withholds a channel."
+    "--ttl", metavar="DURATION", help="Lifetime of the session; the phone cannot change it.  [SVC_PAIR_TTL; 30d]"
+)
+@click.option(
+    "--grants",
+    metavar="CHANNEL=DURATION,…",
+    help="Grants, such as terminal=7d,bridge=1h; none withholds a channel.  [SVC_PAIR_SCOPE]",
 )
 @click.option("--only", metavar="CHANNEL,…", help="Grant these channels and withhold all others.")
 @click.option(
@@ -124,8 +128,8 @@ def main(
     if register_code is not None and revoke is not None:
         raise CliError("--register-code and --revoke exclude each other", code=USAGE_ERROR)
     meta = PairingMeta(
-        ttl_seconds=None if ttl is None else parse_duration(ttl, "--ttl"),
-        grants=parse_preset(grants, only),
+        ttl_seconds=config.pair_ttl if ttl is None else parse_duration(ttl, "--ttl"),
+        grants=config.pair_grants if grants is None and only is None else parse_preset(grants, only),
         transport_hint=transport_hint,
         keep_earlier=keep,
     )

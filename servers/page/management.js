@@ -34,6 +34,7 @@ export function openManagement(room, auto) {
   let signedIn = null;
   const host = hostHealth(() => view.refresh());
   let pairing = null;
+  let hasApi = false; // an API server, which stores the defaults of new codes
 
   const view = dataView(room, {
     every: EVERY,
@@ -48,6 +49,7 @@ export function openManagement(room, auto) {
         host.load(),
       ]);
       const chat = { ...answering, check: host.modelProblem() };
+      hasApi = chat.chat === true;
       loadOthers(chat, signal);
       const there = Array.isArray(sessions) ? sessions : sessions.sessions ?? [];
       return { overview, chat, phones: phones.devices ?? [], sessions: there };
@@ -86,10 +88,10 @@ export function openManagement(room, auto) {
     view.refresh();
   });
   pairButton.addEventListener("click", async () => {
-    const { openPairing } = await import("./pair.js");
+    const [{ openPairing }, options] = await Promise.all([import("./pair.js"), import("./invite_options.js").then(({ inviteOptions, startOptions }) => hasApi ? startOptions() : inviteOptions())]);
     if (pairing || !room.isConnected) return;
     const watch = setInterval(() => view.refresh(), SOONER);
-    pairing = openPairing(() => {
+    pairing = openPairing(options, () => {
       clearInterval(watch);
       pairing = null;
       view.refresh();

@@ -4,7 +4,7 @@ import { announce, copyButton, h, icon, s } from "./dom.js";
 import { countdown, now, plain, seconds, text } from "./format.js";
 import { granted } from "./grants.js";
 import { t } from "./i18n.js";
-import { inviteOptions, keepInviteOptions, MODES, SCOPES, SPANS } from "./invite_options.js";
+import { choicesOf, inviteOptions, keepInviteOptions, MODES, SCOPES, SPANS } from "./invite_options.js";
 import { qr, relay } from "./net.js";
 import { ask, badge } from "./view.js";
 
@@ -18,9 +18,9 @@ const WITHHELD = {
 const SECRET_NOTE = t("A public route makes the relay require its local secret: without a password (SVC_DASHBOARD_PASSWORD) this dashboard then loses its access to the relay.");
 const FIELDS = ["scope", "ttl", "mode", "prefer", "public_url", "host", "port", "tls"];
 
-/** Show the dialog and create a code. `onClose` is called at its end; pass paired devices to `seen(sessions)`. */
-export function openPairing(onClose) {
-  const fields = formOf(inviteOptions());
+/** Show the dialog and create a code, which starts with `options`. `onClose` is called at its end; pass paired devices to `seen(sessions)`. */
+export function openPairing(options, onClose) {
+  const fields = formOf(options);
   const stage = h("div", { class: "stage" });
   const again = h("button", { type: "button" }, icon("refresh"), t("New code"));
   const done = h("button", { class: "main", type: "button", onclick: () => dialog.close() }, t("Done"));
@@ -44,7 +44,8 @@ export function openPairing(onClose) {
       return;
     }
     if (!dialog.isConnected) return;
-    keepInviteOptions(fields.values());
+    const { scope, ttl } = inviteOptions(); // those of the host, whatever this code has
+    keepInviteOptions({ ...fields.values(), scope, ttl });
     const mine = (turn += 1);
     invite = null;
     clearInterval(timer);
@@ -136,7 +137,8 @@ function drawing(rows) {
 // --- options
 
 function formOf(values) {
-  const select = (name, options) => {
+  const select = (name, usual) => {
+    const options = choicesOf(usual, values[name]);
     const box = h("select", { name }, options.map(([value, title]) => h("option", { value }, title)));
     box.value = options.some(([value]) => value === values[name]) ? values[name] : options[0][0];
     return box;

@@ -15,7 +15,7 @@ const MAX_TEXT = 256; // characters, as in the API
 export function openSettings(room) {
   const closing = new AbortController();
   room.classList.replace("settings", "settings-of"); // `settings` is the class of a form
-  room.append(modelBlock(closing.signal), inviteBlock(), voiceBlock(closing.signal), looksBlock(), hostBlock(closing.signal));
+  room.append(modelBlock(closing.signal), inviteBlock(closing.signal), voiceBlock(closing.signal), looksBlock(), hostBlock(closing.signal));
   return { close: () => closing.abort() };
 }
 

@@ -1,12 +1,12 @@
 """Settings of the host in `.env` that the owner changes from the dashboard, and the replacement of the API key.
 
-The settings count from the next start of the servers on; the key counts at once.
+The settings count from the next start of the servers on; the defaults of new codes and the key count at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 from svc_proto.api.config import ApiConfig
 from svc_proto.api.errors import invalid_request
@@ -21,12 +21,12 @@ from svc_proto.engine.message import Request
 from svc_proto.engine.request_origin import is_local
 from svc_proto.engine.sync import Lock
 from svc_proto.facts import Failure, FailureKind
-from svc_proto.relay_config import parse_public_url
+from svc_proto.relay_config import parse_pair_scope, parse_pair_ttl, parse_public_url
 from svc_proto.service_clients.key_files import ENV_FILE, HostFileError, set_variables, write_new_key
 from svc_proto.settings import ConfigError, SettingsSource
 
 if TYPE_CHECKING:
-    from svc_proto.api.openapi.change_types import HostSettingJson
+    from svc_proto.api.openapi.change_types import HostSettingJson, HostSettingName
     from svc_proto.engine.core import Engine
 
 __all__ = ["HOST_SETTINGS", "HostSettings", "parse_host_change"]
@@ -49,11 +49,13 @@ HOST_SETTINGS: Mapping[str, HostSetting] = {
     "public_url": HostSetting("SVC_PUBLIC_URL", parse_public_url),
     "brand": HostSetting("SVC_BRAND", lambda source: source.brand("SVC_BRAND", "brand")),
     "metrics_token": HostSetting("SVC_METRICS_TOKEN", SettingsSource.metrics_token, is_secret=True),
+    "pair_scope": HostSetting("SVC_PAIR_SCOPE", parse_pair_scope),
+    "pair_ttl": HostSetting("SVC_PAIR_TTL", parse_pair_ttl),
 }
 
 
 def parse_host_change(body: Mapping[str, object]) -> dict[str, str]:
-    """Parse `{public_url?, brand?, metrics_token?}`; an empty text unsets a setting. Raises `Refused` 400."""
+    """Parse changes of `HOST_SETTINGS` by name; an empty text unsets a setting. Raises `Refused` 400."""
     change: dict[str, str] = {}
     for name, value in body.items():
         setting = HOST_SETTINGS.get(name)
@@ -91,7 +93,7 @@ class HostSettings:
             value = (environment.get(setting.variable) or found.get(setting.variable, "")).strip()
             rows.append(
                 {
-                    "name": cast('Literal["public_url", "brand", "metrics_token"]', name),
+                    "name": cast("HostSettingName", name),
                     "variable": setting.variable,
                     "value": None if setting.is_secret else value,
                     "is_set": bool(value),

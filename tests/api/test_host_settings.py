@@ -18,6 +18,8 @@ PUBLIC = "https://home.example/relay"
         {"public_url": PUBLIC},
         {"public_url": "", "brand": "hermes", "metrics_token": TOKEN},
         {"brand": ""},
+        {"pair_scope": "phone", "pair_ttl": "0"},
+        {"pair_scope": "", "pair_ttl": ""},
     ],
 )
 def test_changes(change: dict[str, object]) -> None:
@@ -35,6 +37,9 @@ def test_changes(change: dict[str, object]) -> None:
         {"public_url": "https://home.example/#part"},
         {"public_url": "https://home.example/ x"},
         {"brand": "other"},
+        {"pair_scope": "everything"},
+        {"pair_ttl": "-1"},
+        {"pair_ttl": "30d"},
         {"metrics_token": "short"},
         {"metrics_token": "token 'of' a monitor"},
         {"metrics_token": "x" * 257},

@@ -6,7 +6,7 @@ import wave
 from base64 import b64encode
 from io import BytesIO
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import PageOpener, Site
 from tests.browser.hostile_server import EVIL
@@ -81,9 +81,20 @@ def test_the_voice_is_heard(site: Site, visit: PageOpener) -> None:
 
 def test_a_new_code_starts_with_the_settings(site: Site, visit: PageOpener) -> None:
     script = Scripted(pairing={"code": "ABCDEF", "qr_payload": "q", "pairing_url": "u", "expires_at": 4e9})
+    stored = {"pair_scope": "", "pair_ttl": ""}
+
+    def host(route: Route) -> None:
+        if route.request.method == "PATCH":
+            stored.update(route.request.post_data_json or {})
+        rows = [{"name": name, "variable": name, "value": value, "is_set": True} for name, value in stored.items()]
+        route.fulfill(json={"settings": rows})
+
     page = start(site, visit, "#settings", script)
+    page.route("**/api/agent/host", host)
     page.get_by_label("May do").select_option("Chat alone")
     page.get_by_label("Paired for").select_option("A day")
+    expect(page.get_by_label("Paired for")).to_be_enabled()
+    assert stored == {"pair_scope": "chat", "pair_ttl": "86400"}
     expect(page.get_by_role("button", name="Copy svc model --ask-key")).to_be_visible()
     page.get_by_role("link", name="Management").click()
     with page.expect_request("**/pairing") as sent:

@@ -194,6 +194,7 @@ TOOLS: Mapping[str, tuple[str, str]] = {
 OTHERS = (
     ("`model`, `provider`, `base_url` of the agent", "main key, the dashboard, or a pairing with `manage`"),
     ("public address, names for the app, token of a monitor", "main key, the dashboard; not without a key of the API"),
+    ("grants and lifetime that new codes start with", "main key, the dashboard; not without a key of the API"),
     ("a new API key", "main key, the dashboard, which asks before; `svc key rotate`"),
     ("key of the model's server, password of the dashboard", "files and commands of the host alone"),
     ("notes of the memory", "main key, the dashboard, or a pairing with `manage`; each is recorded with its principal"),

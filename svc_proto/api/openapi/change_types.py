@@ -17,6 +17,7 @@ __all__ = [
     "ChangesQueryJson",
     "HostChangeJson",
     "HostSettingJson",
+    "HostSettingName",
     "HostSettingsJson",
     "ModelProbeJson",
     "ModelProbedJson",
@@ -78,10 +79,13 @@ class ApprovalEndedJson(TypedDict):
     ok: Literal[True]
 
 
+HostSettingName = Literal["public_url", "brand", "metrics_token", "pair_scope", "pair_ttl"]
+
+
 class HostSettingJson(TypedDict):
     """A setting of the host, as the next start of the servers finds it."""
 
-    name: Literal["public_url", "brand", "metrics_token"]
+    name: HostSettingName
     variable: Annotated[str, "environment variable"]
     value: Annotated[str | None, "null: a secret"]
     is_set: bool
@@ -100,6 +104,8 @@ class HostChangeJson(TypedDict, total=False):
     public_url: Annotated[str, "address of this host from outside, offered in each pairing code"]
     brand: Annotated[str, "names that the app expects: `svc` or `hermes`"]
     metrics_token: Annotated[str, "token for programs that read `/metrics` from elsewhere, at least 16 characters"]
+    pair_scope: Annotated[str, "what a new code grants: `phone` or `chat`; empty: everything"]
+    pair_ttl: Annotated[str, "lifetime in s of a session with a new code; `0`: without end"]
 
 
 class ModelProbeJson(TypedDict, total=False):

@@ -33,6 +33,8 @@ def test_settings_are_written_into_the_env_file() -> None:
         "public_url": "",
         "brand": "svc",
         "metrics_token": False,
+        "pair_scope": "",
+        "pair_ttl": "",
     }
     body = {"public_url": PUBLIC, "brand": "hermes", "metrics_token": TOKEN}
     answer = there.request("PATCH", "/api/host", body)
@@ -46,6 +48,15 @@ def test_settings_are_written_into_the_env_file() -> None:
         ("setting changed", "owner", {"settings": "SVC_BRAND, SVC_METRICS_TOKEN, SVC_PUBLIC_URL"})
     ]
     assert not any(TOKEN in str(record) for record in there.logs)
+
+
+def test_defaults_of_new_codes_are_stored_and_audited() -> None:
+    there = book()
+    assert there.request("PATCH", "/api/host", {"pair_scope": "chat", "pair_ttl": "86400"}).status == 200
+    assert parse_env_file(there.files[ENV].decode()) == {"SVC_PAIR_SCOPE": "chat", "SVC_PAIR_TTL": "86400"}
+    assert [dict(each.about) for each in recorded(there)] == [{"settings": "SVC_PAIR_SCOPE, SVC_PAIR_TTL"}]
+    assert there.request("PATCH", "/api/host", {"pair_scope": ""}).status == 200
+    assert rows(there.request("GET", "/api/host").json["settings"])["pair_scope"] == ""
 
 
 def test_an_empty_change_writes_nothing() -> None:

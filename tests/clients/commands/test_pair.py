@@ -176,7 +176,7 @@ def test_a_mesh(lonely: CommandHome) -> None:
     program.write_text('#!/bin/sh\necho \'{"Self": {"TailscaleIPs": ["100.64.0.7"], "DNSName": "box.ts.net."}}\'\n')
     program.chmod(0o755)
     env = {"PATH": f"{lonely.home}:/usr/bin:/bin"}
-    found = lonely.run("svc", "pair", "--mode", "mesh", "--no-relay", "--json", env=env).json
+    found = lonely.run("svc", "pair", "--mode", "mesh", "--no-relay", "--json", env=env).json["relay"]
     assert found["routes"] == [{"role": "mesh", "api_url": "http://100.64.0.7:8642", "relay_url": "ws://100.64.0.7:9"}]
 
 
@@ -309,3 +309,11 @@ def test_pair_imports_no_server_and_no_database(linked: CommandHome) -> None:
     shown = subprocess.run(words, cwd=ROOT, env=linked.env, capture_output=True, text=True, check=True).stderr
     for heavy in ("servers", "sqlalchemy", "svc_proto.relay", "svc_proto.api", "yaml", "rich"):
         assert not re.search(rf"\| +{heavy}\b", shown), heavy
+
+
+def test_a_code_without_options_has_the_defaults_of_the_host(linked: CommandHome) -> None:
+    env = {"SVC_PAIR_SCOPE": "phone", "SVC_PAIR_TTL": "86400"}
+    made = linked.run("svc", "pair", "--json", env=env).json["relay"]
+    assert (made["ttl_seconds"], {"terminal", "tui"} & {*made["grants"]}) == (86_400, set())
+    chosen = linked.run("svc", "pair", "--json", "--ttl", "2h", "--only", "chat,terminal", env=env).json["relay"]
+    assert (chosen["ttl_seconds"], "terminal" in chosen["grants"]) == (7200, True)
