@@ -45,7 +45,7 @@ from svc_proto.api.config import ApiConfig
 from svc_proto.basics import strict_json
 from svc_proto.cli.one_shot_service import OneShotService
 from svc_proto.cli.pairing_candidates import ApiCandidate, CandidateMode, candidate_member
-from svc_proto.cli.pairing_routes import RouteRequest, find_routes
+from svc_proto.cli.pairing_routes import FoundRoutes, RouteRequest, find_routes
 from svc_proto.commands import Notify
 from svc_proto.dashboard.config import DashboardConfig
 from svc_proto.engine.core import Engine
@@ -244,7 +244,8 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartSc
             engine.emit(Notify("started", {}))
             return
         asked: dict[str, object] = {"api_key": ""} if keyless else {}
-        asked["endpoints"] = yield from _candidates(engine, config)
+        found = yield from _find_routes(engine, config)
+        asked["endpoints"] = [candidate_member(route, place) for place, route in enumerate(found.routes)]
         body = strict_json.dumps_bytes(asked)
         answer = yield from fetch(engine, "POST", f"{url}/pairing/mint", headers=secret, body=body, within=10.0)
         if isinstance(answer, Failure):
@@ -252,18 +253,18 @@ def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartSc
         elif answer.status != 200:
             engine.emit(Notify("no invite", {"why": f"it answered {answer.status}"}))
         else:
-            engine.emit(Notify("invite", {**answer.members, "paired": _count(listed)}))
+            notes = {} if screen.api_only_here else {"notes": found.notes}  # the screen has its own note then
+            engine.emit(Notify("invite", {**answer.members, "paired": _count(listed), **notes}))
 
     services = Services(state=private_home(config.home))
     return Program(core=Engine(_InviteService(plan), entropy=os.urandom), services=services, on_notify=screen.show)
 
 
-def _candidates(engine: Engine, config: RelayConfig) -> Flow[list[dict[str, object]]]:
-    """Return the candidates that `svc pair` would put into an invite."""
+def _find_routes(engine: Engine, config: RelayConfig) -> Flow[FoundRoutes]:
+    """Find the routes that `svc pair` would put into an invite."""
     there = config.webapi
     request = RouteRequest(mode=CandidateMode.AUTO, api=ApiCandidate(there.host, there.port, there.tls))
-    found = yield from find_routes(engine, config, request)
-    return [candidate_member(route, place) for place, route in enumerate(found.routes)]
+    return find_routes(engine, config, request)
 
 
 def _count(listed: HttpResult | Failure) -> int | None:

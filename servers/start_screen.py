@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
@@ -19,7 +19,7 @@ from svc_proto.machines.pairing_codes import CODE_LIFETIME
 from svc_proto.schema.json_object import JsonObject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from svc_proto.basics.brand import Brand
     from svc_proto.commands import Notify
@@ -58,7 +58,9 @@ class StartScreen:
             print(LOCAL_API_NOTE, flush=True)
 
     def _show_all(self, invite: Mapping[str, object]) -> None:
-        lines = [*self._lines(invite), *([LOCAL_API_NOTE] if self.api_only_here else []), NEXT]
+        notes = [f"Note: {note}" for note in cast("Sequence[str]", invite.get("notes", ()))]
+        notes += [LOCAL_API_NOTE] if self.api_only_here else []
+        lines = [*self._lines(invite), *"\n".join(map(wrap_line, notes)).splitlines(), NEXT]
         hint = "" if self.dashboard is None else ssh_hint(self.dashboard)
         if hint:
             lines.append(wrap_line(hint))

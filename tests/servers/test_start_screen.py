@@ -114,3 +114,10 @@ def test_the_address_and_the_new_password_for_the_app(
         "App        http://192.0.2.2:9119  by hand, with the password",
         "Password   k7dm-3qzp  of the dashboard; stored in .env",
     ]
+
+
+def test_a_note_on_routes_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    note = "this host has no address on a network, so only programs on this host can use the invite"
+    monkeypatch.setitem(INVITE, "notes", (note,))
+    lines = shown(monkeypatch, capsys, SCREEN, (80, 24))
+    assert f"Note: {note}" in lines
