@@ -97,5 +97,9 @@ def _lines(results: list[HealthResult], facts: HostFacts, *, shows_all: bool) ->
         elif shows_all:
             lines.append(f"✓ {result.check.title}: {result.check.looked_at}   [{result.check.code}]")
     good = sum(result.text is None for result in results)
-    tested = [f"✓ Route {route.role}: {route.url} answers" for route in facts.routes if not route.problem]
+    tested = list[str]()
+    for route in facts.routes:
+        if not route.problem:
+            tested.append(f"✓ Route {route.role}: {route.url} answers")
+            tested.append(f"    from another machine: {route.remote_test}")
     return [*lines, *tested, f"{good} of {len(results)} checks found nothing, at {facts.home}."]

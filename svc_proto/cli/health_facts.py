@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
@@ -46,6 +47,18 @@ class RouteFacts:
     role: str
     url: str
     problem: str = ""
+    api_url: str = ""  # empty: no API server was tried
+
+    @property
+    def remote_test(self) -> str:
+        """Return a command that tests the route from another machine: a firewall is not noticed on this host."""
+        places = dict.fromkeys(map(_host_and_port, filter(None, (self.url, self.api_url))))
+        return "; ".join(f"nc -vz {host} {port}" for host, port in places)
+
+
+def _host_and_port(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (443 if parts.scheme in ("https", "wss") else 80)
 
 
 @frozen

@@ -168,7 +168,7 @@ def _test_route(engine: Engine, config: RelayConfig, route: HostCandidate, *, ch
         answer = yield from fetch(engine, "GET", f"{route.api.url}/health", within=PROBE_TIMEOUT)
         if isinstance(answer, Failure):
             return RouteFacts(route.role, route.api.url, answer.detail or answer.kind.value)
-    return RouteFacts(route.role, route.relay_url)
+    return RouteFacts(route.role, route.relay_url, api_url=route.api.url if chats else "")
 
 
 def _model(engine: Engine, settings: JsonObject, *, tries: bool) -> Flow[tuple[ModelFacts, float | None, str]]:

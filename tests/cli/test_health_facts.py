@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from svc_proto.cli.health_checks import run_health_checks
-from svc_proto.cli.health_facts import HostFacts
+from svc_proto.cli.health_facts import HostFacts, RouteFacts
 
 
 def test_unknown_observations_are_no_problem_and_secrets_are_not_shown() -> None:
@@ -9,3 +11,15 @@ def test_unknown_observations_are_no_problem_and_secrets_are_not_shown() -> None
     assert [result.check.code for result in run_health_checks(facts) if result.is_problem] == []
     assert "sk-" not in repr(facts)
     assert "sesame" not in repr(facts)
+
+
+@pytest.mark.parametrize(
+    ("url", "api_url", "command"),
+    [
+        ("ws://192.0.2.10:8767", "http://192.0.2.10:8642", "nc -vz 192.0.2.10 8767; nc -vz 192.0.2.10 8642"),
+        ("wss://home.example/relay", "https://home.example:443", "nc -vz home.example 443"),
+        ("ws://[fd00::20]", "", "nc -vz fd00::20 80"),
+    ],
+)
+def test_a_route_is_tested_from_another_machine(url: str, api_url: str, command: str) -> None:
+    assert RouteFacts("lan", url, api_url=api_url).remote_test == command

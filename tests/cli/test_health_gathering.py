@@ -78,7 +78,7 @@ def test_everything() -> None:
         ServerFacts(role="api", port=8642, version="1.0.0"),
         ServerFacts(role="dashboard", port=9119, runs=False, answers=False, wanted=False),
     )
-    assert facts.routes == (RouteFacts("lan", "ws://192.0.2.10:8767"),)
+    assert facts.routes == (RouteFacts("lan", "ws://192.0.2.10:8767", api_url="http://192.0.2.10:8642"),)
     assert facts.model == ModelFacts(
         base_url="http://model.lan/v1", name="m", source="config.yaml", listed=("m",), configured_context=4096
     )
