@@ -176,7 +176,7 @@ def test_a_mesh(lonely: CommandHome) -> None:
     program.write_text('#!/bin/sh\necho \'{"Self": {"TailscaleIPs": ["100.64.0.7"], "DNSName": "box.ts.net."}}\'\n')
     program.chmod(0o755)
     env = {"PATH": f"{lonely.home}:/usr/bin:/bin"}
-    found = lonely.run("svc", "pair", "--mode", "mesh", "--no-relay", "--json", env=env).json["relay"]
+    found = lonely.run("svc", "pair", "--mode", "mesh", "--no-relay", "--json", env=env).json
     assert found["routes"] == [{"role": "mesh", "api_url": "http://100.64.0.7:8642", "relay_url": "ws://100.64.0.7:9"}]
 
 
