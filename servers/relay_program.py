@@ -37,7 +37,14 @@ from svc_proto.engine.core import Engine
 from svc_proto.machines.auth_rate_limiter import LOOPBACK
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
 from svc_proto.relay.service import Relay
-from svc_proto.relay_config import ConfigError, LocalTrustPolicy, RelayConfig, asks_for_users, parse_relay_config
+from svc_proto.relay_config import (
+    PAIR_VARIABLES,
+    ConfigError,
+    LocalTrustPolicy,
+    RelayConfig,
+    asks_for_users,
+    parse_relay_config,
+)
 from svc_proto.settings import S3Bucket
 
 __all__ = ["announce_relay", "read_relay_config", "relay_program"]
@@ -50,6 +57,7 @@ STORES = ("RELAY_SESSIONS_FILE", "SVC_DATABASE_URL")  # variables that name the 
 def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> RelayConfig:
     """Return the relay's settings, including `.env`. Raises `CannotStartError` with exit code 2."""
     options = {**options, **inherited_address(env, "relay")}
+    fixed = {name: env[name] for name in PAIR_VARIABLES if env.get(name, "").strip()}
     env = read_environment(env)
     try:
         parsed = parse_relay_config(
@@ -61,7 +69,7 @@ def read_relay_config(env: Mapping[str, str], options: Mapping[str, object]) -> 
             user_home=str(Path.home()),
             store_files=[file for name in STORES for file in store_files(env.get(name) or "")],
         )
-        config = evolve(parsed, version=installed_version())
+        config = evolve(parsed, version=installed_version(), pair_environment=fixed)
     except ConfigError as error:
         raise CannotStartError(str(error), code=2) from error
     if isinstance(config.media_store, S3Bucket) and find_spec("aws_request_signer") is None:

@@ -30,6 +30,7 @@ __all__ = [
     "SessionPolicy",
     "asks_for_users",
     "PAIR_SCOPES",
+    "PAIR_VARIABLES",
     "parse_local_trust",
     "parse_pair_scope",
     "parse_pair_ttl",
@@ -45,6 +46,7 @@ PAIR_SCOPES: Mapping[str, tuple[str, ...]] = {
     "chat": ("terminal", "tui", "bridge", "voice:config", "voice:stt", "voice:tts", "voice:realtime"),
 }
 """Channels that the values of `SVC_PAIR_SCOPE` withhold from a new pairing."""
+PAIR_VARIABLES = ("SVC_PAIR_SCOPE", "SVC_PAIR_TTL")
 LOOPBACK_NETWORKS = "127.0.0.0/8, ::1"  # default of the trusted proxies
 
 
@@ -127,6 +129,7 @@ class RelayConfig:
     webapi_pin: str | None = None  # of the API's certificate (wire core 10.8); None: the system's trust store decides
     cluster: RedisAddress | None = None  # shared Redis of all nodes; None: a single process
     public_url: str | None = None  # address of this host from outside; a slash at its end is significant
+    pair_environment: Mapping[str, str] = field(factory=dict)  # `PAIR_VARIABLES` that no file changes
     pair_scope: str | None = None  # of `PAIR_SCOPES`, for codes without grants; None: everything
     pair_ttl: int | None = None  # s, for codes without a lifetime; 0: without end; None: as the route
     node_url: str = ""  # address of this node for the others; empty: none

@@ -90,7 +90,7 @@ export function inviteBlock(signal) {
   const keep = () => keepInviteOptions({ ...inviteOptions(), mode: boxes.mode.value });
   const block = h("section", { class: "block" }, h("div", { class: "heading" }, h("h3", {}, t("New devices"))),
     h("div", { class: "settings" }, problem, select(t("May do"), "scope", SCOPES, change("scope")), select(t("Paired for"), "ttl", SPANS, change("ttl")),
-      h("p", { class: "sub" }, t("Stored on this host. Pairing codes of this page and of svc pair start with these.")),
+      h("p", { class: "sub" }, t("Stored on this host. New pairing codes start with these.")),
       select(t("Routes"), "mode", MODES, keep)));
   show(agent("GET", "/host", undefined, signal));
   return block;

@@ -171,6 +171,7 @@ function formOf(values) {
       const given = values_();
       const wish = { mode: given.mode };
       if (given.scope) wish.grants = Object.fromEntries(WITHHELD[given.scope].map((channel) => [channel, false]));
+      else if (inviteOptions().scope) wish.grants = {}; // everything, although the host's default is less
       if (given.ttl) wish.ttl_seconds = Number(given.ttl);
       if (given.prefer) wish.prefer = given.prefer;
       if (given.public_url && !address.hidden) wish.public_url = given.public_url;

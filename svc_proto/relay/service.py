@@ -27,7 +27,7 @@ from svc_proto.machines.owner_messages import OwnerMessages
 from svc_proto.machines.paired_session import PairedSession
 from svc_proto.machines.paired_session_registry import MAX_CLUSTER_SESSIONS, PairedSessionRegistry
 from svc_proto.machines.pairing_api_keys import PairingApiKeys
-from svc_proto.machines.pairing_codes import PairingCodes, PairingMeta
+from svc_proto.machines.pairing_codes import PairingCodes
 from svc_proto.machines.phone_registry import ConnectedPhone, PhoneRegistry
 from svc_proto.monitoring.monitoring_routes import MonitoringRoutes
 from svc_proto.openapi.routes import OpenApiRoutes
@@ -56,6 +56,7 @@ from svc_proto.relay.terminals.shells import ShellLauncher
 from svc_proto.relay.terminals.terminal_channel import Terminal
 from svc_proto.relay.websocket.client_connection import ClientConnection
 from svc_proto.relay_config import RelayConfig
+from svc_proto.service_clients.pairing_defaults import default_terms
 from svc_proto.wire.events import Headers, RequestHead
 from svc_proto.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -552,7 +553,7 @@ class Relay:
         yield from self.media.prepare()
         yield from self.coordinator.start()
         if self.config.pairing_code is not None and self.config.begins:
-            yield from self.coordinator.register_code(self.config.pairing_code, PairingMeta())
+            yield from self.coordinator.register_code(self.config.pairing_code, default_terms(self.config))
         self.watch_sessions()
         engine.log(Level.INFO, "ready", sessions=self.sessions.total, port=self.config.port)
         engine.emit(Ready())

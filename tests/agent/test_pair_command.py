@@ -45,6 +45,18 @@ def test_operator_gets_a_code_and_qr_that_are_not_stored(line: str, model: objec
     assert world.model.seen == []
 
 
+def test_the_code_has_the_defaults_of_the_host() -> None:
+    world = AgentHarness()
+    world.start_relay(pair_scope="chat", pair_ttl=3600)
+    world.sim.run_for(1.0)
+    world.command("/svc-relay-pair", operator=HERE)
+    code = re.search(r"\*\*([A-Z0-9]{6})\*\*", shown(world))
+    assert code is not None
+    meta = world.relay.codes.consume(code[1], world.relay.engine.now)
+    assert meta is not None
+    assert (meta.ttl_seconds, {*(meta.grants or {})} & {"chat", "bridge"}) == (3600, {"bridge"})
+
+
 def test_other_users_get_no_code() -> None:
     world = AgentHarness(relay=True)
     world.command("/svc-relay-pair")

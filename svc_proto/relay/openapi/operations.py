@@ -105,7 +105,9 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
             "Register the pairing code that a phone displays", types.CodeJson, body=types.CodeApprovalJson
         ),
         "POST /pairing/mint": OperationDoc(
-            "Create a pairing code and its invite", types.InviteJson, body=types.MintRequestJson
+            "Create a pairing code and its invite; absent terms are the host's defaults",
+            types.InviteJson,
+            body=types.MintRequestJson,
         ),
     },
     "Sessions": {

@@ -21,6 +21,7 @@ from svc_proto.relay_config import RelayConfig
 from svc_proto.service_clients.advertised_address import lan_address
 from svc_proto.service_clients.bind_addresses import WILDCARD_ADDRESSES
 from svc_proto.service_clients.dashboard_address import dashboard_at, with_dashboard_member
+from svc_proto.service_clients.pairing_defaults import add_default_terms, read_pairing_defaults
 
 if TYPE_CHECKING:
     from svc_proto.schema.relay_types import CodeJson, InviteJson, NewCodeJson, RegisteredJson
@@ -80,6 +81,8 @@ class _PairingRoutes:
 
     def mint(self, request: Request) -> Flow[JsonResponse[InviteJson]]:
         wanted = parse_mint(request.json_object() if request.body else {}, self._relay.config)
+        defaults = yield from read_pairing_defaults(self._relay.engine, self._relay.config)
+        wanted = evolve(wanted, meta=add_default_terms(wanted.meta, defaults))
         wanted = yield from _with_dashboard(self._relay.engine, self._relay.config, wanted)
         code = new_code(self._relay.engine.entropy)
         key, meta = yield from key_for(self._relay.engine, self._relay.config, wanted, self._relay.keys)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from svc_proto.commands import Compute, Level
+from svc_proto.machines.grants import CHANNELS
 from svc_proto.relay_config import RelayConfig
 from tests.relay.harness import REMOTE, RelayHarness
 
@@ -197,6 +198,60 @@ def test_no_code_is_logged(book: RelayHarness) -> None:
     book.register()
     assert "pairing code registered" in book.events(Level.INFO)
     assert book.leaks() == []
+
+
+# --- defaults of new codes ------------------------------------------------------------------------------------------
+
+
+def granted(book: RelayHarness, body: dict[str, object] | None, path: str = "/pairing/mint") -> tuple[set[str], float]:
+    """Return the channels and the lifetime of a phone that pairs with a code of this request."""
+    code = book.request("POST", path, body).json["code"]
+    ok = book.websocket().auth(pairing_code=code)["payload"]
+    return set(ok["grants"]), ok["expires_at"] - book.now.wall
+
+
+def relay_with(environment: dict[str, str] | None = None, **config: Any) -> RelayConfig:
+    fixed = environment or {}
+    return RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", pair_environment=fixed, **config)
+
+
+def write_env(book: RelayHarness, text: bytes) -> None:
+    book.disk.put("/home/svc/.env", text)
+
+
+@pytest.mark.parametrize("body", [None, {}, {"grants": None, "ttl_seconds": None}])
+def test_an_invite_without_terms_has_the_defaults_of_the_host(body: dict[str, object] | None) -> None:
+    book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600))
+    assert granted(book, body) == ({"chat"}, 3600)
+
+
+def test_an_invite_has_the_defaults_that_the_file_has_now() -> None:
+    book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600))
+    write_env(book, b"SVC_PAIR_SCOPE=phone\nSVC_PAIR_TTL=60\n")
+    channels, lifetime = granted(book, {})
+    assert ({"terminal", "tui"} & channels, "bridge" in channels, lifetime) == (set(), True, 60)
+    write_env(book, b"SVC_PAIR_SCOPE=\n")
+    assert granted(book, {}) == ({*CHANNELS}, 30 * 86_400)
+
+
+def test_the_environment_overrides_the_file_and_an_invalid_file_changes_nothing() -> None:
+    book = RelayHarness(relay_with({"SVC_PAIR_SCOPE": "chat"}, pair_scope="chat"))
+    write_env(book, b"SVC_PAIR_SCOPE=phone\nSVC_PAIR_TTL=60\n")
+    assert granted(book, {}) == ({"chat"}, 60)
+    write_env(book, b"SVC_PAIR_TTL=a day\n")
+    assert granted(book, {}) == ({"chat"}, 30 * 86_400)
+
+
+def test_terms_of_the_request_override_the_defaults() -> None:
+    book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600))
+    assert granted(book, {"grants": {}}) == ({*CHANNELS}, 3600)
+    assert granted(book, {"grants": {"chat": False}, "ttl_seconds": 60}) == ({*CHANNELS} - {"chat"}, 60)
+    assert granted(book, None, "/pairing")[0] == {*CHANNELS}  # the agent of this host requests its own grants
+
+
+def test_the_configured_code_has_the_defaults() -> None:
+    book = RelayHarness(relay_with(pair_scope="chat", pair_ttl=3600, pairing_code="Q7M2ZK"))
+    assert {*book.websocket().auth(pairing_code="Q7M2ZK")["payload"]["grants"]} == {"chat"}
 
 
 # --- dashboard of an invite -----------------------------------------------------------------------------------------

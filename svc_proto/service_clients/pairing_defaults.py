@@ -1,0 +1,51 @@
+"""Default grants and lifetime of new pairing codes, as the owner set them last (`PAIR_VARIABLES`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from svc_proto.engine.files import read_env_file
+from svc_proto.facts import Failure
+from svc_proto.machines.pairing_codes import PairingMeta
+from svc_proto.relay_config import RelayConfig, parse_pair_scope, parse_pair_ttl
+from svc_proto.settings import ConfigError, SettingsSource
+
+if TYPE_CHECKING:
+    from svc_proto.engine.core import Engine
+    from svc_proto.engine.flow import Flow
+
+__all__ = ["add_default_terms", "default_terms", "read_pairing_defaults"]
+
+
+def read_pairing_defaults(engine: Engine, config: RelayConfig) -> Flow[RelayConfig]:
+    """Return the configuration with the defaults of the environment, else those that `.env` has now.
+
+    A file that cannot be read or has an invalid value changes nothing.
+    """
+    dotenv = yield from read_env_file(engine, f"{config.home}/.env")
+    if isinstance(dotenv, Failure):
+        return config
+    source = SettingsSource({**dotenv, **config.pair_environment}, {})
+    try:
+        return evolve(config, pair_scope=parse_pair_scope(source), pair_ttl=parse_pair_ttl(source))
+    except ConfigError:
+        return config
+
+
+def default_terms(config: RelayConfig) -> PairingMeta:
+    """Return the terms of a code whose maker names none."""
+    return PairingMeta(grants=config.pair_grants, ttl_seconds=config.pair_ttl)
+
+
+def add_default_terms(meta: PairingMeta, config: RelayConfig) -> PairingMeta:
+    """Return the terms of a code, with the defaults where it has none. A code with an audience is no device's."""
+    if meta.audience:
+        return meta
+    default = default_terms(config)
+    return evolve(
+        meta,
+        grants=default.grants if meta.grants is None else meta.grants,
+        ttl_seconds=default.ttl_seconds if meta.ttl_seconds is None else meta.ttl_seconds,
+    )
