@@ -74,6 +74,7 @@ def test_settings_are_written_by_the_servers(tmp_path: Path, visit: PageOpener) 
         page.get_by_role("textbox", name="Message").fill("/help")
         page.keyboard.press("Enter")
         expect(page.locator(".log")).to_contain_text("/count")
+        page.close()  # its next request would fail
         assert servers.stop() == 0
 
 
