@@ -17,6 +17,7 @@ const TABS = [
   ["chat", t("Chat"), "chat", () => withProse(import("./chat.js")).then((tab) => tab.openChat)],
   ["settings", t("Settings"), "tool", () => import("./settings.js").then((tab) => tab.openSettings)],
 ];
+const IN_REACH = ["chat", "phone", "management", "activity"]; // tabs in the bar of a phone; "More" opens the others
 const AHEAD = 3000; // ms until the service worker and the modules of the other tabs are loaded
 const AUTO_KEY = "svc-relay-autorefresh";
 
@@ -72,6 +73,7 @@ async function open(name, place) {
     if (each === key) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  showMore(false);
   links.get(key).scrollIntoView({ block: "nearest", inline: "nearest" });
   const room = h("div", { class: `tab ${key}` }, h("p", { class: "waiting", role: "status" }, t("Loading…")));
   panel.replaceChildren(h("h2", { class: "aside" }, title), room);
@@ -104,13 +106,43 @@ function route() {
   open(name, place.join("/"));
 }
 
-nav.append(
-  h("ul", {}, TABS.map(([key, title, picture]) => {
-    const link = h("a", { href: `#${key}`, title }, icon(picture), h("span", {}, title));
-    links.set(key, link);
-    return h("li", {}, link);
-  })),
-);
+// --- the bar of a phone
+
+const phones = matchMedia("(max-width: 40rem)"); // as in app.css
+const others = h("ul", { id: "more", hidden: true });
+const moreButton = h("button", { type: "button", "aria-controls": "more", onclick: () => showMore(others.hidden) }, icon("dots"), h("span", {}, t("More")));
+const more = h("li", { class: "more" }, moreButton, others);
+const bar = h("ul");
+
+/** Show or hide the tabs that a phone's bar has no place for. */
+function showMore(shown) {
+  if (!shown && others.contains(document.activeElement)) moreButton.focus();
+  others.hidden = !shown;
+  moreButton.setAttribute("aria-expanded", String(shown));
+  if (wanted.key && !IN_REACH.includes(wanted.key)) moreButton.setAttribute("aria-current", "true");
+  else moreButton.removeAttribute("aria-current");
+}
+
+/** Put the tabs in one row, or on a phone those in reach and the others below "More". */
+function arrange() {
+  const items = (keys) => keys.map((key) => links.get(key).parentElement);
+  const keys = TABS.map(([key]) => key);
+  bar.replaceChildren(...phones.matches ? [...items(IN_REACH), more] : items(keys));
+  others.replaceChildren(...phones.matches ? items(keys.filter((key) => !IN_REACH.includes(key))) : []);
+  showMore(false);
+}
+
+for (const [key, title, picture] of TABS) {
+  const link = h("a", { href: `#${key}`, title }, icon(picture), h("span", {}, title));
+  links.set(key, link);
+  h("li", {}, link);
+}
+nav.append(bar);
+arrange();
+phones.addEventListener("change", arrange);
+nav.addEventListener("keydown", (event) => { if (event.key === "Escape" && !others.hidden) showMore(false); });
+document.addEventListener("focusin", (event) => { if (!others.hidden && !more.contains(event.target)) showMore(false); });
+document.addEventListener("click", (event) => { if (!others.hidden && (others.contains(event.target) || !more.contains(event.target))) showMore(false); });
 document.querySelector(".title p").textContent = t("Your paired devices, and what the agent does with them.");
 document.querySelector(".skip").textContent = t("Skip to the content");
 nav.ariaLabel = t("Dashboard");

@@ -4,31 +4,103 @@ from __future__ import annotations
 
 import json
 
-from playwright.sync_api import expect
+import pytest
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import PageOpener, Site
 from tests.browser.test_layout import Scripted, start
 
-TABS = ("Management", "Activity", "Audit", "Media", "Load", "Phone", "Chat", "Settings")
+IN_REACH = ("Chat", "Phone", "Management", "Activity")
+OTHERS = ("Audit", "Media", "Load", "Settings")
+NARROW = {"width": 320, "height": 568}
+
+
+def check_bar(page: Page, bar: Locator) -> None:
+    """Assert that each entry of the bar is in reach of a thumb, with its whole word in one line."""
+    entries = bar.locator("> ul > li > :is(a, button)")
+    assert entries.count() == 5
+    for entry in entries.all():
+        word = entry.locator("span")
+        expect(word).to_be_visible()
+        assert word.inner_text() == word.text_content() != ""
+        box, text = entry.bounding_box(), word.bounding_box()
+        assert box is not None
+        assert text is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 320
+        assert box["y"] + box["height"] <= 568
+        assert box["x"] <= text["x"]
+        assert text["x"] + text["width"] <= box["x"] + box["width"]
+        assert text["height"] < 20, word.inner_text()  # one line
+        assert min(box["width"], box["height"]) >= 44  # WCAG 2.5.5
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
 def test_all_tabs_are_in_reach_at_the_bottom(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)  # there is no reference phone
-    page = start(site, visit, "", Scripted(), viewport={"width": 320, "height": 568})
+    page = start(site, visit, "", Scripted(), viewport=NARROW)
     bar = page.get_by_role("navigation", name="Dashboard")
-    for tab in TABS:
+    more = bar.get_by_role("button", name="More")
+    for tab in IN_REACH:
         link = bar.get_by_role("link", name=tab, exact=True)
         link.click()
         expect(link).to_have_attribute("aria-current", "page")
+        check_bar(page, bar)
+        assert more.get_attribute("aria-current") is None
+    for tab in OTHERS:
+        link = bar.get_by_role("link", name=tab, exact=True)
+        expect(link).to_have_count(0)  # hidden
+        more.click()
         box = link.bounding_box()
         assert box is not None
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 320
-        assert box["y"] + box["height"] <= 568
-        assert min(box["width"], box["height"]) >= 24  # WCAG 2.5.8
-        assert page.evaluate("document.documentElement.scrollWidth") <= 320, tab
+        assert box["y"] >= 0
+        assert box["height"] >= 44
+        link.click()
+        expect(link).to_have_count(0)
+        expect(page.get_by_role("heading", name=tab, exact=True, level=2)).to_have_count(1)
+        expect(more).to_have_attribute("aria-current", "true")
+        check_bar(page, bar)
     page.set_viewport_size({"width": 1024, "height": 768})
-    expect(bar.get_by_text("Activity", exact=True)).to_be_visible()
+    expect(more).to_have_count(0)
+    names = bar.get_by_role("link").all_inner_texts()
+    assert names == ["Management", "Activity", "Audit", "Media", "Load", "Phone", "Chat", "Settings"]
+    expect(bar.get_by_role("link", name="Settings")).to_have_attribute("aria-current", "page")
+
+
+@pytest.mark.parametrize("locale", ["de-DE", "es-ES", "fr-FR", "zh-CN"])
+def test_each_entry_of_the_bar_has_its_word(locale: str, site: Site, visit: PageOpener) -> None:
+    page = start(site, visit, "", Scripted(), viewport=NARROW, locale=locale)
+    expect(page.locator(".tabs a[aria-current]")).to_be_visible()
+    check_bar(page, page.locator(".tabs"))
+
+
+def test_the_other_tabs_open_by_the_keyboard(site: Site, visit: PageOpener) -> None:
+    page = start(site, visit, "", Scripted(), viewport=NARROW)
+    more = page.get_by_role("button", name="More")
+    expect(more).to_have_attribute("aria-expanded", "false")
+    more.focus()
+    page.keyboard.press("Enter")
+    expect(more).to_have_attribute("aria-expanded", "true")
+    snapshot = page.locator(".tabs").aria_snapshot()
+    assert '- button "More" [expanded]' in snapshot
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Audit")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(more).to_be_focused()
+    expect(page.get_by_role("link", name="Audit")).to_have_count(0)
+    page.keyboard.press("Space")
+    for _ in OTHERS:
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Settings", exact=True, level=2)).to_have_count(1)
+    expect(more).to_be_focused()
+    page.keyboard.press("Space")
+    expect(page.get_by_role("link", name="Settings")).to_have_attribute("aria-current", "page")
+    page.keyboard.press("Shift+Tab")
+    expect(more).to_have_attribute("aria-expanded", "false")  # the focus is outside
+    more.click()
+    page.locator("main").click(position={"x": 5, "y": 5})
+    expect(more).to_have_attribute("aria-expanded", "false")
 
 
 def test_the_page_can_be_installed(site: Site, visit: PageOpener) -> None:
