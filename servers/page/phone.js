@@ -5,7 +5,7 @@ import { announce, h, Keyed, put, reconcile, ticking } from "./dom.js";
 import { t } from "./i18n.js";
 import { phone } from "./net.js";
 import { Prose } from "./prose.js";
-import { watchTouches } from "./touch.js";
+import { keyboardFrame, watchTouches } from "./touch.js";
 import { empty } from "./view.js";
 
 const AGAIN = 2000; // ms between two attempts while there is no phone
@@ -33,7 +33,7 @@ export function openPhone(room, onState) {
   const wake = h("button", { type: "button", class: "main", onclick: () => touch({ kind: "wake" }) }, t("Wake"));
   const keys = h("div", { class: "keys", role: "group", "aria-label": t("Keys of the phone") },
     KEYS.map(([key, title]) => h("button", { type: "button", onclick: () => touch({ kind: "key", key }) }, title)), wake);
-  const body = h("div", { class: "handset" }, glass, keys, typing);
+  const body = h("div", { class: "handset" }, keyboardFrame(glass, () => size, touch), keys, typing);
   const lines = h("div", { class: "lines", role: "log", "aria-label": t("Talk with the agent"), tabindex: "0" });
   const word = h("input", { "aria-label": t("Message from the phone"), placeholder: t("Message the agent"), autocomplete: "off", maxlength: MOST_WORDS });
   const aloud = h("input", { type: "checkbox", role: "switch" });

@@ -5,7 +5,7 @@ import { ago, seconds } from "./format.js";
 import { t } from "./i18n.js";
 import { command, pictureOf } from "./net.js";
 import { appName } from "./sentences.js";
-import { watchTouches } from "./touch.js";
+import { keyboardFrame, watchTouches } from "./touch.js";
 
 const SETTLED = 800; // ms from a touch to the next picture
 const KEYS = [["back", t("Back")], ["home", t("Home")], ["recents", t("Recent apps")]];
@@ -27,9 +27,17 @@ export function screenOf(id, name) {
   const hands = h("fieldset", { class: "hands", "aria-label": t("Control by hand"), disabled: true }, keys, typing);
   const hint = h("p", { class: "sub" });
   const element = h("section", { class: "takeover", "aria-label": t("Screen of {name}", { name }) }, h("div", { class: "heading" }, h("h3", {}, t("Screen")), take), problem, hint,
-    h("div", { class: "sight" }, image), app, taken, hands);
+    keyboardFrame(image, sizeOf, touch), app, taken, hands);
   let able = false;
   let busy = false;
+
+  function sizeOf() {
+    return { width: image.naturalWidth, height: image.naturalHeight };
+  }
+
+  function touch({ kind, ...place }) {
+    return act(kind, place);
+  }
 
   async function send(what, body) {
     try {
@@ -69,7 +77,7 @@ export function screenOf(id, name) {
     return Boolean(answer);
   }
 
-  watchTouches(image, () => ({ width: image.naturalWidth, height: image.naturalHeight }), ({ kind, ...place }) => act(kind, place));
+  watchTouches(image, sizeOf, touch);
   typing.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (await act("type", { text: words.value })) words.value = "";

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 from playwright.sync_api import expect
@@ -11,6 +12,7 @@ from clients.phone.emulator import EmulatedPhone
 from tests.browser.conftest import PageOpener, Site
 from tests.browser.hostile_server import EVIL
 from tests.browser.test_layout import Scripted, start
+from tests.browser.test_pictures import faults
 from tests.loops.environment import bearer
 from tests.loops.phone_screen import PhoneScreen
 
@@ -108,6 +110,40 @@ def test_a_paired_phone_is_seen_and_moved_by_hand(site: Site, visit: PageOpener)
     page.clock.fast_forward(5_000)
     expect(page.get_by_text("Tapped on", exact=False)).to_contain_text("asked by")
     expect(page.get_by_text("No phone has passed on a notification.")).to_be_visible()
+
+
+def test_a_paired_phone_is_moved_by_the_keyboard(site: Site, visit: PageOpener) -> None:
+    visit.tolerated = ("Failed to load resource",)  # there is no reference phone
+    site.world.start_relay()
+    site.open()
+    pixel = EmulatedPhone(name="Pixel 8")
+    site.world.phone(name="Pixel 8", backend=pixel)
+    page = visit(f"{site.url}#phone", reduced_motion="reduce")
+    screen = page.get_by_role("region", name="Screen of Pixel 8")
+    again = screen.get_by_role("button", name="Take a picture")
+    again.click()
+    expect(screen.get_by_text("In front: ")).to_be_visible()
+    width, height = screen.get_by_role("img").evaluate("(each) => [each.naturalWidth, each.naturalHeight]")
+    page.keyboard.press("Tab")
+    touched = screen.get_by_role("application", name="Touch by the keyboard")
+    expect(touched).to_be_focused()
+    expect(touched).to_have_accessible_description(re.compile("Enter taps"))
+    expect(screen.get_by_text("Arrow keys move the pointer.")).to_be_visible()
+    assert faults(page) == []
+    for key in ("ArrowRight", "ArrowRight", "ArrowUp", "Shift+ArrowUp"):
+        page.keyboard.press(key)
+    expect(page.locator("#announcer")).to_have_text("60 % from the left, 44 % from the top")
+    place = (round(width * 0.6), round(height * 0.44))
+    for key, kind in (("Enter", "tap"), ("Shift+Enter", "long_press"), ("PageDown", "swipe")):
+        with page.expect_response("**/current_app"):  # the next picture is here
+            page.keyboard.press(key)
+        gesture = pixel.gestures[-1]
+        assert gesture.kind == kind
+        found, wanted = gesture.points[0], (place[0], round(height * 0.7)) if kind == "swipe" else place
+        assert max(abs(one - other) for one, other in zip(found, wanted, strict=True)) <= 1
+        expect(again).to_be_enabled()
+    page.keyboard.press("Tab")
+    expect(screen.get_by_role("button", name="Back")).to_be_focused()
 
 
 def test_a_phone_whose_device_control_is_off(site: Site, visit: PageOpener) -> None:
