@@ -95,7 +95,7 @@ class StartScreen:
         addresses = [str(invite["relay_url"])]
         if self.model is not None:
             addresses.append(f"{'https' if invite['tls'] else 'http'}://{authority}")
-        model = f"{self.model} (SVC_MODEL_BASE_URL names another)" if self.model == "built-in" else self.model
+        model = f"{self.model} (svc model connects another)" if self.model == "built-in" else self.model
         known = "" if paired is None else f"; {paired} paired"
         reached = invite.get("dashboard_url")
         rows = {

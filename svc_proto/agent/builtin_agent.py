@@ -44,11 +44,10 @@ _WORD = re.compile(r"\s*\S+\s*")
 GREETING = """\
 Hello! No model is connected yet, so this is the built-in agent speaking.
 
-To connect a model, set these variables and start the server again; anything that speaks the OpenAI chat-completions \
-protocol will do, such as Ollama, llama.cpp, vLLM or a vendor:
-- `SVC_MODEL_BASE_URL`, such as `http://127.0.0.1:11434/v1`
-- `SVC_MODEL`, the model's name
-- `SVC_MODEL_API_KEY`, if the server wants a key
+To connect one, run `svc model NAME --url http://127.0.0.1:11434/v1` on the host: it tests the model and writes the \
+choice for the next message. Without NAME it lists the models of the server. Anything that speaks the OpenAI \
+chat-completions protocol will do, such as Ollama, llama.cpp, vLLM or a vendor. `SVC_MODEL_BASE_URL`, `SVC_MODEL` and \
+`SVC_MODEL_API_KEY` in `~/.svc/.env` do the same at the next start.
 
 Until then I understand sentences such as "open mail" or "what is on the screen", and commands, with or without a \
 slash: `help` lists them, `phone ping` asks your phone whether it is there."""

@@ -18,6 +18,7 @@ def test_greeting_explains_how_to_connect_a_model() -> None:
     )
     assert world.host.event_names == ["asked", "text", "answered"]
     assert world.host.text == GREETING
+    assert "`svc model NAME --url http://127.0.0.1:11434/v1`" in GREETING
     assert {"SVC_MODEL_BASE_URL", "SVC_MODEL", "SVC_MODEL_API_KEY"} <= set(
         GREETING.replace("`", " ").replace(",", " ").split()
     )

@@ -58,7 +58,7 @@ def test_a_usual_terminal_is_too_small_for_the_qr_and_shows_all_the_rest(
         "Code       ABC123  works once, within 10 minutes; 2 paired",
         "Phones     ws://192.0.2.2:8767  http://192.0.2.2:8642",
         "Dashboard  http://127.0.0.1:9119",
-        "Model      built-in (SVC_MODEL_BASE_URL names another)",
+        "Model      built-in (svc model connects another)",
         "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc phone",
         "Scan the QR with the Hermes-Relay app for Android, or enter the code.",
         (
