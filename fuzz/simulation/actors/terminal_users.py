@@ -45,7 +45,10 @@ class _TerminalSet:
     @property
     def last(self) -> str:
         """Return the terminal attached last, if that is certain."""
-        return self.names[-1] if self.sure and self.names and not self.leaving else ""
+        if not self.sure or not self.names or self.leaving:
+            return ""
+        name = self.names[-1]
+        return name if self.ended.get(name, -1.0) < self.begun[name] else ""
 
 
 class _EchoShell(ScriptedProgram):
