@@ -6,7 +6,7 @@ from attrs import field, frozen
 
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
-from svc_proto.schema.gateway_rpc import NOT_STORED, UPSTREAM
+from svc_proto.schema.gateway_rpc import UPSTREAM
 from svc_proto.schema.json_rpc import RpcError
 from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.service_clients.authority import authority_headers
@@ -26,7 +26,6 @@ class GatewayApiSettings:
 
     url: str = "http://localhost:8642"
     key: str = field(default="", repr=False)
-    profile: str = ""
     files: tuple[str, str] | None = None  # configuration file and home, where the API of this host stores its key
     principal: str = ""  # the device whose requests the gateway makes, and what it does not hold
     withheld: tuple[str, ...] = ()
@@ -48,19 +47,15 @@ def new_api_client(engine: Engine, settings: GatewayApiSettings) -> ApiClient:
 
 
 def rpc_error(error: ServiceCallError) -> RpcError:
-    """Convert a failed call into an error with a text for people."""
+    """Convert a failed connection into an error with a text for people."""
     name = error.peer.name
     match error.fault:
         case ServiceFault.UNREACHABLE | ServiceFault.CONNECTION_LOST:
             text = f"{name} at {error.peer.url} cannot be reached: {error.why}"
         case ServiceFault.UNAUTHORIZED | ServiceFault.FORBIDDEN:
             text = f"{name} does not accept the key: set API_SERVER_KEY"
-        case ServiceFault.NO_JSON:
-            text = f"{name}'s answer is not JSON: {error.__cause__}"
-        case ServiceFault.UNAVAILABLE:
-            text = f"{name} gave no {error.lacks}"
-        case fault:
-            said = error.server_message[:MAX_MESSAGE_CHARS] or "no reason given"
-            code = NOT_STORED if fault is ServiceFault.NOT_FOUND else UPSTREAM
-            return RpcError(code, f"{name} answers {error.status}: {said}")
+        case ServiceFault.NOT_FOUND:
+            text = f"{name} at {error.peer.url} has no gateway for chats"
+        case _:
+            text = f"{name} answers {error.status}: {error.server_message[:MAX_MESSAGE_CHARS] or 'no reason given'}"
     return RpcError(UPSTREAM, text)

@@ -33,7 +33,6 @@ def read_settings(env: Mapping[str, str]) -> GatewayApiSettings:
         usable = False
     if not usable:
         raise CannotStartError("RELAY_WEBAPI_URL must be an http:// or https:// URL", code=2)
-    profile = env.get("SVC_PROFILE") or env.get("HERMES_PROFILE") or ""
     pin = env.get("RELAY_WEBAPI_PIN") or None
     if pin is not None and not is_pin(pin):
         raise CannotStartError("RELAY_WEBAPI_PIN must be sha256/ and 44 characters of Base64", code=2)
@@ -42,7 +41,6 @@ def read_settings(env: Mapping[str, str]) -> GatewayApiSettings:
     return GatewayApiSettings(
         url=url,
         key=env.get("API_SERVER_KEY") or "",
-        profile=profile,
         files=files,
         principal=env.get("SVC_AGENT_PRINCIPAL") or "",
         withheld=tuple(filter(None, (env.get("SVC_AGENT_WITHHELD") or "").split(","))),

@@ -53,11 +53,6 @@ class ApiClient(ServiceClient):
         path = f"/api/sessions/{encode_segment(session)}/messages"
         return (yield from self.list_objects(engine, path, "messages", within=within))
 
-    def session(self, engine: Engine, session: str) -> Flow[JsonObject]:
-        """Return the stored record of one session."""
-        found = yield from self.json(engine, "GET", f"/api/sessions/{encode_segment(session)}")
-        return found.get_object("session") or found
-
     def stream_turn(
         self,
         engine: Engine,

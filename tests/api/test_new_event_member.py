@@ -36,12 +36,11 @@ assert "assistant.completed" in streams.told(call, "POST /api/sessions/{{id}}/ch
 schemas = streams.DOCUMENTED.document["components"]["schemas"]
 assert schemas["AssistantCompleted"]["properties"]["tone"] == {{"type": "string"}}
 
-# Who reads it: the chat command, the gateway and the voice session.
-from clients.gateway.turn import events as gateway
+# Who reads it: the chat command and the voice session.
 from svc_proto.cli.chat import chat_events as chat
 from svc_proto.voice.agent.api_run import events as voice
 
-for reader in (chat, gateway, voice):
+for reader in (chat, voice):
     assert reader.parse_event("assistant.completed", JsonObject(tone="warm")) == events.AssistantCompleted(tone="warm")
 print("carried")
 """

@@ -56,14 +56,6 @@ def test_a_list(answer: object) -> None:
     assert found == ([{"a": 1}], "GET /api/sessions/s%201/messages", b"")
 
 
-@pytest.mark.parametrize("answer", [{"id": "s1"}, {"session": {"id": "s1"}}])
-def test_a_session(answer: object) -> None:
-    assert asked(lambda engine: API.session(engine, "s1"), as_json(answer))[:2] == (
-        {"id": "s1"},
-        "GET /api/sessions/s1",
-    )
-
-
 @pytest.mark.parametrize(
     ("order", "request_line", "body"),
     [(("r 1",), "GET /v1/runs/r%201", b""), (("r", "stop"), "POST /v1/runs/r/stop", b"{}"),

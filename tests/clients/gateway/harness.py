@@ -1,43 +1,51 @@
-"""The gateway and a scripted API server in memory, with immediate delivery of bytes."""
+"""The gateway and an API server in memory, with immediate delivery of bytes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from clients.gateway.api_connection import GatewayApiSettings
 from clients.gateway.service import Gateway
+from runtimes.sim.store import STORE_TIME
+from runtimes.store.store_factory import open_store
+from svc_proto.api.config import ApiConfig
+from svc_proto.api.service import Api
 from svc_proto.commands import Connect
 from svc_proto.facts import Address, ChannelId, Received, Started
-from tests.support.core_harness import REFUSED, CoreHarness, FarEnd, HarnessNode
-from tests.support.servers.api_server import ScriptedApi
+from tests.support.core_harness import HOME, REFUSED, CoreHarness, FarEnd, HarnessNode
 
 LINES = ChannelId(2)  # of the client at the gateway
 STDIO = Address("stdio", 0)
+KEY = "the-key-of-the-api"
+PORT = 8642
 
 
 class GatewayHarness(CoreHarness):
     """Harness of a gateway; see the module."""
 
-    def __init__(self, *, settings: GatewayApiSettings | None = None, key: str = "", resume: str = "") -> None:
-        self.api = ScriptedApi(key)
-        self.gateway = Gateway(settings or GatewayApiSettings(key=key), resume=resume)
+    def __init__(self, *, settings: GatewayApiSettings | None = None, resume: str = "") -> None:
+        self.gateway = Gateway(settings or GatewayApiSettings(key=KEY), resume=resume)
         super().__init__(self.gateway)
+        store = open_store("memory:")
+        answers = SimpleNamespace(apply=lambda request: store.execute(request), seconds=STORE_TIME)
+        self.host.store = cast("Any", answers)
+        self.api = Api(ApiConfig(key=KEY, home=HOME, config_path=f"{HOME}/config.yaml"))
         self.up = True  # whether the API server is reachable
         self._seen = 0
         self.feed(Started())
-        self.serve(8642, self.api)
+        self.serve(PORT, self.api)
         self.screen: FarEnd = self.accept(FarEnd, STDIO, STDIO)  # receives the gateway's lines
 
     # --- the client ---
 
-    def call(self, method: str, params: object = None, identity: object = "r1") -> list[dict[str, Any]]:
+    def call(self, method: str, identity: object = "r1", /, **params: object) -> list[dict[str, Any]]:
         """Call a method and return all messages since."""
-        message = {"jsonrpc": "2.0", "id": identity, "method": method}
-        if params is not None:
-            message["params"] = params
-        return self.send(json.dumps(message).encode() + b"\n")
+        return self.send(
+            json.dumps({"jsonrpc": "2.0", "id": identity, "method": method, "params": params}).encode() + b"\n"
+        )
 
     def send(self, data: bytes) -> list[dict[str, Any]]:
         self.feed(Received(LINES, data))
@@ -49,15 +57,13 @@ class GatewayHarness(CoreHarness):
         fresh, self._seen = lines[self._seen :], len(lines)
         return [json.loads(line) for line in fresh]
 
-    def result(self, method: str, params: object = None) -> Any:
-        """Return the result of a call that gives no other message."""
-        (answer,) = self.call(method, params)
-        assert answer["id"] == "r1", answer
-        return answer["result"]
+    def result(self, method: str, /, **params: object) -> Any:
+        """Return the result of a call."""
+        return next(each for each in self.call(method, **params) if each.get("id") == "r1")["result"]
 
-    def error(self, method: str, params: object = None) -> tuple[int, str]:
+    def error(self, method: str, /, **params: object) -> tuple[int, str]:
         """Return the error of a call that gives no other message."""
-        (answer,) = self.call(method, params)
+        (answer,) = self.call(method, **params)
         return answer["error"]["code"], answer["error"]["message"]
 
     def connect(self, node: HarnessNode, order: Connect) -> Any:

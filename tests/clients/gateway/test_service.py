@@ -1,4 +1,4 @@
-"""The gateway: JSON-RPC lines in front, the API server's sessions and turns behind (wire terminal 2.4)."""
+"""The gateway: JSON-RPC lines in front, the API server's WebSocket behind (wire terminal 2.4)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from typing import Any
 import pytest
 
 from clients.gateway.api_connection import GatewayApiSettings
-from clients.gateway.service import MAX_IMAGE, MAX_SESSIONS
+from clients.gateway.service import LOST, LOST_IN_TURN, MAX_CALLS
+from svc_proto.api.gateway.connection import Result
+from svc_proto.basics.errors import Refused
 from svc_proto.commands import Abort, Exit, PauseReading
+from svc_proto.engine.flow import Flow, sleep
 from svc_proto.facts import Accepted, ChannelId, Closed, ReadClosed
 from svc_proto.machines.line_buffer import MAX_LINE
-from svc_proto.service_clients.api_client import ApiClient
 from svc_proto.version import VERSION
-from tests.clients.gateway.harness import LINES, STDIO, GatewayHarness, kinds
+from tests.clients.gateway.harness import KEY, LINES, PORT, STDIO, GatewayHarness, kinds
+from tests.support.servers.api_server import ScriptedApi
+
+LATE = 60.0  # s
 
 
 def greeted(**options: Any) -> GatewayHarness:
@@ -23,15 +28,10 @@ def greeted(**options: Any) -> GatewayHarness:
     return book
 
 
-def opened(**options: Any) -> GatewayHarness:
-    """Return a gateway with the session s-1."""
-    book = greeted(**options)
-    assert book.result("session.create", {"cols": 80})["session_id"] == "s-1"
-    return book
-
-
-def submit(book: GatewayHarness, text: str = "Hi", session: str = "s-1") -> list[dict[str, Any]]:
-    return book.call("prompt.submit", {"session_id": session, "text": text})
+def opened() -> tuple[GatewayHarness, str]:
+    """Return a gateway and the id of a session."""
+    book = greeted()
+    return book, book.result("session.create", cols=80)["session_id"]
 
 
 def said(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
@@ -39,283 +39,117 @@ def said(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [message["params"].get("payload") for message in messages if message.get("params", {}).get("type") == kind]
 
 
-# --- sessions ---
+# --- calls and events ---
 
 
-def test_a_session_is_created_at_the_api_server() -> None:
-    book = greeted(settings=GatewayApiSettings(profile="work"))
-    result = book.result("session.create", {"cols": 80, "title": "Trip"})
-    assert result == {
-        "session_id": "s-1",
-        "stored_session_id": "s-1",
-        "message_count": 0,
-        "messages": [],
-        "info": {"model": "", "tools": {}, "skills": {}, "cwd": "", "version": VERSION},
-    }
-    assert book.api.seen == [("POST", "/api/sessions", {"title": "Trip", "profile": "work"})]
+def test_a_turn_and_its_history() -> None:
+    book, session = opened()
+    messages = book.call("prompt.submit", session_id=session, text="/echo hello")
+    book.after(5.0)
+    messages += book.new_messages()
+    assert kinds(messages)[:2] == ["answer", "message.start"]
+    (ended,) = said(messages, "message.complete")
+    assert ended["status"] == "complete"
+    (row,) = book.result("session.list")["sessions"]
+    assert (row["id"], row["source"]) == (session, "tui")
+    resumed = book.result("session.resume", session_id=session, cols=80)
+    assert [each["role"] for each in resumed["messages"]] == ["user", "assistant"]
+    assert (resumed["running"], resumed["info"]["cwd"]) == (False, "")
+    assert {"name", "tools", "tool_count"} <= {*book.result("tools.list")["toolsets"][0]}
 
 
-@pytest.mark.parametrize("params", [{}, {"limit": 2}, {"limit": "x"}, {"limit": -1}])
-def test_the_list(params: dict[str, object]) -> None:
-    book = opened()
-    book.result("session.create")
-    rows = book.result("session.list", params)["sessions"]
-    assert [row["id"] for row in rows] == ["s-1", "s-2"]
-    assert rows[0] == {
-        "id": "s-1",
-        "title": "",
-        "preview": "",
-        "started_at": 0,
-        "message_count": 0,
-        "source": "api_server",
-    }
-
-
-def test_a_stored_session_is_resumed() -> None:
+def test_the_source_of_a_client_is_kept() -> None:
     book = greeted()
-    book.api.sessions["old"] = [
-        {"role": "user", "content": "Hi"},
-        {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, 5]},
-        {"role": "tool", "tool_name": "df", "content": "62%"},
-        {"role": "assistant", "content": None},
-        {"role": "system", "content": "secret"},
-    ]
-    result = book.result("session.resume", {"session_id": "old", "cols": 80})
-    assert (result["session_id"], result["resumed"], result["message_count"]) == ("old", "old", 3)
-    assert result["messages"] == [
-        {"role": "user", "text": "Hi"},
-        {"role": "assistant", "text": "a\nb"},
-        {"role": "tool", "name": "df", "context": "62%"},
-    ]
-    assert (result["running"], result["inflight"], result["status"]) == (False, None, "idle")
-    assert result["info"]["model"] == "svc-agent"
-    assert submit(book, session="old")
+    book.result("session.create", source="desk")
+    assert book.result("session.list")["sessions"][0]["source"] == "desk"
 
 
-def test_a_session_that_is_not_stored() -> None:
-    assert greeted().error("session.resume", {"session_id": "gone"})[0] == 4007
+def test_errors_of_the_api_server_are_passed_on() -> None:
+    assert greeted().error("session.resume", session_id="gone")[0] == 4007
 
 
-@pytest.mark.parametrize("method", ["prompt.submit", "session.interrupt", "terminal.resize", "approval.respond"])
-def test_a_session_that_is_not_open_here(method: str) -> None:
-    for named in ({"session_id": "s-9"}, {"session_id": 9}, {}):  # a relay's own `terminal.resize` names none
-        assert greeted().error(method, {**named, "text": "x", "choice": "once"})[0] == 4001
-
-
-def test_a_session_resumed_while_its_turn_is_under_way() -> None:
-    book = opened()
-    book.api.held = True
-    submit(book, "Long")
-    result = book.result("session.resume", {"session_id": "s-1"})
-    assert (result["running"], result["status"]) == (True, "streaming")
-    assert result["inflight"] == {"user": "Long", "assistant": "", "streaming": True}
-
-
-def test_not_too_many_sessions_are_kept_open() -> None:
-    book = opened()
-    book.api.held = True
-    submit(book)
-    for _ in range(MAX_SESSIONS):
-        book.result("session.create")
-    assert book.error("terminal.resize", {"session_id": "s-2"})[0] == 4001
-    assert book.result("terminal.resize", {"session_id": "s-1", "cols": 5}) == {"cols": 5}  # its turn still runs
-
-
-# --- turns ---
-
-
-def test_a_turn() -> None:
-    book = opened()
-    messages = submit(book)
-    assert messages[0]["result"] == {"status": "streaming"}
-    assert kinds(messages) == ["answer", "message.start", *["message.delta"] * 5, "message.complete"]
-    assert all(message["params"]["session_id"] == "s-1" for message in messages[1:])
-    assert "payload" not in messages[1]["params"]
-    assert [payload["text"] for payload in said(messages, "message.delta")] == list("Hello")
-    assert said(messages, "message.complete") == [
-        {"text": "Hello", "usage": {"input_tokens": 1, "output_tokens": 2}, "status": "complete"}
-    ]
-    assert book.api.seen[-1] == ("POST", "/api/sessions/s-1/chat/stream", {"message": "Hi", "approvals": True})
-    assert submit(book)[0]["result"] == {"status": "streaming"}
-
-
-def test_the_key_is_sent_and_never_shown() -> None:
-    book = opened(key="s3cret")
-    assert kinds(submit(book))[-1] == "message.complete"
-    assert "s3cret" not in repr(book.logs) + repr(GatewayApiSettings(key="s3cret")) + book.screen.heard.decode()
+def test_the_key_is_never_shown() -> None:
+    book, session = opened()
+    book.call("prompt.submit", session_id=session, text="/echo hello")
+    assert KEY not in repr(book.logs) + repr(GatewayApiSettings(key=KEY)) + book.screen.heard.decode()
 
 
 def test_a_wrong_key() -> None:
-    book = greeted(key="right", settings=GatewayApiSettings(key="wrong"))
-    code, message = book.error("session.list")
+    code, message = greeted(settings=GatewayApiSettings(key="wrong")).error("session.list")
     assert (code, "API_SERVER_KEY" in message) == (5001, True)
 
 
-def test_a_replaced_key_is_read_again() -> None:
-    book = greeted(key="new", settings=GatewayApiSettings(key="old", files=("/h/config.yaml", "/h")))
+@pytest.mark.parametrize("known", ["old", ""])
+def test_the_key_of_this_host_is_read_from_its_files(known: str) -> None:
+    book = greeted(settings=GatewayApiSettings(key=known, files=("/h/config.yaml", "/h")))
     assert book.error("session.list")[0] == 5001
-    book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
-    assert "sessions" in book.result("session.list")
-    book.disk.remove("/h/.env")
+    book.disk.put("/h/.env", f"API_SERVER_KEY={KEY}\n".encode())
     assert "sessions" in book.result("session.list")
 
 
-def test_a_key_that_only_the_files_have_is_found() -> None:
-    """The gateway reads the key from the files that its settings name; the relay does not have it then."""
-    book = greeted(key="new", settings=GatewayApiSettings(files=("/h/config.yaml", "/h")))
-    book.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
-    assert "sessions" in book.result("session.list")
-    elsewhere = greeted(key="new", settings=GatewayApiSettings())
-    elsewhere.disk.put("/h/.env", b"API_SERVER_KEY=new\n")
-    assert elsewhere.error("session.list")[0] == 5001
+# --- an API server that is down ---
 
 
-def test_one_turn_at_a_time() -> None:
-    book = opened()
-    book.api.held = True
-    assert kinds(submit(book)) == ["answer"]
-    (busy,) = submit(book)
-    assert busy["error"]["code"] == 4009
-    book.api.release()
-    book.wake(book.now.mono)
-    assert kinds(book.new_messages())[-1] == "message.complete"
-
-
-def test_an_interrupt() -> None:
-    book = opened()
-    book.api.held = True
-    submit(book)
-    messages = book.call("session.interrupt", {"session_id": "s-1"})
-    assert kinds(messages) == ["message.start", "message.complete", "answer"]
-    assert messages[1]["params"]["payload"]["status"] == "interrupted"
-    assert messages[2]["result"] == {"status": "interrupted"}
-    assert book.result("session.interrupt", {"session_id": "s-1"}) == {"status": "interrupted"}
-    book.api.held = False
-    assert kinds(submit(book))[-1] == "message.complete"
-
-
-def test_an_interrupted_run_is_stopped_at_the_server() -> None:
-    book = opened()
-    book.api.held = True
-    submit(book)
-    turn = book.gateway._sessions["s-1"].turn
-    assert turn is not None
-    turn.run_id = "run_7"
-    book.call("session.interrupt", {"session_id": "s-1"})
-    assert book.api.seen[-1] == ("POST", "/v1/runs/run_7/stop", {})
-
-
-def test_images_are_sent_with_the_next_prompt() -> None:
-    book = opened()
-    for method, params in (
-        ("image.attach_bytes", {"content_base64": "QUJD", "filename": "a.JPG"}),
-        ("image.attach.bytes", {"bytes_base64": "REVG", "format": "png", "filename_hint": "b"}),
-        ("image.attach_bytes", {"content_base64": "QUJD", "filename": "no suffix!"}),
-    ):
-        assert book.result(method, {"session_id": "s-1", **params})["attached"] is True
-    submit(book, "Look")
-    assert [part.get("image_url", part) for part in book.api.seen[-1][2]["message"]] == [
-        {"type": "text", "text": "Look"},
-        {"url": "data:image/jpeg;base64,QUJD"},
-        {"url": "data:image/png;base64,REVG"},
-        {"url": "data:image/png;base64,QUJD"},
-    ]
-    submit(book, "Again")
-    assert book.api.seen[-1][2]["message"] == "Again"
-    big = {"session_id": "s-1", "content_base64": "x" * (MAX_IMAGE + 1)}
-    assert book.error("image.attach_bytes", big)[0] == -32602
-
-
-def test_approvals() -> None:
-    book = opened()
-    respond = {"session_id": "s-1", "choice": "once"}
-    assert book.error("approval.respond", respond)[0] == 4009
-    assert book.error("approval.respond", {**respond, "choice": "perhaps"})[0] == -32602
-    book.api.held = True
-    submit(book)
-    turn = book.gateway._sessions["s-1"].turn
-    assert turn is not None
-    turn.run_id = "run_7"
-    assert book.result("approval.respond", {**respond, "all": True}) == {"resolved": 1}
-    assert book.api.seen[-1] == ("POST", "/v1/runs/run_7/approval", {"choice": "once", "all": True})
-    book.result("approval.respond", {**respond, "call_id": "call_7"})
-    assert book.api.seen[-1][2] == {"choice": "once", "all": False, "call_id": "call_7"}
-    book.api.problem = (200, b'{"resolved": "all"}')
-    assert book.result("approval.respond", respond) == {"resolved": 0}
-
-
-def test_answers_to_unused_requests_are_expired() -> None:
-    book = opened()
-    for method in ("clarify.respond", "sudo.respond", "secret.respond"):
-        assert book.result(method, {"request_id": "x"}) == {"status": "expired"}
-
-
-def test_the_tools_are_those_of_the_api_server() -> None:
-    tool = {"name": "memory", "description": "Keep notes."}
-    nothing = {"name": "", "description": "", "tool_count": 0, "enabled": True, "tools": []}
-    book = opened()
-    assert book.result("tools.list") == {
-        "toolsets": [
-            {"name": "memory", "description": "Notes", "tool_count": 1, "enabled": True, "tools": [tool]},
-            nothing,
-        ]
-    }
-
-
-# --- an API server that is down, or odd ---
-
-
-def test_the_api_server_is_down() -> None:
+def test_the_api_server_is_down_for_a_while() -> None:
     book = greeted()
     book.up = False
-    code, message = book.error("session.create")
-    assert (code, message) == (
-        5001,
-        "the API server at http://localhost:8642 cannot be reached: connection refused",
-    )
+    reason = "the API server at http://localhost:8642 cannot be reached: connection refused"
+    assert book.error("session.create") == (5001, reason)
     book.up = True
-    assert book.result("session.create")["session_id"] == "s-1"
-    book.up = False
-    messages = submit(book)
-    assert kinds(messages) == ["answer", "error", "message.start", "message.complete"]
-    assert said(messages, "error") == [{"message": message}]
-    assert said(messages, "message.complete")[0]["status"] == "error"
-    book.up = True
-    assert kinds(submit(book))[-1] == "message.complete"
+    assert book.result("session.create")["messages"] == []
 
 
-@pytest.mark.parametrize(
-    ("problem", "text"),
-    [
-        ((500, b'{"error": {"message": "No model"}}'), "answers 500: No model"),
-        ((503, b'{"error": "draining"}'), "answers 503: draining"),
-        ((502, b"<html>"), "answers 502: no reason given"),
-        ((500, b"[]"), "answers 500: no reason given"),
-        ((200, b"<html>"), "not JSON"),
-        ((200, b"{}"), "gave no session id"),
-        ((200, b"[]"), "gave no session id"),
-    ],
-)
-def test_an_odd_answer(problem: tuple[int, bytes], text: str) -> None:
+def test_a_server_without_a_gateway() -> None:
     book = greeted()
-    book.api.problem = problem
-    code, message = book.error("session.create")
-    assert (code, text in message) == (5001, True), message
+    book.serve(PORT, ScriptedApi(KEY))
+    assert book.error("session.list") == (5001, "the API server at http://localhost:8642 has no gateway for chats")
 
 
-def test_a_list_without_a_name() -> None:
+def test_an_api_server_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     book = greeted()
-    book.api.problem = (200, b'[{"id": 7, "title": "x", "started_at": 5.5}, 8]')
-    (row,) = book.result("session.list")["sessions"]
-    assert (row["id"], row["title"], row["started_at"]) == ("7", "x", 5.5)
-    book.api.problem = (200, b'{"sessions": null}')
-    assert book.result("session.list") == {"sessions": []}
+
+    def refuse(_: object) -> None:
+        raise Refused(503, "draining", "it is being stopped")
+
+    monkeypatch.setattr(book.api.gateway, "new_connection", refuse)
+    assert book.error("session.list") == (5001, "the API server answers 503: it is being stopped")
 
 
-def test_a_turn_that_is_refused() -> None:
-    book = opened()
-    book.api.problem = (500, b'{"error": {"message": "No model"}}')
-    assert "No model" in said(submit(book), "error")[0]["message"]
+def answer_late(book: GatewayHarness) -> None:
+    """Let the API server answer `session.list` after a minute."""
+
+    def answer(*_: object) -> Flow[Result]:
+        yield from sleep(book.servers[PORT].engine, LATE)
+        return {}
+
+    book.api.gateway._methods["session.list"] = answer
+
+
+def disconnect(book: GatewayHarness, session: str) -> None:
+    """Let the API server close the gateway's WebSocket."""
+    (connection,) = book.api.gateway.sessions[session].connections
+    book.within(lambda: connection._socket.close(1001), book.servers[PORT])
+
+
+def test_a_lost_connection_ends_turns() -> None:
+    book, session = opened()
+    book.call("prompt.submit", session_id=session, text="/count 30")
+    disconnect(book, session)
+    messages = book.new_messages()
+    assert kinds(messages) == ["error", "message.complete"]
+    assert said(messages, "error") == [{"message": LOST_IN_TURN}]
+    assert book.result("session.resume", session_id=session)["running"] is True
+    book.after(60.0)
+    assert said(book.new_messages(), "message.complete")[0]["status"] == "complete"
+
+
+def test_a_lost_connection_ends_calls() -> None:
+    book, session = opened()
+    answer_late(book)
+    assert book.call("session.list") == []
+    disconnect(book, session)
+    (answer,) = book.new_messages()
+    assert (answer["id"], answer["error"]) == ("r1", {"code": 5001, "message": LOST})
 
 
 # --- lines ---
@@ -326,12 +160,8 @@ def test_a_turn_that_is_refused() -> None:
     [
         (b"no json", -32700, None),
         (b"[]", -32600, None),
-        (b"{}", -32600, None),
-        (b'{"id": [], "method": "x"}', -32600, None),
-        (b'{"id": 5, "method": 5}', -32600, 5),
         (b'{"id": "r", "method": "tools.list", "params": []}', -32602, "r"),
         (b'{"id": "r", "method": "dance"}', -32601, "r"),
-        (b'{"id": "r", "method": "session.resume"}', -32602, "r"),
     ],
 )
 def test_invalid_calls(line: bytes, code: int, identity: object) -> None:
@@ -342,37 +172,28 @@ def test_invalid_calls(line: bytes, code: int, identity: object) -> None:
 def test_notifications_and_empty_lines_are_not_answered() -> None:
     book = greeted()
     assert book.send(b'\n \n{"method": "tools.list"}\n') == []
-    (event,) = book.send(b'{"method": "session.interrupt", "params": {"session_id": "s-9"}}\n')
-    assert event["params"]["type"] == "error"
 
 
-def test_a_bug_is_an_error_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = greeted()
-    monkeypatch.setattr(ApiClient, "list_objects", lambda *_: 1 / 0)
-    code, message = book.error("session.list")
-    assert (code, message) == (-32000, "internal error bug-1")
-
-
-def test_a_bug_is_an_error_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    book = opened()
-    monkeypatch.setattr(ApiClient, "stream_turn", lambda *_: 1 / 0)
-    messages = submit(book)
-    assert said(messages, "error") == [{"message": "internal error bug-1"}]
-    assert said(messages, "message.complete")[0]["status"] == "error"
+def test_too_many_calls_at_a_time() -> None:
+    book, _ = opened()
+    answer_late(book)
+    lines = [b'{"id": %d, "method": "session.list"}\n' % number for number in range(MAX_CALLS + 1)]
+    (refused,) = book.send(b"".join(lines))
+    assert (refused["id"], refused["error"]["code"]) == (MAX_CALLS, -32000)
+    book.after(LATE)
+    assert len(book.new_messages()) == MAX_CALLS
 
 
 # --- ends ---
 
 
 def test_the_gateway_exits_after_its_input_and_turns() -> None:
-    book = opened()
-    book.api.held = True
-    submit(book)
+    book, session = opened()
+    book.call("prompt.submit", session_id=session, text="/count 5")
     book.feed(ReadClosed(LINES))
     assert book.exits == []
-    book.api.release()
-    book.wake(book.now.mono)
-    assert kinds(book.new_messages())[-1] == "message.complete"
+    book.after(60.0)
+    assert "message.complete" in kinds(book.new_messages())
     assert book.exits == [Exit(0)]
 
 
@@ -392,12 +213,13 @@ def test_a_closed_output_ends_the_gateway() -> None:
     assert book.exits == [Exit(0)]
 
 
-def test_a_signal_ends_the_gateway() -> None:
-    book = opened()
-    book.api.held = True
-    submit(book)
+def test_a_signal_ends_the_gateway_and_the_turn_continues() -> None:
+    book, session = opened()
+    book.call("prompt.submit", session_id=session, text="/count 5")
     book.stop()
     assert book.exits == [Exit(0)]
+    assert not book.api.gateway.sessions[session].connections
+    assert book.api.gateway.sessions[session].is_busy
 
 
 def test_a_line_without_an_end() -> None:
@@ -413,14 +235,17 @@ def test_a_second_client_is_refused() -> None:
     assert Abort(ChannelId(4)) in book.commands
 
 
-def test_a_client_that_does_not_read_holds_the_turn() -> None:
-    book = opened()
+def test_a_client_that_does_not_read_is_not_sent_more() -> None:
+    book, session = opened()
+    book.call("prompt.submit", session_id=session, text="/echo " + "x" * 90_000)
+    book.after(5.0)
+    book.new_messages()
     book.screen.reads = False
-    book.api.turns.append([("assistant.delta", {"delta": "x" * 1000})] * 1000)
-    messages = submit(book)
+    for number in range(4):
+        book.call("session.resume", number, session_id=session)
     assert any(isinstance(command, PauseReading) for command in book.commands)
     book.screen.read()
-    assert kinds([*messages, *book.new_messages()])[-1] == "message.complete"
+    assert book.call("session.list", "last")[-1]["id"] == "last"
 
 
 def test_the_session_to_resume_is_passed_on() -> None:

@@ -13,7 +13,7 @@ from tests.runtimes.scripted_core import TIMEOUT
 from tests.support.forkserver import Popen, python, run
 
 ROOT = Path(__file__).parents[3]
-CALL = b'{"jsonrpc": "2.0", "id": %d, "method": "clarify.respond"}\n'
+CALL = b'{"jsonrpc": "2.0", "id": %d, "method": "tools.list", "params": []}\n'  # refused at once
 
 
 def command(runtime: str) -> list[str]:
