@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from svc_proto.basics.brand import Brand
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.engine.flow import Flow
 from svc_proto.service_clients.authority import OWNER, Authority
 
@@ -49,7 +50,7 @@ Content: TypeAlias = "str | tuple[Mapping[str, object], ...]"  # text, or conten
 # --- turns --------------------------------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ModelEndpoint:
     """An OpenAI-compatible endpoint: `POST {base_url}/chat/completions`."""
 
@@ -60,7 +61,7 @@ class ModelEndpoint:
     source: str = field(default="", eq=False)  # setting that names the address, for error texts; empty: unknown
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class Turn:
     """A user message and the context for the model."""
 
@@ -85,7 +86,7 @@ class Turn:
 # --- events -------------------------------------------------------------------------------------------------------
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ToolCall:
     """A tool call of the model. `args` is always an object; `{}` if the arguments could not be parsed as one."""
 
@@ -97,43 +98,43 @@ class ToolCall:
     extra: Mapping[str, object] = field(factory=dict)  # further members of the call, which go back to the model
 
 
-@frozen
+@fast_frozen
 class TextDelta:
     """A piece of the answer, never empty."""
 
     text: str
 
 
-@frozen
+@fast_frozen
 class EphemeralText(TextDelta):
     """A piece of the answer for the present readers only: it is not stored."""
 
 
-@frozen
+@fast_frozen
 class ReasoningDelta:
     """A piece of the model's reasoning, never empty."""
 
     text: str
 
 
-@frozen
+@fast_frozen
 class TurnNotice(ReasoningDelta):
     """A line for readers about the turn: what is waited for, or what was left out. Shown and stored as reasoning."""
 
 
-@frozen
+@fast_frozen
 class TextRetracted:
     """The last `length` characters of the answer, all of one model call, are no part of it: reasoning, a repetition."""
 
     length: int
 
 
-@frozen
+@fast_frozen
 class ModelCallStarted:
     """The model is being called: counts towards `api_calls`."""
 
 
-@frozen
+@fast_frozen
 class ModelCallFinished:
     """The model's answer is complete, with its token counts."""
 
@@ -141,21 +142,21 @@ class ModelCallFinished:
     output_tokens: int = 0
 
 
-@frozen
+@fast_frozen
 class ToolCallPending:
     """A call waits, such as for an approval. Emitted only if it really waits."""
 
     call: ToolCall
 
 
-@frozen
+@fast_frozen
 class ToolCallStarted:
     """A call runs. Parallel calls may all start before the first finishes."""
 
     call: ToolCall
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ToolCallFinished:
     """A call has ended; its row is stored. `error` is None unless it failed."""
 
@@ -166,7 +167,7 @@ class ToolCallFinished:
     error: str | None = None
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class MemoryChange:
     """A change of the agent's memory: a note added, removed or replaced."""
 
@@ -176,7 +177,7 @@ class MemoryChange:
     removed: str | None = None
 
 
-@frozen
+@fast_frozen
 class MemoryChanged:
     """A call has changed the memory; clients show it, and can undo it."""
 
@@ -184,7 +185,7 @@ class MemoryChanged:
     change: MemoryChange
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ApprovalRequested:
     """A call needs approval (wire api 6.3 `approval.request`)."""
 
@@ -197,7 +198,7 @@ class ApprovalRequested:
     expires_at: float | None = None  # epoch seconds, set by the host
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ApprovalResolved:
     """An approval request was answered; `choice` is `deny` also if there was no answer in time."""
 
@@ -264,7 +265,7 @@ class AgentHost(Protocol):
         ...
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class TurnOutcome:
     """End of a turn that was not stopped.
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from attrs import field, frozen
+from attrs import field
 
 from svc_proto.api.errors import invalid_request
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import boolean, integer, number, optional
 from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
@@ -47,7 +48,7 @@ MAX_OPTIONS = 64  # further members of a body: 400
 IGNORED_VALUES: Mapping[str, tuple[object, ...]] = {"n": (1,), "logprobs": (False,)}  # values without an effect
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class CompletionOptions:
     """Checked options. `members` go into each request to the model. `tools` are the client's; None: there are none."""
 

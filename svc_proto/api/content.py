@@ -11,12 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-from attrs import frozen
-
 from svc_proto.agent.thought_tags import without_thoughts
 from svc_proto.api.chat.records import Content
 from svc_proto.api.errors import invalid_request
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.schema.effects.task_apps import MAX_APPS, MAX_PACKAGE
 from svc_proto.schema.json_object import JsonObject, as_array, as_text, content_text
 
@@ -44,7 +43,7 @@ _IMAGE_TYPE = re.compile(r"image/[A-Za-z0-9.+-]{1,64}", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class MessageList:
     """Parsed list of messages. A list that ends with tool `results` has no prompt; they are part of `history`."""
 

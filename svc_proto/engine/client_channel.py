@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from attrs import frozen
-
 from svc_proto.basics.errors import RemoteProtocolError
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import Connect
 from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.websocket import WebSocketHandler
@@ -40,7 +39,7 @@ STREAM = StreamId(1)  # the first and only request of its connection
 MAX_ANSWER = 8 * 1024 * 1024  # bytes of a response body that is buffered whole
 
 
-@frozen
+@fast_frozen
 class HttpResult:
     """A complete HTTP response: status, header fields and body."""
 
@@ -66,7 +65,7 @@ class ResponseReader(Protocol):
         ...
 
 
-@frozen
+@fast_frozen
 class ResponseMode(Generic[T_co]):
     """Description of how a response is consumed: by default buffered, up to `limit` bytes, and more is a `Failure`."""
 

@@ -12,10 +12,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from attrs import fields, frozen
+from attrs import fields
 
 from svc_proto.basics import strict_json
 from svc_proto.basics.brand import BRANDS
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = [
@@ -48,7 +49,7 @@ NOTHING = JsonObject()
 EMPTY = '""}'  # end of the members of an empty delta
 
 
-@frozen
+@fast_frozen
 class ChatEvent:
     """Base of all events. The class name is the event's name: `AssistantDelta` is `assistant.delta`."""
 
@@ -95,7 +96,7 @@ def parse_delta_text(text: str) -> str:
     return found if type(found) is str else ""
 
 
-@frozen
+@fast_frozen
 class SessionCreated(ChatEvent):
     """Event at the beginning of a turn: the title and the model of its chat session."""
 
@@ -103,21 +104,21 @@ class SessionCreated(ChatEvent):
     model: str = ""
 
 
-@frozen
+@fast_frozen
 class RunStarted(ChatEvent):
     """The user's message is stored: `{id, role, content}`."""
 
     user_message: JsonObject = NOTHING
 
 
-@frozen
+@fast_frozen
 class MessageStarted(ChatEvent):
     """The answer begins: `{id, role}`."""
 
     message: JsonObject = NOTHING
 
 
-@frozen(slots=False)  # made in half the time
+@fast_frozen
 class AssistantDelta(ChatEvent):
     """A piece of the answer."""
 
@@ -125,7 +126,7 @@ class AssistantDelta(ChatEvent):
     delta: str = ""
 
 
-@frozen(slots=False)  # made in half the time
+@fast_frozen
 class ToolProgress(ChatEvent):
     """A piece of the output of a tool; for the tool `THINKING`, a piece of reasoning."""
 
@@ -134,7 +135,7 @@ class ToolProgress(ChatEvent):
     delta: str = ""
 
 
-@frozen
+@fast_frozen
 class _ToolCallEvent(ChatEvent):
     tool_name: str = ""
     call_id: str = ""
@@ -142,21 +143,21 @@ class _ToolCallEvent(ChatEvent):
     args: JsonObject | None = None
 
 
-@frozen
+@fast_frozen
 class ToolPending(_ToolCallEvent):
     """A tool call waits for its turn or for approval."""
 
     preview: str | None = None
 
 
-@frozen
+@fast_frozen
 class ToolStarted(_ToolCallEvent):
     """A tool call has started."""
 
     preview: str | None = None
 
 
-@frozen
+@fast_frozen
 class ToolCompleted(_ToolCallEvent):
     """A tool call has a result. `duration` is in seconds."""
 
@@ -165,7 +166,7 @@ class ToolCompleted(_ToolCallEvent):
     success: bool = True
 
 
-@frozen
+@fast_frozen
 class ToolFailed(_ToolCallEvent):
     """A tool call has failed. `duration` is in seconds."""
 
@@ -174,7 +175,7 @@ class ToolFailed(_ToolCallEvent):
     success: bool = False
 
 
-@frozen
+@fast_frozen
 class ApprovalRequest(ChatEvent):
     """A tool call waits for approval."""
 
@@ -192,7 +193,7 @@ class ApprovalRequest(ChatEvent):
     expires_at: float | None = None  # epoch seconds; no answer until then is a denial
 
 
-@frozen
+@fast_frozen
 class ApprovalResponded(ChatEvent):
     """An approval request was answered."""
 
@@ -202,7 +203,7 @@ class ApprovalResponded(ChatEvent):
     resolved: int = 0
 
 
-@frozen
+@fast_frozen
 class MemoryUpdated(_ToolCallEvent):
     """A note was changed; `undo` is the request to `/api/memory` that undoes it: `{method, body}`."""
 
@@ -213,7 +214,7 @@ class MemoryUpdated(_ToolCallEvent):
     undo: JsonObject = NOTHING
 
 
-@frozen
+@fast_frozen
 class _CompletionEvent(ChatEvent):
     message_id: str = ""
     completed: bool = True
@@ -222,14 +223,14 @@ class _CompletionEvent(ChatEvent):
     usage: JsonObject = NOTHING
 
 
-@frozen
+@fast_frozen
 class AssistantCompleted(_CompletionEvent):
     """End of the answer, with its text; `completed` is false if the answer was cut or stopped."""
 
     content: str = ""
 
 
-@frozen
+@fast_frozen
 class RunCompleted(_CompletionEvent):
     """The turn has ended, with its result."""
 
@@ -238,7 +239,7 @@ class RunCompleted(_CompletionEvent):
     unfinished: Sequence[str] = ()  # for people: acts without success, and what was left open
 
 
-@frozen
+@fast_frozen
 class Error(ChatEvent):
     """The turn has failed, with a text for people and a code."""
 
@@ -246,7 +247,7 @@ class Error(ChatEvent):
     error: str = ""
 
 
-@frozen
+@fast_frozen
 class Done(ChatEvent):
     """Last event of the stream, without further data."""
 

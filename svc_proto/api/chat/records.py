@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import field
 
 from svc_proto.agent.interface import Content
+from svc_proto.basics.fast_frozen import fast_frozen
 
 __all__ = ["ChatPage", "ChatSession", "Content", "StoredResponse", "Message", "SearchHit", "Usage"]
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class Usage:
     """Tokens of one turn, summed over its model calls."""
 
@@ -29,7 +30,7 @@ class Usage:
         )
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ChatSession:
     """A chat session (wire api 3.1). The store updates the counters, `preview` and `last_active` with each message."""
 
@@ -54,7 +55,7 @@ class ChatSession:
     output_tokens: int = 0
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class Message:
     """A row of a chat session (wire api 3.7), of role user, assistant, tool or system."""
 
@@ -73,7 +74,7 @@ class Message:
     extra: Mapping[str, object] = field(factory=dict)  # further members that go back to the model with the message
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ChatPage:
     """A page of the list of sessions, and the total number."""
 
@@ -81,7 +82,7 @@ class ChatPage:
     total: int
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class SearchHit:
     """A search hit. In `snippet`, `>>>` and `<<<` surround the match."""
 
@@ -91,7 +92,7 @@ class SearchHit:
     context: tuple[Message, ...] = ()  # the rows directly before and after the hit
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class StoredResponse:
     """Entry of the response store: a response, with its JSON as `text`, or a conversation, whose `text` is empty."""
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
-
 from svc_proto.api.chat.records import ChatPage, ChatSession, Message, SearchHit, StoredResponse
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import StoreRequest
 
 __all__ = [
@@ -30,7 +29,7 @@ __all__ = [
 NoneType = type(None)
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class CreateChat(StoreRequest[bool]):
     """Insert a session; False, without a change, if its id exists."""
 
@@ -39,7 +38,7 @@ class CreateChat(StoreRequest[bool]):
     session: ChatSession
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class GetChat(StoreRequest[ChatSession | None]):
     """Get one session; None if it does not exist."""
 
@@ -48,7 +47,7 @@ class GetChat(StoreRequest[ChatSession | None]):
     id: str
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ListChats(StoreRequest[ChatPage]):
     """List sessions: last active first, ties by start then by id, both descending."""
 
@@ -63,7 +62,7 @@ class ListChats(StoreRequest[ChatPage]):
     min_messages: int = 0  # sessions with fewer messages are left out
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class UpdateChat(StoreRequest[ChatSession | None]):
     """Set fields of a session, named as in `ChatSession`; the row afterwards, or None if it does not exist.
 
@@ -78,7 +77,7 @@ class UpdateChat(StoreRequest[ChatSession | None]):
     now: float
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class DeleteChat(StoreRequest[bool]):
     """Delete a session, its messages and its `is_child` children; forks lose their parent. False if there is none."""
 
@@ -87,7 +86,7 @@ class DeleteChat(StoreRequest[bool]):
     id: str
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ForkChat(StoreRequest[ChatSession | bool]):
     """Copy all messages of `source` into a new `session`, and end the source with reason `branched` unless it ended.
 
@@ -103,7 +102,7 @@ class ForkChat(StoreRequest[ChatSession | bool]):
     now: float
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class AddMessages(StoreRequest[bool]):
     """Append messages to one session in the order given and update its counters; False if it does not exist.
 
@@ -120,7 +119,7 @@ class AddMessages(StoreRequest[bool]):
     fence: int | None = None  # fencing token of the writing node, see `svc_proto.cluster.leases`; None: a single node
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class TruncateMessages(StoreRequest[bool]):
     """Delete all messages of a session but the oldest `keep`, and correct its counters; False if there is none."""
 
@@ -131,7 +130,7 @@ class TruncateMessages(StoreRequest[bool]):
     now: float
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class BeginTurn(StoreRequest[tuple[Message, ...] | None]):
     """Append a client's messages, as `AddMessages` does, and return the newest `history` rows before them.
 
@@ -148,7 +147,7 @@ class BeginTurn(StoreRequest[tuple[Message, ...] | None]):
     fence: int | None = None  # as for `AddMessages`
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ListMessages(StoreRequest[tuple[Message, ...] | None]):
     """List messages of a session, oldest first by insertion; None if there is no such session.
 
@@ -163,7 +162,7 @@ class ListMessages(StoreRequest[tuple[Message, ...] | None]):
     latest: bool = False
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ListTitles(StoreRequest[tuple[str, ...]]):
     """List all titles that are `base` or begin with `base` and ` #`, to find the next free number."""
 
@@ -172,7 +171,7 @@ class ListTitles(StoreRequest[tuple[str, ...]]):
     base: str
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
     """Search messages of all sessions for every word of `query`, best first where the engine ranks, else newest first.
 
@@ -187,7 +186,7 @@ class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
     offset: int = 0
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class SaveResponse(StoreRequest[bool]):
     """Store a response or a conversation by `kind` (`response`, `conversation`); one of the same name is replaced.
 
@@ -205,7 +204,7 @@ class SaveResponse(StoreRequest[bool]):
     size: int
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class FindResponse(StoreRequest[StoredResponse | None]):
     """Find an entry by kind and name, or None; count the access as a use."""
 
@@ -216,7 +215,7 @@ class FindResponse(StoreRequest[StoredResponse | None]):
     now: float
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class DeleteResponse(StoreRequest[bool]):
     """Delete a response; False if there is none."""
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from svc_proto.agent.interface import ToolCall, TurnEvent
 from svc_proto.api.chat.records import Usage
 from svc_proto.basics import strict_json
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.moment import Moment
 
 __all__ = ["Projection", "TimestampCache", "TurnStreamEvent", "TurnStarted", "TurnEnded", "encode_frame"]
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class TurnStarted:
     """The user's message is stored, and the agent is about to start."""
 
@@ -28,7 +29,7 @@ class TurnStarted:
     model: str = ""
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class TurnEnded:
     """End of a turn: its answer, or the part that there is, is stored, unless storing failed. No event follows."""
 

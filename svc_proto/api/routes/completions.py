@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from attrs import frozen
-
 from svc_proto.api.access import SESSION_ID, SESSION_KEY, TOOL_PROGRESS, ApiAccess, find_branded_header
 from svc_proto.api.chat.records import ChatSession
 from svc_proto.api.chat.store_requests import GetChat
@@ -35,6 +33,7 @@ from svc_proto.api.runs.streaming import (
 from svc_proto.api.runs.turn_execution import TurnRequest
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.entropy import sha256_hex
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.validate import object_, optional
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import JsonResponse, Request, Response, StreamedResponse, empty_response, json_response
@@ -61,7 +60,7 @@ def routes(api: TurnPort) -> list[Route]:
     ]
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class _SessionScope:
     """Session, idempotency key and memory scope of a request's headers."""
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
-
 from svc_proto.agent.interface import ModelEndpoint
 from svc_proto.api.agent_settings import AgentSettings
 from svc_proto.api.completion_options import CompletionOptions
 from svc_proto.api.content import MessageList
 from svc_proto.api.errors import invalid_request
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.schema.json_object import JsonObject
 
 __all__ = ["ClientOptions", "brings_tools", "resolve_options"]
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class ClientOptions:
     """Members of a `TurnRequest` that the client's options decide."""
 

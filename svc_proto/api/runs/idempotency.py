@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from svc_proto.api.runs.run import Run
 from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.expiring_map import ExpiringMap
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.basics.strict_json import canonical
 from svc_proto.engine.flow import Flow
 
@@ -30,7 +29,7 @@ KEY_TTL = 300.0  # s, wire api 2.3
 MAX_KEYS = 1_000  # wire api 2.3; the oldest entry is dropped
 
 
-@frozen
+@fast_frozen
 class _StoredRun:
     fingerprint: str
     run: Run
@@ -49,7 +48,7 @@ class IdempotencyKeys:
         return IdempotentRequest(self._entries, engine, mark, f"{self._theme}:{sha256_hex(own)}" if key else "")
 
 
-@frozen
+@fast_frozen
 class IdempotentRequest:
     """A request that may repeat an earlier one."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, cast
 
-from attrs import field, frozen
+from attrs import field
 
 from svc_proto.agent.interface import Agent, ModelEndpoint, Turn
 from svc_proto.api.chat.records import ChatSession, Content, Message
@@ -23,6 +23,7 @@ from svc_proto.api.runs.run import Run, RunHost
 from svc_proto.basics.brand import Brand
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.json_object import content_text
 from svc_proto.service_clients.authority import OWNER, Authority
@@ -38,7 +39,7 @@ class TurnHost(RunHost, Protocol):
     agent: Agent
 
 
-@frozen(kw_only=True)
+@fast_frozen(kw_only=True)
 class TurnRequest:
     """A client's request for one turn: session, message, and options."""
 
