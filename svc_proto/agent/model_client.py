@@ -19,8 +19,8 @@ from svc_proto.agent.interface import AgentHost, ModelCallFinished, ModelEndpoin
 from svc_proto.agent.model_address import endpoint_url
 from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
 from svc_proto.agent.repetition_watch import RepeatedText, RepetitionWatch
+from svc_proto.agent.request_encoder import encode_request
 from svc_proto.agent.request_shaper import RequestShaper
-from svc_proto.basics import strict_json
 from svc_proto.basics.excerpt import safe_excerpt
 from svc_proto.basics.sanitize import is_printable_ascii
 from svc_proto.commands import Level
@@ -165,7 +165,7 @@ def _attempt(
         "POST",
         endpoint_url(route.base_url),
         headers=(JSON, *bearer_header(route.api_key)),
-        body=strict_json.dumps_bytes(model_request),
+        body=encode_request(model_request),
         into=completion_response(),
         connect_within=limits.connect,
         within=limits.answer,

@@ -14,6 +14,7 @@ from typing import TypeAlias, cast
 
 from attrs import frozen
 
+from svc_proto.agent.request_encoder import EncodedRow
 from svc_proto.agent.tools.tool import Arguments, Tool, Toolset, schema
 from svc_proto.basics import strict_json
 from svc_proto.basics.errors import ToolError
@@ -204,4 +205,5 @@ def _definition(tool: Tool, *, short: bool, hidden: tuple[str, ...]) -> tuple[st
 
 def _function(name: str, description: str, parameters: Mapping[str, object]) -> Row:
     """Return a tool in the chat-completions form."""
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+    function = {"name": name, "description": description, "parameters": parameters}
+    return EncodedRow({"type": "function", "function": function})
