@@ -156,7 +156,7 @@ class ChunkedBodyReader:
                 break
             pieces.append(inbox[begin:end])
             at = end + len(CRLF)
-            if size >= LARGE:
+            if size >= LARGE or at == len(inbox):
                 break
         if at:
             del self._inbox[:at]

@@ -135,6 +135,8 @@ class EventStreamDecoder:
             if len(block) > most or not block.startswith(PLAIN) or "\n" in block:
                 break
             events.append(ServerSentEvent(block[FROM:], "message", last, retry))
+        else:
+            return rest
         return "\n\n".join((*blocks[len(events) - before :], rest))
 
     def _check(self, size: int) -> None:
