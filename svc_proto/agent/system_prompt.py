@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from svc_proto.agent.foreign_text import FENCE_NOTE
 from svc_proto.agent.memory import MAX_CHARS, TARGETS
@@ -12,6 +13,7 @@ from svc_proto.basics.moment import Moment
 __all__ = ["MCP", "NO_PHONE", "PHONE", "PHONE_WITHHELD", "TOOLS", "date_part"]
 __all__ += ["notes_part", "skills_part", "build_system_prompt"]
 
+DAY = 86_400  # s
 MAX_SKILLS_SHOWN = 50  # `skills_list` returns the rest
 MAX_DESCRIPTION = 160  # characters of one skill's description
 TITLES = {"memory": "Your notes", "user": "What you know about the user"}
@@ -41,7 +43,12 @@ def apps_part(apps: Sequence[str]) -> str:
 
 def date_part(now: Moment) -> str:
     """Return a sentence with today's date in UTC, for tasks with "tomorrow" and "this week"."""
-    return f"Today is {datetime.fromtimestamp(int(now.wall), UTC):%A, %Y-%m-%d} (UTC)."
+    return _sentence_of_day(int(now.wall // DAY))
+
+
+@lru_cache(maxsize=1)
+def _sentence_of_day(day: int) -> str:
+    return f"Today is {datetime.fromtimestamp(day * DAY, UTC):%A, %Y-%m-%d} (UTC)."
 
 
 def build_system_prompt(base: str, *parts: str) -> str:

@@ -24,9 +24,10 @@ class Timer:
 
     def __init__(self, timers: Timers, fire: Callable[[], None]) -> None:
         self._timers = timers
-        # The two parts of a method take less memory than the method: each connection has several timers.
-        self._bound: object = fire.__self__ if isinstance(fire, MethodType) else None
-        self._call: Callable[..., None] = fire.__func__ if isinstance(fire, MethodType) else fire
+        self._bound: object = None
+        self._call: Callable[..., None] = fire
+        if isinstance(fire, MethodType):  # its two parts take less memory, and each connection has several timers
+            self._bound, self._call = fire.__self__, fire.__func__
         self._filed: float | None = None  # the earliest heap entry of this timer
         self.when: float | None = None
 

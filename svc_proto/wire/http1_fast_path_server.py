@@ -63,10 +63,9 @@ _LINE = rb"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*+) HTTP/1\.([01])\r\
 _BLOCK = rb"((?:[-!#$%&'*+.^_`|~0-9A-Za-z]++: [!-~][ -~]*+(?<! )\r\n)+)\r\n"
 SIMPLE_REQUEST = re.compile(_LINE + _BLOCK)
 _line = re.compile(_LINE).match
-_block = re.compile(_BLOCK).match
+_block = re.compile(_BLOCK)
 FIELDS = re.compile(rb"([^:]++): ([^\r]*+)\r\n").findall  # of a block that `SIMPLE_REQUEST` has matched
 _HOST = re.compile(AUTHORITY)
-_NAME = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]++")
 _VALUE = re.compile(rb"[!-~](?:[ -~]*[!-~])?")
 SLOW_PATH_FIELDS = frozenset({b"expect", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
 FRAMING = frozenset({b"connection", b"content-length", b"host", b"transfer-encoding"})  # set by h11 itself
@@ -308,7 +307,7 @@ class FastPathServerConnection(ServerConnection):
 
         None if they are not plain. Small ones are kept for the next request.
         """
-        found = _block(data, at, self._limits.max_head)
+        found = _block.match(data, at, self._limits.max_head)
         if found is None:
             return None
         fields = FIELDS(found[1])
@@ -380,13 +379,13 @@ def _response_head(status: int, fields: tuple[tuple[bytes, bytes], ...]) -> tupl
 
     None if it is not plain: h11 would add fields, or refuse it.
     """
-    if not 200 <= status <= 999 or not all(_may_be_sent(name, value) for name, value in fields):
+    block = b"".join([b"%b: %b\r\n" % field for field in fields])
+    if not 200 <= status <= 999 or len(block) > MAX_BLOCK or (fields and _block.fullmatch(block + b"\r\n") is None):
         return None
-    lines = [b"%b: %b" % field for field in fields]
-    if sum(map(len, lines)) > MAX_BLOCK:
+    # Each field is read as it is written, so that no value contains another line.
+    if FIELDS(block) != list(fields) or not FRAMING.isdisjoint([name.lower() for name, _ in fields]):
         return None
-    before = b"HTTP/1.1 %d %b\r\ndate: " % (status, REASONS.get(status, b"Unknown"))
-    return before, b"\r\n".join((b"", *lines, b""))
+    return b"HTTP/1.1 %d %b\r\ndate: " % (status, REASONS.get(status, b"Unknown")), b"\r\n" + block
 
 
 def _chunked_head(head: ResponseHead, close: bytes) -> bytes | None:
@@ -396,7 +395,3 @@ def _chunked_head(head: ResponseHead, close: bytes) -> bytes | None:
         return None
     block = _response_head(status, fields[1:])
     return block and b"%b%b%bTransfer-Encoding: chunked\r\n%b\r\n" % (block[0], fields[0][1], block[1], close)
-
-
-def _may_be_sent(name: bytes, value: bytes) -> bool:
-    return name.lower() not in FRAMING and _NAME.fullmatch(name) is not None and _VALUE.fullmatch(value) is not None

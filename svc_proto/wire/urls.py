@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urljoin, urlsplit
 
 from svc_proto.basics.errors import RemoteProtocolError
@@ -22,6 +23,7 @@ __all__ = [
 
 DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 SECURE = ("https", "wss")
+MAX_URLS = 64  # parsed URLs that are kept: a program calls the same few again and again
 REPLACEMENT = "%EF%BF%BD"  # U+FFFD
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?]*")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -109,6 +111,7 @@ def parse_query_path(query: str, name: str) -> str:
     return next((value for key, value in pairs if key == name), "")
 
 
+@lru_cache(maxsize=MAX_URLS)
 def parse_url(url: str) -> Url:
     """Parse an absolute http, https, ws or wss URL. Raises `RemoteProtocolError` for other text.
 
