@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from tests.conformance.chat_clients.model import FAILURE, HELLO, REMEMBERED, ROME, ClientModel
 from tests.conformance.chat_clients.steps import PROMPTS, Instructions
-from tests.conformance.external_tools import locked_npm, locked_python, program, run_json
+from tests.conformance.external_tools import locked_npm, locked_python, program, run_steps
 from tests.conformance.result import Result
 from tests.servers.program_process import running
 from tests.support.background_program import running_service
@@ -21,7 +21,7 @@ __all__ = ["CLIENTS", "WANTED", "chat_clients"]
 
 FOLDER = Path(__file__).parent / "chat_clients"
 KEY = "sk-clients-5d20"
-WITHIN = 120.0  # s for all steps of a client on one route
+SILENCE = 120.0  # s from one step of a client to the next
 FAILED_IGNORED = {"refused stream": "the client ignores `response.failed`"}
 OPENAI_3, OPENAI_2 = "chat-clients", "chat-clients-openai-2"  # lock files
 ROUTES = ("completions", "responses")
@@ -96,7 +96,7 @@ def chat_clients(runtime: str) -> Result:
         for client, (command, env) in zip(CLIENTS, commands, strict=True):
             for route in client.routes:
                 told: Instructions = {"url": url, "key": KEY, "route": route, "model": model}
-                seen = run_json([*command, json.dumps(told), *client.arguments], within=WITHIN, env=env)
+                seen = run_steps([*command, json.dumps(told), *client.arguments], silence=SILENCE, env=env)
                 left_out = client.left_out if route == "responses" else {}
                 for ability, wanted in WANTED.items():
                     case, found = f"{client.package}, {route}: {ability}", seen.get(ability)

@@ -20,14 +20,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from subprocess import PIPE
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any, cast
 
 from tests.runtimes.certificates import make_certificate
 from tests.servers.program_process import ROOT, running
 
 FOLDER = ROOT / "build" / "conformance"
 FETCH_WITHIN = 300.0  # s
+PIPE_SIZE = 65_536  # bytes of a program's output that are read at once
 START_WITHIN = STOP_WITHIN = 20.0  # s
 
 
@@ -125,6 +128,39 @@ def run(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] 
 def run_json(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Run a program as `run` does, and return its output, an object of JSON."""
     found = json.loads(run(command, within=within, env=env))
+    assert isinstance(found, dict)
+    return found
+
+
+def run_steps(command: Sequence[str | Path], *, silence: float, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Run a program and return its output, an object of JSON.
+
+    Raise if it fails, or writes nothing for `silence` seconds: a program on a busy machine may take any time in all.
+    """
+    words = [str(word) for word in command]
+    with (
+        subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=PIPE, stderr=PIPE, cwd=ROOT, env={**os.environ, **(env or {})}
+        ) as process,
+        DefaultSelector() as open_pipes,
+    ):
+        written: dict[object, bytearray] = {process.stdout: bytearray(), process.stderr: bytearray()}
+        for pipe in (process.stdout, process.stderr):
+            open_pipes.register(cast("IO[bytes]", pipe), EVENT_READ)
+        while open_pipes.get_map():
+            ready = open_pipes.select(silence)
+            if not ready:
+                process.kill()
+                break
+            for key, _ in ready:
+                piece = os.read(key.fd, PIPE_SIZE)
+                written[key.fileobj] += piece
+                if not piece:
+                    open_pipes.unregister(key.fileobj)
+    if process.returncode:
+        told = (written[process.stderr] or written[process.stdout]).decode("utf-8", "replace")
+        raise RuntimeError(f"{command[0]} failed with {process.returncode}: {told[-2000:]}")
+    found = json.loads(written[process.stdout])
     assert isinstance(found, dict)
     return found
 

@@ -66,10 +66,11 @@ export async function isCancelled(instructions) {
   return false;
 }
 
-/** Run the steps that `make` returns for the instructions, and print what each has returned or thrown. */
+/** Run the steps that `make` returns for the instructions, and print what each has returned or thrown; see `steps.py`. */
 export async function runSteps(make) {
   const seen = {};
   for (const [name, step] of Object.entries(await make(JSON.parse(process.argv[2])))) {
+    console.error(name);
     try {
       seen[name] = await step();
     } catch (problem) {

@@ -68,11 +68,15 @@ class Instructions(TypedDict):
 
 
 def run_steps(make: Callable[[Instructions], Steps]) -> None:
-    """Run the steps that `make` returns for the instructions, and print what each has returned or raised."""
+    """Run the steps that `make` returns for the instructions, and print what each has returned or raised.
+
+    Each name is written to standard error before its step: the suite ends a program that writes nothing for long.
+    """
     instructions: Instructions = json.loads(sys.argv[1])
     seen: dict[str, object] = {}
     with redirect_stdout(sys.stderr):  # litellm prints
         for name, step in make(instructions).items():
+            print(name, file=sys.stderr, flush=True)  # noqa: T201 - as below
             try:
                 seen[name] = step()
             except Exception as problem:
