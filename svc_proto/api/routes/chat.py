@@ -73,6 +73,7 @@ class _ChatRoutes:
     def blocking(self, request: Request) -> Flow[JsonResponse[TurnAnswerJson] | Response | StreamedResponse]:
         api = self._api
         turn_request = yield from self._build_turn_request(request, streams=False)
+        request.stop_with_client()  # the turn goes on, as that of a stream does (wire api 4.5)
         run = yield from api.runs.start(turn_request, request, credential_id=request.credential_id)
         if not isinstance(run, Run):
             return run
