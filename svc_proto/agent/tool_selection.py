@@ -184,12 +184,12 @@ def _definition(tool: Tool, *, short: bool, hidden: tuple[str, ...]) -> tuple[st
     """Return description and parameters as a model needs them. Limits are left out: an error reports a broken one.
 
     Short: the first sentence of the description, and arguments without descriptions. If not short, those of a
-    `pass_through` tool are returned as they are.
+    `pass_through` tool are returned as they are; its arguments are never hidden, since they are another server's.
     """
     if tool.pass_through and not short:
         return tool.description, tool.parameters
     dropped = {*UNSAID, *(("description",) if short else ())}
-    left_out = {*hidden, *(tool.hidden_by_default if short else ())}
+    left_out = {*(() if tool.pass_through else hidden), *(tool.hidden_by_default if short else ())}
     properties = cast("Mapping[str, Mapping[str, object]]", tool.parameters["properties"])
     members = {
         name: {key: value for key, value in member.items() if key not in dropped}

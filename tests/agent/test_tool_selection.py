@@ -16,6 +16,7 @@ from svc_proto.agent.tool_selection import (
     ToolPolicy,
     ToolSelection,
     more_tools,
+    unwrap_call,
 )
 from svc_proto.agent.tools.phone_tools import PHONE_TOOLS
 from svc_proto.agent.tools.tool import Tool
@@ -182,6 +183,21 @@ def test_whole_toolsets_that_do_not_fit_are_behind_one_tool() -> None:
     assert names(ToolSelection(tools, few=False, limit=1).rows) == [MORE_TOOLS]
     fitting = {"memory": tools["memory"]} | server("a", 127)
     assert len(ToolSelection(fitting, few=False).rows) == 128
+
+
+def test_an_argument_of_a_server_is_never_hidden() -> None:
+    properties = {"device": {"type": "string"}}
+    parameters = {"type": "object", "properties": properties, "required": ["device"]}
+    (tool,) = server("home", 1)["mcp-home"]
+    tool = evolve(tool, parameters=parameters, group="mcp", pass_through=True)
+    whole = ToolSelection({"mcp-home": (tool,)}, few=False, hidden=("device",))
+    assert function(whole.rows, tool.name)["parameters"]["properties"] == properties
+    with pytest.raises(StopIteration) as ended:
+        next(more_tools(lambda: [tool]).tools[0].run({"tool": "mcp"}))
+    assert ended.value.value.splitlines()[0] == 'mcp_home_0: Do it. {"device":{"type":"string"}}'
+    assert unwrap_call({"tool": tool.name}, {tool.name: tool}.get) is None  # it is described, not called
+    short = ToolSelection({"mcp-home": (evolve(tool, group=""),)}, few=True, hidden=("device",))
+    assert function(short.rows, tool.name)["parameters"]["properties"] == properties
 
 
 def test_list_is_reduced_in_place() -> None:
