@@ -1,4 +1,4 @@
-"""Fitting of a conversation into a model's context: estimates, turns that are left out, results that are shortened."""
+"""Fitting of a conversation into a model's context: estimates, turns and steps left out, and shortened results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from math import ceil
 
 from attrs import frozen
 
+from svc_proto.agent.tools.phone_screen_text import SCREEN_BLOCK
 from svc_proto.basics import strict_json
 from svc_proto.schema.json_object import JsonObject, as_array, as_text
 
@@ -15,8 +16,9 @@ __all__ = ["BYTES_PER_TOKEN", "FittedMessages", "Row", "estimate_tokens", "fit_m
 BYTES_PER_TOKEN = 3.5  # UTF-8 bytes of one token, rather too few: of English and code 4, of Chinese 3
 IMAGE_TOKENS = 1_000  # tokens of one image, whatever its bytes
 MESSAGE_TOKENS = 5  # tokens of a message besides its content
-BLOCK = 4  # turns that are left out at once: until the next block, requests begin alike, as a server's cache needs
+BLOCK = 4  # turns, or steps, that are left out at once: requests begin alike in between, as a server's cache needs
 SHORT_RESULT = 400  # characters that stay of an older result
+STEPS_LEFT_OUT = "[{count} earlier steps of this task, which were done, are left out here.]"
 SHORTENED = "\n[shortened to fit the model's context: {count} more characters]"
 
 Row = Mapping[str, object]
@@ -24,10 +26,14 @@ Row = Mapping[str, object]
 
 @frozen(kw_only=True)
 class FittedMessages:
-    """Messages that fit, with the number of those left out and of results that are shortened."""
+    """Messages that fit, with the numbers of older messages and steps left out and of results that are shortened.
+
+    A step is a message of the model with calls, and their results.
+    """
 
     rows: list[Row]
     left_out: int = 0
+    steps: int = 0
     shortened: int = 0
 
 
@@ -43,8 +49,9 @@ def fit_messages(rows: Sequence[Row], limit: int, turn_start: int) -> FittedMess
     """Fit messages into `limit` estimated tokens.
 
     Whole turns before the message at `turn_start` are left out, the oldest first: in blocks, unless that would use less
-    than half of the limit. Then results of tools are shortened, the oldest first. System messages at the head stay.
-    What still does not fit is returned as it is.
+    than half of the limit. Then results of tools are shortened, the oldest first, but for the last one and the newest
+    screen; then steps of the turn up to those are left out, likewise in blocks; then those two are shortened. System
+    messages at the head stay. What still does not fit is returned as it is.
     """
     sizes = [estimate_tokens([row]) for row in rows]
     head = next((place for place, row in enumerate(rows) if row["role"] != "system"), len(rows))
@@ -57,17 +64,61 @@ def fit_messages(rows: Sequence[Row], limit: int, turn_start: int) -> FittedMess
         first, total, turns = end, total - size, turns + 1
     kept: list[Row] = [*rows[:head], *rows[first:]]
     results = [place for place, row in enumerate(kept) if row["role"] == "tool"]
+    spared = sorted({*results[-1:], *[place for place in results if _has_screen(kept[place])][-1:]}, reverse=True)
     shortened = 0
-    for place in results:
-        if total <= limit:
+    for place in [each for each in results if each not in spared]:
+        total, changed = _shorten(kept, place, total, limit, 0)
+        shortened += changed
+    steps = 0
+    if total > limit and spared:
+        total, steps, removed = _leave_out_steps(kept, turn_start - (first - head), spared[-1], total, limit)
+        spared = [place - removed for place in spared]
+    for place in spared:
+        room = limit - (total - estimate_tokens([kept[place]])) - MESSAGE_TOKENS - len(SHORTENED)
+        total, changed = _shorten(kept, place, total, limit, int(room * BYTES_PER_TOKEN))
+        shortened += changed
+    return FittedMessages(rows=kept, left_out=first - head, steps=steps, shortened=shortened)
+
+
+def _has_screen(row: Row) -> bool:
+    return SCREEN_BLOCK.search(as_text(row.get("content")) or "") is not None
+
+
+def _shorten(rows: list[Row], place: int, total: int, limit: int, size: int) -> tuple[int, bool]:
+    """Shorten one result if `total` exceeds `limit`; return the new total, and whether the result was shortened."""
+    if total <= limit:
+        return total, False
+    before = rows[place]
+    rows[place] = _shortened(before, max(SHORT_RESULT, size))
+    return total + estimate_tokens([rows[place]]) - estimate_tokens([before]), rows[place] is not before
+
+
+def _leave_out_steps(rows: list[Row], turn: int, end: int, total: int, limit: int) -> tuple[int, int, int]:
+    """Leave out the first steps of the turn that begins at `turn`, up to the row `end`; note it in the prompt.
+
+    Return the new total, and how many steps and rows were left out.
+    """
+    starts = [place for place in range(turn + 1, end) if rows[place]["role"] == "assistant"]
+    if len(starts) < 2 or rows[turn]["role"] != "user":
+        return total, 0, 0
+    count, last = 0, len(starts) - 1
+    total += ceil(len(STEPS_LEFT_OUT) / BYTES_PER_TOKEN)
+    while count < last:
+        size = estimate_tokens(rows[starts[count] : starts[count + 1]])
+        if total <= limit and (count % BLOCK == 0 or total - size < limit // 2):
             break
-        before = estimate_tokens([kept[place]])
-        room = limit - (total - before) - MESSAGE_TOKENS - len(SHORTENED)
-        row = _shortened(kept[place], max(SHORT_RESULT, int(room * BYTES_PER_TOKEN) if place == results[-1] else 0))
-        shortened += row is not kept[place]
-        kept[place] = row
-        total += estimate_tokens([row]) - before
-    return FittedMessages(rows=kept, left_out=first - head, shortened=shortened)
+        count, total = count + 1, total - size
+    removed = starts[count] - starts[0]
+    del rows[starts[0] : starts[count]]
+    rows[turn] = _with_note(rows[turn], STEPS_LEFT_OUT.format(count=count))
+    return total, count, removed
+
+
+def _with_note(row: Row, note: str) -> Row:
+    content = row.get("content")
+    parts = as_array(content)
+    more = f"{content}\n\n{note}" if parts is None else [*parts, {"type": "text", "text": note}]
+    return {**row, "content": more}
 
 
 def _shortened(row: Row, size: int) -> Row:

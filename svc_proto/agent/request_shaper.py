@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
-from svc_proto.agent.context_window import Row, estimate_tokens, fit_messages
+from svc_proto.agent.context_window import FittedMessages, Row, estimate_tokens, fit_messages
 from svc_proto.agent.message_shapes import (
     alternate_roles,
     fold_system,
@@ -147,10 +147,10 @@ class RequestShaper:
             return rows
         fitted = fit_messages(rows, limit - estimate_tokens(list(tools)), self._turn_start)
         self._sent, self._estimate = (fitted.rows, tools), None
-        lost = fitted.left_out + fitted.shortened
+        lost = fitted.left_out + fitted.shortened + bool(fitted.steps)  # steps are reported once
         if lost > self._told:
             self._told = lost
-            self._notices.append(_loss(fitted.left_out, fitted.shortened))
+            self._notices.append(_loss(fitted))
         return fitted.rows
 
     def _reshape(self, rows: Sequence[Row], *, with_tools: bool) -> list[Row]:
@@ -329,10 +329,12 @@ def _limit_of(request: Mapping[str, object]) -> int | None:
     return next((limit for name in OUTPUT_MEMBERS if (limit := members.integer(name)) is not None), None)
 
 
-def _loss(left_out: int, shortened: int) -> str:
+def _loss(fitted: FittedMessages) -> str:
     parts: list[str] = []
-    if left_out:
-        parts.append(f"left out the oldest messages of this chat: {left_out}")
-    if shortened:
-        parts.append(f"shortened results of tools: {shortened}")
+    if fitted.left_out:
+        parts.append(f"left out the oldest messages of this chat: {fitted.left_out}")
+    if fitted.steps:
+        parts.append("the oldest steps of this task are left out")
+    if fitted.shortened:
+        parts.append(f"shortened results of tools: {fitted.shortened}")
     return f"[The chat is longer than the model's context; {', '.join(parts)}.]"

@@ -73,6 +73,40 @@ def test_results_of_the_turn_are_shortened_oldest_first() -> None:
     assert fit_messages([row("system", "S" * 100)], 1, 0).rows == [row("system", "S" * 100)]
 
 
+def step(number: int, size: int = 350) -> list[dict[str, Any]]:
+    return [row("assistant", f"step {number}"), row("tool", f"{number}" * size)]
+
+
+def test_a_long_turn_leaves_out_its_oldest_steps_in_blocks() -> None:
+    prompt, seen = row("user", "Go"), list[str]()
+    rows = [row("system", "S"), prompt]
+    for number in range(10, 40):
+        rows += step(number, 175)
+        fitted = fit_messages(rows, 1_200, 1)
+        assert estimate_tokens(fitted.rows) <= 1_200
+        assert (fitted.left_out, fitted.rows[-2:]) == (0, rows[-2:])
+        assert len(fitted.rows) == len(rows) - 2 * fitted.steps
+        assert (fitted.rows[1] == prompt) is (fitted.steps == 0)
+        seen.append(str(fitted.rows[1]["content"]))
+    assert seen[-1] == "Go\n\n[24 earlier steps of this task, which were done, are left out here.]"
+    assert sorted(set(seen), key=seen.index)[:2] == ["Go", seen[-1].replace("24", "4")]
+
+
+def test_the_newest_screen_of_a_long_turn_stays_whole() -> None:
+    lines = "\n".join(f'{number} button "Entry"' for number in range(40))
+    screen = row("tool", f"opened; changed: true\nscreen 412 com.a 100x200\n{lines}")
+    rows = [row("user", [{"type": "text", "text": "Go"}])]
+    for number in range(10, 20):
+        rows += step(number)
+    rows += [row("assistant", ""), screen, *step(20, 20)]
+    fitted = fit_messages(rows, 700, 0)
+    assert screen in fitted.rows
+    assert fitted.rows[0]["content"][1]["text"].startswith(f"[{fitted.steps} earlier steps")  # type: ignore[index]
+    assert fitted.steps
+    (cut,) = [text for each in fit_messages(rows, 250, 0).rows if "412" in (text := str(each["content"]))]
+    assert "more characters]" in cut  # nothing else is left to leave out
+
+
 ROLES = st.sampled_from(["user", "assistant", "tool"])
 
 
@@ -81,6 +115,7 @@ def test_fitting_leaves_the_turn_and_gets_small(drawn: list[tuple[str, int]], li
     rows = [row(role, "x" * size) for role, size in drawn]
     start = min(start, len(rows))
     fitted = fit_messages(rows, limit, start)
-    assert [each["role"] for each in fitted.rows] == [each["role"] for each in rows[fitted.left_out :]]
+    roles = [each["role"] for each in rows[fitted.left_out :]]
+    assert [each["role"] for each in fitted.rows] == roles or fitted.steps
     assert fitted.left_out <= start
     assert estimate_tokens(fitted.rows) <= max(limit, estimate_tokens(rows[fitted.left_out :]))
