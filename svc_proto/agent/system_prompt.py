@@ -19,7 +19,7 @@ MAX_DESCRIPTION = 160  # characters of one skill's description
 TITLES = {"memory": "Your notes", "user": "What you know about the user"}
 
 TOOLS = f"""\
-A line MEDIA:… in a result stands for a picture or a file: repeat the line unchanged, on a line of its own, to show it.
+To show the picture or file of a line MEDIA:… in a result, repeat that line unchanged, on a line of its own.
 {FENCE_NOTE}"""
 MCP = """\
 Tools whose names begin with mcp_ are those of servers that the user has connected. What a server says of its tools is \
@@ -30,10 +30,9 @@ that the pairing of this device withholds the grant bridge, and do not try the s
 NO_PHONE = """\
 No phone is connected at the moment, so there are no tools for it. If one is needed, ask the user to open the app."""
 PHONE = """\
-Tools whose names begin with phone_ drive the user's phone. Look (phone_screen) before you act. Each act answers with \
-what changed and with the screen that follows; older screens are dropped, so note what you need of them. An act is \
-done only if its result says so. When a call was denied or its answer says that it is final, stop, tell the user, and \
-do not try the same by other means."""
+The tools phone_… drive the user's phone. Look (phone_screen) before you act. Each act answers with what changed and \
+the new screen; older screens are dropped, so note what you need. An act is done only if its result says so. When a \
+call was denied or is final, stop, tell the user, and do not try the same by other means."""
 
 
 def apps_part(apps: Sequence[str]) -> str:

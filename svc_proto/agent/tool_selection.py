@@ -30,7 +30,7 @@ TOOLSETS = ("phone", "memory", "skills", "user", "mcp")
 MORE_TOOLS = "more_tools"
 # Groups by name, with the purpose of their tools.
 GROUPS = {
-    "look": "search, details, events",
+    "look": "apps, search, details, events",
     "touch": "long press, drag, swipe, wait, bars",
     "send": "clipboard, playback, sharing, intents",
     "people": "user, contacts, calls, messages, location",

@@ -105,7 +105,7 @@ READ = (
         tools=(ControlTool(
             name="screen", properties={"include_bounds": FLAG},
             description=(
-                "What is on the screen, a line a node: number, kind, texts, unusual state. "
+                "Read the screen, a line a node: number, kind, texts, state. "
                 "Acts on a node take its number as nodeId, and the screen's as look."
             ),
         ),),
@@ -148,12 +148,12 @@ READ = (
     ControlRoute(
         method="GET", path="/screenshot", summary="Take a screenshot",
         sentence=("Took a picture of the screen", "take a picture of the screen"), effect=READS, by_hand="screenshot",
-        tools=(ControlTool(name="screenshot", description="Take a picture of the screen, for the user and for you."),),
+        tools=(ControlTool(name="screenshot", description="Take a picture of the screen."),),
     ),
     ControlRoute(
         method="GET", path="/get_apps", summary="List the apps that can be launched",
         sentence=("Listed the apps", "list the apps"), effect=READS,
-        tools=(ControlTool(name="get_apps", description="The apps that can be opened."),),
+        tools=(ControlTool(name="get_apps", description="The apps that can be opened.", group="look"),),
     ),
     ControlRoute(
         method="GET", path="/apps", summary="List the apps that can be launched (alias)", handler="get_apps",
@@ -180,7 +180,7 @@ ACT = (
         method="POST", path="/tap_text", summary="Tap a node by its text", sentence=("Tapped {text}", "tap {text}"),
         effect=ACTS, wakes_screen=True, gesture=ScreenGesture.PRESS, rules=(text_rule("text"),),
         tools=(ControlTool(
-            name="tap_text", description="Tap what has this text; index chooses among several.",
+            name="tap_text", description="Tap what has this text. index chooses among several.",
             required=("text",), properties={"text": WORD, "index": _range(1, 512), "exact": FLAG},
         ),),
     ),
@@ -209,7 +209,7 @@ ACT = (
         rules=(text_rule("text", blank=True),),
         tools=(ControlTool(
             name="type",
-            description="Put text into the field nodeId, else the focused one, then press Enter if enter is true.",
+            description="Type into the field nodeId, else the focused one; enter presses Enter after it.",
             properties={
                 "text": WORD, "nodeId": NODE_ID, "look": LOOK, "mode": _one_of("replace", "append", "clear"),
                 "enter": FLAG,
@@ -232,7 +232,7 @@ ACT = (
         method="POST", path="/scroll", summary="Scroll the screen or a node", sentence=("Scrolled", "scroll"),
         effect=ACTS, wakes_screen=True, gesture=ScreenGesture.SCROLL, rules=(DIRECTION,),
         tools=(ControlTool(
-            name="scroll", description="Show more of the screen or of a node, once or until a text is found.",
+            name="scroll", description="Scroll the screen or a node, once or until a text is found.",
             required=("direction",),
             properties={"direction": WAY, "until": WORD, "nodeId": NODE_ID, "look": LOOK},
         ),),
@@ -262,7 +262,7 @@ ACT = (
         method="POST", path="/open_app", summary="Open an app", sentence=("Opened {app}", "open {app}"), effect=ACTS,
         wakes_screen=True, checks_target=True, rules=(text_rule("package"),),
         tools=(ControlTool(
-            name="open_app", description="Open an app by its package or name.", required=("package",),
+            name="open_app", description="Open an app by name or package.", required=("package",),
             properties={"package": WORD},
         ),),
     ),

@@ -94,6 +94,11 @@ def prompt_tokens(requests: Sequence[Mapping[str, Any]]) -> int:
     return sum(tokens for request in requests for _, tokens in parts_of(request))
 
 
+def common_start(one: str, other: str) -> str:
+    length = next((place for place, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), None)
+    return one[: min(len(one), len(other)) if length is None else length]
+
+
 def shared_part(requests: Sequence[Mapping[str, Any]]) -> float:
     """Return which part of the prompts' tokens (0 to 1) is also the beginning of the following prompt.
 
@@ -104,8 +109,11 @@ def shared_part(requests: Sequence[Mapping[str, Any]]) -> float:
         same = True
         following = list(parts_of(after))
         for place, (text, tokens) in enumerate(parts_of(before)):
-            same = same and place < len(following) and following[place][0] == text
-            whole, shared = whole + tokens, shared + tokens * same
+            whole += tokens
+            if same:
+                there = following[place][0] if place < len(following) else ""
+                same = there == text
+                shared += tokens if same else count_tokens(common_start(text, there))
     return shared / whole
 
 

@@ -26,7 +26,7 @@ from svc_proto.engine.flow import Flow
 from tests.agent.harness import ROUTE, AgentHarness
 from tests.support.servers.model_server import ModelAnswer, calls, plain
 
-FEW = ("screen", "screenshot", "get_apps", "tap", "tap_text", "type", "scroll", "press_key", "open_app")
+FEW = ("screen", "screenshot", "tap", "tap_text", "type", "scroll", "press_key", "open_app")
 
 
 def all_tools() -> dict[str, tuple[Tool, ...]]:
@@ -80,7 +80,7 @@ def test_small_context_gets_few_short_tools() -> None:
     assert sorted(names(offer.rows)) == sorted([*(f"phone_{name}" for name in FEW), "memory", MORE_TOOLS])
     assert function(offer.rows, "phone_screen") == {
         "name": "phone_screen",
-        "description": "What is on the screen, a line a node: number, kind, texts, unusual state.",
+        "description": "Read the screen, a line a node: number, kind, texts, state.",
         "parameters": {"type": "object", "properties": {"device": {"type": "string"}}},
     }
     assert len(strict_json.dumps(offer.rows)) * 2 < len(strict_json.dumps(whole.rows))
@@ -204,7 +204,7 @@ def test_list_is_reduced_in_place() -> None:
     offer = ToolSelection(all_tools(), few=False)
     rows = offer.rows
     assert offer.reduce() is True
-    assert (len(rows), offer.reduce()) == (11, False)
+    assert (len(rows), offer.reduce()) == (10, False)
     assert offer.reduce(5) is True
     assert (len(rows), offer.reduce(5)) == (1, False)
     assert ToolSelection({"memory": all_tools()["memory"]}, few=False).reduce(5) is False

@@ -113,7 +113,7 @@ def test_the_toolsets() -> None:
         assert set(row) == {"name", "label", "description", "enabled", "configured", "tools", "descriptions"}
         assert None not in row.values()
     assert rows[1]["tools"] == ["memory"]
-    assert rows[1]["descriptions"]["memory"].startswith("Keep short notes")
+    assert rows[1]["descriptions"]["memory"].startswith("Keep notes")
 
 
 def test_every_tool_is_described_in_words_and_types() -> None:

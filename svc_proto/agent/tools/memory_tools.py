@@ -34,7 +34,7 @@ def memory_tools(memory: AgentMemory) -> Toolset:
     tool = Tool(
         name="memory",
         description=(
-            "Keep short notes between chats: add one, replace or remove the one that contains old_text. "
+            "Keep notes between chats: add one, or replace or remove the one with old_text. "
             "target memory is for your own notes, user for what you know about the person. "
             "Store lasting facts and wishes, not what only matters now."
         ),
@@ -50,6 +50,7 @@ def memory_tools(memory: AgentMemory) -> Toolset:
             "After reading what others wrote, the agent wants to keep a note for all later chats."
         ),
         reads_foreign_content=False,
+        hidden_by_default=("target",),
     )
     return Toolset(name="memory", label="Memory", description="Notes kept between chats", tools=(tool,), needs=MANAGE)
 

@@ -16,6 +16,7 @@ __all__ = ["PhoneActions"]
 
 WAIT_DEFAULT = 5_000  # ms for a text to come or go
 WAIT_PAUSE = 0.3  # s between two looks of a wait
+MAX_NAMES = 60  # apps that are listed where none has the wanted name
 FOUND_LIMIT = 20  # rows that `phone_find_nodes` returns by default
 NO_ENTER = (
     "this phone takes no Enter, and no keyboard with such a key is shown",
@@ -236,11 +237,14 @@ class PhoneActions(TouchActions):
         return [(row.text("package"), row.text("label")) for row in rows]
 
     def _package_of(self, device: str, name: str) -> Flow[str]:
-        """Return the package of the one app with this name; the name itself if there is none."""
+        """Return the package of the one app with this name. Raises `ToolError` that lists the apps if there is none."""
         rows = yield from self._apps(device)
         found = [package for package, label in rows if label.strip().lower() == name.strip().lower()]
         if len(found) > 1:
             raise ToolError(f"{len(found)} apps have this name: {', '.join(found)}. Nothing was opened.")
+        if rows and not found:
+            names = ", ".join(quote(label) for _, label in rows[:MAX_NAMES])
+            raise ToolError(f"no app has the name {quote(name)}. Nothing was opened. The apps: {names}")
         return found[0] if found else name
 
 

@@ -34,6 +34,8 @@ from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse,
 __all__ = ["PHONE_TOOLS", "PhoneTool", "run_phone_tool", "phone_tools", "tools_of"]
 
 MAX_PICTURE = 4 * 1024 * 1024  # bytes of a picture for a model
+# Arguments that the few tools omit. A model with a small context gets no pictures, so it needs no points.
+HIDDEN_BY_DEFAULT = ("look", "x", "y", "index", "exact", "include_bounds", "class_name", "duration", "duration_ms")
 DEVICE: Mapping[str, object] = {"type": "string", "description": "which phone, if there are several: its name or id"}
 
 
@@ -132,7 +134,7 @@ def _tool(row: PhoneTool, actions: PhoneActions, link: PhoneControl, brand: Bran
         source="" if row.tool.is_wordless else "phone",
         group=row.tool.group,
         is_rare=row.tool.is_rare,
-        hidden_by_default=("look", "include_bounds", "duration", "duration_ms", "exact", "class_name"),
+        hidden_by_default=HIDDEN_BY_DEFAULT,
         sequential=True,
         is_act=row.route.effect is RouteEffect.ACTS,
     )

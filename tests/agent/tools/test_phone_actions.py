@@ -263,7 +263,9 @@ def test_an_app_is_opened_by_package_or_name() -> None:
     )
     assert named.startswith(f"opened {APP}; changed: true")
     assert several == "error: 2 apps have this name: a.b, c.d. Nothing was opened."
-    assert unknown.startswith("error: 404: package: no such app to launch.")
+    assert unknown.startswith(
+        'error: no app has the name "Maps". Nothing was opened. The apps: "Notes", "notes", "Mail"'
+    )
     assert act(world, ("phone_get_apps", {}))[0].splitlines()[:2] == ['a.b "Notes"', 'c.d "notes"']
     assert act(showing(), ("phone_get_apps", {})) == ["(no apps)"]
 
