@@ -38,6 +38,7 @@ from svc_proto.agent.phone_consent import ALREADY_DENIED
 from svc_proto.agent.tool_output import MAX_OUTPUT, fit_output, output_limit
 from svc_proto.agent.tool_selection import MORE_TOOLS, ToolPolicy, more_tools, unwrap_call
 from svc_proto.agent.tools import arguments
+from svc_proto.agent.tools.phone_screen_text import SCREEN_BLOCK
 from svc_proto.agent.tools.tool import Arguments, MemoryToolResult, Tool, ToolImage, ToolResult, Toolset
 from svc_proto.agent.turn_consent import TurnConsent
 from svc_proto.basics import strict_json
@@ -396,7 +397,7 @@ def _marked(output: str, tool: Tool | None, state: TurnConsent) -> str:
     if tool is None or not tool.reads_foreign_content:
         return output
     output = neutralize(output)
-    is_report = tool.is_act and len(output) <= MAX_REPORT
+    is_report = tool.is_act and len(output) <= MAX_REPORT and SCREEN_BLOCK.search(output) is None
     if not tool.source or is_report or _MEDIA.search(output):  # a marker is for the clients, on a line of its own
         return output
     return fence(output, state.source or tool.source if tool.with_consent is not None else tool.source)
