@@ -241,9 +241,7 @@ def test_a_screen_reaches_the_model_fenced_and_without_marks() -> None:
     world = AgentHarness(phone=True, backend=EmulatedPhone(seed_apps=[reader]))
     world.model.answers = [calls(open_app(READER)), calls(("phone_screen", {})), plain("Ok")]
     world.answer("Read it.")
-    result = world.model.seen[-1]["messages"][-1]["content"]
     shown = next(finished.output for finished in world.host.finished if "im_start" in finished.output)
     assert "[untrusted" in shown
-    assert "still as screen" in result
     assert "<|" not in strict_json.dumps(world.model.seen[-1])
     assert not {"\u202e", "\U000e0041"} & {*shown}

@@ -87,6 +87,7 @@ PLACES: list[tuple[str, Row, str, EffectKind | None]] = [
     ("com.android.vending", entry("Cleaner", "4.5 stars", DONE), "Cleaner", None),
     ("org.lab.store", switch("s", "Unbekannte Quelle"), "Unbekannte Quelle", EffectKind.PERMISSION),
     ("com.google.android.permissioncontroller", button("Erlaube es", "b1", DONE), "Erlaube es", EffectKind.PERMISSION),
+    ("com.google.android.permissioncontroller", button("Weiter so", "b1", DONE), "Weiter so", EffectKind.PERMISSION),
     ("com.google.android.permissioncontroller", button("Nicht zulassen", "b1", DONE), "Nicht zulassen", None),
     ("com.android.settings", switch("s", "WLAN"), "WLAN", EffectKind.SETTING),
     ("com.android.settings", button("Effacer tout", "b1", DONE), "Effacer tout", EffectKind.DELETION),
