@@ -124,7 +124,9 @@ def test_a_dead_model_is_red_and_each_problem_has_its_remedy(site: Site, visit: 
     page.route("**/api/health", lambda route: route.fulfill(json={"checked_at": time.time(), "checks": checks}))
     page.get_by_role("link", name="Management").click()
     card = page.locator(".card").nth(1)
-    expect(card).to_contain_text("llama3.2http://127.0.0.1:9/v1: connection refused")
+    expect(card).to_contain_text(
+        "llama3.2the model's server at http://127.0.0.1:9/v1 cannot be reached: connection refused"
+    )
     expect(card.locator(".hint")).to_have_class("hint bad")
     health = page.get_by_role("table", name="Health")
     expect(health.locator("tbody tr")).to_have_count(2)
