@@ -164,8 +164,8 @@ def _hash(text: str) -> bytes:
 
 
 POLICY = (
-    b"default-src 'none'; script-src %s; style-src %s; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    b"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    b"default-src 'none'; script-src %s; style-src %s; img-src data:; connect-src 'self'; base-uri 'none'; "
+    b"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 ) % (_hash(SCRIPT), _hash(STYLE))
 
 
@@ -184,6 +184,7 @@ def _page(texts: PageTexts) -> StaticAsset:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>API</title>
+<link rel="icon" href="data:,">
 <style>{STYLE}</style>
 </head>
 <body>

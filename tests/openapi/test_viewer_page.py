@@ -27,6 +27,7 @@ def test_policy_has_the_hashes_of_the_page(name: str) -> None:
 
 
 def test_page_makes_no_other_request_and_no_markup() -> None:
+    assert '<link rel="icon" href="data:,">' in TEXT  # else browsers request /favicon.ico
     assert re.findall(r"https?:|//\w|@import|url\(", TEXT) == []
     assert re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval|new Function", TEXT) == []
     assert re.findall(r"fetch\(([^)]*)\)", TEXT) == ['"openapi.json"']

@@ -31,8 +31,8 @@ FIELDS = (
     (b"x-frame-options", b"DENY"),
     (
         b"content-security-policy",
-        b"default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        % _HASH,
+        b"default-src 'none'; style-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'; "
+        b"frame-ancestors 'none'" % _HASH,
     ),
 )
 REFRESH_HEADER = (b"refresh", b"2")  # s until the browser reloads
@@ -76,7 +76,7 @@ def _page(status: int, texts: PageTexts, title: str, body: str, *fields: tuple[b
     text = (
         f'<!doctype html><html lang="{texts.language}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{STYLE}</style></head>"
+        f'<title>{title}</title><link rel="icon" href="data:,"><style>{STYLE}</style></head>'
         f"<body><main><h1>{title}</h1>{body}</main></body></html>\n"
     )
     return Response(status, Headers((*FIELDS, *fields)), text.encode("utf-8"))

@@ -15,6 +15,7 @@ def test_client_name_is_escaped_on_pages(book: RelayHarness) -> None:
     shown = app.call("GET", page)
     assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in shown.body
     assert b"<script" not in shown.body
+    assert b'<link rel="icon" href="data:,">' in shown.body  # else the browser requests /favicon.ico
     policy = shown.headers.get(b"content-security-policy") or b""
     assert b"default-src 'none'" in policy
     assert b"frame-ancestors 'none'" in policy
