@@ -2,10 +2,13 @@
 
 `site` is a world with a dashboard (relay, API server and phones are started by the test), `visit` opens its page. A
 page may request no other host, log nothing on its console and throw nothing; the end of every test checks this.
+
+In the full suite, tests with the marker `firefox` run in Firefox too.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
@@ -16,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from servers.dashboard_program import page_files
+from tests.browser.firefox import FIREFOX, NODE_OPTIONS, RECORD_BODIES, launch_firefox
 from tests.loops.dashboard_client import DashboardServer
 from tests.loops.live_environment import LiveEnvironment
 from tests.runtimes.conftest import certificate as certificate
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request
 
 PROGRAMS = (
     "chromium-headless-shell",  # half the cost of the others, whose window is not needed
@@ -51,16 +55,43 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{MISSING} is not installed: the dashboard's page was not tested")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests with the marker `firefox` in both browsers, in the full suite only."""
+    options = metafunc.config.option
+    if metafunc.definition.get_closest_marker("firefox") and (options.full or options.rest):
+        firefox = pytest.param("firefox", marks=pytest.mark.needs("Firefox", FIREFOX is None))
+        metafunc.parametrize("browser", ["chromium", firefox], indirect=True, scope="package")
+
+
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    """Start one browser for all tests; each page has a profile of its own."""
+def playwright() -> Iterator[Playwright]:
+    """Start the driver of both browsers."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE)
-    with sync_playwright() as playwright:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("NODE_OPTIONS", NODE_OPTIONS)
+        started = sync_playwright().start()
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="package")
+def browser(playwright: Playwright, request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """Start one browser for all tests; each page has a profile of its own."""
+    if getattr(request, "param", "chromium") == "firefox":
+        opened = launch_firefox(playwright)
+    else:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield opened
-        opened.close()
+    yield opened
+    opened.close()
+
+
+def body_of(request: Request) -> Any:
+    """Return the JSON body of a request that the page has sent by `fetch`."""
+    if (body := request.post_data) is None:
+        body = request.frame.page.evaluate("(address) => globalThis.sentBodies[address]", request.url)
+    return json.loads(body)
 
 
 class Site:
@@ -116,6 +147,8 @@ class PageOpener:
         context = self._browser.new_context(**options)
         context.set_default_timeout(PATIENCE)
         self._contexts.append(context)
+        if self._browser.browser_type.name == "firefox":
+            context.add_init_script(RECORD_BODIES)
         page = context.new_page()
         page.clock.install(time=clock)
         page.on("console", self._on_message)

@@ -7,12 +7,15 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PageOpener, Site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.firefox
 
 BACK = "http://127.0.0.1:4000/back"
 NAME = "<b>Claude</b>"

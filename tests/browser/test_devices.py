@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PageOpener, Site
 from tests.browser.test_layout import DASH, Scripted, start
 from tests.browser.test_texts import unisolated
+
+pytestmark = pytest.mark.firefox
 
 DAY = 86_400
 MANY = 500

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PageOpener, Site
+
+pytestmark = pytest.mark.firefox
 
 
 def test_the_page_of_the_api(site: Site, visit: PageOpener) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PageOpener
 from tests.servers.program_process import ProgramProcess, call, running
+
+pytestmark = pytest.mark.firefox
 
 LOCAL = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0", "--no-qr")
 NAME = "Pixel 9"

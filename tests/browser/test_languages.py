@@ -82,6 +82,7 @@ def test_all_tabs_in_the_language_of_the_browser(locale: str, site: Site, visit:
         assert faults(page) == [], (tab, width)
 
 
+@pytest.mark.firefox
 def test_the_language_is_chosen_and_remembered(site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#settings", Scripted(), locale="it-IT")
     expect(page.locator("html")).to_have_attribute("lang", "en")  # Italian has no messages

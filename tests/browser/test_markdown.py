@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PageOpener, Site
@@ -156,6 +157,7 @@ def double(x):
 """
 
 
+@pytest.mark.firefox
 def test_tables_tasks_footnotes_math_and_colours(site: Site, visit: PageOpener) -> None:
     rows = [{"role": "user", "content": "?"}, {**ENDED, "content": RICH}]
     script = Scripted(messages={"messages": rows}, chats={"sessions": [{"id": "c", "title": "c"}]})

@@ -36,6 +36,7 @@ def check_bar(page: Page, bar: Locator) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
+@pytest.mark.firefox
 def test_all_tabs_are_in_reach_at_the_bottom(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)  # there is no reference phone
     page = start(site, visit, "", Scripted(), viewport=NARROW)
@@ -113,6 +114,7 @@ def test_the_page_can_be_installed(site: Site, visit: PageOpener) -> None:
     assert session.send("Page.getInstallabilityErrors")["installabilityErrors"] == []
 
 
+@pytest.mark.firefox
 def test_the_chat_fills_the_screen_down_to_the_tabs(site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#chat", Scripted(), viewport={"width": 390, "height": 740})
     composer, tabs = page.locator(".talk"), page.locator("#tabs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PageOpener, Site
@@ -10,6 +11,7 @@ from tests.browser.test_layout import Scripted, start
 KEPT = "caches.open('svc-relay-page').then((cache) => cache.keys()).then((all) => all.map((each) => each.url))"
 
 
+@pytest.mark.firefox
 def test_the_page_opens_without_the_dashboard(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     page = start(site, visit, "#media", Scripted(), service_workers="allow")
@@ -32,6 +34,7 @@ def test_the_page_opens_without_the_dashboard(site: Site, visit: PageOpener) -> 
     expect(page.get_by_role("link", name="Management")).to_be_visible()
 
 
+@pytest.mark.firefox
 def test_a_new_version_is_used_at_once(site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#settings", Scripted(), service_workers="allow")
     page.evaluate("import('/page/offline.js').then(({ keepPage }) => keepPage())")

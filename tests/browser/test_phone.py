@@ -6,6 +6,7 @@ import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from playwright.sync_api import expect
 
 from clients.phone.emulator import EmulatedPhone
@@ -15,6 +16,8 @@ from tests.browser.test_layout import Scripted, start
 from tests.browser.test_pictures import faults
 from tests.loops.environment import bearer
 from tests.loops.phone_screen import PhoneScreen
+
+pytestmark = pytest.mark.firefox
 
 
 def test_the_screen_shows_touches_and_confirmations(site: Site, visit: PageOpener) -> None:

@@ -6,11 +6,14 @@ import wave
 from base64 import b64encode
 from io import BytesIO
 
+import pytest
 from playwright.sync_api import Route, expect
 
-from tests.browser.conftest import PageOpener, Site
+from tests.browser.conftest import PageOpener, Site, body_of
 from tests.browser.hostile_server import EVIL
 from tests.browser.test_layout import Scripted, start
+
+pytestmark = pytest.mark.firefox
 
 OURS = "http://127.0.0.1:11434/v1"
 
@@ -40,7 +43,7 @@ def test_a_model_is_listed_tested_and_stored(site: Site, visit: PageOpener) -> N
     script.answers["config"] = {"model": "small"}
     with page.expect_request(lambda request: request.method == "PATCH") as sent:
         page.get_by_role("button", name="Save").first.click()
-    assert sent.value.post_data_json == {"base_url": OURS, "model": "small"}
+    assert body_of(sent.value) == {"base_url": OURS, "model": "small"}
     expect(page.get_by_text("The agent uses")).to_contain_text("small")
     script.answers["configured"] = {"ok": True, "model": "other"}
     page.get_by_role("button", name="Save").first.click()
@@ -85,7 +88,7 @@ def test_a_new_code_starts_with_the_settings(site: Site, visit: PageOpener) -> N
 
     def host(route: Route) -> None:
         if route.request.method == "PATCH":
-            stored.update(route.request.post_data_json or {})
+            stored.update(body_of(route.request))
         rows = [{"name": name, "variable": name, "value": value, "is_set": True} for name, value in stored.items()]
         route.fulfill(json={"settings": rows})
 
@@ -99,8 +102,7 @@ def test_a_new_code_starts_with_the_settings(site: Site, visit: PageOpener) -> N
     page.get_by_role("link", name="Management").click()
     with page.expect_request("**/pairing") as sent:
         page.get_by_role("button", name="Pair new device").click()
-    wish = sent.value.post_data_json
-    assert wish is not None
+    wish = body_of(sent.value)
     assert (wish["ttl_seconds"], wish["mode"]) == (86_400, "auto")
     assert wish["grants"] == dict.fromkeys(wish["grants"], False)
     assert {"bridge", "terminal"} <= {*wish["grants"]}

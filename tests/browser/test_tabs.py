@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import PageOpener, Site
+from tests.browser.conftest import PageOpener, Site, body_of
 
 FAILED_LOADS = ("Failed to load resource",)  # messages of the browser itself for a 502
 
@@ -39,6 +39,7 @@ def test_a_time_to_live_runs_out(site: Site, visit: PageOpener, tmp_path: Path) 
     expect(row.locator(".ttl")).to_have_text("expired")
 
 
+@pytest.mark.firefox
 def test_a_relay_that_stops_and_restarts(site: Site, visit: PageOpener) -> None:
     visit.tolerated = FAILED_LOADS
     relay = site.world.start_relay()
@@ -126,6 +127,7 @@ def test_the_auto_refresh_setting_is_stored(site: Site, visit: PageOpener) -> No
     assert calls(visit) == before + 3
 
 
+@pytest.mark.firefox
 def test_the_keyboard_is_enough(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.open()
@@ -202,6 +204,7 @@ def test_options_of_an_invite(site: Site, visit: PageOpener) -> None:
     assert json.loads(page.evaluate("localStorage.getItem('svc-relay-pairing')"))["mode"] == "public"
 
 
+@pytest.mark.firefox
 def test_grants_are_selected_while_pairing(site: Site, visit: PageOpener) -> None:
     dialog = inviting(site, visit)
     first = dialog.locator(".code").inner_text()
@@ -209,7 +212,7 @@ def test_grants_are_selected_while_pairing(site: Site, visit: PageOpener) -> Non
         dialog.get_by_role("combobox", name="May do").select_option("Chat alone")
     with dialog.page.expect_request("**/pairing") as sent:
         dialog.get_by_role("combobox", name="Paired for").select_option("A week")
-    wish = sent.value.post_data_json or {}
+    wish = body_of(sent.value)
     assert (wish["ttl_seconds"], set(wish["grants"].values()), "chat" in wish["grants"]) == (604_800, {False}, False)
     expect(dialog.locator(".code")).to_be_visible()
     code = dialog.locator(".code").inner_text()
@@ -219,6 +222,7 @@ def test_grants_are_selected_while_pairing(site: Site, visit: PageOpener) -> Non
     expect(dialog.locator(".success")).to_contain_text("Chat, 7 days")
 
 
+@pytest.mark.firefox
 def test_theme(site: Site, visit: PageOpener) -> None:
     site.world.start_relay()
     site.open(api_url=None)
