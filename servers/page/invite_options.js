@@ -42,14 +42,14 @@ export async function startOptions(signal) {
 /** Keep the host's grants and lifetime of new codes; return its rows by name. */
 function keepHost({ settings }) {
   const rows = Object.fromEntries((Array.isArray(settings) ? settings : []).map((each) => [each.name, each]));
-  const values = Object.entries(OF_HOST).filter(([, name]) => rows[name]).map(([field, name]) => [field, text(rows[name].value)]);
+  const values = Object.entries(OF_HOST).filter(([, name]) => rows[name]).map(([field, name]) => [field, rows[name].value || ""]);
   keepInviteOptions({ ...inviteOptions(), ...Object.fromEntries(values) });
   return rows;
 }
 
 /** Return the choices of a field, with a lifetime of the host that is none of the usual ones. */
 export function choicesOf(options, value) {
-  return value && options === SPANS && !options.some(([each]) => each === value) ? [...options, [value, span(Number(value))]] : options;
+  return /^[0-9]+$/.test(value) && options === SPANS && !options.some(([each]) => each === value) ? [...options, [value, span(Number(value))]] : options;
 }
 
 /** Build the block of Settings: what a new code starts with. `signal` ends its requests. */

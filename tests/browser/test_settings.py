@@ -94,6 +94,9 @@ def test_a_new_code_starts_with_the_settings(site: Site, visit: PageOpener) -> N
 
     page = start(site, visit, "#settings", script)
     page.route("**/api/agent/host", host)
+    page.reload()
+    expect(page.get_by_label("Paired for")).to_be_enabled()
+    expect(page.get_by_label("Paired for")).to_have_value("")  # the host has stored none
     page.get_by_label("May do").select_option("Chat alone")
     page.get_by_label("Paired for").select_option("A day")
     expect(page.get_by_label("Paired for")).to_be_enabled()
