@@ -80,6 +80,8 @@ def test_an_hour(site: Site, visit: PageOpener) -> None:
     album.check_everywhere("load")
     album.shoot("load")
     page.set_viewport_size({"width": 320, "height": 640})
+    edges = charts.evaluate_all("all => all.map((each) => each.getBoundingClientRect()).map(({ x, y }) => [x, y])")
+    assert (edges[0][1], edges[0][0]) == (edges[1][1], edges[2][0])  # two in a row
     page.evaluate("document.body.style.letterSpacing = '0.02em'")
     assert page.locator("main").evaluate(STICKS_OUT) == []
 
