@@ -5,7 +5,7 @@ import { t } from "./i18n.js";
 import { questionOf } from "./tool_card.js";
 import { empty } from "./view.js";
 
-const IDEAS = ["/help", "/phone ping", "/phone open_app com.example.mail", "/screenshot", "/think"];
+const IDEAS = [t("What is on the screen?"), t("Open Mail"), t("Take a screenshot"), t("How full is the battery?"), "/help"]; // sentences, so that every model understands them
 
 /** Build the invitation of an empty chat; `say(words)` sends an example. */
 export function welcome(say) {

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from runtimes.sentences import HassilParser
 from servers.dashboard_program import page_files
 
 CALL = re.compile(r"\bt\((?!\w+, values)(\"(?:[^\"\\]|\\.)*\")?")
@@ -53,3 +54,16 @@ def test_every_text_has_a_translation_with_the_same_values(language: str) -> Non
     for key, text in entries.items():
         assert text.strip(), key
         assert sorted(VALUE.findall(key)) == sorted(VALUE.findall(text)), key
+
+
+@pytest.fixture(scope="module")
+def parser() -> HassilParser:
+    return HassilParser()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_examples_of_an_empty_chat_are_understood_without_a_model(language: str, parser: HassilParser) -> None:
+    ideas = SCRIPTS["chat_notes.js"].partition("IDEAS = [")[2].partition("]")[0]
+    entries = json.loads(FILES.get(f"messages/{language}.json", b"{}"))
+    found = [parser.parse(entries.get(text, text)) for text in re.findall(r't\("([^"]+)"\)', ideas)]
+    assert [each and each.language for each in found] == [language] * 4
