@@ -111,6 +111,4 @@ def test_a_new_code_starts_with_the_settings(site: Site, visit: PageOpener) -> N
     assert {"bridge", "terminal"} <= {*wish["grants"]}
     with page.expect_request("**/pairing") as sent:
         page.get_by_role("dialog").get_by_label("May do").select_option("Everything")
-    wish = sent.value.post_data_json
-    assert wish is not None
-    assert wish["grants"] == {}  # not absent, which means the default of the host
+    assert body_of(sent.value)["grants"] == {}  # not absent, which means the default of the host
