@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import logging
 import os
 import sys
@@ -27,6 +26,7 @@ from runtimes.service_home.server_registry import HomeClaim, HomeInUseError, loc
 from runtimes.store.store_factory import configured_store, open_store
 from runtimes.store.store_service import Store, StoreError
 from runtimes.tls.contexts import ServerContext, TlsFileError, context_for_certificates, server_context
+from servers.garbage_collection import start_collections
 from servers.options import INTERRUPTED, exit_with_error
 from servers.supervision import inherited_socket, readiness_programs
 from svc_proto.basics.sanitize import sanitize_line
@@ -240,14 +240,10 @@ def format_authority(host: str, port: int) -> str:
 
 
 def _collect_garbage(on_ready: Callable[[], None] | None) -> None:
-    """Enable garbage collection for all but the present objects: permanent ones, such as the stored sessions.
-
-    Each collection over these would block the loop.
-    """
+    """Start garbage collection, for all but the present objects: permanent ones, such as the stored sessions."""
     if on_ready is not None:
         on_ready()
-    gc.freeze()
-    gc.enable()
+    start_collections()
 
 
 def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: HostHandle | None = None) -> NoReturn:

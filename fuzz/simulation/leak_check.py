@@ -29,8 +29,9 @@ _FAMILIES = ("OutputSessionManager", "LabSessionManager", "AgentSessionManager")
 
 KEPT: Mapping[str, str] = {
     "PairedSessionRegistry._accessed": _LIVE,
-    "SessionMap._expiries": _LIVE,
     "SessionMap._groups": _LIVE,
+    "_Group._expiries": _LIVE,
+    "_Group.sessions": _LIVE,
     "SessionIndex._devices": _LIVE,
     "SessionIndex._groups": _LIVE,
     "PairedSessionRegistry._tombstones": "records that the store does not let go of",

@@ -51,13 +51,13 @@ def check_ends(engine: Engine, relay: Relay) -> None:
 
     Requests with `DELETE` are exempt, since a client that ends its own session waits for the store.
     """
-    alive = relay.sessions.copy_hashes()
     for held, holder in engine.revocables.items():
-        if holder not in alive and _is_answering(cast("Exchange", held)):
+        if relay.sessions.hashed(holder) is None and _is_answering(cast("Exchange", held)):
             violated(Invariant.AFTER_END, "a request is under way for a session that was ended")
     for client in relay.clients.values():
         session = client.session
-        if session is not None and client.state is ClientState.OPEN and session.token_hash not in alive:
+        is_ended = session is not None and relay.sessions.hashed(session.token_hash) is None
+        if session is not None and is_ended and client.state is ClientState.OPEN:
             violated(Invariant.AFTER_END, f"a socket of {session.token_prefix} is open, and its session was ended")
 
 

@@ -47,6 +47,7 @@ from svc_proto.relay_config import SessionPolicy
 __all__ = [
     "ACCESS_LIFETIME",
     "DEFAULT_TTL",
+    "EXPIRED_PAGE",
     "MAX_CLUSTER_SESSIONS",
     "MAX_SESSIONS",
     "MIN_PREFIX",
@@ -66,6 +67,7 @@ DEFAULT_TTL = 2_592_000.0  # s, spec "Limits": 30 days
 MAX_SESSIONS = 10_000  # a further one is refused with 503
 MAX_CLUSTER_SESSIONS = 300_000  # the limit with several nodes, each of which has all sessions
 MIN_PREFIX = 4  # characters, spec "Limits"
+EXPIRED_PAGE = 25  # sessions that are removed at once, so that a core takes a few milliseconds for them
 ACCESS_LIFETIME = 3_600.0  # s, of an access token
 TOKEN_LENGTHS = (36, 64)  # characters: UUIDs of earlier versions (wire core 0.1), which stay valid; 32 random bytes
 _TOKEN_TRIES = 8  # attempts to create a token with an unused prefix
@@ -323,9 +325,12 @@ class PairedSessionRegistry:
         """Return the active sessions of a device, oldest first; none for an id without meaning."""
         return [session for session in self._index.of_device(device_id) if self._is_alive(session, now)]
 
-    def expire_due(self, now: Moment) -> list[PairedSession]:
-        """Remove and return the expired sessions: first those marked as expired, then the others in order of expiry."""
-        gone = self._sessions.purge(now.wall)
+    def expire_due(self, now: Moment, limit: int = EXPIRED_PAGE) -> list[PairedSession]:
+        """Remove and return at most `limit` expired sessions: first those marked as expired, then in order of expiry.
+
+        The others are not accepted either, and stay due.
+        """
+        gone = self._sessions.purge(now.wall, limit)
         for session in gone:
             self._index.remove(session)
             self._forget_tokens(session)
@@ -369,9 +374,13 @@ class PairedSessionRegistry:
         self._file(session)
         return session
 
-    def copy_hashes(self) -> dict[str, None]:
-        """Return the token hashes of all sessions that are here, alive or due."""
-        return self._sessions.copy_hashes()
+    def hash_groups(self) -> list[str]:
+        """Return the first characters of the token hashes of all sessions that are here, each once."""
+        return self._sessions.group_names()
+
+    def copy_hashes(self, group: str) -> dict[str, None]:
+        """Return the token hashes that begin with the character `group`, of sessions that are here, alive or due."""
+        return self._sessions.copy_hashes(group)
 
     def _is_alive(self, session: PairedSession, now: Moment) -> bool:
         alive = session.is_active(now.wall)

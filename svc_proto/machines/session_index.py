@@ -7,6 +7,8 @@ growth of a large dictionary does.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from svc_proto.machines.paired_session import NO_DEVICE_ID, PairedSession
 
 __all__ = ["SessionIndex"]
@@ -17,12 +19,17 @@ class SessionIndex:
 
     def __init__(self) -> None:
         self._groups: dict[str, list[PairedSession]] = {}
+        self._names: list[str] = []  # of the groups, sorted; empty after a change
         self._devices: dict[str, list[PairedSession]] = {}
         self._keys: dict[str, list[PairedSession]] = {}
 
     def add(self, session: PairedSession) -> None:
         """Add a session that the index does not contain."""
-        self._groups.setdefault(_group(session.token_prefix), []).append(session)
+        name = _group(session.token_prefix)
+        if name not in self._groups:
+            self._groups[name] = []
+            self._names.clear()
+        self._groups[name].append(session)
         if _is_named(session.device_id):
             self._devices.setdefault(_device_group(session.device_id), []).append(session)
         if session.key_hash:
@@ -31,6 +38,8 @@ class SessionIndex:
     def remove(self, session: PairedSession) -> None:
         """Remove a session from the index, if it is there."""
         _drop(self._groups, _group(session.token_prefix), session)
+        if _group(session.token_prefix) not in self._groups:
+            self._names.clear()
         if _is_named(session.device_id):
             _drop(self._devices, _device_group(session.device_id), session)
         _drop(self._keys, _group(session.key_hash), session)
@@ -55,12 +64,14 @@ class SessionIndex:
         `after` is the cursor of the page before, empty for the first one. A session that is here during all pages is in
         exactly one.
         """
-        found: list[PairedSession] = []
-        for name in sorted(name for name in self._groups if name >= _group(after)):
-            found += sorted((each for each in self._groups[name] if _position(each) > after), key=_position)
+        found: list[tuple[str, PairedSession]] = []
+        names = self._names = self._names or sorted(self._groups)
+        for name in names[bisect_left(names, _group(after)) :]:
+            group = [(_position(each), each) for each in self._groups[name]]
+            found += sorted((entry for entry in group if entry[0] > after), key=_first)
             if len(found) > limit:
-                return found[:limit], _position(found[limit - 1])
-        return found, ""
+                return [session for _, session in found[:limit]], found[limit - 1][0]
+        return [session for _, session in found], ""
 
 
 def _group(prefix: str) -> str:
@@ -78,6 +89,10 @@ def _is_named(device_id: str) -> bool:
 def _position(session: PairedSession) -> str:
     """Return the place of a session in the order of pages, which does not reveal the hash of its token."""
     return f"{session.token_prefix}.{session.token_hash[:16]}"  # prefixes may be equal
+
+
+def _first(entry: tuple[str, PairedSession]) -> str:
+    return entry[0]
 
 
 def _drop(groups: dict[str, list[PairedSession]], name: str, session: PairedSession) -> None:

@@ -1,29 +1,57 @@
 """Paired sessions by the hash of their tokens, with their expiries on the wall clock.
 
 Sessions are in sixteen groups by the first character of the hash. So no addition takes several milliseconds, as the
-growth of a dictionary of 175,000 entries does.
+growth of a dictionary of 175,000 entries does, and neither does the removal of replaced expiries.
 """
 
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from itertools import chain
 from math import inf
 
 from svc_proto.machines.paired_session import PairedSession, SessionState
 
 __all__ = ["SessionMap"]
 
-_SLACK = 64  # stale expiries tolerated besides one for each session
-_NONE: dict[str, PairedSession] = {}
+_SLACK = 64  # stale expiries of a group tolerated besides one for each session
+
+
+class _Group:
+    """Sessions of one group, by hash."""
+
+    __slots__ = ("_expiries", "sessions")
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, PairedSession] = {}
+        self._expiries: list[tuple[float, str]] = []  # heap of expiries and hashes, also of replaced expiries
+
+    def put(self, session: PairedSession) -> None:
+        """Add a session, or update its expiry."""
+        self.sessions[session.token_hash] = session
+        expiry = _expiry_of(session)
+        if expiry < inf:
+            heappush(self._expiries, (expiry, session.token_hash))
+        if len(self._expiries) > 2 * len(self.sessions) + _SLACK:
+            alive = self.sessions.values()
+            self._expiries = [(_expiry_of(each), each.token_hash) for each in alive if _expiry_of(each) < inf]
+            heapify(self._expiries)
+
+    def first(self) -> PairedSession | None:
+        """Return the session that expires first; None if none expires."""
+        while self._expiries:
+            expiry, token_hash = self._expiries[0]
+            session = self.sessions.get(token_hash)
+            if session is not None and _expiry_of(session) == expiry:
+                return session
+            heappop(self._expiries)
+        return None
 
 
 class SessionMap:
     """Map of sessions. A session is due at its expiry, and at once when it is marked as expired."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, dict[str, PairedSession]] = {}
-        self._expiries: list[tuple[float, str]] = []  # heap of expiries and hashes, also of replaced expiries
+        self._groups: dict[str, _Group] = {}
         self._count = 0
 
     def __len__(self) -> int:
@@ -31,40 +59,42 @@ class SessionMap:
 
     def find(self, token_hash: str) -> PairedSession | None:
         """Return the session whose token has this hash, alive or due."""
-        return self._groups.get(token_hash[:1], _NONE).get(token_hash)
+        group = self._groups.get(token_hash[:1])
+        return None if group is None else group.sessions.get(token_hash)
 
     def put(self, session: PairedSession) -> None:
         """Add a session, or update the expiry of one that is here."""
-        group = self._groups.setdefault(session.token_hash[:1], {})
-        self._count += session.token_hash not in group
-        group[session.token_hash] = session
-        expiry = _expiry_of(session)
-        if expiry < inf:
-            heappush(self._expiries, (expiry, session.token_hash))
-        if len(self._expiries) > 2 * self._count + _SLACK:
-            self._expiries = [(_expiry_of(each), each.token_hash) for each in self.values() if _expiry_of(each) < inf]
-            heapify(self._expiries)
+        group = self._groups.get(session.token_hash[:1])
+        if group is None:
+            group = self._groups[session.token_hash[:1]] = _Group()
+        self._count += session.token_hash not in group.sessions
+        group.put(session)
 
     def discard(self, session: PairedSession) -> None:
         """Remove a session from the map, if it is there."""
-        group = self._groups.get(session.token_hash[:1], {})
-        if group.pop(session.token_hash, None) is not None:
+        group = self._groups.get(session.token_hash[:1])
+        if group is not None and group.sessions.pop(session.token_hash, None) is not None:
             self._count -= 1
-            if not group:
+            if not group.sessions:
                 del self._groups[session.token_hash[:1]]
 
     def values(self) -> list[PairedSession]:
         """Return all sessions, due ones included."""
-        return [session for group in self._groups.values() for session in group.values()]
+        return [session for group in self._groups.values() for session in group.sessions.values()]
 
-    def copy_hashes(self) -> dict[str, None]:
-        """Return the token hashes of all sessions, due ones included."""
-        return dict.fromkeys(chain.from_iterable(self._groups.values()))
+    def group_names(self) -> list[str]:
+        """Return the names of the groups that have sessions: the first characters of their hashes."""
+        return list(self._groups)
 
-    def purge(self, wall: float) -> list[PairedSession]:
-        """Remove and return every due session, in the order of expiry."""
+    def copy_hashes(self, name: str) -> dict[str, None]:
+        """Return the token hashes of one group, those of due sessions included."""
+        group = self._groups.get(name)
+        return {} if group is None else dict.fromkeys(group.sessions)
+
+    def purge(self, wall: float, limit: int) -> list[PairedSession]:
+        """Remove and return at most `limit` due sessions, in the order of expiry."""
         due: list[PairedSession] = []
-        while (session := self._first()) is not None and _expiry_of(session) <= wall:
+        while len(due) < limit and (session := self._first()) is not None and _expiry_of(session) <= wall:
             self.discard(session)
             due.append(session)
         return due
@@ -76,13 +106,8 @@ class SessionMap:
 
     def _first(self) -> PairedSession | None:
         """Return the session that expires first; None if none expires."""
-        while self._expiries:
-            expiry, token_hash = self._expiries[0]
-            session = self.find(token_hash)
-            if session is not None and _expiry_of(session) == expiry:
-                return session
-            heappop(self._expiries)
-        return None
+        found = [session for group in self._groups.values() if (session := group.first()) is not None]
+        return min(found, key=_expiry_of, default=None)
 
 
 def _expiry_of(session: PairedSession) -> float:

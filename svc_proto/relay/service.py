@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Relay"]
 
+EXPIRY_PAUSE = 0.025  # s between two pages of expired sessions, of which each record is erased in the store
 RECHECK_INTERVAL = 3600.0  # s; the wall clock may be stepped, so expired sessions are looked for at least this often
 _BRIDGE, _MONITOR = RelayAccess.BRIDGE, RelayAccess.MONITOR  # as in `machines.paired_session`
 THEMES = (status, pairing, sessions, media, inbox, owner_messages, device_control, mcp, profile)
@@ -316,7 +317,7 @@ class Relay:
         self._records.erase_later(session)
 
     def expire_sessions(self) -> None:
-        """End every session whose lifetime has elapsed."""
+        """End the sessions whose lifetime has elapsed: the first ones now, and the rest in pages after pauses."""
         for session in self.sessions.expire_due(self.engine.now):
             self.engine.log(Level.INFO, "session expired", session=session.token_prefix, device=session.device_name)
             self.end_session(session, "the session has expired")
@@ -330,7 +331,7 @@ class Relay:
             self._session_timer.cancel()
             return
         now = self.engine.now
-        self._session_timer.set(now.mono + min(max(expiry - now.wall, 0.0), RECHECK_INTERVAL))
+        self._session_timer.set(now.mono + min(max(expiry - now.wall, EXPIRY_PAUSE), RECHECK_INTERVAL))
 
     # --- clients and phones ---
 

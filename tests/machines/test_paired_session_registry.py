@@ -8,6 +8,7 @@ from svc_proto.basics.entropy import sha256_hex
 from svc_proto.basics.errors import LocalProtocolError, Refused
 from svc_proto.machines.grants import CHANNELS, Preset
 from svc_proto.machines.paired_session_registry import (
+    EXPIRED_PAGE,
     DeviceInfo,
     PairedSession,
     PairedSessionRegistry,
@@ -127,6 +128,16 @@ def test_a_session_ends_on_time_and_once() -> None:
     assert sessions.expire_due(at(1e9)) == []
     assert sessions.next_expiry() is None
     assert sessions.active(at(1e9)) == [forever]
+
+
+def test_many_sessions_that_end_at_once_are_removed_in_pages() -> None:
+    sessions = PairedSessionRegistry()
+    for n in range(EXPIRED_PAGE + 1):
+        sessions.create(at(0), source(n), ttl=100.0)
+    assert len(sessions.expire_due(at(100))) == EXPIRED_PAGE
+    assert (len(sessions), sessions.next_expiry(), sessions.active(at(100))) == (1, WALL + 100, [])
+    assert len(sessions.expire_due(at(100))) == 1
+    assert sessions.next_expiry() is None
 
 
 def test_token_of_an_earlier_version_names_its_session() -> None:
@@ -490,7 +501,9 @@ def test_records_of_another_node_are_applied() -> None:
     assert here.lookup(token, at(1)) is session
     assert here.hashed(theirs.token_hash) is session
     assert here.active(at(1)) == [session]
-    assert list(here.copy_hashes()) == [session.token_hash]
+    (group,) = here.hash_groups()
+    assert (group, list(here.copy_hashes(group))) == (session.token_hash[0], [session.token_hash])
+    assert here.copy_hashes("x") == {}
     there.patch(theirs, at(2), ttl=60.0, grants={"chat": 5.0})
     entropy = source()
     access, _, _ = there.issue(theirs, "client", at(2), entropy)

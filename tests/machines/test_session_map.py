@@ -23,11 +23,12 @@ def new_session(seed: int, expires_at: float | None) -> PairedSession:
 def test_sessions_without_expiry_are_never_due() -> None:
     sessions = SessionMap()
     session = new_session(0, None)
+    sessions.discard(session)
     sessions.put(session)
-    assert (sessions.next_expiry(), sessions.purge(1e18)) == (None, [])
+    assert (sessions.next_expiry(), sessions.purge(1e18, 9)) == (None, [])
     session.step(SessionTrigger.LIFETIME_ELAPSED)
     sessions.put(session)
-    assert sessions.purge(-1e18) == [session]
+    assert sessions.purge(-1e18, 9) == [session]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.one_of(st.none(), st.integers(0, 9)), st.booleans()), max_size=60))
@@ -46,9 +47,11 @@ def test_every_session_is_due_at_its_last_expiry(steps: list[tuple[int, int | No
         expiries = sorted(each.expires_at for each in model.values() if each.expires_at is not None)
         assert sessions.next_expiry() == (expiries[0] if expiries else None)
         assert len(sessions) == len(model)
-    assert sessions.copy_hashes().keys() == model.keys()
+    assert {each for name in sessions.group_names() for each in sessions.copy_hashes(name)} == model.keys()
     assert {id(each) for each in sessions.values()} == {id(each) for each in model.values()}
-    due = sessions.purge(5.0)
+    due = sessions.purge(5.0, 2)
+    assert len(due) == min(2, len([when for when in expiries if when <= 5.0]))
+    due += sessions.purge(5.0, len(model) + 1)
     assert [each.expires_at for each in due] == [when for when in expiries if when <= 5.0]
     assert len(sessions) == len(model) - len(due)
 
@@ -59,4 +62,5 @@ def test_replaced_expiries_are_removed() -> None:
         session.expires_at = float(expiry)
         sessions.put(session)
     assert sessions.next_expiry() == 500.0
-    assert len(sessions._expiries) < 100
+    (group,) = sessions._groups.values()
+    assert len(group._expiries) < 100

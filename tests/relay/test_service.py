@@ -11,8 +11,9 @@ from svc_proto.basics.errors import Refused
 from svc_proto.commands import Abort, Level, Query, SendFile
 from svc_proto.engine.message import Request
 from svc_proto.facts import Address, Started
+from svc_proto.machines.paired_session_registry import PairedSessionRegistry
 from svc_proto.machines.pairing_codes import PairingMeta
-from svc_proto.relay.service import Relay
+from svc_proto.relay.service import EXPIRY_PAUSE, Relay
 from svc_proto.relay_config import RelayConfig
 from svc_proto.store_requests import AppendAuditEvent, DeleteSession, LoadSessions, SaveSession
 from svc_proto.wire.events import NO_HEADERS, RequestHead, StreamId
@@ -292,6 +293,17 @@ def test_expiry_closes_sockets_and_erases() -> None:
     assert "session expired" in book.events()
     assert book.request("GET", "/health").json["sessions"] == 0
     assert book.request("GET", "/bridge/devices").json["count"] == 0
+
+
+def test_sessions_that_end_at_once_are_erased_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PairedSessionRegistry.expire_due, "__defaults__", (2,))
+    book = RelayHarness()
+    phones = [book.pair(device_id=f"P{n}", operator={"ttl_seconds": 60}).phone for n in range(3)]
+    book.after(60.0)
+    assert sum(phone.is_open for phone in phones) == 1
+    book.after(EXPIRY_PAUSE)
+    assert not any(phone.is_open for phone in phones)
+    assert book.store == {}
 
 
 def test_a_stepped_clock_is_noticed_within_the_hour() -> None:

@@ -13,6 +13,7 @@ since, and a message that is older by Redis's clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -51,6 +52,8 @@ LOAD_TIMEOUT = 5.0  # s for which a request waits for the reading of all session
 UNKNOWN_TTL = 10.0  # s for which an unknown token is not looked up again
 MAX_UNKNOWN = 10_000  # the oldest is dropped
 UNKNOWN = -1  # revision that no store has
+MAX_COPIED = 1_000  # hashes that are copied without a pause, in a fraction of a millisecond
+COPY_PAUSE = 0.001  # s in which the loop does other work
 OVER = "the session was revoked"
 
 
@@ -259,7 +262,7 @@ class ClusterSessions:
         if revision == UNKNOWN:
             return False
         sessions = self._relay.sessions
-        missing, unread = sessions.copy_hashes(), sessions.unread
+        missing, unread = (yield from self._copy_hashes()), sessions.unread
         after = ""
         while True:
             queried_at = self._relay.engine.now.mono
@@ -268,12 +271,12 @@ class ClusterSessions:
                 return False
             for record in records:
                 after = as_text(record.get("token_hash")) or after
-                missing.pop(after, None)
+                missing.get(after[:1], {}).pop(after, None)
                 self._was_read(record, queried_at)
             unread = sessions.unread = max(unread - len(records), 0)
             if len(records) < SESSIONS_PAGE:
                 break
-        for token_hash in missing:
+        for token_hash in chain.from_iterable(missing.values()):
             session = self._relay.sessions.hashed(token_hash)
             if session is None or not self._relay.is_stored(session):
                 continue
@@ -287,6 +290,16 @@ class ClusterSessions:
             self._relay.engine.log(Level.INFO, "sessions loaded", sessions=len(sessions))
             self._loaded.notify_all()
         return True
+
+    def _copy_hashes(self) -> Flow[dict[str, dict[str, None]]]:
+        """Return the token hashes of the sessions that are here, by their first characters."""
+        sessions = self._relay.sessions
+        copied: dict[str, dict[str, None]] = {}
+        for name in sessions.hash_groups():
+            copied[name] = sessions.copy_hashes(name)
+            if len(copied[name]) > MAX_COPIED:
+                yield from sleep(self._relay.engine, COPY_PAUSE)
+        return copied
 
     def _query(self, request: StoreRequest[T]) -> Flow[T | Failure]:
         return (yield from _query(self._relay.engine, request))

@@ -32,7 +32,7 @@ class SessionRoutesPort(PairedSessionsPort, Protocol):
     """Members of the relay that the routes of paired sessions use."""
 
     def expire_sessions(self) -> None:
-        """End every session whose lifetime has elapsed."""
+        """End the sessions whose lifetime has elapsed, in pages."""
 
 
 def routes(relay: SessionRoutesPort) -> list[Route]:

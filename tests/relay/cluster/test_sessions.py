@@ -221,6 +221,23 @@ def test_only_sessions_from_before_a_full_reading_are_compared_with_it() -> None
     assert [one.knows(record) for record in (stays, goes, new)] == [True, False, True]
 
 
+def test_hashes_of_many_sessions_are_copied_with_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_COPIED", 0)
+    one = CoordinatorHarness()
+    stays, goes = (one.record(token_hash=f"{n}{n}" * 32) for n in range(1, 3))
+    for record in (stays, goes):
+        one.deliver("saved", record)
+    one.book.within(one.coordinator.on_messages_missed)
+    one.answer_query(LoadSessionChanges(0), FailureKind.NOT_FOUND)
+    one.answer_query(LoadSessionRevision(), 7)
+    for _ in range(2):  # the groups "1" and "2"
+        assert not one.book.ordered(Query)
+        one.book.after(sessions.COPY_PAUSE)
+    one.answer_query(LoadSessions(), (stays,))
+    one.answer_query(LoadSessions(str(goes["token_hash"])), ())
+    assert [one.knows(record) for record in (stays, goes)] == [True, False]
+
+
 @pytest.mark.parametrize("answered", [0, 1])
 def test_a_failed_first_reading_is_repeated(answered: int) -> None:
     one = CoordinatorHarness()

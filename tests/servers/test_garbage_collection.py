@@ -1,0 +1,40 @@
+"""Garbage collection of a server: objects that stay are frozen during the first minutes only."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from servers.garbage_collection import LOAD_TIME, start_collections
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """Yield, and then restore the collector of this process."""
+    callbacks, threshold = list(gc.callbacks), gc.get_threshold()
+    yield
+    gc.callbacks[:] = callbacks
+    gc.set_threshold(*threshold)
+    gc.unfreeze()
+
+
+def test_objects_that_a_full_collection_finds_alive_are_frozen_while_sessions_are_read() -> None:
+    now, threshold = [5.0], gc.get_threshold()
+    start_collections(lambda: now[0])
+    assert gc.get_threshold() != threshold
+    loaded = [{n: []} for n in range(1_000)]
+    before = gc.get_freeze_count()
+    gc.collect(1)
+    assert gc.get_freeze_count() == before
+    gc.collect()
+    assert gc.get_freeze_count() >= before + 2 * len(loaded)
+    now[0] += LOAD_TIME
+    frozen = gc.get_freeze_count()
+    later = [{n: []} for n in range(1_000)]
+    gc.collect()
+    gc.collect()
+    assert gc.get_freeze_count() <= frozen
+    assert gc.get_threshold() == threshold
+    assert later
