@@ -1,8 +1,8 @@
 """Client of Redis or Valkey in a core: finds the server, connects, and reconnects after each loss.
 
 The server is the one of the settings, or the master that Sentinels name (`sentinel`). A replica, or a member of a Redis
-Cluster, is disconnected again. A command without a connection returns a `Failure` at once. No command is repeated: the
-caller cannot detect whether it was executed.
+Cluster, is disconnected again. Pauses between attempts grow, and have jitter. A command without a connection returns a
+`Failure` at once. No command is repeated: the caller cannot detect whether it was executed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from svc_proto.wire.resp import Argument, Push
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
-__all__ = ["CONNECT_TIMEOUT", "REPLY_TIMEOUT", "PAUSE", "RedisHandler", "RedisClient", "Reply"]
+__all__ = ["CONNECT_TIMEOUT", "REPLY_TIMEOUT", "MAX_PAUSE", "PAUSE", "RedisHandler", "RedisClient", "Reply"]
 
-PAUSE = 0.25  # s between two connection attempts
+PAUSE = 0.25  # s, at most, before a connection attempt; doubled after each connection or attempt that ends soon
+MAX_PAUSE = 0.5  # s, at most, before any attempt, so that a node recovers within a second of a failure's end
 IS_REPLICA = Failure(
     FailureKind.UNSUPPORTED, "this Redis is a replica, which takes nothing: name the master or Sentinels"
 )
@@ -92,8 +93,9 @@ class RedisClient:
         return link is not None and link.send_command(arguments, take) is None
 
     def _live(self) -> Flow[NoReturn]:
-        engine, told = self._engine, ""
+        engine, told, pause = self._engine, "", PAUSE
         while True:
+            began = engine.now.mono
             answer = yield from self._connect()
             if isinstance(answer, Failure):
                 if told != answer.kind.value:
@@ -103,7 +105,11 @@ class RedisClient:
             else:
                 told = ""
                 yield from self._serve(answer)
-            yield from sleep(engine, PAUSE)
+            if engine.now.mono - began >= CONNECT_TIMEOUT:  # the connection has lasted, or the attempt was a pause
+                pause = PAUSE
+            jitter = 0.5 + engine.entropy(1)[0] / 510  # so that the nodes of a service do not connect all at once
+            yield from sleep(engine, pause * jitter)
+            pause = min(2 * pause, MAX_PAUSE)
 
     def _serve(self, link: RedisConnection) -> Flow[None]:
         engine, (host, port) = self._engine, self._at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from svc_proto.cluster.redis_client import PAUSE, RedisClient, RedisHandler
+from svc_proto.cluster.redis_client import MAX_PAUSE, PAUSE, RedisClient, RedisHandler
 from svc_proto.cluster.redis_connection import CONNECT_TIMEOUT, CONNECTION_LOST, REPLY_TIMEOUT
 from svc_proto.commands import Abort, Cancel, CloseWrite, Connect, Level
 from svc_proto.facts import Closed, Failure, FailureKind, Stopping
@@ -98,8 +98,9 @@ def test_connection_lost_during_the_greeting() -> None:
     assert book.made.is_up
 
 
-def test_unreachable_server_is_retried_after_a_pause() -> None:
+def test_unreachable_server_is_retried_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     book = started_client()
+    monkeypatch.setattr(book.engine, "entropy", lambda size: b"\xff" * size)  # the longest pauses
     book.turn_away()
     book.after(PAUSE - 0.01)
     assert not book.commands
@@ -109,6 +110,42 @@ def test_unreachable_server_is_retried_after_a_pause() -> None:
     dialled, given_up = book.commands
     assert isinstance(dialled, Connect)
     assert given_up == Cancel(dialled.op)
+
+
+def pauses(book: RedisHarness[RedisClient], attempts: int, *, lasts: float = 0.0) -> list[float]:
+    """Refuse attempts, or lose connections after `lasts` seconds; return the pauses before the next attempts."""
+    found: list[float] = []
+    for _ in range(attempts):
+        if lasts:
+            book.open()
+            book.after(lasts)
+            book.close()
+        else:
+            book.turn_away()
+        began = book.now.mono
+        while not any(isinstance(order, Connect) for order in book.commands):
+            book.after(1 / 128)
+        found.append(book.now.mono - began)
+    return found
+
+
+@pytest.mark.parametrize(("byte", "jitter"), [(0, 0.5), (255, 1.0)])
+def test_pauses_between_attempts_grow_with_jitter(monkeypatch: pytest.MonkeyPatch, byte: int, jitter: float) -> None:
+    book = started_client()
+    monkeypatch.setattr(book.engine, "entropy", lambda size: bytes([byte]) * size)
+    grown = [jitter * pause for pause in (PAUSE, 2 * PAUSE, MAX_PAUSE)]
+    assert pauses(book, 3) == grown
+    assert pauses(book, 2, lasts=CONNECT_TIMEOUT) == [grown[0]] * 2  # a connection that lasts
+    assert pauses(book, 2, lasts=CONNECT_TIMEOUT / 2) == grown[1:3]
+
+
+def test_attempts_that_time_out_are_repeated_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = started_client()
+    monkeypatch.setattr(book.engine, "entropy", lambda size: b"\xff" * size)
+    for _ in range(4):
+        assert book.ordered(Connect)
+        book.after(CONNECT_TIMEOUT)
+        book.after(PAUSE)
 
 
 def test_a_flow_waits_for_its_answer() -> None:
@@ -205,4 +242,4 @@ def test_readonly_reply_ends_the_connection() -> None:
 
 
 def test_limits() -> None:
-    assert PAUSE == 0.25
+    assert (PAUSE, MAX_PAUSE) == (0.25, 0.5)
