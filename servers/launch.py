@@ -181,7 +181,7 @@ def publish_running_server(
     config: RelayConfig | ApiConfig | DashboardConfig,
     listener: Listener,
     inner: Listener | None = None,
-    **more: str,
+    **more: str | int,
 ) -> None:
     """Publish the address of a server that accepts connections, see `RunningServer`."""
     if claimed is None:

@@ -105,7 +105,7 @@ def supervisor_program(config: RelayConfig, options: Mapping[str, object], runti
     bound = evolve(config, port=listener.address.port)
 
     def ready() -> None:
-        publish_running_server(claim, config, listener, inner, brand=config.brand.name)
+        publish_running_server(claim, config, listener, inner, brand=config.brand.name, workers=config.workers)
         announce_relay(bound)
 
     def over(outcome: Exit) -> None:

@@ -67,7 +67,7 @@ def drain() -> None:
         return
     services = [(one, nodes_at(one.inside, home)) for one in found if one.role in ("relay", "api")]
     for one, service in services:
-        if service is None or not service.redis or len(service.nodes) < 2:
+        if service is None or not service.redis or len(service.nodes) <= one.workers:
             raise CliError(NO_OTHERS.format(one.role))
         print(_plan(one, service, home))
     began = time.monotonic()
@@ -77,7 +77,7 @@ def drain() -> None:
 
 def _plan(one: RunningServer, service: ServiceNodes, home: Path) -> str:
     """Return a line with the number of clients of a relay, and of the nodes that take its work."""
-    others = len(service.nodes) - 1
+    others = len(service.nodes) - one.workers
     nodes = f"{others} other node{'' if others == 1 else 's'}"
     health = probe_json(one.inside, "/health", home) if one.role == "relay" else None
     clients = None if health is None else health.integer("clients")

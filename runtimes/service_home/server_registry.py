@@ -59,6 +59,7 @@ class RunningServer(NamedTuple):
     certificate_key: str | None = None
     root_path: str = ""  # path prefix behind a proxy
     brand: str = "svc"
+    workers: int = 1  # of a relay: the processes that serve this address
     key: str = ""  # of the API: a path or "environment" as the place of its key; empty: it has none
     model: str = ""  # of the API: the configured model at the start
     model_url: str = ""  # address of its server; empty: built-in

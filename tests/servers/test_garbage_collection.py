@@ -24,7 +24,7 @@ def test_objects_that_a_full_collection_finds_alive_are_frozen_while_sessions_ar
     now, threshold = [5.0], gc.get_threshold()
     start_collections(lambda: now[0])
     assert gc.get_threshold() != threshold
-    loaded = [{n: []} for n in range(1_000)]
+    loaded: list[dict[int, list[int]]] = [{n: []} for n in range(1_000)]
     before = gc.get_freeze_count()
     gc.collect(1)
     assert gc.get_freeze_count() == before
@@ -32,7 +32,7 @@ def test_objects_that_a_full_collection_finds_alive_are_frozen_while_sessions_ar
     assert gc.get_freeze_count() >= before + 2 * len(loaded)
     now[0] += LOAD_TIME
     frozen = gc.get_freeze_count()
-    later = [{n: []} for n in range(1_000)]
+    later: list[dict[int, list[int]]] = [{n: []} for n in range(1_000)]
     gc.collect()
     gc.collect()
     assert gc.get_freeze_count() <= frozen

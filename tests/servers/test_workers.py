@@ -136,6 +136,10 @@ def test_commands_show_the_nodes(tmp_path: Path) -> None:
                 assert len({node["url"] for node in service["nodes"]}) == 2
                 assert all(node["since"] > 1_700_000_000 for node in service["nodes"])
             assert svc(relay.home, "status")["services"]["relay"]["store"] is True
+            env = {**os.environ, "SVC_HOME": str(relay.home), "SVC_METRICS_TOKEN": TOKEN}
+            command = [sys.executable, "-m", "clients.commands.svc", "drain"]
+            refused = subprocess.run(command, env=env, capture_output=True, timeout=TIMEOUT, text=True)
+            assert (refused.returncode, "no other node is reachable" in refused.stderr) == (1, True)
         finally:
             phone.close()
 

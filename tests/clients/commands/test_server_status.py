@@ -201,6 +201,26 @@ def test_a_server_without_another_node_is_not_drained(
     held.release()
 
 
+def test_the_workers_of_this_host_are_no_other_nodes(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The processes of this host stop together, so none of them can take the phones of another one."""
+    found = service(nodes=2)
+    monkeypatch.setattr("clients.commands.stop_servers.nodes_at", lambda url, home: found)
+    held = lock_home(home, "relay", version="1")
+    monkeypatch.setattr("clients.commands.stop_servers.os.kill", lambda pid, signum: held.release())
+    held.publish({"host": "::", "port": 1, "inside": "http://[::1]:1", "workers": 2})
+    with pytest.raises(SystemExit) as caught:
+        main.main(["drain"])
+    assert caught.value.code == 1
+    assert "no other node is reachable" in capsys.readouterr().err
+    found = service(nodes=3)
+    with pytest.raises(SystemExit) as caught:
+        main.main(["drain"])
+    assert caught.value.code == 0
+    assert "The relay leaves its work to 1 other node." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("clients", "nodes", "line"),
     [
