@@ -26,7 +26,7 @@ from runtimes.service_home.server_registry import HomeClaim, HomeInUseError, loc
 from runtimes.store.store_factory import configured_store, open_store
 from runtimes.store.store_service import Store, StoreError
 from runtimes.tls.contexts import ServerContext, TlsFileError, context_for_certificates, server_context
-from servers.garbage_collection import start_collections
+from servers.garbage_collection import GarbageCollection
 from servers.options import INTERRUPTED, exit_with_error
 from servers.supervision import inherited_socket, readiness_programs
 from svc_proto.basics.sanitize import sanitize_line
@@ -239,11 +239,11 @@ def format_authority(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _collect_garbage(on_ready: Callable[[], None] | None) -> None:
+def _collect_garbage(collection: GarbageCollection, on_ready: Callable[[], None] | None) -> None:
     """Start garbage collection, for all but the present objects: permanent ones, such as the stored sessions."""
     if on_ready is not None:
         on_ready()
-    start_collections()
+    collection.start()
 
 
 def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: HostHandle | None = None) -> NoReturn:
@@ -251,7 +251,8 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
     opened: Sequence[Program] = ()
     log: logging.Handler | None = None
     try:
-        opened = [evolve(program, on_ready=partial(_collect_garbage, program.on_ready)) for program in programs()]
+        ready = partial(partial, _collect_garbage, GarbageCollection())
+        opened = [evolve(program, on_ready=ready(program.on_ready)) for program in programs()]
         log = _keep_log(opened)
         _log_version(opened)
         _report_unknown_variables(opened)

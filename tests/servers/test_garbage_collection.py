@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from servers.garbage_collection import LOAD_TIME, start_collections
+from servers.garbage_collection import EARLY, LOAD_TIME, GarbageCollection
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +21,12 @@ def collector() -> Iterator[None]:
 
 
 def test_objects_that_a_full_collection_finds_alive_are_frozen_while_sessions_are_read() -> None:
-    now, threshold = [5.0], gc.get_threshold()
-    start_collections(lambda: now[0])
-    assert gc.get_threshold() != threshold
+    now, threshold = [5.0], (700, 10, 9)
+    gc.set_threshold(*threshold)
+    collection = GarbageCollection(lambda: now[0])
+    collection.start()
+    collection.start()  # by another program of this process
+    assert gc.get_threshold() == (700, 10, EARLY)
     loaded: list[dict[int, list[int]]] = [{n: []} for n in range(1_000)]
     before = gc.get_freeze_count()
     gc.collect(1)

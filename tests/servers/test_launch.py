@@ -24,9 +24,14 @@ from svc_proto.facts import Fact
 
 @pytest.fixture(autouse=True)
 def interruptible() -> Iterator[None]:
-    """Yield, and then restore the SIGINT handler that the end of a program disables in this process."""
-    before = signal.getsignal(signal.SIGINT)
+    """Yield, and then restore the SIGINT handler that the end of a program disables.
+
+    The garbage collector of this process is restored, too.
+    """
+    before, callbacks, threshold = signal.getsignal(signal.SIGINT), list(gc.callbacks), gc.get_threshold()
     yield
+    gc.callbacks[:] = callbacks
+    gc.set_threshold(*threshold)
     gc.unfreeze()
     signal.signal(signal.SIGINT, before)
 
