@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONNECT_TIMEOUT", "REPLY_TIMEOUT", "MAX_PAUSE", "PAUSE", "RedisHandler", "RedisClient", "Reply"]
 
-PAUSE = 0.25  # s, at most, before a connection attempt; doubled after each connection or attempt that ends soon
+PAUSE = 0.25  # s, at most, before a connection attempt; doubled after each that fails at once
 MAX_PAUSE = 0.5  # s, at most, before any attempt, so that a node recovers within a second of a failure's end
 IS_REPLICA = Failure(
     FailureKind.UNSUPPORTED, "this Redis is a replica, which takes nothing: name the master or Sentinels"
@@ -103,9 +103,9 @@ class RedisClient:
                     engine.log(level, "cluster not reached", problem=answer.kind.value, detail=answer.detail)
                 told = answer.kind.value
             else:
-                told = ""
+                told, pause = "", PAUSE
                 yield from self._serve(answer)
-            if engine.now.mono - began >= CONNECT_TIMEOUT:  # the connection has lasted, or the attempt was a pause
+            if engine.now.mono - began >= CONNECT_TIMEOUT:  # the attempt was a pause
                 pause = PAUSE
             jitter = 0.5 + engine.entropy(1)[0] / 510  # so that the nodes of a service do not connect all at once
             yield from sleep(engine, pause * jitter)
