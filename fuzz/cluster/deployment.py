@@ -14,8 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
+from operator import attrgetter
 from random import Random
 from typing import Any
+
+from attrs import fields
 
 from fuzz.cluster.actors import ClusterPhone, GuessingClient
 from fuzz.cluster.invariants import ClusterInvariants, TokenModel
@@ -34,6 +37,7 @@ from svc_proto.basics.entropy import Entropy
 from svc_proto.commands import StoreRequest
 from svc_proto.engine.core import Engine
 from svc_proto.facts import FailureKind
+from svc_proto.machines.paired_session import PairedSession
 from svc_proto.relay.cluster.phone_moves import MOVE_TIMEOUT
 from svc_proto.relay.service import Relay
 from svc_proto.relay_config import RelayConfig
@@ -54,7 +58,17 @@ STORE = "10.0.9.2"
 REPLICA = "10.0.9.3"
 MASTER = "svc"
 SENTINEL_PORT = 26379
+_MEMBERS = [each.name for each in fields(PairedSession)]
+_members = attrgetter(*_MEMBERS)
 GIVE_UP = 2.0  # s until a request to an unreachable store fails
+
+
+def _copy_session(session: PairedSession) -> PairedSession:
+    """Return a copy of a session that shares its values, which no node changes in place."""
+    copied = object.__new__(PairedSession)
+    for name, value in zip(_MEMBERS, _members(session), strict=True):
+        setattr(copied, name, value)
+    return copied
 
 
 class NodeStore(SimStore):
@@ -383,8 +397,11 @@ class ClusterDeployment:
         carrier = HttpClientConnection(host, target, self.entropy)
         return WebSocketClient(carrier, target, headers={}, on_open=opened, on_message=said, on_end=ended)
 
-    def add_sessions(self, count: int) -> None:
-        """Add `count` old paired sessions to the store and to each node."""
+    def add_sessions(self, count: int, *, are_changes: bool = True) -> None:
+        """Add `count` old paired sessions to the store and to each node.
+
+        With `are_changes`, each node reads them all again when it next reads changes.
+        """
         records: list[dict[str, object]] = [
             {
                 "token_hash": f"{number:064x}",
@@ -397,11 +414,15 @@ class ClusterDeployment:
             for number in range(count)
         ]
         for record in records:
-            self.store.apply(SaveSession(str(record["token_hash"]), record))
+            if are_changes:
+                self.store.apply(SaveSession(str(record["token_hash"]), record))
+            else:
+                self.store.sessions[str(record["token_hash"])] = record
         self.stored.append((self.sim.now, self.store.snapshot()))
+        sessions = [PairedSession.from_record(record) for record in records]
         for relay in self.relays:
-            for record in records:
-                relay.sessions.restore(record, relay.engine.now)
+            for session in sessions:
+                relay.sessions._file(_copy_session(session))
 
     def try_wrong_code(self, n: int, source: SimHost) -> GuessingClient:
         """Try a wrong pairing code at a node."""

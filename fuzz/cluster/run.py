@@ -456,7 +456,7 @@ def run_seed(seed: int, nodes: int = 3, *, sentinels: bool = False, sessions: in
     scenario = _ClusterScenario(seed, nodes, sentinels=sentinels)
     scenario.world.start()
     if sessions:
-        scenario.world.add_sessions(sessions)
+        scenario.world.add_sessions(sessions, are_changes=seed % 4 == 3)
     return scenario.run()
 
 

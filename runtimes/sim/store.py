@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from heapq import nsmallest
-from itertools import islice
+from itertools import takewhile
 from typing import Any
 
 from runtimes.failures import HostError
@@ -89,7 +89,7 @@ class SimStore:
             found = [self.sessions[request.token_hash]] if request.token_hash in self.sessions else []
         else:
             found = [self.sessions[token_hash] for token_hash in self._page(request.after, request.limit)]
-        return tuple(map(_copy_record, found))
+        return tuple(found if self._is_snapshot else map(_copy_record, found))  # records of a snapshot never change
 
     def _page(self, after: str, limit: int) -> list[str]:
         """Return the next hashes in order. A store that is no snapshot may have changed since the last page."""
@@ -103,7 +103,8 @@ class SimStore:
     def _load_changes(self, request: LoadSessionChanges) -> tuple[SessionChange, ...]:
         if not 0 <= request.since <= self._revision:
             raise HostError(FailureKind.NOT_FOUND, "the store does not have all changes since then")
-        missed = islice((item for item in self.changes.items() if item[1] > request.since), request.limit)
+        newest = takewhile(lambda item: item[1] > request.since, reversed(self.changes.items()))
+        missed = list(newest)[: -request.limit - 1 : -1]
         return tuple(
             SessionChange(token_hash, revision, _copy_record(self.sessions.get(token_hash)))
             for token_hash, revision in missed

@@ -9,11 +9,12 @@ from functools import partial
 from attrs import frozen
 
 from svc_proto.commands import Command, Send
-from svc_proto.facts import Fact, Received, Sent
+from svc_proto.facts import Done, Fact, Received, Sent
 
 __all__ = ["TraceRecord", "Trace"]
 
 LAST = 40  # events of a process that are kept and shown in an error message
+PAGE = 8  # rows of an answer; of more rows only the first and the last are in the digest
 SHOWN = 160  # characters shown of each event
 
 
@@ -51,6 +52,9 @@ class Trace:
             self._digest.update(what.data)
         elif isinstance(what, Sent):  # equal to its `repr`, which takes longer
             self._digest.update(f"{when!r} {process} Sent(ch={what.ch}, n={what.n})\n".encode())
+        elif isinstance(what, Done) and isinstance(what.result, tuple) and len(what.result) > PAGE:
+            count, first, last = len(what.result), what.result[0], what.result[-1]
+            self._digest.update(f"{when!r} {process} Done({what.op}, {count}, {first!r}, {last!r})\n".encode())
         else:
             self._digest.update(f"{when!r} {process} {what!r}\n".encode())
 
