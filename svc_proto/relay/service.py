@@ -326,12 +326,11 @@ class Relay:
 
     def watch_sessions(self) -> None:
         """Set the timer for the next expiry of a session."""
-        expiry = self.sessions.next_expiry()
-        if expiry is None:
+        if (expiry := self.sessions.next_expiry()) is None:
             self._session_timer.cancel()
             return
-        now = self.engine.now
-        self._session_timer.set(now.mono + min(max(expiry - now.wall, EXPIRY_PAUSE), RECHECK_INTERVAL))
+        rest = max(expiry - self.engine.now.wall, EXPIRY_PAUSE)
+        self._session_timer.set(self.engine.now.mono + min(rest, RECHECK_INTERVAL))
 
     # --- clients and phones ---
 
