@@ -10,12 +10,13 @@ from attrs import frozen
 
 from runtimes.sentences.chinese import simplify
 
-__all__ = ["Folded", "fold", "fold_template", "has_chinese", "word_pattern"]
+__all__ = ["Folded", "fold", "fold_sentence", "fold_template", "has_chinese", "word_pattern"]
 
 _GERMAN = {"ä": "a", "ö": "o", "ü": "u", "ae": "a", "oe": "o", "ue": "u"}
 _BLANKS = re.compile(r"[-\u2010-\u2015:]")
 _SLOT = re.compile(r"({[^}]*}|<[^>]*>)")
 _DOTTED = re.compile(r"(?<=\b[ap])\.(?=m\b)|(?<=\b[ap]\.m)\.")
+_ZH_BLANKS = re.compile(r"(?<![a-z0-9]) +| +(?![a-z0-9])")
 _IDEOGRAPH = re.compile("[\u4e00-\u9fff]")
 
 
@@ -65,6 +66,12 @@ def fold(text: str, language: str) -> Folded:
         places += [place] * len(folded)
         place += size
     return Folded("".join(letters), tuple(places)).strip()
+
+
+def fold_sentence(text: str, language: str) -> Folded:
+    """Fold a text, of a Chinese one also without the blanks beside its characters."""
+    whole = fold(text, language)
+    return whole.without(_ZH_BLANKS) if language == "zh" else whole
 
 
 def has_chinese(text: str) -> bool:

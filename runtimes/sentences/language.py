@@ -22,9 +22,11 @@ from hassil.models import MatchEntity
 from hassil.recognize import RecognizeResult
 from unicode_rbnf import RbnfEngine
 
+from runtimes.sentences.certainty import Certainty, load_certainty
 from runtimes.sentences.chinese import simplify
-from runtimes.sentences.folding import Folded, fold, fold_template, word_pattern
-from runtimes.sentences.suggestions import Suggestions, is_slip, template_words, words_of
+from runtimes.sentences.folding import Folded, fold, fold_sentence, fold_template, word_pattern
+from runtimes.sentences.refusal import Refusal
+from runtimes.sentences.suggestions import STATES, Suggestions, is_slip, template_words, words_of
 from svc_proto.agent.sentences import PhoneSetting
 
 __all__ = ["Language", "Score", "load_language"]
@@ -32,25 +34,15 @@ __all__ = ["Language", "Score", "load_language"]
 Score: TypeAlias = tuple[int, int, int, str]
 
 OWN_WORDS = frozenset({"message", "rest", "text"})  # slots whose words are the user's own, so that none may be skipped
+LABELS = ("app", "query")  # slots that can begin or end with a word that is skipped elsewhere
 WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place")
 UNGUARDED = OWN_WORDS | {"label", "query"}  # slots whose words are no part of the request
-MESSAGES = ("send_text", "remember")  # intents whose own words can name other acts
-TIMED = ("alarm", "timer", "web_search")  # intents that a time belongs to
-ANSWERS = frozenset(  # intents that change nothing, so that only a negation is refused
-    {
-        *("battery", "check_setting", "clipboard_read", "current_app", "date", "find_contact", "find_text", "greeting"),
-        *("help", "list_apps", "location", "memory", "ping", "read_screen", "screenshot", "stop", "time", "tools"),
-    }
-)
-PERSONS = ("name", "rest")
+NAMING = ("open_app", "open_url", "help", "greeting", "list_apps", "current_app")  # intents whose words can name an app
 MAX_NUMBER = 100  # the highest number that is known as a word
-SHORT = 3  # letters of a name that is compared with no other
 TYPED = 8  # words of a text that are compared with each known word
-HEAD = 4  # words of a recipient and a message that can be names
 _CLAUSES = re.compile(r"(?:[^,.;!?。\uff01\uff1f\uff1b]|\.(?=\w))+")  # the dot of an address ends no clause
 _WORD = re.compile(r"[\w-]+")
-_QUOTES = re.compile('["“”„«»]')
-_ZH_BLANKS = re.compile(r"(?<![a-z0-9]) +| +(?![a-z0-9])")
+_GUESS = "吧"  # of Chinese: ends a guess, or a mild request
 _TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
 
 
@@ -68,6 +60,10 @@ class Language:
     replies: Mapping[str, str]
     examples: tuple[str, ...]
     other_examples: tuple[str, ...]  # for a text that matches no template, besides the examples
+    setting_examples: Mapping[str, tuple[str, str, str]]  # of each setting: on, off, and the question
+    state_words: Mapping[str, frozenset[str]]  # of `on` and not of `off`, and the reverse
+    certainty: Certainty
+    refusal: Refusal
     vocabulary: Mapping[str, frozenset[str]]  # of the templates of each intent
     other_words: frozenset[str]  # of the skipped words and the replies
     _all_words: frozenset[str] = field(init=False)
@@ -90,6 +86,21 @@ class Language:
             return None
         result, candidate = best
         score, name = _score(result, candidate), result.intent.name
+        slots, unguarded = self._slots_of(result, candidate, text)
+        # A question about a setting may have the form of a statement, since its answer changes nothing.
+        written = simplify(text.lower()) if self.code == "zh" else text.lower()
+        is_statement = name != "check_setting" and self.patterns["other"].search(written) is not None
+        if is_statement or self.refusal.is_no_request(whole, unguarded, slots, name):
+            return score, name, None
+        if any(entity.is_wildcard for entity in result.entities_list) and not self._is_certain(name, slots):
+            return score, name, None
+        if is_question and _is_bare_setting(name, result, candidate.text):
+            return score, "check_setting", {"setting": slots["setting"]}
+        return score, name, slots
+
+    def _slots_of(self, result: RecognizeResult, candidate: Folded, text: str) -> tuple[dict[str, str], set[int]]:
+        """Return the slots of a match, and the places of words that are no part of the request."""
+        name = result.intent.name
         slots: dict[str, str] = {}
         unguarded: set[int] = set()
         for entity in result.entities_list:
@@ -102,14 +113,16 @@ class Language:
             if entity.name in OWN_WORDS and name not in ("tap", "clipboard_write"):
                 start, end = _with_skipped(candidate, entity.text_span, len(text))
             slots[entity.name] = self._without_article(entity.name, text[start:end].strip(_TRIMMED))
-        # A question about a setting may have the form of a statement, since its answer changes nothing.
-        written = simplify(text.lower()) if self.code == "zh" else text.lower()
-        is_statement = name != "check_setting" and self.patterns["other"].search(written) is not None
-        if is_statement or self._is_no_request(whole, unguarded, slots, name):
-            return score, name, None
-        if is_question and _is_bare_setting(name, result, candidate.text):
-            return score, "check_setting", {"setting": slots["setting"]}
-        return score, name, slots
+            if entity.name in LABELS or (name, entity.name) == ("tap", "text"):
+                region = _with_skipped(candidate, entity.text_span, len(text))
+                longer = slice(*self.certainty.with_label_words(text, (start, end), region))
+                if longer != slice(start, end):
+                    slots |= {entity.name: text[longer].strip(_TRIMMED), "short": slots[entity.name]}
+        return (self.certainty.with_channel_cut(slots) if name == "send_text" else slots), unguarded
+
+    def _is_certain(self, intent: str, slots: Mapping[str, str]) -> bool:
+        is_known = intent == "open_app" and bool(self.kinds_of(slots["app"]))
+        return is_known or self.certainty.is_certain(intent, slots)
 
     def kinds_of(self, text: str) -> tuple[str, ...]:
         """Return the kinds of app that a text names."""
@@ -132,11 +145,20 @@ class Language:
     def _suggestions(self) -> Suggestions:
         found = {each: self.match(each, is_question=False) for each in (*self.examples, *self.other_examples)}
         names = {example: match[1] for example, match in found.items() if match is not None}
-        return Suggestions(code=self.code, examples=names, vocabulary=self.vocabulary)
+        of_setting = {
+            fold(word, self.code).text: each.value for each in PhoneSetting for word in self.words[each.value]
+        }
+        return Suggestions(
+            code=self.code,
+            examples=names,
+            vocabulary=self.vocabulary,
+            setting_examples=self.setting_examples,
+            setting_names=of_setting,
+            state_words=self.state_words,
+        )
 
     def _fold(self, text: str) -> Folded:
-        whole = fold(text, self.code)
-        return whole.without(_ZH_BLANKS) if self.code == "zh" else whole
+        return fold_sentence(text, self.code)
 
     def _candidates(self, whole: Folded) -> Iterator[tuple[RecognizeResult, Folded]]:
         """Yield the best match of the templates without free text; if none matches, matches with free text."""
@@ -169,44 +191,19 @@ class Language:
     def _without_article(self, name: str, value: str) -> str:
         if name not in ("name", "rest", "app"):
             return value
+        if name == "name" and self.code != "zh":
+            value = self._without_polite_end(value)
         found = self.patterns["own"].match(fold_template(value, "") if self.code == "zh" else fold(value, "en").text)
         shorter = value if found is None else value[found.end() :].strip(_TRIMMED)
         return shorter or value
 
-    def _is_no_request(self, whole: Folded, unguarded: set[int], slots: Mapping[str, str], intent: str) -> bool:
-        """Report whether a sentence is no plain request, so that it must not be performed.
-
-        Such a sentence is a negation, a question or a quotation, or has a condition, a time that its intent lacks, or
-        several acts, or names several persons, or a person only by a pronoun.
-        """
-        text = "".join(
-            " " if place in unguarded else letter for letter, place in zip(whole.text, whole.places, strict=True)
-        )
-        text = self.patterns["settings"].sub(" ", text)
-        if intent in ANSWERS:
-            return self.patterns["negation"].search(text) is not None
-        if self.patterns["guard"].search(text) or _QUOTES.search(text):
-            return True
-        if intent not in TIMED and self.patterns["when"].search(text):
-            return True
-        if self.patterns["acts"].search(text if intent in MESSAGES else whole.text):
-            return True
-        if slots.get("percent") not in (None, "0", "100") and self.patterns["relative"].search(text):
-            return True
-        for slot in PERSONS:
-            person = self._fold(slots.get(slot, "")).text
-            if slot == "rest":
-                person = person[: HEAD + 1] if self.code == "zh" else " ".join(person.split()[:HEAD])
-            if person and (self.patterns["several"].search(person) or self.patterns["pronoun"].match(person)):
-                return True
-        if intent == "open_app" and self._is_mistyped_setting(self._fold(slots.get("app", "")).text):
-            return True
-        return intent == "tap" and self.patterns["object"].match(self._fold(slots["text"]).text) is not None
-
-    def _is_mistyped_setting(self, name: str) -> bool:
-        """Report whether a name differs from that of a setting by one letter; such an app is not opened."""
-        names = (fold(word, self.code).text for setting in PhoneSetting for word in self.words[setting.value])
-        return len(name) > SHORT and any(is_slip(name, each) for each in names)
+    def _without_polite_end(self, value: str) -> str:
+        """Return a name without the polite words after it."""
+        folded = self._fold(value)
+        for found in self.patterns["polite"].finditer(folded.text):
+            if found.start() and found.end() == len(folded.text):
+                return value[: folded.places[found.start()]].strip(_TRIMMED)
+        return value
 
 
 def load_language(code: str) -> Language:
@@ -257,7 +254,7 @@ def load_language(code: str) -> Language:
     every_setting = [word for names in settings.values() for word in names]
     patterns = {name: word_pattern(found["skip"][name], code) for name in ("polite", "small", "reason", "because")}
     patterns |= {name: word_pattern(found["refuse"][name], code) for name in ("several", "pronoun", "object")}
-    for name in ("guard", "when", "acts", "relative"):
+    for name in ("guard", "when", "acts", "relative", "things", "web"):
         patterns[name] = re.compile("|".join(fold_template(each, code) for each in found["refuse"][name]) or "(?!)")
     patterns["negation"] = re.compile(fold_template(found["refuse"]["guard"][0], code))
     patterns["other"] = re.compile("|".join(found["refuse"]["other"]))
@@ -265,6 +262,16 @@ def load_language(code: str) -> Language:
     patterns["own"] = word_pattern(found["skip"]["own"], code)
     named = {**settings, **kinds, **{f"bar_{bar}": names for bar, names in found["bars"].items()}}
     words = {key: tuple(word.casefold() for word in names) for key, names in named.items()}
+    vocabulary = {intent: template_words(each, rules, values) for intent, each in rows.items()}
+    skipped = {word for each in found["skip"].values() for text in each for word in words_of(fold(text, code).text)}
+    closed_rows = {intent: [row for row in each if not _has_free_text(row)] for intent, each in rows.items()}
+    nouns = {
+        intent: template_words(each, rules, values) for intent, each in closed_rows.items() if intent not in NAMING
+    }
+    valued = {
+        state: frozenset[str]().union(*(words_of(fold(word, code).text) for word in found["lists"]["state"][state]))
+        for state in STATES
+    }
     return Language(
         code=code,
         closed=intents[0],
@@ -276,12 +283,16 @@ def load_language(code: str) -> Language:
         replies=replies,
         examples=tuple(found["examples"]),
         other_examples=tuple(found["other_examples"]),
-        vocabulary={intent: template_words(each, rules, values) for intent, each in rows.items()},
-        other_words=frozenset(
-            word
-            for text in (*replies.values(), *(each for skipped in found["skip"].values() for each in skipped))
-            for word in words_of(fold(text, code).text)
-        ),
+        setting_examples={setting: tuple(each) for setting, each in found["setting_examples"].items()},
+        state_words={
+            state: (vocabulary[STATES[state]] - vocabulary[STATES[opposite]] - skipped)
+            | (valued[state] - valued[opposite])
+            for state, opposite in (("on", "off"), ("off", "on"))
+        },
+        certainty=load_certainty(code, found["certain"], nouns),
+        refusal=Refusal(code=code, patterns=patterns, settings=tuple(fold(word, code).text for word in every_setting)),
+        vocabulary=vocabulary,
+        other_words=frozenset(word for text in replies.values() for word in words_of(fold(text, code).text)) | skipped,
     )
 
 
@@ -333,7 +344,9 @@ def _score(match: RecognizeResult, candidate: Folded) -> Score:
 
 
 def _is_bare_setting(intent: str, match: RecognizeResult, text: str) -> bool:
-    """Report whether a sentence of the intent `toggle` consists of a setting and a state, without a verb."""
+    """Report whether a sentence that switches consists of a setting and a state, without a verb."""
+    if intent == "turn_off" and text.endswith(_GUESS):  # "off, isn't it" or "switch it off", of a setting named first
+        return any(entity.name == "setting" and text.startswith(entity.text) for entity in match.entities_list)
     if intent != "toggle":
         return False
     return len(text.split()) == sum(len(entity.text.split()) for entity in match.entities_list)

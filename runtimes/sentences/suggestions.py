@@ -1,6 +1,7 @@
 """Known sentences that resemble a text which matches no template.
 
-The fewer intents have a word in their templates, the more it counts: "brighter" decides, "make" does not.
+The fewer intents have a word in their templates, the more it counts: "brighter" decides, "make" does not. For a text
+that names settings, the examples are of these settings, and of the state that the text has.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from math import log
 
 from attrs import field, frozen
 
-from runtimes.sentences.folding import fold, has_chinese
+from runtimes.sentences.folding import fold, has_chinese, word_pattern
 
-__all__ = ["Suggestions", "is_slip", "template_words", "words_of"]
+__all__ = ["STATES", "Suggestions", "is_slip", "template_words", "words_of"]
 
 SIMILARITY = 0.8  # of a mistyped word and a known one, from 0 to 1
 SHORT = 4  # letters; a shorter word has no similar words
 LEAST = 3  # letters; a shorter word is taken as it is written
+STATES: Mapping[str, str] = {"on": "turn_on", "off": "turn_off"}  # templates of each state
+SWITCHES = ("toggle", "check_setting", *STATES.values())  # templates with a setting
 _PARTS = re.compile(r"<(\w+)>|{(\w+)(?::\w+)?}|([^<{]+)")  # of a template: a rule, a slot, or literal text
 _WORD = re.compile(r"[\w-]+")
 
@@ -33,7 +36,16 @@ class Suggestions:
     code: str
     examples: Mapping[str, str]  # each example with the name of its templates
     vocabulary: Mapping[str, frozenset[str]]  # of the templates, by their name
+    setting_examples: Mapping[str, tuple[str, str, str]]  # of each setting: on, off, and the question
+    setting_names: Mapping[str, str]  # each folded name with its setting
+    state_words: Mapping[str, frozenset[str]]  # of each state, and of no other
     _weights: Mapping[str, float] = field(init=False)  # of each word of all templates
+
+    _setting_pattern: re.Pattern[str] = field(init=False)
+
+    @_setting_pattern.default
+    def _join_names(self) -> re.Pattern[str]:
+        return word_pattern(self.setting_names, self.code)
 
     @_weights.default
     def _weigh(self) -> dict[str, float]:
@@ -42,17 +54,43 @@ class Suggestions:
 
     def nearest(self, folded: str) -> tuple[str, ...]:
         """Return one example of each intent, the likeliest first, for a text that `fold` has folded."""
-        words = {self._corrected(word) for word in words_of(folded)}
-        first = self._corrected(next(iter(_WORD.findall(folded)), ""))
+        text = _WORD.sub(lambda found: self._corrected(found[0]), folded)
+        words = {self._corrected(word) for word in words_of(text)}
+        first = next(iter(_WORD.findall(text)), "")
+        of_settings = tuple(self._setting_examples(text))
         best = dict[str, tuple[float, str]]()
-        for example, name in self.examples.items():
-            weight = self._common_weight(example, words & self.vocabulary[name])
-            if first in self.vocabulary[name]:
+        others = ((name, example, self.vocabulary[name]) for example, name in self.examples.items())
+        for group, example, vocabulary in (*of_settings, *others):
+            if of_settings and group in SWITCHES:
+                continue
+            weight = self._common_weight(example, words & vocabulary)
+            if first in vocabulary:
                 weight += self._weights[first]  # a request begins with its verb
-            if name not in best or weight > best[name][0]:
-                best[name] = weight, example
+            if group not in best or weight > best[group][0]:
+                best[group] = weight, example
         ranked = sorted(best.values(), key=lambda each: (-each[0], -_letters_in_common(folded, each[1])))
         return tuple(example for _, example in ranked)
+
+    def _setting_examples(self, text: str) -> Iterator[tuple[str, str, frozenset[str]]]:
+        """Yield the examples of each setting that a text names, with a group and the words of their templates."""
+        start = 0
+        named = tuple(self._setting_pattern.finditer(text))
+        for found in named:
+            setting = self.setting_names[found[0].strip(" ,")]
+            states = self._states_of(text[start : found.start()]) or self._states_of(text) or tuple(STATES)
+            start = found.end()
+            *switched, question = self.setting_examples[setting]
+            for state, example in zip(STATES, switched, strict=True):
+                if state in states:
+                    yield f"{setting} {state}", example, self.vocabulary["toggle"] | self.vocabulary[STATES[state]]
+            if len(named) == 1:
+                yield setting, question, self.vocabulary["check_setting"]
+
+    def _states_of(self, text: str) -> tuple[str, ...]:
+        """Return the one state that a text names; nothing if it names none or several."""
+        words = words_of(text)
+        found = tuple(state for state in STATES if words & self.state_words[state])
+        return found if len(found) == 1 else ()
 
     def _corrected(self, word: str) -> str:
         """Return the known word that a word is a misspelling of; the word itself if there is none."""

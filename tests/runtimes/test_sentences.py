@@ -140,6 +140,32 @@ def test_examples_are_understood(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
+def test_examples_of_settings_are_understood(code: str) -> None:
+    examples = FILES[code]["setting_examples"]
+    assert examples.keys() == {setting.value for setting in PhoneSetting}
+    for setting, (switch_on, switch_off, question) in examples.items():
+        assert _meaning_of(switch_on) == (code, "toggle", {"setting": setting, "state": "on"})
+        assert _meaning_of(switch_off) == (code, "toggle", {"setting": setting, "state": "off"})
+        assert _meaning_of(question) == (code, "check_setting", {"setting": setting})
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("kindly get that hotspoot off", "turn the hotspot off"),
+        ("nfc ausmachen wäre super", "schalte NFC aus"),
+        ("tu éteins la lampe torchee", "désactive la lampe torche"),
+        ("apágame la linternaa", "desactiva la linterna"),
+        ("把热点关掉然后睡觉", "关闭热点"),
+        ("turn airplane mode on then nfc off", "turn airplane mode on"),
+    ],
+)
+def test_nearest_examples_have_the_setting_and_the_state(text: str, first: str) -> None:
+    assert PARSER.parse(text) is None
+    assert first in PARSER.nearest(text)[1]
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
 def test_nearest_examples_have_the_intent(code: str) -> None:
     rows = [row for row in ROWS if row["language"] == code and row["intent"] != "-"]
     wrong = {row["sentence"] for row in rows if row["intent"] not in _intents_of(PARSER.nearest(row["sentence"])[1])}

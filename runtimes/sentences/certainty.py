@@ -1,0 +1,158 @@
+"""Certainty of the free words of a sentence: names, labels and messages that an act may use.
+
+A sentence acts only if each of its free words is explained: a name has no word of the grammar at its ends, an app's
+name consists of no words of another intent, and a way of sending ("by text") belongs to neither name nor message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from runtimes.sentences.folding import Folded, fold, word_pattern
+from runtimes.sentences.suggestions import is_slip, words_of
+
+__all__ = ["Certainty", "load_certainty"]
+
+MAX_WORDS = 6  # of the name of a person or an app
+MAX_LETTERS = 12  # of such a name in Chinese
+SLIPPED = 6  # letters of a word that is compared with similar ones
+HEAD = 5  # words before the way of sending
+_TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
+_LETTER = re.compile(r"\w")
+
+
+@frozen(kw_only=True)
+class Certainty:
+    """Rules for the free words of one language."""
+
+    code: str
+    labels: re.Pattern[str]  # skipped words that can be a part of a label
+    channels: re.Pattern[str]  # ways of sending
+    first: re.Pattern[str]  # words that begin no name
+    last: re.Pattern[str]  # words that end no name
+    inside: re.Pattern[str]  # words that no name has
+    elsewhere: re.Pattern[str]  # things that no app and no person is
+    nouns: Mapping[str, frozenset[str]]  # of the templates without free text, by intent
+
+    def with_label_words(self, text: str, span: tuple[int, int], region: tuple[int, int]) -> tuple[int, int]:
+        """Return the place of a label, extended by the skipped words beside it that can be a part of it.
+
+        `span` is the place of the label, and `region` also has the skipped words beside it.
+        """
+        start, end = span
+        before, after = (fold(part, self.code) for part in (text[region[0] : start], text[end : region[1]]))
+        found = [each for each in self.labels.finditer(before.text) if each.end() == len(before.text)]
+        if found:
+            start = region[0] + before.places[found[0].start()]
+        first = self.labels.match(after.text)
+        if first is not None:
+            end += after.places[first.end() - 1] + 1
+        return start, end
+
+    def with_channel_cut(self, slots: Mapping[str, str]) -> dict[str, str]:
+        """Return the slots of a text message without its way of sending; a name and a message beside it are split."""
+        found = dict(slots)
+        if "rest" in found and (split := self._split(found["rest"])) is not None:
+            del found["rest"]
+            found["name"], found["message"] = split
+        if "name" in found and (end := self._channel_at_end(found["name"])):
+            found["name"] = found["name"][:end].strip(_TRIMMED)
+        if "message" in found:
+            found["message"] = self._without_channel_at_start(found["message"])
+        return found
+
+    def is_certain(self, intent: str, slots: Mapping[str, str]) -> bool:
+        """Report whether the free words of an act are explained."""
+        match intent:
+            case "open_app":
+                app = slots.get("app", "x")
+                return self._is_plain(app) and not self._is_of_other_intent(app)
+            case "call":
+                return self._is_plain(slots["name"])
+            case "send_text":
+                if "message" in slots and (
+                    not _LETTER.search(slots["message"]) or self._channel_at_end(slots["message"])
+                ):
+                    return False
+                rest = self._fold(slots.get("rest", "x"))
+                return self._is_plain(slots.get("name", "x")) and self.first.match(rest.text) is None
+            case _:
+                return True
+
+    def _is_plain(self, name: str) -> bool:
+        folded = self._fold(name).text
+        if "." in name.strip("."):  # an address
+            return True
+        if self.inside.search(folded) or self.elsewhere.fullmatch(folded):
+            return False
+        return self._is_name(name)
+
+    def _is_name(self, name: str) -> bool:
+        """Report whether a text has the form of a name: few words, none of the grammar at its ends."""
+        folded = self._fold(name).text
+        size, limit = (len(folded), MAX_LETTERS) if self.code == "zh" else (len(folded.split()), MAX_WORDS)
+        if not folded or size > limit or self.first.match(folded):
+            return False
+        return all(found.end() < len(folded) for found in self.last.finditer(folded) if found.start())
+
+    def _is_of_other_intent(self, name: str) -> bool:
+        """Report whether the words of an app's name are those of one other intent, as in "open quick settings"."""
+        folded = self._fold(name).text
+        words = {word for word in words_of(folded) if len(word) == 2} if self.code == "zh" else set(folded.split())
+        if not words or "." in name:
+            return False
+        least = len(words) / 2 if self.code == "zh" else len(words)
+        return any(sum(_is_known(word, nouns) for word in words) >= least for nouns in self.nouns.values())
+
+    def _split(self, rest: str) -> tuple[str, str] | None:
+        folded = self._fold(rest)
+        for found in self.channels.finditer(folded.text):
+            head = folded.text[: found.start()].strip()
+            if head and found.end() < len(folded.text) and len(head.split()) <= HEAD:
+                name = rest[: folded.places[found.start()]].strip(_TRIMMED)
+                message = rest[folded.places[found.end() - 1] + 1 :].strip(_TRIMMED)
+                return (name, message) if message else None
+        return None
+
+    def _channel_at_end(self, text: str) -> int:
+        """Return the place of a way of sending that ends a text; 0 if there is none."""
+        folded = self._fold(text)
+        ends = (found.start() for found in self.channels.finditer(folded.text) if found.end() == len(folded.text))
+        return next((folded.places[start] for start in ends if start), 0)
+
+    def _without_channel_at_start(self, message: str) -> str:
+        folded = self._fold(message)
+        found = self.channels.match(folded.text)
+        if found is None or found.end() == len(folded.text):
+            return message
+        rest = message[folded.places[found.end() - 1] + 1 :]
+        return (
+            rest.strip(_TRIMMED) if rest[:1] in (",", ":", "\uff0c", "\uff1a") or rest[:2] in (" :", " ,") else message
+        )
+
+    def _fold(self, text: str) -> Folded:
+        return fold(text, self.code)
+
+
+def load_certainty(code: str, table: Mapping[str, list[str]], nouns: Mapping[str, frozenset[str]]) -> Certainty:
+    """Return the rules of a language from the section `certain` of its file."""
+    channels = "|".join(fold_pattern(each, code) for each in table["channels"])
+    ways = rf"(?:{channels})" if code == "zh" else rf"(?<!\w)(?:{channels})(?!\w)"
+    return Certainty(
+        code=code,
+        channels=re.compile(ways),
+        nouns=nouns,
+        **{name: word_pattern(table[name], code) for name in ("labels", "first", "last", "inside", "elsewhere")},
+    )
+
+
+def fold_pattern(pattern: str, code: str) -> str:
+    """Return a pattern in folded letters."""
+    return fold(pattern, code).text
+
+
+def _is_known(word: str, nouns: frozenset[str]) -> bool:
+    return word in nouns or (len(word) >= SLIPPED and any(is_slip(word, noun) for noun in nouns))

@@ -1,0 +1,83 @@
+"""Sentences that are no plain requests: negations, questions, quotations, conditions, and several acts at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from runtimes.sentences.folding import Folded, fold_sentence
+from runtimes.sentences.suggestions import is_slip
+
+__all__ = ["Refusal"]
+
+MESSAGES = ("send_text", "remember")  # intents whose own words can name other acts
+TIMED = ("alarm", "timer", "web_search")  # intents that a time belongs to
+ANSWERS = frozenset(  # intents that change nothing, so that only a negation is refused
+    {
+        *("battery", "check_setting", "clipboard_read", "current_app", "date", "find_contact", "find_text", "greeting"),
+        *("help", "list_apps", "location", "memory", "ping", "read_screen", "screenshot", "stop", "time", "tools"),
+    }
+)
+PERSONS = ("name", "rest")
+OBJECTS: Mapping[str, str] = {"call": "name", "send_text": "rest", "web_search": "query"}  # slot by intent
+SHORT = 3  # letters of a name that is compared with no other
+HEAD = 4  # words of a recipient and a message that can be names
+_QUOTES = re.compile('["“”„«»]')
+
+
+@frozen(kw_only=True)
+class Refusal:
+    """Rules that refuse the sentences of one language."""
+
+    code: str
+    patterns: Mapping[str, re.Pattern[str]]
+    settings: tuple[str, ...]  # the folded names of the settings
+
+    def is_no_request(self, whole: Folded, unguarded: set[int], slots: Mapping[str, str], intent: str) -> bool:
+        """Report whether a sentence is no plain request, so that it must not be performed.
+
+        Such a sentence is a negation, a question or a quotation, or has a condition, a time that its intent lacks, or
+        several acts, or names several persons, or a person only by a pronoun.
+        """
+        text = "".join(
+            " " if place in unguarded else letter for letter, place in zip(whole.text, whole.places, strict=True)
+        )
+        text = self.patterns["settings"].sub(" ", text)
+        if intent in ANSWERS:
+            return self.patterns["negation"].search(text) is not None
+        if self.patterns["guard"].search(text) or _QUOTES.search(text):
+            return True
+        if intent not in TIMED and self.patterns["when"].search(text):
+            return True
+        if self.patterns["acts"].search(text if intent in MESSAGES else whole.text):
+            return True
+        if slots.get("percent") not in (None, "0", "100") and self.patterns["relative"].search(text):
+            return True
+        for slot in PERSONS:
+            person = self._fold(slots.get(slot, "")).text
+            if slot == "rest":
+                person = person[: HEAD + 1] if self.code == "zh" else " ".join(person.split()[:HEAD])
+            if person and (self.patterns["several"].search(person) or self.patterns["pronoun"].match(person)):
+                return True
+        app = self._fold(slots.get("app", "")).text if intent == "open_app" else ""
+        if app and (self.patterns["settings"].search(app) or self._is_mistyped_setting(app)):
+            return True
+        if self._is_part_of_phone(whole.text, slots, intent):
+            return True
+        return intent == "tap" and self.patterns["object"].match(self._fold(slots["text"]).text) is not None
+
+    def _is_part_of_phone(self, text: str, slots: Mapping[str, str], intent: str) -> bool:
+        """Report whether the object of a call, a text or a search is a part of the phone, such as its location."""
+        if intent not in OBJECTS or (intent == "web_search" and self.patterns["web"].search(text)):
+            return False
+        found = slots.get(OBJECTS[intent], "")
+        return self.patterns["things"].fullmatch(self._fold(found).text) is not None
+
+    def _is_mistyped_setting(self, name: str) -> bool:
+        """Report whether a name differs from that of a setting by one letter; such an app is not opened."""
+        return len(name) > SHORT and any(is_slip(name, each) for each in self.settings)
+
+    def _fold(self, text: str) -> Folded:
+        return fold_sentence(text, self.code)
