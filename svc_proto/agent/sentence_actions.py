@@ -49,7 +49,6 @@ PLAIN_TOOLS: Mapping[SentenceIntent, tuple[str, Mapping[str, object]]] = {
 SLOT_TOOLS: Mapping[SentenceIntent, tuple[str, str]] = {
     SentenceIntent.SCROLL: ("phone_scroll", "direction"),
     SentenceIntent.SWIPE: ("phone_swipe", "direction"),
-    SentenceIntent.TAP: ("phone_tap_text", "text"),
     SentenceIntent.TYPE: ("phone_type", "text"),
     SentenceIntent.CLIPBOARD_WRITE: ("phone_clipboard_write", "text"),
 }
@@ -118,6 +117,8 @@ class SentenceActions(SettingPages):
         rows = yield from self._rows("GET", "/get_apps", {}, "apps")
         apps = {row.text("package"): row.text("label") or row.text("package") for row in rows}
         found = self._matching_apps(name, apps)
+        if not found and "short" in sentence.slots:
+            found = self._matching_apps(sentence.slots["short"], apps)
         if len(found) != 1:
             key = "which_app" if found else "no_app"
             return self._reply(sentence, key, name=name, found=_listed(apps[each] for each in found))
@@ -125,7 +126,7 @@ class SentenceActions(SettingPages):
         return (yield from self._act(sentence, call, "phone_open_app", {"package": found[0]}, done))
 
     def _matching_apps(self, name: str, apps: Mapping[str, str]) -> list[str]:
-        """Return the packages that a name means: by label, by kind, then by a part of a label."""
+        """Return the packages that a name means: by label, by kind, then by the first letters or words of a label."""
         plain = name.casefold()
         kinds = self.parser.kinds_of(name)
         synonyms = {word for kind in kinds for word in self.parser.words(kind)}
@@ -135,8 +136,22 @@ class SentenceActions(SettingPages):
             [package for package, label in labels.items() if plain in (label, package)]
             or [package for package, label in labels.items() if package in known or label in synonyms]
             or [package for package, label in labels.items() if plain in label.split()]
-            or [package for package, label in labels.items() if plain in label]
+            or [package for package, label in labels.items() if len(plain) > 1 and _is_part(plain, label)]
         )
+
+    def _tap(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
+        """Tap the only text of the screen that is, or has, the words of a sentence."""
+        nodes = yield from self._rows("GET", "/screen", {}, "nodes")
+        shown = [text for node in nodes for text in (node.text("text"), node.text("contentDescription")) if text]
+        wanted = [sentence.slots["text"], *(sentence.slots[key] for key in ("short",) if key in sentence.slots)]
+        whole = [text for text in wanted if _plain(text) in map(_plain, shown)]
+        part = [text for text in wanted if any(_is_part(_plain(text), _plain(each)) for each in shown)]
+        text = next(iter([*whole, *part]), wanted[0])
+        found = dict.fromkeys(each for each in shown if _is_part(_plain(text), _plain(each)))
+        if not whole and len(found) > 1:
+            return self._reply(sentence, "which_text", name=text, found=_listed(found))
+        given = {"text": text} if whole or not found else {"text": next(iter(found))}
+        return (yield from self._act(sentence, call, "phone_tap_text", given))
 
     def _call(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
         name = sentence.slots["name"]
@@ -262,12 +277,23 @@ def _words_of(name: str) -> set[str]:
     return set(words if name.isascii() or len(words) > 1 or name[:1].isupper() else name)
 
 
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _is_part(name: str, label: str) -> bool:
+    """Report whether a label has a name at the start of one of its words; in a script without blanks, anywhere."""
+    start = r"\b" if name[:1].isascii() and label.isascii() else ""
+    return re.search(start + re.escape(name), label) is not None
+
+
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(islice(names, MAX_NAMES))
 
 
 _FLOWS: Mapping[SentenceIntent, Callable[[SentenceActions, Sentence, ToolRunner], Flow[str]]] = {
     SentenceIntent.OPEN_APP: SentenceActions._open_app,
+    SentenceIntent.TAP: SentenceActions._tap,
     SentenceIntent.CALL: SentenceActions._call,
     SentenceIntent.SEND_TEXT: SentenceActions._send_text,
     SentenceIntent.FIND_CONTACT: SentenceActions._find_contact,

@@ -139,7 +139,26 @@ def test_app_is_opened_by_its_label_its_kind_or_a_part(world: AgentHarness, name
 
 def test_app_that_is_unknown_or_ambiguous_is_not_opened(world: AgentHarness) -> None:
     assert say(world, "open_app | app=Nothing").startswith("no_app Nothing")
-    assert say(world, "open_app | app=a").startswith("which_app a ")
+    assert say(world, "open_app | app=ma").startswith("which_app ma ")
+    assert say(world, "open_app | app=ai").startswith("no_app ai")  # a part of "Mail", but not of its start
+    assert not calls(world)
+
+
+def test_app_is_opened_by_the_shorter_name_if_no_app_has_the_longer(world: AgentHarness) -> None:
+    assert say(world, "open_app | app=Mail now | short=Mail") == "opened Mail"
+
+
+@pytest.mark.parametrize(
+    ("text", "tapped"),
+    [("text=Mail now | short=Mail", "Mail"), ("text=Mail | short=Settings", "Mail"), ("text=mai", "Mail")],
+)
+def test_text_of_the_screen_is_tapped(world: AgentHarness, text: str, tapped: str) -> None:
+    assert say(world, f"tap | {text}") == "done"
+    assert calls(world) == [("phone_tap_text", {"text": tapped})]
+
+
+def test_several_texts_of_the_screen_are_asked_for(world: AgentHarness) -> None:
+    assert say(world, "tap | text=b").startswith("which_text b ")
     assert not calls(world)
 
 
