@@ -20,6 +20,13 @@ MAX_WORDS = 6  # of the name of a person or an app
 MAX_LETTERS = 12  # of such a name in Chinese
 SLIPPED = 6  # letters of a word that is compared with similar ones
 HEAD = 5  # words before the way of sending
+DETERMINED: Mapping[str, tuple[str, ...]] = {
+    "call": ("name",),
+    "open_app": ("app",),
+    "tap": ("text",),
+    "type": ("text",),
+    "remember": ("text",),
+}
 _TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
 _LETTER = re.compile(r"\w")
 
@@ -35,6 +42,8 @@ class Certainty:
     last: re.Pattern[str]  # words that end no name
     inside: re.Pattern[str]  # words that no name has
     elsewhere: re.Pattern[str]  # things that no app and no person is
+    vague: re.Pattern[str]  # words that are no whole label, text or name
+    exceptions: re.Pattern[str]  # words that begin none of them
     nouns: Mapping[str, frozenset[str]]  # of the templates without free text, by intent
 
     def with_label_words(self, text: str, span: tuple[int, int], region: tuple[int, int]) -> tuple[int, int]:
@@ -66,6 +75,8 @@ class Certainty:
 
     def is_certain(self, intent: str, slots: Mapping[str, str]) -> bool:
         """Report whether the free words of an act are explained."""
+        if any(self._is_vague(slots[slot]) for slot in DETERMINED.get(intent, ()) if slot in slots):
+            return False
         match intent:
             case "open_app":
                 app = slots.get("app", "x")
@@ -81,6 +92,10 @@ class Certainty:
                 return self._is_plain(slots.get("name", "x")) and self.first.match(rest.text) is None
             case _:
                 return True
+
+    def _is_vague(self, text: str) -> bool:
+        folded = self._fold(text).text
+        return self.vague.fullmatch(folded) is not None or self.exceptions.match(folded) is not None
 
     def _is_plain(self, name: str) -> bool:
         folded = self._fold(name).text
@@ -145,7 +160,11 @@ def load_certainty(code: str, table: Mapping[str, list[str]], nouns: Mapping[str
         code=code,
         channels=re.compile(ways),
         nouns=nouns,
-        **{name: word_pattern(table[name], code) for name in ("labels", "first", "last", "inside", "elsewhere")},
+        exceptions=word_pattern(table["except"], code),
+        **{
+            name: word_pattern(table[name], code)
+            for name in ("labels", "first", "last", "inside", "elsewhere", "vague")
+        },
     )
 
 

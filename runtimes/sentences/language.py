@@ -263,7 +263,7 @@ def load_language(code: str) -> Language:
     named = {**settings, **kinds, **{f"bar_{bar}": names for bar, names in found["bars"].items()}}
     words = {key: tuple(word.casefold() for word in names) for key, names in named.items()}
     vocabulary = {intent: template_words(each, rules, values) for intent, each in rows.items()}
-    skipped = {word for each in found["skip"].values() for text in each for word in words_of(fold(text, code).text)}
+    skipped = {word for each in found["skip"].values() for phrase in each for word in words_of(fold(phrase, code).text)}
     closed_rows = {intent: [row for row in each if not _has_free_text(row)] for intent, each in rows.items()}
     nouns = {
         intent: template_words(each, rules, values) for intent, each in closed_rows.items() if intent not in NAMING
