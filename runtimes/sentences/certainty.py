@@ -28,6 +28,7 @@ DETERMINED: Mapping[str, tuple[str, ...]] = {
     "remember": ("text",),
 }
 _TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
+_INNER_END = re.compile("[?!;\uff1f\uff01\uff1b](?=.*\\w)")  # the end of a sentence before another one
 _LETTER = re.compile(r"\w")
 
 
@@ -101,7 +102,7 @@ class Certainty:
         folded = self._fold(name).text
         if "." in name.strip("."):  # an address
             return True
-        if self.inside.search(folded) or self.elsewhere.fullmatch(folded):
+        if _INNER_END.search(name) or self.inside.search(folded) or self.elsewhere.fullmatch(folded):
             return False
         return self._is_name(name)
 

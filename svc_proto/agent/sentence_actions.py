@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from itertools import islice
 
 from attrs import evolve
@@ -23,6 +24,8 @@ from svc_proto.schema.json_object import JsonObject
 __all__ = ["PLAIN_TOOLS", "SentenceActions", "ToolRunner"]
 
 MAX_NAMES = 8  # names in a question which one is meant
+MAX_SIMILAR = 3  # names of apps that resemble an unknown one
+SIMILARITY = 0.7  # of two such names, from 0 to 1
 MAX_NAME_WORDS = 4  # of a contact at the start of a text
 MAX_CONTACTS = 20  # of one search
 SEPARATORS = " ,:;"
@@ -120,8 +123,9 @@ class SentenceActions(SettingPages):
         if not found and "short" in sentence.slots:
             found = self._matching_apps(sentence.slots["short"], apps)
         if len(found) != 1:
-            key = "which_app" if found else "no_app"
-            return self._reply(sentence, key, name=name, found=_listed(apps[each] for each in found))
+            near = found or _similar(name, apps)
+            key = "which_app" if found else "near_app" if near else "no_app"
+            return self._reply(sentence, key, name=name, found=_listed(apps[each] for each in near))
         done = self._reply(sentence, reply, name=apps[found[0]])
         return (yield from self._act(sentence, call, "phone_open_app", {"package": found[0]}, done))
 
@@ -275,6 +279,12 @@ def _words_of(name: str) -> set[str]:
     """Return the words of a name in lower case; of a name in a script without blanks, its letters."""
     words = _WORD.findall(name.casefold())
     return set(words if name.isascii() or len(words) > 1 or name[:1].isupper() else name)
+
+
+def _similar(name: str, apps: Mapping[str, str]) -> list[str]:
+    """Return the packages of the apps whose labels resemble a name most."""
+    by_label = {label.casefold(): package for package, label in apps.items()}
+    return [by_label[label] for label in get_close_matches(name.casefold(), by_label, MAX_SIMILAR, SIMILARITY)]
 
 
 def _plain(text: str) -> str:

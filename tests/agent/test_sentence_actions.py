@@ -139,6 +139,7 @@ def test_app_is_opened_by_its_label_its_kind_or_a_part(world: AgentHarness, name
 
 def test_app_that_is_unknown_or_ambiguous_is_not_opened(world: AgentHarness) -> None:
     assert say(world, "open_app | app=Nothing").startswith("no_app Nothing")
+    assert say(world, "open_app | app=Mailx") == "near_app Mailx Mail"
     assert say(world, "open_app | app=ma").startswith("which_app ma ")
     assert say(world, "open_app | app=ai").startswith("no_app ai")  # a part of "Mail", but not of its start
     assert not calls(world)
