@@ -25,7 +25,7 @@ from unicode_rbnf import RbnfEngine
 from runtimes.sentences.certainty import Certainty, load_certainty
 from runtimes.sentences.chinese import simplify
 from runtimes.sentences.folding import Folded, fold, fold_sentence, fold_template, word_pattern
-from runtimes.sentences.refusal import Refusal
+from runtimes.sentences.refusal import SentenceRefusal
 from runtimes.sentences.suggestions import STATES, Suggestions, is_slip, template_words, words_of
 from svc_proto.agent.sentences import PhoneSetting
 
@@ -63,7 +63,7 @@ class Language:
     setting_examples: Mapping[str, tuple[str, str, str]]  # of each setting: on, off, and the question
     state_words: Mapping[str, frozenset[str]]  # of `on` and not of `off`, and the reverse
     certainty: Certainty
-    refusal: Refusal
+    refusal: SentenceRefusal
     vocabulary: Mapping[str, frozenset[str]]  # of the templates of each intent
     other_words: frozenset[str]  # of the skipped words and the replies
     _all_words: frozenset[str] = field(init=False)
@@ -290,7 +290,9 @@ def load_language(code: str) -> Language:
             for state, opposite in (("on", "off"), ("off", "on"))
         },
         certainty=load_certainty(code, found["certain"], nouns),
-        refusal=Refusal(code=code, patterns=patterns, settings=tuple(fold(word, code).text for word in every_setting)),
+        refusal=SentenceRefusal(
+            code=code, patterns=patterns, settings=tuple(fold(word, code).text for word in every_setting)
+        ),
         vocabulary=vocabulary,
         other_words=frozenset(word for text in replies.values() for word in words_of(fold(text, code).text)) | skipped,
     )

@@ -10,7 +10,7 @@ from attrs import frozen
 from runtimes.sentences.folding import Folded, fold_sentence
 from runtimes.sentences.suggestions import is_slip
 
-__all__ = ["Refusal"]
+__all__ = ["SentenceRefusal"]
 
 MESSAGES = ("send_text", "remember")  # intents whose own words can name other acts
 TIMED = ("alarm", "timer", "web_search")  # intents that a time belongs to
@@ -28,7 +28,7 @@ _QUOTES = re.compile('["“”„«»]')
 
 
 @frozen(kw_only=True)
-class Refusal:
+class SentenceRefusal:
     """Rules that refuse the sentences of one language."""
 
     code: str
