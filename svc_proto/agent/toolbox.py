@@ -72,6 +72,7 @@ __all__ = [
 
 ALL = ToolPolicy()
 _MEDIA = re.compile(r"^MEDIA:", re.MULTILINE)
+MAX_WORD = 16  # characters of a result that is one ASCII word or number
 MAX_REPORT = 300  # characters of an act's result that only reports what was done
 ONE_CALL = ("once", "deny")  # choices of a principal that may not give approvals beyond one call
 MAX_PREVIEW = 120  # characters of a call or a result for people
@@ -393,12 +394,17 @@ def _effect_of_tool(tool: Tool) -> Effect:
 
 
 def _marked(output: str, tool: Tool | None, state: TurnConsent) -> str:
-    """Return a result for the model: what others wrote is neutralized, and fenced unless it is a short report."""
+    """Return a result for the model: what others wrote is neutralized, and fenced.
+
+    There is no fence around a short report of an act, or around one short word or number, which can be no instruction.
+    """
     if tool is None or not tool.reads_foreign_content:
         return output
     output = neutralize(output)
     is_report = tool.is_act and len(output) <= MAX_REPORT and SCREEN_BLOCK.search(output) is None
-    if not tool.source or is_report or _MEDIA.search(output):  # a marker is for the clients, on a line of its own
+    is_word = len(output) <= MAX_WORD and output.isascii() and output.isalnum()
+    is_media = _MEDIA.search(output) is not None  # a marker is for the clients, on a line of its own
+    if not tool.source or is_report or is_word or is_media:
         return output
     return fence(output, state.source or tool.source if tool.with_consent is not None else tool.source)
 

@@ -362,6 +362,19 @@ def test_small_models_get_tools_on_demand() -> None:
     assert read == shop("read {}")
 
 
+@pytest.mark.parametrize(
+    ("text", "is_fenced"), [("found", False), ("42", False), ("buy it", True), ("x" * 17, True), ("购买吧", True)]
+)
+def test_a_result_of_one_short_word_has_no_fence(text: str, is_fenced: bool) -> None:
+    class Wordy(McpProgram):
+        def tools_call(self, name: str, arguments: Mapping[str, Any], **params: object) -> Mapping[str, Any]:
+            return {"content": [{"type": "text", "text": text}]}
+
+    world = Kept(Wordy, model=[calls(("mcp_shop_read", {})), echo], **READING)
+    world.once(ROUTE)
+    assert [event.output for event in world.host.finished] == [shop(text) if is_fenced else text]
+
+
 def test_descriptions_of_tools_taint_the_notes() -> None:
     note = calls(("memory", {"action": "add", "content": "what the description said"}))
     world = Kept(model=[note, plain("Ok")], **READING)
