@@ -25,7 +25,7 @@ from tests.loops.live_environment import LiveEnvironment
 from tests.runtimes.conftest import certificate as certificate
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, Playwright, Request
 
 PROGRAMS = (
     "chromium-headless-shell",  # half the cost of the others, whose window is not needed
@@ -44,6 +44,7 @@ FLAGS = (
     "--disable-sync",
 )
 BLOCKED = "Service Worker registration blocked by Playwright"
+LEFT = "error loading dynamically imported module"  # of Firefox, when a page is left
 PATIENCE = 30_000  # ms, for anything that should happen at once, also on a busy machine
 
 if MISSING is not None:
@@ -152,7 +153,7 @@ class PageOpener:
         page = context.new_page()
         page.clock.install(time=clock)
         page.on("console", self._on_message)
-        page.on("pageerror", lambda error: self.faults.append(f"thrown: {error}"))
+        page.on("pageerror", self._on_error)
         page.on("request", lambda request: self._saw(url, request))
         page.goto(url)
         return page
@@ -162,6 +163,10 @@ class PageOpener:
             with suppress(Exception):
                 context.close()
         assert self.faults == []
+
+    def _on_error(self, error: Error) -> None:
+        if not str(error).startswith(LEFT):
+            self.faults.append(f"thrown: {error}")
 
     def _on_message(self, message: ConsoleMessage) -> None:
         if not message.text.startswith((*self.tolerated, BLOCKED)):

@@ -43,7 +43,8 @@ def test_a_browser_finds_the_server_until_it_stops(tls: bool, kind: str) -> None
         assert listener.found.wait(PATIENCE)
         info = browser.get_service_info(kind, listener.name, timeout=5_000)
         assert info is not None
-        assert (info.port, info.parsed_addresses()) == (9119, [HERE])
+        assert info.port == 9119
+        assert HERE in info.parsed_addresses()  # other programs of this host may add addresses to its name
         assert info.properties == {b"path": b"/"}
         assert listener.name == f"svc dashboard of test-example.{kind}"
         announcement.close()

@@ -83,6 +83,6 @@ def test_connections_share_servers_in_transaction_mode(address: str) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert len(execute(stores[0], LoadSessions())) == 90
+    assert len(execute(stores[0], LoadSessions(limit=100))) == 90
     for store in stores:
         store.close()
