@@ -28,6 +28,7 @@ DETERMINED: Mapping[str, tuple[str, ...]] = {
     "remember": ("text",),
 }
 _TRIMMED = " .,:;\"'„“”«»-\uff0c\uff1a。\n"
+_NUMBER = re.compile(r"\+?\d[\d ()./-]{4,}\d(?!\w)")  # at the start of a text message's free words
 _INNER_END = re.compile("[?!;\uff1f\uff01\uff1b](?=.*\\w)")  # the end of a sentence before another one
 _LETTER = re.compile(r"\w")
 
@@ -44,6 +45,8 @@ class Certainty:
     inside: re.Pattern[str]  # words that no name has
     elsewhere: re.Pattern[str]  # things that no app and no person is
     vague: re.Pattern[str]  # words that are no whole label, text or name
+    calendar: re.Pattern[str]  # places of an appointment, which no note and no typed text is
+    heading: re.Pattern[str]  # words between a number and a message, as in "the message"
     exceptions: re.Pattern[str]  # words that begin none of them
     nouns: Mapping[str, frozenset[str]]  # of the templates without free text, by intent
 
@@ -79,6 +82,8 @@ class Certainty:
         if any(self._is_vague(slots[slot]) for slot in DETERMINED.get(intent, ()) if slot in slots):
             return False
         match intent:
+            case "remember" | "type":
+                return self.calendar.search(self._fold(slots.get("text", "")).text) is None
             case "open_app":
                 app = slots.get("app", "x")
                 return self._is_plain(app) and not self._is_of_other_intent(app)
@@ -125,6 +130,12 @@ class Certainty:
 
     def _split(self, rest: str) -> tuple[str, str] | None:
         folded = self._fold(rest)
+        if number := _NUMBER.match(rest):
+            message = rest[number.end() :].strip(_TRIMMED)
+            heading = self.heading.match(self._fold(message).text)
+            if heading is not None:
+                message = message[self._fold(message).places[heading.end() - 1] + 1 :].strip(_TRIMMED)
+            return (number[0].strip(), message) if message else None
         for found in self.channels.finditer(folded.text):
             head = folded.text[: found.start()].strip()
             if head and found.end() < len(folded.text) and len(head.split()) <= HEAD:
@@ -164,7 +175,7 @@ def load_certainty(code: str, table: Mapping[str, list[str]], nouns: Mapping[str
         exceptions=word_pattern(table["except"], code),
         **{
             name: word_pattern(table[name], code)
-            for name in ("labels", "first", "last", "inside", "elsewhere", "vague")
+            for name in ("labels", "first", "last", "inside", "elsewhere", "vague", "calendar", "heading")
         },
     )
 

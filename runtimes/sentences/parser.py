@@ -32,6 +32,7 @@ ALIASES: Mapping[str, tuple[SentenceIntent, Mapping[str, str]]] = {
     "brightness_down": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "down"}),
 }
 _END = re.compile(r"[\s.!?…。\uff01\uff1f¡¿]+$")
+_SPANISH = re.compile("[¿¡ñÑ]")  # signs that no other of the languages has
 _DOT = " (?:dot|punkt|point|punto) |\\s?点\\s?|\\."
 _DOMAIN = re.compile(
     rf"(?:https?://)?(?:www(?:{_DOT}))?[a-z0-9-]{{1,63}}(?:(?:{_DOT})[a-z0-9-]{{2,63}}){{1,4}}(?:/\S*)?", re.IGNORECASE
@@ -44,14 +45,16 @@ class HassilParser:
 
     def parse(self, text: str) -> Sentence | None:
         """Implement `SentenceParser.parse`."""
+        is_spanish = _SPANISH.search(text) is not None
         whole = text.strip().lstrip("¡¿ ")
         text = _END.sub("", whole)
         is_question = bool(set("?\uff1f") & set(whole[len(text) :]))
         if not text or len(text) > MAX_SENTENCE or "\n" in text:
             return None
+        possible = [self._by_code["es"]] if is_spanish else self._languages
         found = [
             (*match, language.code)
-            for language in self._languages
+            for language in possible
             if (match := language.match(text, is_question=is_question)) is not None
         ]
         if not found:
