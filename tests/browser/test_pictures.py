@@ -25,6 +25,7 @@ WIDE = {"width": 1280, "height": 860}
 THEMES: tuple[Theme, ...] = ("light", "dark")
 LOOKED_AT = (320, 768, 1024, 1600)  # px, checked by axe
 WIDTHS = (500, *LOOKED_AT)  # the breakpoints of the style sheets are between them
+PHONE = 640  # CSS pixels: the widest window with the bar of a phone
 NARROW = 390
 COLOURS = ("color-contrast",)  # the rules of axe that a theme can break
 PLACES = ("target-size", "scrollable-region-focusable")  # the rules that a width can break
@@ -103,6 +104,7 @@ class Album:
                 assert faults(self.page, *PLACES) == [], (name, width)
         assert before is not None
         self.page.set_viewport_size(before)
+        expect(self.page.locator("#more")).to_have_count(int(before["width"] <= PHONE))  # the tabs are in place again
 
     def fits(self, name: str) -> None:
         """Check that the page is not wider than the screen."""
