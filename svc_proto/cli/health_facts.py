@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
@@ -52,13 +51,10 @@ class RouteFacts:
     @property
     def remote_test(self) -> str:
         """Return a command that tests the route from another machine: a firewall is not noticed on this host."""
-        places = dict.fromkeys(map(_host_and_port, filter(None, (self.url, self.api_url))))
+        from svc_proto.wire.urls import parse_url  # noqa: PLC0415, RUF100 - `svc status` shows no routes
+
+        places = dict.fromkeys((url.host, url.port) for url in map(parse_url, filter(None, (self.url, self.api_url))))
         return "; ".join(f"nc -vz {host} {port}" for host, port in places)
-
-
-def _host_and_port(url: str) -> tuple[str, int]:
-    parts = urlsplit(url)
-    return parts.hostname or "", parts.port or (443 if parts.scheme in ("https", "wss") else 80)
 
 
 @frozen
