@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from clients.phone.emulator import EmulatedPhone
 from tests.browser.conftest import PageOpener, Site
@@ -86,13 +87,18 @@ def test_the_screen_shows_touches_and_confirmations(site: Site, visit: PageOpene
     world.eventually(lambda: world.http("POST", "/open_app", headers=headers, body=b'{"package": "x.y"}').status == 403)
 
 
-def test_a_paired_phone_is_seen_and_moved_by_hand(site: Site, visit: PageOpener) -> None:
+def open_phone(site: Site, visit: PageOpener, **options: Any) -> tuple[EmulatedPhone, Page]:
+    """Pair a phone and open its page; return both."""
     visit.tolerated = ("Failed to load resource",)  # there is no reference phone
     site.world.start_relay()
     site.open()
     pixel = EmulatedPhone(name="Pixel 8")
     site.world.phone(name="Pixel 8", backend=pixel)
-    page = visit(f"{site.url}#phone")
+    return pixel, visit(f"{site.url}#phone", **options)
+
+
+def test_a_paired_phone_is_seen_and_moved_by_hand(site: Site, visit: PageOpener) -> None:
+    pixel, page = open_phone(site, visit)
     cards = page.locator(".cards")
     expect(cards).to_contain_text("StateOnline")
     expect(cards).to_contain_text("Device ControlOn")
@@ -116,12 +122,7 @@ def test_a_paired_phone_is_seen_and_moved_by_hand(site: Site, visit: PageOpener)
 
 
 def test_a_paired_phone_is_moved_by_the_keyboard(site: Site, visit: PageOpener) -> None:
-    visit.tolerated = ("Failed to load resource",)  # there is no reference phone
-    site.world.start_relay()
-    site.open()
-    pixel = EmulatedPhone(name="Pixel 8")
-    site.world.phone(name="Pixel 8", backend=pixel)
-    page = visit(f"{site.url}#phone", reduced_motion="reduce")
+    pixel, page = open_phone(site, visit, reduced_motion="reduce")
     screen = page.get_by_role("region", name="Screen of Pixel 8")
     again = screen.get_by_role("button", name="Take a picture")
     again.click()
