@@ -82,8 +82,6 @@ class Certainty:
         if any(self._is_vague(slots[slot]) for slot in DETERMINED.get(intent, ()) if slot in slots):
             return False
         match intent:
-            case "remember" | "type":
-                return self.calendar.search(self._fold(slots.get("text", "")).text) is None
             case "open_app":
                 app = slots.get("app", "x")
                 return self._is_plain(app) and not self._is_of_other_intent(app)
@@ -98,6 +96,10 @@ class Certainty:
                 return self._is_plain(slots.get("name", "x")) and self.first.match(rest.text) is None
             case _:
                 return True
+
+    def names_calendar(self, text: str) -> bool:
+        """Report whether a text names the place of an appointment in this language."""
+        return self.calendar.search(self._fold(text).text) is not None
 
     def _is_vague(self, text: str) -> bool:
         folded = self._fold(text).text
@@ -132,15 +134,16 @@ class Certainty:
         folded = self._fold(rest)
         if number := _NUMBER.match(rest):
             message = rest[number.end() :].strip(_TRIMMED)
-            heading = self.heading.match(self._fold(message).text)
+            after = self._fold(message)
+            heading = self.heading.match(after.text)
             if heading is not None:
-                message = message[self._fold(message).places[heading.end() - 1] + 1 :].strip(_TRIMMED)
+                message = _text_behind(message, after, heading.end())
             return (number[0].strip(), message) if message else None
         for found in self.channels.finditer(folded.text):
             head = folded.text[: found.start()].strip()
             if head and found.end() < len(folded.text) and len(head.split()) <= HEAD:
                 name = rest[: folded.places[found.start()]].strip(_TRIMMED)
-                message = rest[folded.places[found.end() - 1] + 1 :].strip(_TRIMMED)
+                message = _text_behind(rest, folded, found.end())
                 return (name, message) if message else None
         return None
 
@@ -183,6 +186,11 @@ def load_certainty(code: str, table: Mapping[str, list[str]], nouns: Mapping[str
 def fold_pattern(pattern: str, code: str) -> str:
     """Return a pattern in folded letters."""
     return fold(pattern, code).text
+
+
+def _text_behind(text: str, folded: Folded, end: int) -> str:
+    """Return the part of a text behind the first `end` characters of its folded form."""
+    return text[folded.places[end - 1] + 1 :].strip(_TRIMMED)
 
 
 def _is_known(word: str, nouns: frozenset[str]) -> bool:

@@ -31,6 +31,7 @@ ALIASES: Mapping[str, tuple[SentenceIntent, Mapping[str, str]]] = {
     "brightness_up": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "up"}),
     "brightness_down": (SentenceIntent.SET_LEVEL, {"bar": "brightness", "change": "down"}),
 }
+NOTED = ("remember", "type")  # intents whose text is no appointment; templates may match words of another language
 _END = re.compile(r"[\s.!?…。\uff01\uff1f¡¿]+$")
 _SPANISH = re.compile("[¿¡ñÑ]")  # signs that no other of the languages has
 _DOT = " (?:dot|punkt|point|punto) |\\s?点\\s?|\\."
@@ -61,6 +62,8 @@ class HassilParser:
             return None
         _, name, slots, code = min(found, key=lambda match: match[0])
         if slots is None:
+            return None
+        if name in NOTED and any(each.certainty.names_calendar(slots["text"]) for each in self._languages):
             return None
         intent, fixed = ALIASES.get(name) or (SentenceIntent(name), {})
         reduced = _reduced(intent, {**slots, **fixed})
