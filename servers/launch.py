@@ -251,8 +251,8 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
     opened: Sequence[Program] = ()
     log: logging.Handler | None = None
     try:
-        ready = partial(partial, _collect_garbage, GarbageCollection())
-        opened = [evolve(program, on_ready=ready(program.on_ready)) for program in programs()]
+        collection = GarbageCollection()
+        opened = [evolve(each, on_ready=partial(_collect_garbage, collection, each.on_ready)) for each in programs()]
         log = _keep_log(opened)
         _log_version(opened)
         _report_unknown_variables(opened)

@@ -107,7 +107,7 @@ class RedisClient:
                 yield from self._serve(answer)
             if engine.now.mono - began >= CONNECT_TIMEOUT:  # the attempt was a pause
                 pause = PAUSE
-            jitter = 0.5 + engine.entropy(1)[0] / 510  # so that the nodes of a service do not connect all at once
+            jitter = 0.5 + engine.entropy(1)[0] / (2 * 255)  # so that the nodes of a service do not connect all at once
             yield from sleep(engine, pause * jitter)
             pause = min(2 * pause, MAX_PAUSE)
 
