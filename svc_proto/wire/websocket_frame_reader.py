@@ -53,7 +53,7 @@ class FrameReader:
     def __init__(self, client: bool, guard: InflateGuard) -> None:
         self._client = client
         self._guard = guard
-        self._reference: FrameProtocol | None = None  # wsproto, from the first frame on that is not plain
+        self._reference: FrameProtocol | None = None  # wsproto, while it reads
         self._parser = _FAST_PATH
         self._buffer = b""  # input that is unread from `_position` on
         self._position = 0
@@ -183,20 +183,19 @@ class FrameReader:
         buffer, at = self._buffer, self._position
         self._frame_bytes_left = max(0, end - len(buffer))
         self._advance_to(end)
-        self._made().receive_bytes(buffer[at:end])
+        self._start_reference(buffer[at:end])
         return None
 
     def _obey(self) -> Frame | None:
         """Pass all further input to wsproto, and return None."""
         self._parser = FrameParser.WSPROTO
-        self._made().receive_bytes(self._buffer[self._position :])
+        self._start_reference(self._buffer[self._position :])
         self._buffer, self._position = b"", 0
         return None
 
-    def _made(self) -> FrameProtocol:
-        if self._reference is None:
-            self._reference = FrameProtocol(self._client, [self._guard])
-        return self._reference
+    def _start_reference(self, data: bytes) -> None:
+        self._reference = FrameProtocol(self._client, [self._guard])
+        self._reference.receive_bytes(data)
 
 
 def _unmasked(key: bytes, payload: bytes) -> bytes:

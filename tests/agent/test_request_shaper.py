@@ -113,6 +113,14 @@ def test_results_alone_are_shortened() -> None:
     assert notice == "[The chat is longer than the model's context; shortened results of tools: 1.]"
 
 
+def test_loss_of_steps_is_reported() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "x" * 1_000}}
+    step = [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1"}]
+    rows = [{"role": "user", "content": "now"}, *step * 20]
+    _, notice = RequestShaper(ModelProfile(context=4_096)).shape({"messages": rows})
+    assert notice == "[The chat is longer than the model's context; the oldest steps of this task are left out.]"
+
+
 def learn(profile: ModelProfile, status: int, text: str, **members: object) -> Problem | None:
     shaper = RequestShaper(profile, turn_start=4, needed=members.pop("needed", ()))  # type: ignore[arg-type]  # names
     sent, _ = shaper.shape({**REQUEST, **members})
