@@ -59,7 +59,7 @@ SHOWN_MEMBERS = (
 
 
 class Demo:
-    """The reference phone, an operator and a chat client as one service."""
+    """Service that plays the demonstration as the reference phone, an operator and a chat client."""
 
     engine: Engine
 
@@ -116,7 +116,10 @@ class Demo:
         return (yield from self._chat())
 
     def _chat(self) -> Flow[int]:
-        """Have the agent control the phone, and fetch its screenshot as a client does; return the exit code."""
+        """Send the demonstration's messages to the agent, then fetch the screenshot that an answer names.
+
+        Returns the exit code.
+        """
         session = yield from self._call("POST", "/api/sessions", {"title": "Demo"}, api=True)
         if session is None:
             return 1

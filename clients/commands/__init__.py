@@ -1,4 +1,4 @@
-"""The commands `svc`, `svc-pair` and `svc-relay`: options, one service on a loop, output."""
+"""Commands of the programs `svc`, `svc-pair` and `svc-relay`, and what they share."""
 
 from runtimes.cli.serve_extra import require_serve_extra
 

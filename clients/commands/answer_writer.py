@@ -12,7 +12,7 @@ __all__ = ["AnswerWriter"]
 
 
 class AnswerWriter:
-    """Writer of an answer; notes go to standard error, on lines of their own."""
+    """Writer of an answer to standard output; notes go to standard error, on lines of their own."""
 
     def __init__(self) -> None:
         self._open = False  # the last line has no end yet
@@ -20,19 +20,19 @@ class AnswerWriter:
         self._clean = sys.stdout.isatty()
 
     def write(self, text: str) -> None:
-        """Write a part of the answer."""
+        """Write a part of the answer; on a terminal, unprintable characters except newline and tab are left out."""
         text = terminal_safe(text, on_terminal=self._clean)
         sys.stdout.write(text)
         sys.stdout.flush()
         self._open = not text.endswith("\n") if text else self._open
 
     def write_note(self, line: str) -> None:
-        """Write a line that is not part of the answer."""
+        """End the answer's current line, then write a line to standard error that is not part of the answer."""
         self.finish()
         print(f"\x1b[2m{line}\x1b[0m" if self._style else line, file=sys.stderr, flush=True)
 
     def finish(self) -> None:
-        """End the current line."""
+        """Write a newline if the answer's current line has text."""
         if self._open:
             self._open = False
             with suppress(OSError):  # standard output is closed, which is reported already

@@ -112,7 +112,7 @@ def restore(*, file: Path, replace: bool, outside: bool, as_json: bool) -> None:
 
 
 def _record_restore(store: str | Path, file: Path) -> None:
-    """Add the restore to the audit log, if the store takes it."""
+    """Add the restore to the audit log of the restored store; skip this if the store fails."""
     from contextlib import suppress
 
     from runtimes.failures import HostError

@@ -109,7 +109,10 @@ def main(
 
 
 def _paired_api(key: str | None) -> tuple[str | None, str | None]:
-    """Return the API server of this desktop's invite, if any, and its key unless `key` is given."""
+    """Return URL and key of the API server that the stored sessions name; a given `key` replaces its key.
+
+    Returns (None, `key`) if no stored session names an API server, or the sessions are unreadable.
+    """
     from clients.commands.host_settings import service_home
     from clients.commands.session_file import SessionFile
     from svc_proto.cli.session_store import latest_api, parse_sessions
@@ -131,7 +134,6 @@ def _somebody_is_there() -> bool:
 
 class _ChatWriter(AnswerWriter):
     def on_notify(self, news: Notify) -> None:
-        """Show one notification."""
         match news.event:
             case "event":
                 line = {"event": news.fields["event"], "data": news.fields["data"]}

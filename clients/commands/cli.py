@@ -53,7 +53,7 @@ def print_lines(lines: list[str]) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table to standard output, within the width of a terminal."""
+    """Print a table to standard output; on a terminal, fit it to the terminal's width."""
     from svc_proto.cli.desktop_output import table
 
     width = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
@@ -83,15 +83,15 @@ def terminal_safe(text: str, *, on_terminal: bool) -> str:
 
 
 def error_reason(error: OSError) -> str:
-    """Return the reason of an error as a few words for the middle of a sentence."""
+    """Return the system's text for an error in lower case, or the error's class name if there is no text."""
     return (error.strerror or type(error).__name__).lower()
 
 
 class SingleCommand(click.Command):
-    """A program of one command."""
+    """Click command that is a whole program: an error becomes one line and an exit code."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run, and exit the process."""
+        """Run the command, and exit the process."""
         _main(super().main, args, extra)
 
 
@@ -103,15 +103,15 @@ class LazyGroup(click.Group):
         self._modules = modules
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run, and exit the process."""
+        """Run the program, and exit the process."""
         _main(super().main, args, extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the subcommands, in the order of the table."""
+        """Return the names of the subcommands, in the order of `modules`."""
         return list(self._modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a subcommand and return it, or None."""
+        """Import a subcommand and return it; None for an unknown name."""
         if cmd_name not in self._modules:
             return None
         module, _, attribute = self._modules[cmd_name][0].partition(":")
@@ -148,7 +148,10 @@ def _main(run: Callable[..., object], args: tuple[Any, ...], extra: dict[str, An
 
 
 def _repeat_interrupt(dropped: sys.UnraisableHookArgs) -> None:
-    """Raise a Ctrl-C again that came in a callback of the garbage collector, whose exceptions Python drops."""
+    """Send SIGINT again if a callback of the garbage collector raised `KeyboardInterrupt`, which Python drops.
+
+    Other exceptions of such callbacks are reported as Python does.
+    """
     if not issubclass(dropped.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(dropped)
         return
@@ -186,6 +189,6 @@ def _print_error(text: str, code: int = 1) -> int:
 
 
 def _abandon_output() -> int:
-    """Redirect a broken standard output to the null device, so that the interpreter's exit does not retry."""
+    """Redirect a broken standard output to the null device, so that the interpreter's exit does not retry; return 1."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1

@@ -1,4 +1,4 @@
-"""Options that name a relay, and the host functions of the desktop's commands."""
+"""Options that name a relay, and functions that run a desktop command with this host's session file and pins."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def session_options(command: Command) -> Command:
 
 
 def relay_selection(remote: str | None, token: str | None) -> RelaySelection:
-    """Return what the options select; without both the stored session is meant.
+    """Return the relay and the token that the options name; without both, the command uses the stored session.
 
     Raises `CliError`, code 2, for an invalid option, or a token without a relay.
     """
@@ -84,7 +84,10 @@ def run_on_relay(
     *,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """Run a flow with the HTTP client of a relay, on its best route and with the stored or named session."""
+    """Run a flow with a relay's HTTP client, and return its result.
+
+    The client uses the best route of the session that `who` names or that is stored.
+    """
     from svc_proto.cli.desktop_sessions import relay_client_for
 
     def plan(engine: Engine, session: StoredSession) -> Flow[T]:
@@ -100,7 +103,7 @@ def run_on_session(
     *,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """Run a flow with the session of a relay: the stored one, or the one that the options name."""
+    """Run a flow with a relay's session, the stored one or the one that `who` names, and return its result."""
     from svc_proto.cli.desktop_sessions import find_stored_session
 
     def plan(engine: Engine) -> Flow[T]:
@@ -112,7 +115,7 @@ def run_on_session(
 def run_on_desktop(
     plan: Callable[[Engine], Flow[T]], runtime: str, *, on_tell: Callable[[Notify], None] | None = None
 ) -> T:
-    """Run a flow with the session file, pins and identity of this host."""
+    """Run a flow with the session file, certificate pins and identity of this host, and return its result."""
     from svc_proto.cli.one_shot_service import OneShotService
 
     return run_desktop_service(OneShotService(plan, watched=sys.stderr.isatty()), runtime, on_tell=on_tell)
@@ -127,7 +130,10 @@ def run_desktop_service(
     stdio: bool = False,
     last_words: Callable[[], None] | None = None,
 ) -> T:
-    """Run a service with the session file, pins and identity of this host."""
+    """Run a service with the session file, certificate pins and identity of this host, and return its result.
+
+    `compute` adds functions; the other arguments are those of `run_service`.
+    """
     from clients.commands.host_settings import service_home
     from clients.commands.service_runner import run_service
     from clients.commands.session_file import SessionFile

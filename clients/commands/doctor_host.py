@@ -1,4 +1,4 @@
-"""`svc doctor`: check this host by the registry of health checks, and the access of clients from outside."""
+"""`svc doctor`: run the health checks on this host; with a public address, check access from outside, too."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ def main(public_url: str | None, *, shows_all: bool, model: bool, as_json: bool,
 
 
 def configured_ports() -> tuple[tuple[str, int], ...]:
-    """Return pairs of role and port of relay, API and dashboard; the default port where no valid one is configured."""
+    """Return pairs of role and port of relay, API and dashboard, from the environment and `.env`.
+
+    A role whose port is missing, 0 or not decimal has its default port.
+    """
     import os
 
     from runtimes.service_home.home import EnvFileError, with_env_file

@@ -129,7 +129,7 @@ def extend(device: str, ttl: str, *, as_json: bool, runtime: str) -> None:
 
 
 def _run(plan: Callable[[Engine, RelayClient], Flow[Result]], runtime: str) -> Result:
-    """Run a flow against the relay of this host."""
+    """Run a flow with the HTTP client of the relay of this host, and return its result."""
     from pathlib import Path
 
     from clients.commands.host_settings import read_relay_config, trust_for

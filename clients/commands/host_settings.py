@@ -23,9 +23,9 @@ def service_home() -> Path:
 
 
 def read_relay_config(*, named: bool = False, lenient: bool = False, **options: object) -> RelayConfig:
-    """Return the relay's configuration, with that of the running relay unless `named`. Raises `CliError`.
+    """Return the relay's configuration, with the settings of the running relay unless `named`.
 
-    `lenient` uses the environment alone where `.env` has an error.
+    Raises `CliError` if it is invalid. `lenient` uses the environment alone where `.env` has an error.
     """
     try:
         env = with_env_file(os.environ)
@@ -52,7 +52,10 @@ def read_relay_config(*, named: bool = False, lenient: bool = False, **options: 
 
 
 def existing_store() -> str | Path:
-    """Return the file of the servers' database on this host, or its URL. Raises `CliError` if there is none."""
+    """Return the file of the servers' database on this host, or its URL.
+
+    Raises `CliError` if there is no database, or the settings are invalid.
+    """
     home = service_home()
     named, file = store_named_in(home, home)
     if named == "memory:":
@@ -80,14 +83,20 @@ def store_named_in(files: Path, home: Path) -> tuple[str | Path, Path | None]:
 
 
 def trust_for(config: RelayConfig) -> ssl.SSLContext | None:
-    """Return a context that trusts the relay's certificate; None if it is reached without TLS."""
+    """Return a context that trusts the relay's certificate; None if no TLS is needed or no certificate is configured.
+
+    Raises `CliError` if the certificate cannot be read.
+    """
     if config.inside is not None:
         return None
     return _trust_in("RELAY_SSL_CERT", config.ssl_cert)
 
 
 def trust_for_api() -> ssl.SSLContext | None:
-    """Return a context that trusts the API server's certificate; None if the environment does not name it."""
+    """Return a context that trusts the API server's certificate; None if the environment does not name it.
+
+    Raises `CliError` if the certificate cannot be read.
+    """
     return _trust_in("API_SERVER_SSL_CERT", (os.environ.get("API_SERVER_SSL_CERT") or "").strip() or None)
 
 

@@ -72,11 +72,13 @@ class _Tail:
         self._rest = b""
 
     def close(self) -> None:
-        """Close the log file."""
         self._file.close()
 
     def last(self, count: int) -> list[list[str]]:
-        """Return the last lines as entries; a traceback belongs to the entry of its record."""
+        """Return the last `count` lines as entries, each a list of lines.
+
+        Lines without a timestamp, as of a traceback, join the entry before them.
+        """
         entries: list[list[str]] = []
         for line in deque(self._lines(), count):
             if entries and not line[:1].isdecimal() and not line.startswith("{"):
@@ -86,7 +88,7 @@ class _Tail:
         return entries
 
     def more(self) -> list[str]:
-        """Return the lines since the last call."""
+        """Return the complete lines since the last call; without any, those of a new file in the old one's place."""
         found = self._lines()
         if not found and self._is_replaced():
             self._file.close()

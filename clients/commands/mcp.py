@@ -113,7 +113,10 @@ def _command() -> tuple[list[str], dict[str, str]]:
 
 
 def _run_client_command(*words: str) -> None:
-    """Run the client's own command; if it is not installed, print the command line."""
+    """Run the client's own command and print its output; if it is not installed, print the command line.
+
+    Raises `CliError` if the command fails.
+    """
     if which(words[0]) is None:
         print(f"{words[0]} is not on this host's path. Where it is:\n  {shlex.join(words)}")
         return
@@ -130,7 +133,7 @@ def _run_client_command(*words: str) -> None:
 
 
 def _merge(path: Path, entry: dict[str, Any]) -> None:
-    """Add the server to a client's configuration file, which is replaced atomically."""
+    """Add the server to a client's configuration file, which is replaced atomically. Raises `CliError`."""
     from clients.commands.host_settings import service_home
     from runtimes.files.state_folder import StateFolder
     from svc_proto.schema.json_object import JsonObject, NotJsonObjectError

@@ -1,4 +1,4 @@
-"""`svc mcp allow`: the owner's consent for a remote agent, without a dashboard."""
+"""`svc mcp allow`: give or refuse the owner's consent to a remote agent at the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc message`: send a message to the owner's phone, and wait for the reply."""
+"""`svc message`: send a message to the owner's phone, and with `--wait` print the reply."""
 
 from __future__ import annotations
 

@@ -130,7 +130,10 @@ def _check_listing(listing: ModelListing, base_url: str) -> None:
 
 
 def _full_name(name: str, listing: ModelListing, base_url: str) -> str:
-    """Return the name as the server lists it; a server without a list accepts any name."""
+    """Return the name as the server lists it; a server without a list accepts any name.
+
+    Raises `CliError`, code 2, for a name that is not in the list.
+    """
     from difflib import get_close_matches
 
     if not listing.names or name in listing.names:
@@ -174,9 +177,10 @@ def _next(restart: bool) -> list[str]:
 
 
 def _write(home: Path, settings: dict[str, str], values: dict[str, Any], *, given_key: bool) -> tuple[str, bool]:
-    """Write the choice where the settings have it; return the path, and whether the servers must be restarted.
+    """Write the chosen model; return the path of the file, and whether the servers must be restarted.
 
-    Raises `CliError` if environment variables override the choice, or the file cannot be changed.
+    The file is `.env` if that names a model, else the configuration file. Raises `CliError` if environment variables
+    override the choice, or the file cannot be changed.
     """
     import os
 

@@ -185,9 +185,10 @@ def _await(
     draw: Callable[[], None] | None,
     spends: str | None,
 ) -> None:
-    """Show the QR and wait until a phone pairs, without a progress line, since the QR may fill the terminal.
+    """Draw the QR with `draw`, if given, wait until a device pairs, and print its name.
 
-    Ctrl-C ends the wait, not the code; the file `spends` is deleted at the end.
+    There is no progress line, since the QR may fill the terminal. Ctrl-C ends the wait, not the code. The file `spends`
+    is deleted in every case. Raises `CliError` if the code expires first.
     """
     from clients.commands.host_settings import trust_for
     from clients.commands.service_runner import run_service
@@ -213,7 +214,7 @@ def _await(
 
 
 def _show_qr(invite: NewInvite, *, home: Path, below: int) -> None:
-    """Draw the QR as the last thing on the screen, and again whenever the size of the terminal changes."""
+    """Draw the QR at the end of the screen, and again when the terminal is resized until the code expires."""
     from runtimes.cli.terminal_qr import on_resize, render_qr, ssh_hint
     from runtimes.service_home.server_registry import find_running_server
     from svc_proto.machines.compact_invites import compact_payloads
@@ -318,7 +319,7 @@ def _write_png(text: str, *, required: bool) -> str | None:
 
 
 def _is_keyed(config: RelayConfig) -> bool:
-    """Report whether the running API of this host requires a key."""
+    """Report whether an API runs on this host and requires a key."""
     from runtimes.service_home.server_registry import find_running_server
 
     api = find_running_server(_home(config), "api")
@@ -326,7 +327,10 @@ def _is_keyed(config: RelayConfig) -> bool:
 
 
 def _with_running_dashboard(config: RelayConfig) -> RelayConfig:
-    """Return the settings with the dashboard that phones reach: beside an API, on the network, and over http."""
+    """Return the configuration with the address of the running dashboard, if phones can reach it, else unchanged.
+
+    They can if an API runs beside it, and it listens beyond loopback without TLS.
+    """
     from attrs import evolve
 
     from runtimes.service_home.server_registry import find_running_server

@@ -96,7 +96,10 @@ def main(
 
 
 def _invite(pair_qr: str | None, typed: str | None) -> tuple[str, str] | None:
-    """Return the invite and its source: options first, then an invite in place of the code, then variables."""
+    """Return the invite and the name of its source; None if a pairing code is typed, or no source has an invite.
+
+    The sources in order: `--pair-qr`, the argument in place of a code, environment variables.
+    """
     from svc_proto.cli.input_parsing import looks_like_invite
 
     if pair_qr is not None:
@@ -150,7 +153,7 @@ def _prompt_line(prompt: str, otherwise: str) -> str:
 
 
 class _DesktopPairing:
-    """Settings of this command's pairing, common to codes and invites."""
+    """Options of one `svc-relay pair`, used with a code or an invite."""
 
     def __init__(
         self,

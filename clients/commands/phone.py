@@ -117,7 +117,10 @@ def _program(
 
 
 def _token(home: Path) -> str | None:
-    """Return the token of the last pairing, if any. An expired token does no harm, as there is also a code."""
+    """Return the session token of the phone's last pairing from its file; None without a usable token.
+
+    An expired token does no harm, as there is also a code.
+    """
     from svc_proto.phone.screen_server import PHONE_SESSION
 
     try:

@@ -1,4 +1,4 @@
-"""`svc relay public-route`: show or end what an invite with a public route has switched on."""
+"""`svc relay public-route`: show which local programs the relay trusts, or end what a public route has changed."""
 
 from __future__ import annotations
 

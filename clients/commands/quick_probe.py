@@ -1,6 +1,6 @@
 """Small HTTP client for servers of this host (`svc status`, `svc top`), which starts faster than an engine.
 
-It connects only to the servers of this host, over plain loopback listeners, and trusts their answers no further.
+Requests go only to the servers of this host, over plain loopback listeners, and their answers are trusted no further.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def probe_json(url: str, path: str, home: Path) -> JsonObject | None:
 
 
 def probe(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
-    """Send a `GET` with these fields and the local secret; return status and body (status 0: no answer)."""
+    """Send a `GET` with these header lines and the local secret, if any; return status and body.
+
+    The status is 0 if there is no HTTP/1.1 answer in time.
+    """
     import socket  # not needed for `--help`
 
     where = urlsplit(url)
@@ -52,7 +55,7 @@ def probe(url: str, path: str, home: Path, *fields: str) -> tuple[int, bytes]:
 
 
 def accepts(host: str, port: int) -> bool:
-    """Report whether a server accepts a connection; nothing is sent."""
+    """Report whether a connection to the address can be opened; nothing is sent."""
     import socket  # not needed for `--help`
 
     try:
@@ -63,7 +66,7 @@ def accepts(host: str, port: int) -> bool:
 
 
 def metrics_headers() -> list[str]:
-    """Return the Authorization field for /metrics, if a token is set."""
+    """Return the Authorization field for /metrics if `SVC_METRICS_TOKEN` is set, else an empty list."""
     try:
         token = with_env_file(os.environ).get("SVC_METRICS_TOKEN", "").strip()
     except EnvFileError:  # unreadable for this user: use only the environment
@@ -72,7 +75,7 @@ def metrics_headers() -> list[str]:
 
 
 def nodes_at(url: str, home: Path) -> ServiceNodes | None:
-    """Return the nodes that a server lists; None for a single server or without an answer."""
+    """Return the nodes that a server's metrics list; None for a single server or without an answer."""
     status, body = probe(url, "/metrics", home, *metrics_headers())
     if status != 200 or b"svc_cluster_up" not in body:
         return None

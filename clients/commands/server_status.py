@@ -83,7 +83,7 @@ def status(*, as_json: bool) -> int:
 
 
 def _with_present_model(api: RunningServer, home: Path) -> RunningServer:
-    """Return the API with the model of its configuration file, which each turn reads, if that file is newer."""
+    """Return the API as registered, or with the model of its configuration file if the file changed since its start."""
     try:
         changed = bool(api.model_file) and os.stat(api.model_file).st_mtime > api.since
     except OSError:
@@ -110,7 +110,10 @@ def _devices(relay: RunningServer | None, home: Path) -> list[JsonObject] | None
 
 
 def _public_route(relay: RunningServer | None, home: Path) -> list[str]:
-    """Return a line if programs of this host must show the local secret because of an invite with a public route."""
+    """Return a line if programs of this host must show the local secret because of an invite with a public route.
+
+    Otherwise the list is empty.
+    """
     answer = None if relay is None else probe_json(relay.inside, "/relay/security", home)
     if answer is None or answer.get("public_route") is not True:
         return []
@@ -131,7 +134,7 @@ def _services(found: dict[str, RunningServer], home: Path) -> dict[str, tuple[Se
 def _find_problems(
     found: dict[str, RunningServer], answers: dict[str, bool], devices: list[JsonObject] | None, home: Path
 ) -> list[HealthResult]:
-    """Return the problems that the registry of `svc doctor` finds in what this command has observed."""
+    """Return the problems that the health checks of `svc doctor` find in what this command has observed."""
     from shutil import disk_usage
 
     from runtimes.files.installed_version import installed_version
@@ -169,7 +172,10 @@ def _find_problems(
 
 
 def _has_api_key(home: Path) -> bool:
-    """Report whether an API has a key here, or `.env` is unreadable; without a key a relay runs alone by choice."""
+    """Report whether the environment or `.env` has an API key, or `.env` is unreadable.
+
+    Without a key, a relay without an API is intended.
+    """
     from runtimes.files.env_file import read_env_file
     from runtimes.service_home.home import ENV_FILE, EnvFileError
 

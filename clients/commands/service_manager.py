@@ -1,4 +1,4 @@
-"""Installation and removal of the service: files for systemd or launchd, and their commands."""
+"""Installation and removal of the service: writes files for systemd or launchd, and calls systemctl or launchctl."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def install(
     now: bool,
     show: bool,
 ) -> None:
-    """Install the service, or with `show` only print its files. Raises `CliError` after putting changed files back."""
+    """Install the service, or with `show` only print its files.
+
+    Raises `CliError`; the files are then as they were before.
+    """
     if user is not None and not system:
         raise CliError("--user goes with --system: without it they run as you", code=USAGE_ERROR)
     account = _account(user) if system else None
@@ -77,7 +80,10 @@ def install(
 
 
 def remove(*, system: bool) -> None:
-    """Stop the servers and remove the service. Raises `CliError`."""
+    """Stop the servers and delete the service's files, or print that there are none.
+
+    Raises `CliError` if a file cannot be deleted.
+    """
     folder = _folder(system=system)
     names = [f"{LABEL}.plist"] if sys.platform == "darwin" else [f"{UNIT}{end}" for end in _UNITS]
     files = [folder / name for name in names if (folder / name).exists() and _is_ours(folder / name)]
@@ -142,7 +148,7 @@ def _put_back(files: Mapping[Path, bytes], before: Mapping[Path, bytes]) -> None
 
 
 def _check_units(files: Mapping[Path, bytes]) -> None:
-    """Verify the files with `systemd-analyze`, where installed. Raises `CliError` with its first complaint."""
+    """Verify the files with `systemd-analyze`, where installed. Raises `CliError` with its first complaint of them."""
     tool = which("systemd-analyze")
     if tool is None:
         return

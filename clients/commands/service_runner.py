@@ -1,4 +1,4 @@
-"""Run of one service of a command on a loop, with this host's functions and a progress line on a terminal."""
+"""Runner of a command's service on an event loop, with this host's functions and a progress line on a terminal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_flow(
     client_tls: ssl.SSLContext | PinnedTrust | None = None,
     on_tell: Callable[[Notify], None] | None = None,
 ) -> T:
-    """Run a flow and return its result. Raises `CliError`, and `KeyboardInterrupt` after Ctrl-C."""
+    """Run a flow on an event loop and return its result. Raises `CliError`, and `KeyboardInterrupt` after Ctrl-C."""
     service = OneShotService(plan, watched=sys.stderr.isatty())
     return run_service(service, runtime, home=home, compute=compute, client_tls=client_tls, on_tell=on_tell)
 
@@ -92,10 +92,10 @@ def run_service(
 
 
 class ProgressLine:
-    """Progress line on standard error for waits of more than a second, of a `OneShotService(watched=True)`.
+    """Progress line on standard error, for a `OneShotService(watched=True)` that waits for more than a second.
 
     Any other notification removes the line until the next wait. If a notification cannot be shown, mostly because the
-    output is closed, `on_broken` ends the run.
+    output is closed, `on_broken` is called.
     """
 
     def __init__(self, on_tell: Callable[[Notify], None] | None, on_broken: Callable[[], None] | None = None) -> None:
@@ -109,7 +109,7 @@ class ProgressLine:
         self._shown = False
 
     def on_notify(self, news: Notify) -> None:
-        """Show progress, or pass the notification on."""
+        """Show the progress of `doing` and `waiting`; for other notifications, remove the line and call `on_tell`."""
         if news.event == "doing":
             self._doing, self._since, self._quiet = str(news.fields["text"]), self._second, False
         elif news.event == "waiting":
@@ -124,7 +124,7 @@ class ProgressLine:
             self._pass_on(news)
 
     def clear(self) -> None:
-        """Remove the line."""
+        """Remove the progress line, if it is shown."""
         if self._shown:
             self._shown = False
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -85,7 +85,7 @@ WantedBy=sockets.target
 
 @frozen(kw_only=True)
 class UnitSpec:
-    """Servers to run, with their user and restrictions."""
+    """Contents of the service files: command, environment, user, restrictions and sockets of the servers."""
 
     command: Sequence[str]  # absolute paths
     environment: Mapping[str, str]
@@ -136,7 +136,7 @@ def launchd_agent(wanted: UnitSpec, log: Path) -> bytes:
 
 
 def _quoted(word: str, *, expanded: bool = False) -> str:
-    """Quote a word of a unit file: no specifiers or separate words; `expanded` also escapes variables."""
+    """Escape a word of a unit file, so that systemd reads it as one literal word; `expanded` also escapes `$`."""
     plain = word.replace("\\", "\\\\").replace("%", "%%")
     plain = plain.replace("$", "$$") if expanded else plain
     if re.fullmatch(r"[A-Za-z0-9_@%$+=:,./\\-]+", plain):

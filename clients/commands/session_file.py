@@ -48,7 +48,7 @@ class SessionFile:
             return ""
 
     def change(self, change: SessionStoreChange) -> None:
-        """Apply one change to the file's present contents."""
+        """Apply one change to the file's present contents. A damaged file is copied to `DAMAGED_NAME` first."""
         ensure_private_folder(self._home)
         with self._locked():
             text = self.read()

@@ -95,7 +95,7 @@ def main(
 
 
 def _key(text: str) -> int | None:
-    """Parse `^X` or `none`. Raises `CliError`, code 2."""
+    """Return the control code that `^X` names, or None for `none`. Raises `CliError`, code 2, for another text."""
     if text.lower() == "none":
         return None
     if len(text) == 2 and text[0] == "^" and "@" <= text[1].upper() <= "_":

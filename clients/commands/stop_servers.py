@@ -1,4 +1,4 @@
-"""`svc down` and `svc drain`: stop the servers of this host's service home."""
+"""`svc down` and `svc drain`: stop the servers of this host's service home, the latter only if other nodes remain."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def drain() -> None:
 
 
 def _plan(one: RunningServer, service: ServiceNodes, home: Path) -> str:
-    """Return a line with the number of clients of a relay, and of the nodes that take its work."""
+    """Return a line with the number of other nodes that take a server's work, and of a relay's clients if known."""
     others = len(service.nodes) - one.workers
     nodes = f"{others} other node{'' if others == 1 else 's'}"
     health = probe_json(one.inside, "/health", home) if one.role == "relay" else None
@@ -87,7 +87,10 @@ def _plan(one: RunningServer, service: ServiceNodes, home: Path) -> str:
 
 
 def _stop(found: list[RunningServer], home: Path) -> None:
-    """Send SIGTERM to the servers, and wait until they have released the home. Raise `CliError` if one stays."""
+    """Send SIGTERM to the servers, and wait until they have released the home.
+
+    Raises `CliError` if a signal cannot be sent, or a server still runs after `STOP_TIMEOUT` seconds.
+    """
     for pid in sorted({one.pid for one in found}):
         try:
             os.kill(pid, signal.SIGTERM)

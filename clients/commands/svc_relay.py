@@ -1,4 +1,4 @@
-"""The program `svc-relay`: desktop client of a relay, with one command for its operator."""
+"""The program `svc-relay`: client of a relay for a desktop, with one command for the relay's operator."""
 
 from __future__ import annotations
 

@@ -43,24 +43,24 @@ class TerminalGuard:
         os.close(self._writer)  # a thread in `resized` reads the end; the process closes the reader
 
     def raw(self) -> None:
-        """Set the terminal to raw mode."""
+        """Set the terminal to raw mode, if standard input is one."""
         if self._is_one:
             tty.setraw(self._fd, termios.TCSADRAIN)
 
     def restore(self) -> None:
-        """Restore the terminal's settings. May be called twice."""
+        """Restore the terminal's settings, if standard input is one. May be called twice."""
         if self._before is not None:
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
     def abandon(self) -> None:
-        """Restore the terminal and blocking flags at once, without waiting for output."""
+        """Restore the terminal's settings and the streams' blocking flags, without waiting for output."""
         if self._before is not None:
             termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
         for fd, blocking in self._blocking:
             os.set_blocking(fd, blocking)
 
     def size(self) -> tuple[int, int]:
-        """Return columns and rows."""
+        """Return columns and rows of the terminal; 80 and 24 if no standard stream has a size."""
         for stream in (sys.stdout, sys.stdin, sys.stderr):
             try:
                 found = os.get_terminal_size(stream.fileno())
@@ -71,7 +71,7 @@ class TerminalGuard:
         return 80, 24
 
     def resized(self) -> tuple[int, int]:
-        """Wait for a change of size, and return columns and rows. Blocks."""
+        """Wait for a change of size, and return the new columns and rows. Blocks."""
         os.read(self._reader, 4096)
         return self.size()
 
@@ -82,7 +82,7 @@ class TerminalGuard:
         os.write(self._writer, b"\0")
 
     def _killed(self, signum: int, frame: FrameType | None) -> None:
-        """Restore the terminal, then end by the signal."""
+        """Restore the terminal, then end the process by the signal."""
         try:
             self.abandon()
         finally:

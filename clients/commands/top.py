@@ -73,7 +73,7 @@ def main(*, every: float, once: bool, as_json: bool) -> None:
 
 
 class _StatsPoller:
-    """Poller of the servers of a home."""
+    """Poller of the metrics of the servers of one service home."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -108,7 +108,7 @@ class _StatsPoller:
         return MetricsReading(now, servers)
 
     def nodes(self, now: ServerStats) -> list[str]:
-        """Return lines on the nodes of the servers' services."""
+        """Return lines on the nodes of the clustered services that the last `poll` found."""
         return [line for role, service in self.services.items() for line in service.lines(role, now.at)]
 
 
@@ -161,7 +161,10 @@ def _page(eyes: _StatsPoller, history: StatsHistory, now: ServerStats, width: in
 
 @contextmanager
 def _keys() -> Iterator[Wait]:
-    """Yield a function that waits some seconds and returns True if q is pressed meanwhile."""
+    """Yield a function that waits some seconds, and returns True if q is pressed or standard input ends meanwhile.
+
+    Without a terminal, the function only waits and returns False.
+    """
     import select
 
     if not sys.stdin.isatty():

@@ -219,7 +219,6 @@ def _given(text: str) -> str:
 
 class _VoiceWriter(AnswerWriter):
     def on_notify(self, news: Notify) -> None:
-        """Show one notification."""
         text = str(news.fields.get("text", ""))
         match news.event:
             case "prompt" if sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""Default gateway between desktops and the agent: `python -m clients.gateway`."""
+"""Default gateway, which connects a desktop's JSON-RPC client with the API server: `python -m clients.gateway`."""
 
 from runtimes.cli.serve_extra import require_serve_extra
 

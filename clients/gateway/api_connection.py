@@ -22,7 +22,7 @@ MAX_MESSAGE_CHARS = 400  # shown characters of a server's message
 
 @frozen(kw_only=True)
 class GatewayApiSettings:
-    """Address of the API server, and the gateway's credentials."""
+    """Settings of the gateway: address of the API server, key, certificate pin, represented device and version."""
 
     url: str = "http://localhost:8642"
     key: str = field(default="", repr=False)
@@ -34,7 +34,7 @@ class GatewayApiSettings:
 
 
 def new_api_client(engine: Engine, settings: GatewayApiSettings) -> ApiClient:
-    """Build the API client; for the API of this host, a replaced key is read from its files."""
+    """Build the API client; with `files`, it reads a replaced key from the files of this host's API."""
     files = settings.files
 
     def find(known: str) -> Flow[str]:
@@ -47,7 +47,7 @@ def new_api_client(engine: Engine, settings: GatewayApiSettings) -> ApiClient:
 
 
 def rpc_error(error: ServiceCallError) -> RpcError:
-    """Convert a failed connection into an error with a text for people."""
+    """Convert a failed call of the API server into a JSON-RPC error with a text for the user."""
     name = error.peer.name
     match error.fault:
         case ServiceFault.UNREACHABLE | ServiceFault.CONNECTION_LOST:

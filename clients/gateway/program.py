@@ -23,7 +23,10 @@ __all__ = ["gateway_program", "read_settings"]
 
 
 def read_settings(env: Mapping[str, str]) -> GatewayApiSettings:
-    """Return the gateway's settings. Raises `CannotStartError` with exit code 2."""
+    """Return the gateway's settings from environment variables and the running API of this host.
+
+    Raises `CannotStartError`, exit code 2, for an invalid URL or pin.
+    """
     home = service_home_path(env)
     runs = find_running_server(home, "api")
     url = (env.get("RELAY_WEBAPI_URL") or (runs and runs.inside) or "http://localhost:8642").rstrip("/")

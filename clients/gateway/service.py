@@ -29,7 +29,7 @@ LOST_IN_TURN = LOST + ": the turn continues there, resume the session to read it
 
 
 class Gateway(LineService):
-    """Service of the gateway."""
+    """Service that passes JSON-RPC lines of one client to the API server's WebSocket and back."""
 
     def __init__(self, settings: GatewayApiSettings, *, resume: str = "") -> None:
         self._settings = settings
@@ -52,17 +52,20 @@ class Gateway(LineService):
         self.send_line(event_line("gateway.ready", None, self._greeting))
 
     def on_stopping(self) -> None:
-        """Disconnect; the API server continues the turns."""
+        """Close the WebSocket to the API server, which continues the turns."""
         self._api.close()
 
     # --- for the channel ---
 
     def set_read_paused(self, holding: bool) -> None:
-        """Pause or resume reading from the API server with the client's reading."""
+        """Pause or resume reading from the API server when the client reads too slowly."""
         self._api.set_read_paused(holding)
 
     def on_line(self, line: bytes) -> None:
-        """Pass one call on."""
+        """Send a call to the API server, or queue it until the WebSocket is open.
+
+        An invalid call, or one too many, is answered with an error.
+        """
         try:
             call = parse_call(line)
             if len(self._calls) >= MAX_CALLS or len(self._unsent) >= MAX_CALLS:
@@ -81,7 +84,7 @@ class Gateway(LineService):
             self.engine.spawn(self._connect())
 
     def on_client_closed(self, problem: str) -> None:
-        """Report a problem with the client's input; no further call follows."""
+        """Send an `error` event to the client if its input ended with a problem."""
         if problem:
             self.send_line(event_line("error", None, {"message": problem}))
 
@@ -93,7 +96,7 @@ class Gateway(LineService):
     # --- for the connection to the API server ---
 
     def on_message(self, text: str) -> None:
-        """Pass a message of the API server to the client, except for its greeting: the client has got one."""
+        """Pass a message of the API server to the client, except `gateway.ready`, which the gateway itself has sent."""
         message = JsonObject.parse_or_empty(text)
         params = message.get_object("params")
         kind, session = params.text("type"), params.text("session_id")
@@ -162,17 +165,17 @@ class ApiSocket:
         return self._socket is not None
 
     def send(self, line: bytes) -> None:
-        """Send one line."""
+        """Send one line as a text message, if the WebSocket is open."""
         if self._socket is not None:
             self._socket.send_text(line)
 
     def set_read_paused(self, holding: bool) -> None:
-        """Pause or resume reading."""
+        """Pause or resume reading from the WebSocket, if it is open."""
         if self._socket is not None:
             self._socket.set_read_paused(holding)
 
     def close(self) -> None:
-        """Close the WebSocket."""
+        """Close the WebSocket, if it is open."""
         if self._socket is not None:
             self._socket.close(GOING_AWAY, "the client has disconnected")
 
@@ -183,16 +186,16 @@ class ApiSocket:
         self._socket = socket
 
     def on_text(self, text: str) -> None:
-        """Pass the message on."""
+        """Pass the message to the gateway."""
         self._gateway.on_message(text)
 
     def on_binary(self, data: bytes) -> None:
         """Ignore the message: the gateway sends text only."""
 
     def on_writable(self) -> None:
-        """Implement `WebSocketHandler.on_writable`; the client's lines are few."""
+        """Implement `WebSocketHandler.on_writable`: nothing waits for it, as the client's lines are few."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Report the end."""
+        """Mark the WebSocket as closed, and notify the gateway."""
         self._socket = None
         self._gateway.on_api_closed()

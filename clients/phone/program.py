@@ -1,4 +1,4 @@
-"""Set-up of the reference phone: options of the command line, and program."""
+"""Set-up of the reference phone: builds its program from the options of the command line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = ["TerminalOptions", "phone_program", "phone_programs", "read_speech"]
 
 @frozen(kw_only=True)
 class TerminalOptions:
-    """Terminal options: keyboard input, display of the gates, and permitted output."""
+    """Options of the phone's terminal: keyboard input, display of the safety gates, printed token, file for speech."""
 
     keyboard: bool = False
     view: bool = False
@@ -90,7 +90,10 @@ def phone_programs(
     brand: str,
     verbose: bool,
 ) -> list[Program]:
-    """Build the phone for a command line. Raises `CannotStartError`, code 2."""
+    """Build the phone's program from the options of the command line.
+
+    Raises `CannotStartError`, code 2, for options that cannot be used.
+    """
     if dashboard:
         return [dashboard_phone_program(dashboard, password or "", verbose=verbose)]
     preferences = Preferences(
@@ -160,7 +163,7 @@ def phone_program(
     *,
     verbose: bool = False,
 ) -> Program:
-    """Build the phone's program."""
+    """Build the program that runs a phone on an emulator and shows it on the terminal."""
     level = Level.DEBUG if verbose else Level.INFO
     phone = Phone(config, emulated, safety, watched=face.view)
     out, err = _streams(waiting=face.keyboard)
@@ -180,7 +183,10 @@ def phone_program(
 
 
 def dashboard_phone_program(url: str, password: str, *, verbose: bool = False) -> Program:
-    """Build the program of a phone on the app's standard connection. Raises `CannotStartError`, code 2."""
+    """Build the program of a phone that chats through a dashboard, which is the app's standard connection.
+
+    Raises `CannotStartError`, code 2, for an unusable address.
+    """
     try:
         scheme = parse_url(url).scheme
     except RemoteProtocolError as error:
@@ -212,7 +218,10 @@ def _streams(*, waiting: bool) -> tuple[TextIO, TextIO]:
 
 
 def _at_terminal(stream: TextIO | None) -> bool:
-    """Report whether the terminal's user can answer: the program is in the foreground of its terminal."""
+    """Report whether a stream is a terminal whose user can answer.
+
+    False in the background of the controlling terminal.
+    """
     if stream is None or not stream.isatty():
         return False
     try:
@@ -237,7 +246,10 @@ def _span(text: str) -> int:
 
 
 def _beside(api: str, code: str | None) -> Invite:
-    """Return the relay beside an API server, at the conventional address."""
+    """Return an invite with the relay beside an API server, at the conventional address.
+
+    Raises `CannotStartError`, code 2, for an unusable address.
+    """
     try:
         relay = derive_relay_url(api)
     except RemoteProtocolError as error:

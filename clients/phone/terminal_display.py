@@ -38,7 +38,7 @@ class BlockingStream(io.TextIOBase):
         self._fd = fd
 
     def write(self, text: str) -> int:
-        """Write all of a text."""
+        """Write all of a text, and return its length."""
         data = memoryview(text.encode("utf-8", "replace"))
         while data:
             try:
@@ -53,7 +53,7 @@ class BlockingStream(io.TextIOBase):
 
 
 class PhoneDisplay:
-    """Display of the phone's notifications; `view` adds the gates' state and outcomes of commands, in colour.
+    """Display of the phone's notifications; `view` adds the state of the safety gates and the commands' activity.
 
     The file `sound` gets the agent's latest speech.
     """
@@ -68,7 +68,7 @@ class PhoneDisplay:
         self._shown: tuple[str, ...] = ()  # ids of shown activities that are still in the log
 
     def on_notify(self, news: Notify) -> None:
-        """Show one notification of the phone."""
+        """Print one notification of the phone."""
         fields = news.fields
         match news.event:
             case "paired" | "online":
@@ -100,7 +100,7 @@ class PhoneDisplay:
                 self._show_chat(news)
 
     def _show_chat(self, news: Notify) -> None:
-        """Show an event of the chat on the standard connection."""
+        """Print an event of a chat through a dashboard; ignore other notifications."""
         fields = news.fields
         match news.event:
             case "connected":
@@ -148,7 +148,7 @@ class PhoneDisplay:
                 self._print(f"  spoken into {self._sound}")
 
     def _go_on(self, text: str) -> None:
-        """Write a part of a text; an empty part ends its line."""
+        """Write a part of a text that arrives in parts; an empty part ends its line."""
         self._open = not text.endswith("\n") if text else self._open
         if not text:
             self._end_line()
@@ -193,12 +193,12 @@ def describe_safety(view: SafetyView) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line of printable characters."""
+    """Return a text as one line: unprintable characters are replaced by U+FFFD."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def strip_terminal_escapes(text: str) -> str:
-    """Return text without terminal escapes and with at most one empty line in a row."""
+    """Return text without terminal escapes or control characters, and with at most one empty line in a row."""
     words = "".join(sign for sign in strip_escapes(text) if sign.isprintable() or sign in "\n\t")
     return _EMPTY_LINES.sub("\n\n", words)
 

@@ -1,4 +1,4 @@
-"""Effects of presses, as values: navigation, input, records of an app, and what leaves the phone."""
+"""Actions that the press of a node or button has in the emulator, as values."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class EditText:
 
 @frozen
 class PressKey:
-    """Press a key of the keyboard on the screen: a letter, `Enter` or `Delete`."""
+    """Press a key of the on-screen keyboard: a letter, `Enter` or `Delete`."""
 
     key: str
 

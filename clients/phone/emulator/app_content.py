@@ -71,7 +71,7 @@ class AppContent:
         return {key: text for (owner, key), text in self.texts.items() if owner == package}
 
     def set_defaults(self, package: str, screen: Screen) -> None:
-        """Set each choice of a screen that has no value yet to the first of its values."""
+        """Set each choice field of a screen that has no value yet to its first choice."""
         for row in screen.rows:
             if isinstance(row.press, OpenPicker) and row.press.choices and not self.texts.get((package, row.press.key)):
                 self.texts[package, row.press.key] = row.press.choices[0]
@@ -100,7 +100,8 @@ class AppContent:
     def edit(self, command: str, place: tuple[str, str], pasted: str) -> str:
         """Perform `Select all`, `Copy`, `Cut` or `Delete` (the last character) on the field at `place`.
 
-        Any other command appends `pasted`. Returns the new clipboard text: `pasted`, except after `Copy` and `Cut`.
+        Any other command appends `pasted`; `Select all` changes nothing. Returns the new clipboard text: that of the
+        field after `Copy` and `Cut` unless empty, else `pasted`.
         """
         text = self.texts.get(place, "")
         match command:

@@ -39,7 +39,7 @@ UNLIMITED = ("screen_control", "screen_inspection")
 
 
 class EmulatedPhone:
-    """A simulated phone. `build` is a flavor of 1.3: `sideload` or `googlePlay`."""
+    """A simulated phone. `build` is a flavor of wire/bridge.md 1.3: `sideload` or `googlePlay`."""
 
     def __init__(
         self, *, name: str = "Reference phone", build: str = "sideload", seed_apps: Iterable[App] = SAMPLE_APPS
@@ -50,7 +50,7 @@ class EmulatedPhone:
         self.device = EmulatedDevice(seed_apps, client=client_app(self.application_id))
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
-        """Perform one command. Never raises: a failure is a reply with status and `error`."""
+        """Perform one command. A refusal is a reply with status and `error`."""
         self.device.advance(now)
         action = find_action(command.method, command.path)
         if action is None:
@@ -71,7 +71,10 @@ class EmulatedPhone:
         return CommandReply(200, {"media": f"MEDIA:{scheme}://{token}"})
 
     def status(self, now: Moment) -> dict[str, object]:
-        """Return the payload of `bridge.status` (1.3). Safety gates overwrite `safety` and the grants."""
+        """Return the payload of `bridge.status` (wire/bridge.md 1.3).
+
+        Safety gates overwrite `safety` and the grants.
+        """
         device, permissions = self.device, self.device.permissions
         sideload = self.build == "sideload"
         accessible = sideload and permissions.accessibility
@@ -128,7 +131,7 @@ class EmulatedPhone:
         return None if seen is None else seen.node.text or seen.node.description
 
     def texts_pressed(self, command: PhoneCommand) -> tuple[str, ...]:
-        """Return every text that describes what a touch presses to its user; empty if it presses nothing."""
+        """Return every text that describes what a touch command presses; empty if it presses nothing."""
         return texts_at_target(self.device, command)
 
     @property
@@ -142,12 +145,12 @@ class EmulatedPhone:
 
     @property
     def outbox(self) -> deque[OutboxItem]:
-        """Return what left the phone: calls, messages, mails, shares, intents, broadcasts."""
+        """Return the record of what left the phone or was opened for its user to send, as `OutboxItem` has it."""
         return self.device.outbox
 
     @property
     def gestures(self) -> deque[Gesture]:
-        """Return the performed touches."""
+        """Return the performed touches, oldest first."""
         return self.device.gestures
 
 

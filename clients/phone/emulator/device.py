@@ -1,4 +1,4 @@
-"""The simulated device: navigation, touch and input. `device_state` has what it shows.
+"""The simulated device: navigation, touch and input. `device_state` has the windows that it shows.
 
 It has no policy (blocklist, confirmation, master toggle).
 """
@@ -86,7 +86,7 @@ class EmulatedDevice(DeviceState):
     def global_action(self, key: str, now: Moment) -> bool:
         """Perform a global action by its name on the wire; return False for an unknown name.
 
-        Raises `CommandRefused` while the phone is locked, unless the key is for that.
+        Raises `CommandRefused` while the phone is locked, unless `key` is `lock_screen` or `wakeup`.
         """
         if key not in ("lock_screen", "wakeup"):
             self.unlocked()
@@ -124,7 +124,10 @@ class EmulatedDevice(DeviceState):
         return not self.locked
 
     def enter(self, now: Moment) -> None:
-        """End the input: move the focus to the next field, or press a button below that only shows another screen."""
+        """End the input: move the focus to the next field, else press the first button that shows another screen.
+
+        Does nothing on a screen without fields or without such a button.
+        """
         fields = [each for each in traverse(self.windows()) if each.node.field is not None and each.node_id is not None]
         place = next((index for index, each in enumerate(fields) if each.node.focused), None)
         if place is not None and place + 1 < len(fields):
@@ -137,7 +140,7 @@ class EmulatedDevice(DeviceState):
                 self.click(pressed.node, pressed.window.package, now)
 
     def back(self, now: Moment) -> None:
-        """Hide the keyboard, close the window on top, or go back one screen, or go home."""
+        """Hide the keyboard, else close the window on top, else go back one screen, else go home."""
         if self.has_keyboard and self._cursor is not None:
             self._cursor = None
             self._updated(self.front, now)
@@ -153,7 +156,7 @@ class EmulatedDevice(DeviceState):
         self._changed(now)
 
     def share(self, title: str, now: Moment) -> None:
-        """Open the share sheet."""
+        """Open the share sheet with a title."""
         self._share_title = title
         self._changed(now, Overlay.SHARE_SHEET)
 
@@ -178,7 +181,10 @@ class EmulatedDevice(DeviceState):
     # --- touch -----------------------------------------------------------------------------------------------
 
     def touch(self, kind: str, points: tuple[tuple[int, int], ...], duration_ms: int, now: Moment) -> None:
-        """Perform a gesture: a press acts on its node, or goes back beside a dialog; a swipe or drag scrolls."""
+        """Perform a gesture: a press acts on its node, or goes back beside a dialog.
+
+        A swipe or drag scrolls, pulls the notification shade, or removes a recent app.
+        """
         self.gestures.append(Gesture(kind, points, duration_ms, int(now.wall * 1000)))
         (x, y), end_y = points[0], points[-1][1]
         if kind in ("swipe", "drag"):
@@ -333,7 +339,7 @@ class EmulatedDevice(DeviceState):
     # --- the rest --------------------------------------------------------------------------------------------
 
     def record(self, kind: str, now: Moment, details: Mapping[str, object]) -> None:
-        """Record an item in the outbox."""
+        """Add an item to the outbox."""
         self.outbox.append(OutboxItem(kind, int(now.wall * 1000), details))
 
     def notify(self, notice: Notice, now: Moment) -> None:
@@ -342,11 +348,11 @@ class EmulatedDevice(DeviceState):
         self._updated(SYSTEM_UI, now)
 
     def playback(self, action: str) -> None:
-        """Perform a media key: play, pause, toggle, next or previous."""
+        """Perform a media key: play, pause, toggle, next or previous; the last two also play."""
         self.playing = not self.playing if action == "toggle" else action != "pause"
         self.track = (self.track + {"next": 1, "previous": -1}.get(action, 0)) % len(TRACKS)
         self.texts[MUSIC, "track"] = f"{'Playing' if self.playing else 'Paused'}: {TRACKS[self.track]}"
 
     def fill(self, package: str, texts: Mapping[str, str]) -> None:
-        """Set texts of an app's fields, as a hand-over from another app does."""
+        """Set texts of an app's fields, by key."""
         self.texts.update({(package, key): text for key, text in texts.items()})

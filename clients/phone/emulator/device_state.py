@@ -51,7 +51,10 @@ LOADING = label("Loading")
 
 
 class DeviceState:
-    """A device that is on, unlocked and at its home screen. Tests and drivers may read and set its attributes."""
+    """State of a device, at first on, unlocked and at its home screen.
+
+    Tests and drivers may read and set its attributes.
+    """
 
     def __init__(self, apps: Iterable[App], *, client: App) -> None:
         self.client = client
@@ -202,5 +205,5 @@ class DeviceState:
 
 
 def top_window(windows: Sequence[Window]) -> Window:
-    """Return the first window that is neither a notice nor a keyboard."""
+    """Return the first window that is neither a notice nor a keyboard; there must be one."""
     return next(each for each in windows if each.reacts and each.package != KEYBOARD)

@@ -24,7 +24,7 @@ __all__ = [
 
 @define(kw_only=True)
 class EmulatedPermissions(SystemPermissions):
-    """Grants of the user on this phone, all true at first. The gates use the inherited ones."""
+    """Permissions that the user has granted on this phone, all of them at first."""
 
     accessibility: bool = True
     screen_capture: bool = True
@@ -37,7 +37,7 @@ class EmulatedPermissions(SystemPermissions):
 
 
 class Radio(Enum):
-    """Outcome of the network for a text message: the `android_result` of 3.7."""
+    """Result that the simulated network reports for a text message: the `android_result` of wire/bridge.md 3.7."""
 
     OK = "RESULT_OK"
     NO_SERVICE = "RESULT_ERROR_NO_SERVICE"
@@ -65,7 +65,7 @@ class Gesture:
 
 @frozen
 class PhoneNumber:
-    """A number of a contact; `kind` is a type of 3.7."""
+    """A number of a contact; `kind` is a type of wire/bridge.md 3.7."""
 
     number: str
     kind: str = "mobile"

@@ -34,7 +34,7 @@ class EventBuffer:
         self._last: dict[tuple[EventKind, str], float] = {}
 
     def switch(self, enabled: bool) -> None:
-        """Turn capture on or off."""
+        """Turn capture on or off; a change empties the buffer."""
         if enabled == self.streaming:
             return
         self.streaming = enabled

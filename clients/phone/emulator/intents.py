@@ -49,12 +49,12 @@ class Intent:
     extras: Mapping[str, str]
 
     def to_json(self) -> dict[str, object]:
-        """Return the members that every reply about an intent has."""
+        """Return action, package and data as members of a reply."""
         return {"action": self.action, "package": self.package, "data": self.data}
 
 
 def resolve(device: EmulatedDevice, intent: Intent, target: str, now: Moment) -> bool:
-    """Start the app for an intent; return False without one. `target` is a package, or empty for any."""
+    """Start the app that handles an intent; return False if there is none. `target` is a package, or empty for any."""
     scheme, _, rest = intent.data.partition(":")
     handler = HANDLERS.get(scheme.lower()) if intent.action in VIEWS else None
     if handler is not None and target in ("", handler[0]):

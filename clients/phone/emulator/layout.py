@@ -1,4 +1,4 @@
-"""Apps and screens as data: rows, forms and records. `widgets` draws them, `records` fills in what they hold.
+"""Apps and screens as data: rows, forms and records. `widgets` draws them, `app_content` fills in texts and records.
 
 A screen is a tool bar, a list of rows that scrolls when it is longer than the screen, and up to two rows that stay at
 the bottom. A dialog and a menu are screens above the one from which they were opened. A text may name texts of the app
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class RowKind(Enum):
-    """Kinds of rows."""
+    """Kinds of rows, by the widget that shows them; `RECORDS` is a row for each record."""
 
     LABEL = auto()
     ENTRY = auto()
@@ -63,10 +63,11 @@ class Form(Enum):
 
 @frozen(kw_only=True)
 class Row:
-    """A row. `key` names the text or switch behind it; `view` is the last part of its resource name.
+    """A row of a screen. `key` names the text or switch behind it; `view` is the last part of its resource name.
 
-    `menu` is the effect of a button `More options` at its end. A row of records is drawn once for each record of
-    `collection` whose members have the values `where`, and which holds the app's text `search`, if there is one.
+    `menu` is the effect of a button `More options` at its end. A row of kind `RECORDS` is drawn once for each record of
+    `collection` whose members have the values `where`, and which contains the app's text named `search`, if that is
+    set.
     """
 
     kind: RowKind
@@ -98,7 +99,10 @@ class Screen:
 
 @frozen(kw_only=True)
 class App:
-    """An installed app: screens by name; the first one opens with the app. The rest is what it holds at first."""
+    """An installed app: screens by name, and initial records, texts and switches.
+
+    The first screen opens with the app.
+    """
 
     package: str
     label: str
@@ -144,7 +148,7 @@ def entry(
 
 
 def button(text: str, view: str, press: Action) -> Row:
-    """Build a button, which is enabled once the fields that it submits are filled."""
+    """Build a button; one that submits fields is enabled once they are filled."""
     return Row(kind=RowKind.BUTTON, text=text, view=view, press=press)
 
 

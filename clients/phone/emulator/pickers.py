@@ -21,14 +21,14 @@ CANCEL = button("Cancel", "cancel", Dismiss())
 
 @frozen
 class Picker:
-    """An open picker, and the app whose text it sets."""
+    """An open picker, with the package of the app whose text it sets."""
 
     package: str
     action: OpenPicker | EditText
 
 
 def picker_screen(picker: Picker, texts: Mapping[str, str]) -> Screen:
-    """Build the screen of a picker; `texts` are those of its app."""
+    """Build the screen of a picker; `texts` are the texts of its app by key."""
     match picker.action:
         case EditText(key):
             commands = ("Select all", "Cut", "Copy", "Paste")

@@ -17,7 +17,7 @@ PALETTE = bytes.fromhex("101014 f4f4f6 d8dae0 60646c 2f6fde ffffff 2fa36b b4b8c0
 
 
 def draw(windows: Sequence[Window], *, screen_on: bool = True) -> bytes:
-    """Return the picture as a PNG file; black when the display is off."""
+    """Return a picture of the windows as a PNG file; black when the display is off."""
     size = bounding_box(windows) if windows else Bounds(0, 0, WIDTH, HEIGHT)
     width, height = size.width // SCALE, size.height // SCALE
     rows = [bytearray([BLACK]) * width for _ in range(height)]

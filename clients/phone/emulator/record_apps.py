@@ -1,4 +1,4 @@
-"""Apps that keep records, as data: expenses, tasks, calendar, notes, files, player, clock. Names are invented."""
+"""Apps that store records, as data: expenses, tasks, calendar, notes, files, player, clock. Names are invented."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ LONG_TEXT = "\n".join(f"{number}. The boat leaves the harbour at {number % 12 + 
 
 
 def _empty(*keys: str) -> tuple[tuple[str, str], ...]:
-    """Return texts that make a form empty, for a new record."""
+    """Return the form's texts by key, all empty, for a new record."""
     return tuple((key, "") for key in ("id", *keys))
 
 
 def _confirmed(collection: str, name: str, then: str) -> dict[str, Screen]:
-    """Return a menu with Edit and Delete for the open record, and the dialog that confirms a deletion."""
+    """Return the screens of an open record: a menu with Edit and Delete, and a dialog that confirms the deletion."""
     return {
         "menu": Screen(
             title="",

@@ -157,7 +157,7 @@ def scroll(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Comma
 
 
 def type_text(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Replace the text of a field; with `clear`, an empty text empties it."""
+    """Replace the text of the focused field, or of the first one; with `clear`, an empty text empties it."""
     text = args.text("text") or ""
     if not text and args.boolean("clear") is not True:
         raise CommandRefused(400, "missing or empty argument: text")
@@ -169,7 +169,7 @@ def type_text(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Co
 
 
 def press_key(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Perform a global action of the system."""
+    """Perform a global action of the system, such as `home` or `back`."""
     key = args.required("key")
     if not device.global_action(key.strip().lower(), now):
         names = "home, back, recents, notifications, quick_settings, power_dialog, lock_screen, enter, wakeup"
@@ -184,7 +184,7 @@ def wait(_device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comma
 
 
 def open_app(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Launch an app."""
+    """Launch the app of a package."""
     package = args.required("package")
     device.unlocked()
     if not device.launch(package, now):
@@ -226,7 +226,7 @@ def media(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comma
 
 
 def send_intent(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Start an activity."""
+    """Start the app that handles an intent, and record the intent in the outbox."""
     intent = _intent(args)
     device.unlocked()
     intent_component = args.non_blank_text("component") or ""
@@ -243,7 +243,7 @@ def send_intent(device: EmulatedDevice, args: CommandArguments, now: Moment) -> 
 
 
 def broadcast(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Send a broadcast."""
+    """Record a broadcast in the outbox; no app receives it."""
     intent = _intent(args)
     device.record("broadcast", now, {**intent.to_json(), "extras": intent.extras})
     return CommandReply(200, intent.to_json())
@@ -277,7 +277,7 @@ def _direction(args: CommandArguments) -> tuple[int, int]:
 
 
 def _line(area: Bounds, dx: int, dy: int, percent: int) -> list[int]:
-    """Return start and end of a stroke through the middle of `area`, `percent` of its size long."""
+    """Return start and end (x1, y1, x2, y2) of a stroke through the middle of `area`, `percent` of its size long."""
     x, y = area.center
     half_x, half_y = dx * area.width * percent // 200, dy * area.height * percent // 200
     return [x - half_x, y - half_y, x + half_x, y + half_y]

@@ -55,7 +55,7 @@ def location(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> Co
 
 
 def search_contacts(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return contacts whose name contains the query, ignoring case."""
+    """Return at most `limit` (default 20) contacts whose name contains the query, ignoring case."""
     query = args.required("query")
     limit = args.integer("limit")
     limit = clamp(20 if limit is None else limit, 1, CONTACTS_LIMIT)
@@ -85,7 +85,7 @@ def call(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Command
 
 
 def send_sms(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Send a text message and return the network's outcome."""
+    """Return the simulated network's result for a text message; a sent one is recorded in the outbox."""
     message = parse_sms_action(args)
     to, body = message.to, message.body
     if not device.permissions.sms:
@@ -111,7 +111,10 @@ def send_sms(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Com
 
 
 def sms_parts(text: str) -> int:
-    """Return the number of messages for a text: 160 places, or 153 in each of several; 70 or 67 outside GSM."""
+    """Return the number of SMS parts for a text: one of 160 GSM septets, or several of 153.
+
+    A text outside of the GSM alphabet has one part of 70 UTF-16 units, or several of 67.
+    """
     if all(char in _GSM or char in _GSM_EXTENSION for char in text):
         places, single, several = len(text) + sum(char in _GSM_EXTENSION for char in text), 160, 153
     else:

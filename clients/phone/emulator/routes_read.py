@@ -66,7 +66,7 @@ def return_to_client(device: EmulatedDevice, _args: CommandArguments, now: Momen
 
 
 def screen(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return the nodes of all windows; with `include_bounds` false, without their member `bounds`."""
+    """Return the first 512 interesting nodes of all windows; with `include_bounds` false, without their `bounds`."""
     include_bounds = args.boolean("include_bounds") is not False
     windows = device.readable()
     nodes, truncated = list_nodes(windows)
@@ -90,14 +90,14 @@ def screen_hash_route(device: EmulatedDevice, _args: CommandArguments, _now: Mom
 
 
 def diff_screen(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Compare the screen with an earlier hash, as exact text."""
+    """Return the hash of the screen, and whether it differs from `previous_hash`."""
     previous = args.required("previous_hash")
     now = _fingerprint(device)
     return CommandReply(200, {"changed": now["hash"] != previous, **now})
 
 
 def find_nodes(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return nodes that meet all given conditions, among the first 512 nodes of any kind."""
+    """Return nodes that meet all given conditions, among the first 512 nodes of any kind. `limit` is 20 by default."""
     text = args.non_blank_text("text")
     class_name = args.non_blank_text("class_name")
     resource = args.non_blank_text("resource_id", "view_id", "resourceId", "viewId")
@@ -119,7 +119,7 @@ def find_nodes(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> 
 
 
 def describe_node(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return every property of one node."""
+    """Return the properties of one node."""
     node_id = args.required("nodeId", "node_id")
     seen = find_node(device.readable(), node_id)
     if seen is None:
@@ -160,7 +160,7 @@ def describe_node(device: EmulatedDevice, args: CommandArguments, _now: Moment) 
 
 
 def screenshot(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
-    """Return a picture of the screen, for the caller to upload."""
+    """Return a PNG picture of the screen, for the caller to upload."""
     if not device.permissions.screen_capture:
         raise CommandRefused(500, "screen capture has not been allowed on the phone")
     data = draw(device.windows(), screen_on=device.screen_on)
@@ -186,7 +186,7 @@ def events_stream(device: EmulatedDevice, args: CommandArguments, _now: Moment) 
 
 
 def events(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return the newest events, oldest first."""
+    """Return the newest events, oldest first: at most `limit` (default 50), with `since` only newer ones."""
     limit = args.integer("limit")
     since = args.integer("since", bits=64)
     entries = device.events.newest(clamp(50 if limit is None else limit, 1, CAPACITY), since or 0)
@@ -211,7 +211,7 @@ def hash_of(nodes: Iterable[VisitedNode]) -> str:
 
 
 def mentions(node: ViewNode, text: str) -> bool:
-    """Report whether a text occurs in the node's text or description, ignoring case."""
+    """Report whether `text` occurs in the node's text or description, ignoring case."""
     needle = text.lower()
     return needle in (node.text or "").lower() or needle in (node.description or "").lower()
 

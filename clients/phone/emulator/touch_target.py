@@ -114,7 +114,10 @@ def _of_long_press(windows: Sequence[Window], args: CommandArguments) -> Sequenc
 
 
 def _at(windows: Sequence[Window], x: int, y: int, *, hold: bool = False) -> Sequence[ViewNode]:
-    """Return the reacting node at a point of the topmost window there, which may cover the named node."""
+    """Return the node that reacts at a point, as a sequence of one or none.
+
+    It is in the topmost window there, which may cover the node that a command names.
+    """
     window = window_at(windows, x, y)
     node = None if window is None else hit_test(window, x, y, hold=hold)
     return () if node is None else (node,)

@@ -176,12 +176,15 @@ def list_nodes(windows: Sequence[Window]) -> tuple[list[VisitedNode], bool]:
 
 
 def find_node(windows: Sequence[Window], node_id: str) -> VisitedNode | None:
-    """Return the node with an id, or None when the id is malformed or unknown."""
+    """Return the node with an id, or None when no node has it."""
     return next((each for each in traverse(windows) if each.node_id == node_id), None)
 
 
 def hit_test(window: Window, x: int, y: int, *, scrollable: bool = False, hold: bool = False) -> ViewNode | None:
-    """Return the innermost enabled node at a point that reacts to a tap, a scroll or a long press."""
+    """Return the innermost enabled node at a point that reacts, or None.
+
+    It reacts to a scroll with `scrollable`, else to a long press with `hold`, else to a tap.
+    """
     found: ViewNode | None = None
     for each in traverse((window,)):
         node = each.node
@@ -192,7 +195,7 @@ def hit_test(window: Window, x: int, y: int, *, scrollable: bool = False, hold: 
 
 
 def window_at(windows: Sequence[Window], x: int, y: int) -> Window | None:
-    """Return the topmost window at a point that takes touches."""
+    """Return the topmost window at a point that takes touches, or None."""
     return next((each for each in windows if each.reacts and each.root.bounds.contains(x, y)), None)
 
 

@@ -74,7 +74,7 @@ def build_keyboard(size: tuple[int, int]) -> Window:
 
 
 def build_toast(package: str, text: str, size: tuple[int, int]) -> Window:
-    """Build the short notice at the lower edge, which no touch reaches."""
+    """Build the short notice near the lower edge, through which touches pass."""
     width, height = size
     frame = Bounds(width // 4, height - 400, width * 3 // 4, height - 330)
     text_node = ViewNode(class_name="android.widget.Toast", bounds=frame, text=text)
