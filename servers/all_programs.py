@@ -63,7 +63,7 @@ __all__ = ["ServerSelection", "all_programs"]
 
 @frozen(kw_only=True)
 class ServerSelection:
-    """Selection of the servers, with options of a single server."""
+    """Selection of the servers that one process runs, with address options of the API and the dashboard."""
 
     qr: bool
     api: bool
@@ -74,7 +74,10 @@ class ServerSelection:
 
 
 def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list[Program]:
-    """Build the programs of all selected servers and of the invite. Raises `CannotStartError`."""
+    """Build the programs of the selected servers and of the invite. Raises `CannotStartError`.
+
+    A server that the settings switch off or do not permit is left out, with a line on standard error.
+    """
     relay = read_relay_config(os.environ, options)
     if relay.workers > 1:
         raise CannotStartError("RELAY_WORKERS is for a relay by itself: python -m servers.relay", code=2)
@@ -98,7 +101,11 @@ def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list
 
 
 def _may_serve_phones(board: DashboardConfig, relay: RelayConfig) -> bool:
-    """Report whether to open the dashboard to phones: in a terminal, with no password or host configured."""
+    """Report whether to open the dashboard to phones.
+
+    This is so on a terminal, if the dashboard has no configured password or host, the relay listens beyond loopback,
+    and only the owner's programs count as local.
+    """
     configured = bool(board.password or read_environment(os.environ).get("SVC_DASHBOARD_HOST"))
     return not configured and sys.stdout.isatty() and relay.host not in LOOPBACK and is_local_safe(relay)
 
@@ -127,9 +134,10 @@ def _open(
     pointed: bool,
     password: str | None,
 ) -> list[Program]:
-    """Open everything, or nothing. `pointed`: the operator has configured the API's address for phones.
+    """Open the resources of all servers and build their programs; close everything if that fails.
 
-    `password` is that of the dashboard if it was created now: the screen shows it once.
+    `pointed`: the operator has configured the API's address for phones. `password` is that of the dashboard if it was
+    created now: the screen shows it once.
     """
     with ExitStack() as undo:
 
@@ -209,7 +217,7 @@ def _with_api(relay: RelayConfig, key: str, outside: Listener, inside: Listener)
 
 
 def _dashboard_of_phones(board: DashboardConfig, listener: Listener) -> tuple[str, int] | None:
-    """Return where phones reach the dashboard; they trust no certificate of a home, and need a password to sign in."""
+    """Return host and port at which phones reach the dashboard; None on loopback, with TLS, or without a password."""
     host = listener.address.host
     return None if not board.password or listener.tls is not None or host in LOOPBACK else (host, listener.address.port)
 
@@ -231,7 +239,10 @@ class _InviteService(OneShotService[None]):
 
 
 def _inviter(config: RelayConfig, url: str, api_url: str | None, screen: StartScreen, *, keyless: bool) -> Program:
-    """Build the program that requests an invite for a terminal's user; `keyless`: the API has no key."""
+    """Build the program that requests an invite once the servers answer, for `screen` to show.
+
+    Without a terminal it requests none. `keyless`: the API has no key.
+    """
 
     def plan(engine: Engine) -> Flow[None]:
         yield from fetch(engine, "GET", f"{url}/health", within=10.0)  # once the relay answers, its secret exists

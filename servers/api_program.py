@@ -71,11 +71,11 @@ def api_programs(options: Mapping[str, object]) -> Sequence[Program]:
 
 
 def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, beside: str | None = None) -> ApiConfig:
-    """Return the API's settings, including files. Raises `CannotStartError` with exit code 2.
+    """Return the API's settings from options, environment, `.env` and the configuration file.
 
-    An unreadable file prevents the start: it may have the key, and without a key the API is open to all clients.
-    Without a configured address the API listens on the address `beside`, or on a supervisor's socket. Other hosts then
-    need a key, and one is created if missing.
+    Raises `CannotStartError` with exit code 2. An unreadable file prevents the start: it may have the key, and without
+    a key the API is open to all clients. Without a configured address the API listens on the address `beside`, or on a
+    supervisor's socket. Other hosts then need a key, and one is created if missing.
     """
     home = str(Path("~/.svc").expanduser())
     given = inherited_address(env, "api")
@@ -220,13 +220,16 @@ def _key_place(config: ApiConfig) -> str:
 
 
 def configured_model(config: ApiConfig) -> str:
-    """Return the model configured at the start; the file is read again at each turn."""
+    """Return the name of the model that is configured at the start, or "built-in"; turns read the file again."""
     endpoint = build_agent_settings(config, _settings(config)).endpoint
     return "built-in" if endpoint is None else endpoint.model
 
 
 def _model_address(config: ApiConfig) -> tuple[str, str]:
-    """Return the address of the model's server at the start, and its setting; empty for the built-in agent."""
+    """Return the address of the model's server at the start, and the setting that it comes from.
+
+    Both are empty for the built-in agent.
+    """
     endpoint = build_agent_settings(config, _settings(config)).endpoint
     return ("", "") if endpoint is None else (endpoint.base_url, endpoint.source)
 

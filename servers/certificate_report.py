@@ -16,9 +16,9 @@ STEPS = 4  # messages of a handshake in each direction, at most
 
 
 def inspect_certificate(certificate: str, key: str) -> dict[str, object]:
-    """Return path, problem, days until the end, and names of a certificate and its key.
+    """Return path, problem, days until the end of validity, and names of a certificate and its key.
 
-    `days_left` is -1 for an expired one. With a problem it is 365, and there are no names.
+    An expired one has `days_left` -1, one with a problem 365; both have no names.
     """
     row: dict[str, object] = {"path": certificate, "problem": "", "days_left": 365.0, "names": []}
     try:

@@ -176,9 +176,9 @@ def announce_dashboard(config: DashboardConfig) -> None:
 
 
 def lan_announcement(config: DashboardConfig, listener: Listener, logger: logging.Logger) -> ServiceAnnouncement | None:
-    """Return the mDNS announcement of a dashboard that serves the local network; None for others.
+    """Return the mDNS announcement of a dashboard that serves the local network.
 
-    It needs the package zeroconf.
+    None without a password, on loopback, on an IPv6 address, without a local address, or without the package zeroconf.
     """
     host = listener.address.host
     if not config.password or host in LOOPBACK or not can_announce():
@@ -199,7 +199,10 @@ def lan_announcement(config: DashboardConfig, listener: Listener, logger: loggin
 def with_local_servers(
     config: DashboardConfig, relay: RelayConfig, *, relay_url: str, api: tuple[str, str] | None
 ) -> DashboardConfig:
-    """Return the settings for servers in the same process; `api` is the API's local URL and key."""
+    """Return the settings for servers in the same process; `api` is the API's local URL and key, if it runs.
+
+    `relay_url` is not used if the operator has configured another relay.
+    """
     if _names_relay():
         relay_url = config.relay_url  # the operator has configured another relay
     url, key = api or (None, "")
@@ -220,7 +223,7 @@ def page_files() -> dict[str, bytes]:
 
 
 def _alone(config: DashboardConfig, relay: RelayConfig, *, chat: bool) -> tuple[DashboardConfig, tuple[str, ...]]:
-    """Return the settings for servers in processes of their own, and the certificates to trust."""
+    """Return the settings for a relay and an API in other processes, and the certificates to trust."""
     trusted: list[str] = []
     runs = with_running_settings(relay)
     if runs.inside is not None and not _names_relay():
@@ -248,13 +251,13 @@ def _identifies_users(relay: RelayConfig) -> bool:
 
 
 def _names_relay() -> bool:
-    """Report whether the operator has configured another relay."""
+    """Report whether the environment or `.env` names the relay that the dashboard uses."""
     env = read_environment(os.environ)
     return any(env.get(name, "").strip() for name in RELAY_PORT)
 
 
 def _claim(home: Path) -> HomeClaim | None:
-    """Claim the home for the dashboard, so that other programs find it; None if another dashboard holds the home."""
+    """Claim the home for the dashboard, so that other programs find it; None if it cannot be claimed."""
     try:
         return claim_home(home, "dashboard")
     except CannotStartError:

@@ -20,14 +20,14 @@ GROUPS, GROUP_SIZE = 4, 4  # of a password: 79 bits
 
 
 def create_api_key(home: Path) -> str:
-    """Create and store an API key. Raises `CannotStartError`."""
+    """Create an API key and store it in `.env`. Raises `CannotStartError`."""
     key = new_api_key(os.urandom)
     set_env_variable(home, "API_SERVER_KEY", key, "an API key")
     return key
 
 
 def create_dashboard_password(home: Path, host: str) -> str:
-    """Create and store a password for a dashboard that listens on `host`. Raises `CannotStartError`.
+    """Create a password for a dashboard that listens on `host`, and store it in `.env`. Raises `CannotStartError`.
 
     Programs of this host need no password: local access is stored as well.
     """

@@ -29,7 +29,7 @@ class GarbageCollection:
         self._usual: tuple[int, int, int] | None = None  # thresholds, while early ones are in force
 
     def start(self) -> None:
-        """Freeze the present objects and enable garbage collection, with short collections for `LOAD_TIME`."""
+        """Freeze the present objects and enable garbage collection; for `LOAD_TIME` full collections are early."""
         self._until = self._clock() + LOAD_TIME
         if self._usual is None:
             self._usual = gc.get_threshold()

@@ -15,7 +15,10 @@ __all__ = ["HEALTH_FUNCTIONS", "host_health"]
 
 
 def host_health(config: DashboardConfig) -> Callable[[Engine], Flow[list[dict[str, object]]]]:
-    """Return the flow that runs all checks, without a request to the model and without the public address."""
+    """Return a function that starts a flow, which runs the health checks of this host for the dashboard.
+
+    It sends no request to the model, and does not check a public address.
+    """
     ports = [("relay", config.relay.port), ("dashboard", config.port)]
     if config.api_url is not None:
         ports.append(("api", urlsplit(config.api_url).port or 8642))

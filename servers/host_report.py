@@ -93,9 +93,9 @@ def record_backup(home: Path) -> None:
 
 
 def model_settings(settings: Mapping[str, str], home: Path, url_source: str = MODEL_URL) -> dict[str, object]:
-    """Return endpoint, name, key and context of the model as an API server would use them; empty if unusable.
+    """Return address, name, key, context and source of the model as an API server would use them.
 
-    `url_source` is the place of the variable with the address.
+    Empty if the settings are invalid. `url_source` is the place of the variable with the address.
     """
     try:
         config = parse_api_config({**settings, "API_SERVER_KEY": ""}, {}, home=str(home))
@@ -132,7 +132,7 @@ def _server(one: object) -> dict[str, object]:
 
 
 def _is_busy(port: int) -> bool:
-    """Report whether a program accepts connections at a port of this host."""
+    """Report whether a program accepts connections at a port of 127.0.0.1."""
     with socket.socket() as sock:
         sock.settimeout(CONNECT_TIMEOUT)
         return sock.connect_ex(("127.0.0.1", port)) == 0
@@ -150,7 +150,7 @@ def _existing(folder: Path) -> Path:
 
 
 def _home_problem(folder: Path) -> str:
-    """Return why the home cannot be written; a home that does not exist yet is none."""
+    """Return why the home cannot be written; empty if it can, or does not exist yet."""
     if not folder.exists():
         return ""
     probe = folder / f".svc-doctor-{os.getpid()}"
@@ -204,7 +204,7 @@ def _sqlite_problem(path: Path) -> str:
 
 
 def _server_problem(url: str) -> str:
-    """Return why a database server cannot be reached; only its port is tried."""
+    """Return why a database server cannot be reached, empty if it can; only a connection to its port is tried."""
     from urllib.parse import urlsplit  # noqa: PLC0415, RUF100 - few services have one
 
     parts = urlsplit(url)

@@ -110,7 +110,7 @@ def read_environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def claim_home(home: Path, role: str) -> HomeClaim:
-    """Claim the home for a server. Raises `CannotStartError` if one of its kind runs already."""
+    """Claim the home for a server. Raises `CannotStartError` if such a server runs already, or the home is unusable."""
     try:
         return lock_home(home, role, version=installed_version())
     except HomeInUseError as error:
@@ -147,7 +147,10 @@ def open_resources(
     store: Store | None,
     claims: bool = True,
 ) -> ServerResources:
-    """Open the resources that were not given; close all of them on failure. Raises `CannotStartError`."""
+    """Open the resources that were not given. Raises `CannotStartError`.
+
+    On failure, the claim and the listeners are closed, also given ones.
+    """
     with ExitStack() as undo:
         home = private_home(config.home)
         if claims:
@@ -183,7 +186,7 @@ def publish_running_server(
     inner: Listener | None = None,
     **more: str | int,
 ) -> None:
-    """Publish the address of a server that accepts connections, see `RunningServer`."""
+    """Publish the address of a server that accepts connections, see `RunningServer`; do nothing without a claim."""
     if claimed is None:
         return
     tls = {"certificate": config.ssl_cert, "certificate_key": config.ssl_key, "root_path": config.root_path}
@@ -240,14 +243,17 @@ def format_authority(host: str, port: int) -> str:
 
 
 def _collect_garbage(collection: GarbageCollection, on_ready: Callable[[], None] | None) -> None:
-    """Start garbage collection, for all but the present objects: permanent ones, such as the stored sessions."""
+    """Call `on_ready`, then start garbage collection for all but the present objects, most of which are permanent."""
     if on_ready is not None:
         on_ready()
     collection.start()
 
 
 def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: HostHandle | None = None) -> NoReturn:
-    """Open the programs, run them, and exit with the right code."""
+    """Open the programs, run them, close their resources, and exit the process with their exit code.
+
+    A `CannotStartError` exits with its text and code.
+    """
     opened: Sequence[Program] = ()
     log: logging.Handler | None = None
     try:
@@ -323,7 +329,7 @@ def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
 
 
 def _report_unknown_variables(programs: Sequence[Program]) -> None:
-    """Log the names in the environment and `.env` that no setting has; the workers of a relay leave it to the first."""
+    """Log the names in the environment and `.env` that no setting has; in a worker of a relay, do nothing."""
     if not programs or "RELAY_WORKER" in os.environ:
         return
     for name, nearest in find_unknown_variables(read_environment(os.environ)).items():

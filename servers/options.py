@@ -47,7 +47,7 @@ class ProgramCommand(click.Command):
         version_option("svc-relay")(self)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """Run, and exit the process."""
+        """Run the command, and exit the process."""
         extra["standalone_mode"] = False
         prepare_process()
         gc.disable()  # loaded modules stay, so a collection would find nothing; `launch` enables it again

@@ -161,7 +161,7 @@ def announce_relay(config: RelayConfig) -> None:
 
 
 def _trust(config: RelayConfig) -> PinnedTrust | None:
-    """Return the trust in the API's pinned key, which may belong to a self-signed certificate."""
+    """Return the trust in the API's pinned key, which may belong to a self-signed certificate; None without a pin."""
     if config.webapi_pin is None:
         return None
     trust = PinnedTrust()

@@ -125,7 +125,7 @@ def supervisor_program(config: RelayConfig, options: Mapping[str, object], runti
 
 
 def warn_of_costs(logger: logging.Logger, workers: int, processors: int | None) -> None:
-    """Log a warning if there are more workers than processors; None: their number is unknown."""
+    """Log a warning if there are more workers than processors; None: the number of processors is unknown."""
     if processors is not None and workers > processors:
         logger.warning("more workers than processors make commands slower: docs/explanation/cluster-design.md")
 
@@ -150,7 +150,7 @@ def worker_programs(config: RelayConfig) -> list[Program]:
 
 
 def _redis_job(program: str, folder: Path) -> WorkerSpec:
-    """Return the job of a Redis without persistence, whose socket only this user may open."""
+    """Return the process specification of a Redis without persistence, whose socket only this user may open."""
     settings = {
         "port": "0", "unixsocket": str(folder / "redis.sock"), "unixsocketperm": "600", "dir": str(folder), "save": "",
         "appendonly": "no", "daemonize": "no", "logfile": "",
@@ -162,7 +162,7 @@ def _redis_job(program: str, folder: Path) -> WorkerSpec:
 
 
 def _argv(options: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the command-line options that are equivalent to these parsed options."""
+    """Return the command line of a relay with options that are equal to these parsed ones."""
     words = [sys.executable, "-P", "-m", "servers.relay"]
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"

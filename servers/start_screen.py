@@ -37,7 +37,7 @@ NEXT = "Ctrl-C stops. Beside it: svc status, pair, logs -f; without a phone: svc
 
 @frozen(kw_only=True)
 class StartScreen:
-    """Screen of a start, with the values known before anything runs."""
+    """Screen of a start, with the values known before the servers run."""
 
     brand: Brand
     dashboard: str | None  # its address; None: no dashboard
@@ -46,7 +46,7 @@ class StartScreen:
     password: str | None = None  # of the dashboard, if it was created at this start
 
     def show(self, news: Notify) -> None:
-        """Print the invite, why there is none, or only how to pair."""
+        """Print the invite, why there is none, or only how to pair, by the notification."""
         if news.event == "no invite":
             print(f"No pairing code: the relay could not be asked ({news.fields['why']}).", file=sys.stderr, flush=True)
             return
@@ -81,7 +81,7 @@ class StartScreen:
             on_resize(lambda: self._draw_small(forms) if time.time() < expires_at else None)
 
     def _draw_small(self, forms: list[str]) -> None:
-        """Draw the QR as the last thing on the screen, in a shorter form if the terminal needs one."""
+        """Draw the QR at the end of the screen, in a shorter form if needed; if none fits, print where else it is."""
         qr = render_qr(forms, below=0)
         sys.stdout.write(qr.text)
         if qr.problem:
