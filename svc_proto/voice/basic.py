@@ -53,7 +53,7 @@ MAX_NAME = 160  # characters of each
 
 @frozen(kw_only=True)
 class SpeechProviderConfig:
-    """Settings of one section, with the provider that follows from them."""
+    """Settings of the section `tts` or `stt`, and the provider that is used."""
 
     provider: str  # empty: none is named, and none is available
     enabled: bool
@@ -64,7 +64,7 @@ class SpeechProviderConfig:
 
 
 def spoken_text(value: object) -> str:
-    """Return the text to speak, cleaned up; raise `Refused` 400 for an invalid one."""
+    """Return a request's text to speak, without markup; raise `Refused` 400 for an invalid or empty one."""
     given = text(value, "text").strip()
     if not 1 <= len(given) <= MAX_TEXT:
         raise invalid("text", f"text of 1 to {MAX_TEXT} characters")
@@ -75,13 +75,13 @@ def spoken_text(value: object) -> str:
 
 
 class BasicVoice:
-    """Handlers of the three basic voice routes."""
+    """Handlers of the basic voice routes: configuration, transcription and synthesis."""
 
     def __init__(self, voice: VoiceServices) -> None:
         self._voice = voice
 
     def config(self, name: str | None) -> Flow[VoiceConfigJson]:
-        """Return the response of `GET /voice/config`; an unavailable part never makes it fail."""
+        """Return the response of `GET /voice/config`; without a usable provider, its members `provider` are null."""
         profile = yield from self._profile(name)
         speaks = yield from self._engine("tts", profile)
         listens = yield from self._engine("stt", profile)
@@ -168,7 +168,10 @@ class BasicVoice:
         return (yield from find_profile(voice.engine, voice.config.config_path, name))
 
     def _engine(self, kind: str, profile: ConfigProfile) -> Flow[SpeechProviderConfig]:
-        """Read the settings of the profile's section; the root's section provides a missing provider (wire 3.2)."""
+        """Read the settings of the profile's section `kind`; the root's section provides a missing provider (wire 3.2).
+
+        If neither names a provider, an available one is chosen.
+        """
         voice = self._voice
         said = profile.data.get_object(kind)
         provider = said.first_text("provider").lower()
@@ -214,15 +217,18 @@ class BasicVoice:
 
 
 def _overrides(body: Mapping[str, object]) -> dict[str, str]:
-    """Return the request's choices, from the top level or `enhanced`; an address is never accepted (wire 3.4)."""
+    """Return `voice` and `language` of a request: from its top level, or else from `enhanced` (wire 3.4).
+
+    Raise `Refused` 400 for an invalid value. Other members are ignored, so a request cannot set an address.
+    """
     given = ((name, holder.get(name)) for holder in (JsonObject.of(body.get("enhanced")), body) for name in CHOOSABLE)
     return {name: single_line(value, name, MAX_NAME) for name, value in given if value is not None}
 
 
 def _enhanced(engine: SpeechProviderConfig) -> dict[str, object] | None:
-    """Return the options of the member `enhanced` that a request may set.
+    """Return the member `enhanced` of the speech configuration (wire 3.1).
 
-    None for a provider without any (wire 3.1).
+    Return None for a provider whose voice and language a request cannot choose.
     """
     if engine.provider not in WITH_CONTROLS:
         return None

@@ -1,6 +1,6 @@
 """WebSocket of a voice session: limits, and the timeout of a candidate (wire terminal-voice 4.7, 6.3).
 
-It is closed when the grant that it was opened with expires: each grant has an expiry of its own (spec "Grants").
+The socket is closed when the grant with which it was opened expires (spec "Grants").
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class VoiceConnection:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Pass the socket to the session, which makes it the owner or a candidate."""
+        """Pass the socket to the session; as a candidate, it must claim the session within `CLAIM_TIMEOUT`."""
         self._socket = socket
         socket.set_ping_interval(PING_INTERVAL)
         self._session.on_socket_open(self)
@@ -62,7 +62,7 @@ class VoiceConnection:
             self._session.on_text(self, text)
 
     def on_binary(self, data: bytes) -> None:
-        """Refuse a binary message: the protocol has only text messages."""
+        """Pass the receipt of a binary message to the session: the protocol has only text messages."""
         if not self._over:
             self._session.heard_binary(self)
 
@@ -71,7 +71,7 @@ class VoiceConnection:
         self._session.on_writable(self)
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Report the end of the socket to the session, which may wait for another."""
+        """Stop the timers and report the end of the socket to the session."""
         self._over = True
         self._timer.retire()
         self._grant.retire()
@@ -106,7 +106,7 @@ class VoiceConnection:
         self._session.on_socket_closed(self, code)
 
     def recheck(self) -> None:
-        """Close the socket if its grant has ended: by time, or because its expiry was changed."""
+        """Close the socket if its grant has expired, or else set the timer of the next check."""
         if self._until is None or self._over:
             return
         expiry, now = self._until(), self._session.engine.now

@@ -83,14 +83,14 @@ class GrowingFile:
             self._timer.set(self._engine.now.mono + WRITE_AFTER)
 
     def flush(self) -> None:
-        """Write the waiting data now."""
+        """Start to write the waiting data, unless a write is in progress."""
         self._timer.cancel()
         if self._pieces and not self._writing:
             self._writing = True
             self._engine.spawn(self._write())
 
     def close(self) -> None:
-        """Close the file after its waiting data is written."""
+        """Refuse further data, and write what is waiting."""
         self._closed = True
         self.flush()
         self._timer.retire()
@@ -115,16 +115,16 @@ class GrowingFile:
 
 
 class EventLog(GrowingFile):
-    """Event log of one session: a line for each event as it was sent, but without its audio."""
+    """Event log of one session: JSON lines, each an event without its audio."""
 
     _left = MAX_LOG
 
     def record(self, event: Mapping[str, object]) -> None:
-        """Write an event as a line, with the time as `unix_ms`."""
+        """Append an event as a line, with the time as `unix_ms`."""
         self._line(in_order({**event, "unix_ms": int(self._engine.now.wall * 1000)}))
 
     def add(self, text: str) -> None:
-        """Write an event that `in_order` has encoded as a line, with the time as `unix_ms`.
+        """Append an event, encoded by `in_order`, as a line with the time as `unix_ms`.
 
         Its member names must sort before `unix_ms`.
         """

@@ -15,10 +15,10 @@ __all__ = ["Principal"]
 
 @frozen(kw_only=True)
 class Principal:
-    """Client that may use a voice route; `bearer` is kept for an API caller alone, because runs are made with it.
+    """Client that may use a voice route.
 
-    `until` returns the wall time at which the device's grant or the key expires. It is called again each time,
-    since that may change. None means never; infinity means unknown.
+    `bearer` is the token of an API client, with which its runs are made; empty for a paired device. `until` returns the
+    wall time at which the device's grant or the key expires: None for never, infinity for unknown. The time may change.
     """
 
     kind: Literal["session", "api"]
@@ -32,7 +32,7 @@ class Principal:
     brand: Brand | None = None  # of the client; None if it was not recognized
 
     def matches(self, other: Principal) -> bool:
-        """Report whether both are the same device, whatever its token, or the same API bearer."""
+        """Report whether both are the same device; principals without a device id are compared by their tokens."""
         if self.kind != other.kind:
             return False
         if self.kind == "session" and self.device_id is not None:

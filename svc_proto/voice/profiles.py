@@ -37,7 +37,7 @@ MAX_FOLDER = 255  # bytes of the name of a folder, which is the profile's name i
 
 @frozen(kw_only=True)
 class ConfigProfile:
-    """Result of the selection: the file and its content."""
+    """Configuration file that was selected for a profile: its scope, path and content."""
 
     scope: SettingsScope
     path: str
@@ -45,7 +45,10 @@ class ConfigProfile:
 
 
 def profile_of(query: Mapping[str, str], body: Mapping[str, object] | None = None) -> str | None:
-    """Return the profile that a request names, if any; the query overrides the body. Raise `Refused` 400."""
+    """Return the profile that a request names, if any; the query overrides the body.
+
+    Raise `Refused` 400 if the body's member is no text.
+    """
     return query.get("profile", "").strip() or (optional(body or {}, "profile", text) or "").strip() or None
 
 
@@ -60,7 +63,10 @@ def profile_path(root: str, name: str) -> str | None:
 
 
 def find_profile(engine: Engine, root: str, name: str | None) -> Flow[ConfigProfile]:
-    """Select the configuration by the module's table; `root` is the path of the agent's configuration."""
+    """Select and read the configuration file of the profile `name`, or else the agent's own at `root`.
+
+    The agent's own file is used if no profile is named, or the named profile has no file.
+    """
     if name is not None and (path := profile_path(root, name)) is not None:
         found = yield from read_yaml(engine, path)
         if name == DEFAULT or not isinstance(found, Failure) or found.kind is not FailureKind.NOT_FOUND:

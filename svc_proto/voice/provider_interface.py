@@ -74,7 +74,7 @@ class ProviderInfo:
 
 @frozen(kw_only=True)
 class SpeechRequest:
-    """Text to render as speech; an empty string leaves the choice to the provider."""
+    """Text to render as speech; an empty model, voice or language leaves the choice to the provider."""
 
     text: str
     model: str = ""

@@ -70,7 +70,10 @@ class ProviderKeys:
         return sha256_hex("\0".join(f"{name}={self.get(name)}" for name in KEY_VARIABLES))
 
     def refresh(self, engine: Engine, home: str) -> Flow[None]:
-        """Read `.env`; a file that cannot be read counts as empty, with a warning."""
+        """Read `.env` of the folder `home`; a file that cannot be read counts as empty.
+
+        Log a warning for it, unless it is missing.
+        """
         found = yield from read_env_file(engine, f"{home}/.env")
         if isinstance(found, Failure):
             if found.kind is not FailureKind.NOT_FOUND:

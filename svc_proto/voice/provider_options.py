@@ -31,7 +31,7 @@ NOTHING = DiscoveryResult(source="")
 
 @frozen
 class ProviderCatalog:
-    """All options of a provider: from the registry and the vendor; `dynamic` is the member of that name."""
+    """All options of a provider, from the registry and the vendor; `dynamic` describes the request to the vendor."""
 
     info: ProviderInfo
     found: DiscoveryResult = NOTHING
@@ -46,7 +46,7 @@ class ProviderCatalogs:
         self._kept: ExpiringMap[tuple[str, str], DiscoveryResult] = ExpiringMap(MAX_CACHED)
 
     def cached(self, info: ProviderInfo) -> ProviderCatalog:
-        """Return the options without a request to the vendor."""
+        """Return the options of the registry and the cached offer, without a request to the vendor."""
         found = self._kept.get(self._key(info), self._voice.engine.now.mono)
         return (
             ProviderCatalog(info) if found is None else ProviderCatalog(info, found, self._dynamic(found, cached=True))
@@ -94,7 +94,11 @@ class ProviderCatalogs:
 def provider_object(
     info: ProviderInfo, offer: ProviderCatalog | None = None, *, native: bool | None = None
 ) -> VoiceProviderJson:
-    """Return the option object: labels and groups only with an `offer`; `native` is the agent's member (wire 6.1)."""
+    """Return the JSON description of a provider (wire 4.2, 6.1).
+
+    An `offer` adds the vendor's options, labels and voice groups. With `native` it describes a provider of the realtime
+    agent, which has that member.
+    """
     found = NOTHING if offer is None else offer.found
     able = info.supports | {"speech_to_speech", "tool_use"} if native else info.supports
     answer: VoiceProviderJson = {
@@ -148,7 +152,7 @@ def check_choice(offer: ProviderCatalog, choice: AnySettings) -> list[ChoiceChec
 
 
 def _describe(answer: VoiceProviderJson, offer: ProviderCatalog) -> None:
-    """Add labels, groups, and which voices each model has."""
+    """Add labels, voice groups, voice metadata and the voices of each model to `answer`."""
     info, found = offer.info, offer.found
     known = info.voices if info.source else ()
     asked = {voice.id: voice for voice in found.voices}

@@ -42,7 +42,10 @@ class VoiceServices:
         yield from self.keys.refresh(self.engine, self.config.service_home)
 
     def api_credential(self, principal: Principal) -> Flow[str | None]:
-        """Return the bearer for the API server: the caller's own, or the host's key for a paired device; None: none."""
+        """Return the bearer token for the API server, or None if there is none.
+
+        It is the client's own token for an API client, and the host's key for a paired device.
+        """
         if principal.kind == "api":
             return principal.bearer
         config = self.config

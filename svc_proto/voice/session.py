@@ -12,9 +12,9 @@
 The modes: speech output and the lab (`svc_proto.voice.speech_sessions`), the agent with a provider that listens
 (`svc_proto.voice.agent.native_mode`), the agent with a provider that renders (`svc_proto.voice.agent.agent_mode`).
 
-Each event gets its ids and goes to the socket that owns the session, to the replay buffer and to the event log. A slow
-client makes the sender wait, so that memory is bounded by the socket's high-water mark and the replay buffer. A client
-that does not read at all is disconnected by the socket's own limits, and the session is detached.
+An event goes to the socket that owns the session and to the event log; in a session with resume it also has ids and is
+kept for replay. A slow client makes the sender wait, so that memory is bounded by the socket's high-water mark and the
+replay buffer. A client that does not read at all is disconnected by the socket's own limits.
 """
 
 from __future__ import annotations
@@ -161,12 +161,12 @@ class VoiceSession:
         self.mode = mode(self)
 
     def take_token(self) -> str:
-        """Return the resume token, once: only its hash is kept."""
+        """Return the resume token and delete it: only its hash is kept. A second call returns ""."""
         token, self.resume_token = self.resume_token, ""
         return token
 
     def created(self, fields: Mapping[str, object]) -> None:
-        """Log the creation of the session, and delete expired files of older sessions."""
+        """Log the creation of the session, and start to delete expired files of older sessions."""
         family, chosen = self.family, self.chosen
         self.log_event(f"{family.name}.session.created", session_id=self.id, **self.settings_choice(), **fields)
         family.sweep(chosen.run_retention_days if isinstance(chosen, RealtimeSettings) else KEEP_DAYS)
@@ -245,7 +245,7 @@ class VoiceSession:
             yield from self._speakers.wait(self.engine.now.mono + WRITABLE_TIMEOUT)
 
     def begin(self) -> None:
-        """Send `voice.session.ready` and handle the messages that came before it."""
+        """Send `voice.session.ready` and handle the messages that came before it, while a client is connected."""
         self.life.ready()
         self.ready()
         early, self._early = self._early, deque()
@@ -299,7 +299,10 @@ class VoiceSession:
     # --- for its sockets ---
 
     def on_socket_open(self, socket: VoiceConnection) -> None:
-        """Handle a new socket: make it the owner, a candidate, or refuse it."""
+        """Handle a new socket: make it the owner or a candidate, or refuse it.
+
+        In a session without resume, it replaces the owner.
+        """
         if self.closed:
             self.refuse(socket, self.life.denial())
             return
@@ -519,7 +522,10 @@ def error_message_of(engine: Engine, error: Exception) -> str:
 
 
 def _parse(text: str) -> dict[str, object]:
-    """Parse a JSON object with a `type`; raise `Refused` otherwise, or `RemoteProtocolError` (1009)."""
+    """Parse a JSON object with a `type`.
+
+    Raise `Refused` 400 for any other text, and `RemoteProtocolError` (1009) if parsing would take too long.
+    """
     try:
         message = JsonObject.of_or_none(parse_message(text))
     except strict_json.JsonError as error:

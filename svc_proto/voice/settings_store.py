@@ -97,7 +97,10 @@ REALTIME_SECTION = SettingsSection(
 
 
 def profile_values(family: SettingsSection[Any], profile: ConfigProfile) -> dict[str, object]:
-    """Return a profile's settings of a section; empty if there is no valid one."""
+    """Return a profile's settings of a section.
+
+    For speech output without a section of its own, these are members of `tts:`, if its provider renders.
+    """
     values = family.from_file(profile.data)
     if values or family is not OUTPUT_SECTION:
         return values
@@ -179,7 +182,10 @@ def checked_change(rules: Rules, body: Mapping[str, object], providers: Sequence
 
 
 class SettingsStore:
-    """Reader and writer of settings; `speaks` checks for the local provider, only where none is named."""
+    """Reader and writer of stored settings.
+
+    `speaks` reports whether the local provider is usable; it is called where no provider is named.
+    """
 
     def __init__(self, engine: Engine, config: VoiceConfig, speaks: Callable[[], Flow[bool]]) -> None:
         self._engine = engine
@@ -188,7 +194,7 @@ class SettingsStore:
         self._changing = Lock(engine)
 
     def read(self, family: SettingsSection[SettingsT], name: str | None) -> Flow[SettingsT]:
-        """Return the settings for a profile or the relay."""
+        """Return the settings of the relay, overridden by those of the profile `name` if there are any."""
         config, over, scope = self._config, dict[str, object](), SettingsScope()
         stored = yield from read_yaml(self._engine, self.path_of(family))
         file = {} if isinstance(stored, Failure) else family.from_file(stored)

@@ -199,7 +199,7 @@ def validate_response(
 
 
 def _auth(view: VoiceModeView, keys: ProviderKeys) -> AuthFields:
-    """Return the names of the variables that are set, never their values; there is no OAuth store."""
+    """Return the member `auth`: which variables with keys are set, never their values; there is no OAuth store."""
     auth: AuthFields = {}
     for endpoint in view.endpoints:
         name, present = endpoint.name.lower(), keys.present_variables(*endpoint.keys)

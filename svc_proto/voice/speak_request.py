@@ -80,7 +80,10 @@ def parse_options(message: Mapping[str, object]) -> dict[str, object]:
 
 
 def mask_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Return the flat members of a provider's metadata, masked where the name looks like a secret's."""
+    """Return the plain values of a provider's metadata, masked where the name looks like a secret's.
+
+    Nested values, and members beyond `MAX_METADATA`, are left out.
+    """
     shown: dict[str, object] = {}
     for name, value in list(metadata.items())[:MAX_METADATA]:
         if any(word in name.lower() for word in MASKED):

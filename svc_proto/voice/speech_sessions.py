@@ -1,7 +1,7 @@
 """Sessions that render one response at a time: speech output and the lab (wire terminal-voice 4.6 to 5).
 
-Output: a client that closes its socket with 1000 during a response ends the session. Any other end of the socket may be
-an accident: rendering continues until the replay buffer is half full, for a client that reconnects.
+Output: the session ends when the client closes its socket with 1000, or before it has requested a response. After any
+other end of the socket, rendering continues until the replay buffer is half full, for a client that reconnects.
 
 The lab tries a provider's voice, one response after the other. It has no event ids and no resume. Without a socket it
 is as new; a second socket replaces the first.
@@ -77,7 +77,7 @@ class SpeechMode(VoiceMode, ABC):
         self._rendering = Rendering(self, request).task
 
     def response_finished(self) -> None:
-        """Finish a response that is complete, has failed or is not wanted any more."""
+        """End the current response: cancel its rendering and close the file with its copy."""
         self.speaking = False
         if self._rendering is not None:
             self._rendering.cancel()

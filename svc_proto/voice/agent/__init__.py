@@ -1,1 +1,1 @@
-"""Realtime agent: a provider listens and answers, and every real task becomes a chat run (wire terminal-voice 6)."""
+"""Realtime agent: voice sessions whose tasks are performed as chat runs on the API server (wire terminal-voice 6)."""

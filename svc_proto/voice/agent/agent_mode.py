@@ -46,7 +46,7 @@ RESPEAK_MESSAGES = ("svc.result.respeak", "hermes.result.respeak")
 
 @frozen(kw_only=True)
 class AgentSetup:
-    """Parameters of a new session beside its settings (wire terminal-voice 6.2)."""
+    """Options of a new agent session: its chat session, earlier messages, and `final_answer_only` (wire 6.2)."""
 
     chat_session_id: str | None = None
     context: tuple[ContextMessage, ...] = ()
@@ -91,7 +91,11 @@ class AgentMode(VoiceMode, ABC):
     # --- actions ---
 
     def carry_out(self) -> None:
-        """Perform the conversation's actions in order, including those that are added meanwhile."""
+        """Perform the conversation's queued actions in order, including those that are added meanwhile.
+
+        Then set the timer to the conversation's deadline. A nested call does nothing; nothing is done after the session
+        has closed.
+        """
         if self._busy:
             return
         self._busy, orders = True, self.talk.out
@@ -170,7 +174,7 @@ class AgentMode(VoiceMode, ABC):
         self.carry_out()
 
     def rendered_audio(self, response_id: str, chunk: AudioChunk) -> None:
-        """Pass a piece of rendered audio to the conversation."""
+        """Pass a piece of rendered audio to the conversation, then perform the conversation's actions."""
         audio = actions.EmitAudio(
             response_id=response_id, data=chunk.data, sample_rate=chunk.sample_rate, label=chunk.label
         )
@@ -178,7 +182,10 @@ class AgentMode(VoiceMode, ABC):
         self.carry_out()
 
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
-        """Pass the end of rendering, or the failure of rendering or transcription, to the conversation."""
+        """Pass the end of rendering, or the failure of rendering or transcription, to the conversation.
+
+        `fields` describe the result for the client; an empty `response_id` stands for a transcription.
+        """
         problem = error_message_of(self.engine, done) if isinstance(done, Exception) else None
         self.talk.rendered(response_id, fields, problem)
         self.carry_out()
@@ -187,12 +194,12 @@ class AgentMode(VoiceMode, ABC):
 
     @property
     def chat_session_id(self) -> str | None:
-        """The chat session that runs go to."""
+        """The id of the chat session that runs use; None as long as there is none."""
         return self.talk.runs.session_id
 
     @property
     def interface(self) -> dict[str, object]:
-        """The description of this session for client and model."""
+        """The description of this voice session that the client and the model receive."""
         return interface_of(self.chosen, self.word, self.chat_session_id, self.engine.now)
 
     def send_event(self, emit: Emit) -> None:
@@ -213,7 +220,7 @@ class AgentMode(VoiceMode, ABC):
         session.emit(kind, **{**about, **fields})
 
     def send_audio(self, audio: actions.EmitAudio) -> None:
-        """Send audio in events of at most `MAX_DELTA` bytes."""
+        """Send PCM in events of at most `MAX_DELTA` bytes each; an incomplete sample at the end is dropped."""
         data, rate = whole_samples(audio.data), audio.sample_rate or self.chosen.sample_rate
         label = {} if audio.label is None else {"label": audio.label}
         fields = {"response_id": audio.response_id, **label, **audio.extra}
@@ -277,7 +284,7 @@ class AgentMode(VoiceMode, ABC):
         self.chat_runs.end_all(ApiRuns.stop)
 
     def on_closed(self) -> None:
-        """Detach from the runs: they continue, and their answers are in the chat, since no client can receive them."""
+        """Stop the timer and the provider's work, and stop reading the chat runs, which continue on the API server."""
         self._timer.retire()
         self.talk.out.clear()
         self.chat_runs.end_all(ApiRuns.detach)

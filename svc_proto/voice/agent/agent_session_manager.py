@@ -28,7 +28,7 @@ MAX_ID = 256  # characters of a chat session's id, wire api 2.1
 
 
 class AgentSessionManager(VoiceSessionManager):
-    """Session manager behind `POST` and `GET` of `/voice/realtime-agent`."""
+    """Session manager behind the routes of `/voice/realtime-agent`."""
 
     what, place, files, folder = "the realtime agent", "realtime-agent", "realtime-agent", "agent_runs"
     section = REALTIME_SECTION
@@ -36,7 +36,10 @@ class AgentSessionManager(VoiceSessionManager):
     unsupported_text = "the realtime agent cannot use the voice provider {}"
 
     def create(self, body: Mapping[str, object], principal: Principal) -> Flow[AgentSessionJson]:
-        """Create a session and return the response of `POST /voice/realtime-agent/session`."""
+        """Create a session and return the response of `POST /voice/realtime-agent/session`; raise `Refused`.
+
+        A principal that may not enter chats gets no chat session, whatever the body names.
+        """
         chosen = yield from self.chosen(body)
         chat_session_id = (
             optional(body, "chat_session_id", lambda value, name: single_line(value, name, MAX_ID)) or None

@@ -82,7 +82,10 @@ class ApiRun:
             yield from self._read(api, (yield from self._new_session(api, "session_not_found")))
 
     def stop(self) -> bool:
-        """Stop the run and its events; return whether the task can be cancelled; else it waits for the run's id."""
+        """Suppress further events, and stop the run on the API server if its id is known.
+
+        Return True if the task may be cancelled now, False if it must read on until the id arrives.
+        """
         self._stopping = True
         if self._api is not None and self.run_id:
             self._engine.spawn(stop_run(self._engine, self._api, self.run_id))
@@ -125,7 +128,7 @@ class ApiRun:
         return bool(words) and self._drafts(words)
 
     def _handle_event(self, event: ServerSentEvent) -> bool:
-        """Handle an event; return whether it is the last one of interest."""
+        """Handle an event; return whether no later event is needed."""
         data = JsonObject.parse_or_empty(event.data)
         if not self.run_id:
             self.run_id = data.text("run_id")[:MAX_SHOWN]
@@ -202,7 +205,7 @@ def stop_run(engine: Engine, api: ApiClient, run_id: str) -> Flow[None]:
 
 
 def fetch_history(engine: Engine, api: ApiClient, session_id: str) -> Flow[list[JsonObject]]:
-    """Return the messages of a chat session as context; empty if they are unavailable."""
+    """Return the stored messages of a chat session; an empty list if the API server does not provide them."""
     try:
         return (yield from api.messages(engine, session_id, within=HISTORY_TIMEOUT))
     except ServiceCallError:

@@ -1,6 +1,7 @@
-"""The chat runs of a voice session at the API server, in the turn and in the background.
+"""The chat runs of a voice session on the API server, in the turn and in the background.
 
-The agent mode owns them and they report to its conversation. A stopped run may linger until it has an id.
+`AgentMode` owns an `ApiRuns`, which passes the events of runs to the mode's conversation. A run that is stopped before
+it has an id is read for `RUN_ID_TIMEOUT` longer, and stopped if the id arrives.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ RUN_ID_TIMEOUT = 10.0  # s for a stopped run to get its id
 
 
 def api_target(voice: VoiceServices, principal: Principal) -> Flow[ApiClient]:
-    """Return the client of the API server with the principal's credential."""
+    """Return a client of the API server with the principal's credential, if the relay has one."""
     bearer = yield from voice.api_credential(principal)
     url, extra = voice.config.webapi_url.rstrip("/"), authority_headers(principal.name, principal.withheld())
     return ApiClient("the API server", url, bearer or "", extra=extra)
@@ -47,7 +48,10 @@ def may_enter_chats(principal: Principal) -> bool:
 
 
 class ApiRuns:
-    """Runs by call id; `carry_out` is called after each report to the conversation."""
+    """The chat runs of one voice session, by call id.
+
+    Their events and ends are passed to the conversation `talk`, then `carry_out` is called to perform its actions.
+    """
 
     def __init__(
         self,
@@ -98,7 +102,7 @@ class ApiRuns:
             run.detach()
 
     def end_all(self, end: Callable[[ApiRuns, str], None]) -> None:
-        """Apply `stop` or `detach` to each run."""
+        """Call `end`, which is `ApiRuns.stop` or `ApiRuns.detach`, for each run."""
         for call_id in list(self._runs):
             end(self, call_id)
 
@@ -148,7 +152,10 @@ class ApiRuns:
                 self._on_run_event(order.call_id, Confirmation(order.tool_call_id, order.message))
 
     def _approve(self, order: AnswerApproval) -> Flow[None]:
-        """Send `POST /v1/runs/{run_id}/approval`; 404 and 409 mean that the request is no longer open."""
+        """Send `POST /v1/runs/{run_id}/approval` and pass the outcome to the conversation.
+
+        404 and 409 mean that the request is no longer open; any other failure is also logged.
+        """
         api = yield from api_target(self._voice, self._principal)
         answer, told = {"choice": order.choice, "call_id": order.confirmation_id}, None
         try:

@@ -58,7 +58,7 @@ speak a result, speak exactly that. Never read out ids, tokens, paths of files o
 
 @frozen
 class ContextMessage:
-    """Earlier message of the chat."""
+    """Earlier message of the chat: role and text."""
 
     role: str
     content: str
@@ -141,7 +141,7 @@ def _fenced(title: str, text: str) -> str:
 
 
 def _persona(data: JsonObject) -> str:
-    """Return `display.personality` of `agent.personalities`, in either form (wire api 8.1)."""
+    """Return the text of the personality that the configuration selects (wire api 8.1); empty if there is none."""
     name, known = data.get_object("display").text("personality"), data.get_object("agent", "personalities")
     return (known.first_text(name) or known.get_object(name).first_text("system_prompt"))[:MAX_PERSONA]
 

@@ -52,11 +52,11 @@ class NativeMode(AgentMode):
     # --- VoiceMode ---
 
     def on_attached(self) -> None:
-        """Connect to the provider; the session is ready then."""
+        """Start the flow that connects to the provider and then marks the session as ready."""
         self._listening = self.engine.spawn(self._live(), on_done=lambda _: None, on_error=self._provider_lost)
 
     def on_lost(self) -> None:
-        """Drop the provider, because the client disconnected before the session was ready."""
+        """Close the provider's socket, because the client disconnected before the session was ready."""
         self._drop_provider()
 
     def resumes_after(self, code: int) -> bool:
@@ -69,12 +69,12 @@ class NativeMode(AgentMode):
         self.carry_out()
 
     def on_resumed(self) -> None:
-        """Resume the delivery of answers that are pending."""
+        """Report the reconnect to the conversation, which resumes the delivery of pending answers."""
         self.talk.runs.on_client_back(self.now())
         self.carry_out()
 
     def on_closed(self) -> None:
-        """End the session and the provider's socket; log the answers that were not delivered."""
+        """Log the answers that were not delivered, then stop reading the chat runs and close the provider's socket."""
         for run_id in self.talk.runs.undelivered:
             self.session.log_event("voice.realtime_agent.result_deferred", run_id=run_id, reason="session_closed")
             self.engine.log(Level.INFO, "voice answer not heard", session=self.session.id[:8], run=run_id)
@@ -84,7 +84,7 @@ class NativeMode(AgentMode):
     # --- the provider ---
 
     def _live(self) -> Flow[None]:
-        """Connect, send the set-up and pass on events until the end."""
+        """Connect to the provider, mark the session as ready, then pass on the provider's events until an error."""
         chosen, voice = self.chosen, self.session.voice
         yield from voice.refresh_keys()
         knowledge = yield from load_persona_context(voice, chosen.scope.profile)
@@ -105,7 +105,10 @@ class NativeMode(AgentMode):
             yield from self.wait_writable()
 
     def _provider_lost(self, error: Exception) -> None:
-        """Handle the end of the flow by an error, before or after the session was ready."""
+        """Handle the failure of the provider's flow.
+
+        After the connection was open, report the failure to the conversation; before, close the session with an error.
+        """
         message = error_message_of(self.engine, error)
         ready = self._link is not None
         self._listening = None
@@ -133,7 +136,7 @@ class NativeMode(AgentMode):
         self.session.extend(max(until - self.now(), 0.0))
 
     def ask_provider(self, order: actions.ProviderAction) -> None:
-        """Send an action to the provider; do nothing once its socket is closed, which is reported separately."""
+        """Send an action to the provider; do nothing without an open link."""
         if self._link is not None:
             if isinstance(order, actions.AnswerCall):  # with a description of the session (wire terminal-voice 6.6)
                 order = evolve(order, output={**order.output, "interface": self.interface})
@@ -149,7 +152,7 @@ class NativeMode(AgentMode):
             self.carry_out()
 
     def wake(self) -> None:
-        """Handle the conversation's deadline, but not while the client does not read."""
+        """Handle the conversation's deadline; while the client does not read, only set the timer again."""
         if self._waiting_since is None:
             super().wake()
         else:

@@ -1,1 +1,1 @@
-"""Speech providers, a small file for each: requests are built, responses and events parsed."""
+"""Speech providers: vendors over HTTP and WebSocket, local programs, and commands of the operator."""

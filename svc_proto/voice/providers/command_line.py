@@ -54,7 +54,7 @@ class CommandTemplate:
 
     @classmethod
     def of(cls, name: str, said: JsonObject) -> CommandTemplate | None:
-        """Return the row of `providers:` with this name if it is a command, else None."""
+        """Return the command that the row `name` of `providers:` configures; None without a row of type `command`."""
         row = next(
             (JsonObject.of(row) for known, row in said.get_object("providers").items() if known.lower() == name), None
         )
@@ -90,7 +90,7 @@ class CommandLineProvider:
         self._line = line
 
     def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
-        """Return the file that the command makes of a text; raise `ProviderError` if it makes none."""
+        """Return the audio file that the command makes of a text; raise `ProviderError` if it makes none."""
         line, text = self._line, request.text.encode()
         if line.format not in TYPES:
             raise ProviderError(f"the provider {line.name} has a format other than {', '.join(TYPES)}")
@@ -103,7 +103,7 @@ class CommandLineProvider:
         return SpeechFile(data, TYPES[line.format])
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Return the command's transcript of a recording; raise `ProviderError` if the command fails."""
+        """Return the command's transcript of a recording; raise `ProviderError` if the command is invalid or fails."""
         line = self._line
         if line.words and not line.needs("input_path"):
             raise ProviderError(f"the command of the provider {line.name} has no {{input_path}}")
@@ -128,7 +128,10 @@ class CommandLineProvider:
                 self._engine.emit(DeleteBlob(path))
 
     def _run(self, argv: tuple[str, ...], said: bytes = b"") -> Flow[bytes]:
-        """Run a command and return its output; its error output is the operator's and is not passed on."""
+        """Run a command and return its standard output, without its error output.
+
+        Raise `ProviderError` if the command fails or runs longer than `RUN_TIMEOUT`.
+        """
         finished = yield from run_command(self._engine, argv, said=said, within=RUN_TIMEOUT)
         name = self._line.name
         if isinstance(finished, Failure):

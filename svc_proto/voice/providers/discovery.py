@@ -54,7 +54,10 @@ class DiscoveryResult:
 
 
 def discover_elevenlabs(engine: Engine, access: ProviderCredentials) -> Flow[DiscoveryResult]:
-    """Request `GET /v1/voices` and `GET /v1/models`; raise `ProviderError`."""
+    """Return ElevenLabs' voices, speech models and languages; raise `ProviderError`.
+
+    They come from `GET /v1/voices` and `GET /v1/models`.
+    """
     found = yield from _get(engine, access, "/v1/voices")
     offered = yield from _get(engine, access, "/v1/models")
     voices = {
@@ -84,7 +87,10 @@ def discover_elevenlabs(engine: Engine, access: ProviderCredentials) -> Flow[Dis
 
 
 def discover_xai(engine: Engine, access: ProviderCredentials) -> Flow[DiscoveryResult]:
-    """Request `GET /v1/tts/voices` and the pages of `GET /v1/custom-voices`; raise `ProviderError`."""
+    """Return xAI's voices, its own and those of the account; raise `ProviderError`.
+
+    They come from `GET /v1/tts/voices` and up to `MAX_PAGES` pages of `GET /v1/custom-voices`.
+    """
     found = yield from _get(engine, access, "/v1/tts/voices")
     voices = {voice.id: voice for entry in _entries(found, "voices") if (voice := _voice(entry, custom=False))}
     page = ""

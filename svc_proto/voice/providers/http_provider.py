@@ -151,7 +151,7 @@ class HttpSpeechProvider:
         rate, size, passed_on, reading = request.sample_rate, 0, 0, False
 
         def at_once(data: bytes) -> bool:
-            """Pass on a piece that arrives during the read, if the sink has room; return whether it was consumed."""
+            """Pass on a piece during the read; return False if the sink has no room or a limit is reached."""
             nonlocal size, passed_on
             later = not (reading and passed_on and sink.has_room and len(data) <= CHUNK_SIZE)
             if later or size + len(data) > MAX_SOUND or self._engine.now.mono > until:
@@ -186,7 +186,7 @@ class HttpSpeechProvider:
 
 
 def _require_pcm(access: ProviderCredentials, kind: bytes, data: bytes) -> None:
-    """Refuse a response that is not PCM; vendors label PCM in many ways, one of them `audio/mpeg`."""
+    """Raise `ProviderError` if a response is not PCM; vendors label PCM in many ways, one of them `audio/mpeg`."""
     frame = kind.startswith(b"audio/mp") and data[0] == 0xFF and len(data) > 1 and data[1] >= 0xE0  # MPEG frame sync
     if _NOT_SOUND.match(kind) or (not _PCM.match(kind) and frame) or data.startswith(_CONTAINERS):
         raise ProviderError(f"{access.endpoint} answered with {_named(kind)}, not PCM")

@@ -1,9 +1,8 @@
 """Local provider `local`: speech programs of the host, without a key and without a network.
 
 espeak-ng renders in a child process, whose sound is passed on as it is made. Whisper, or pocketsphinx where Whisper is
-not installed, transcribes in another one, since it blocks its interpreter for seconds and reads files of clients.
-`Compute` returns their command lines
-(`voice.engines`) and makes MP3 files (`voice.mp3`).
+not installed, transcribes in another child process, since it blocks its interpreter for seconds and reads files of
+clients. `Compute` returns their command lines (`voice.engines`) and makes MP3 files (`voice.mp3`).
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class LocalProvider:
     # --- installed programs -------------------------------------------------------------------------------------
 
     def engines(self) -> Flow[LocalSpeechPrograms]:
-        """Return the installed programs; the result is cached, for a minute only if a program is missing."""
+        """Return the installed programs, from a cache; while one is missing, the cache expires after `KNOWN_TTL`."""
         found, now = self._found, self._engine.now.mono
         if found is not None and ((found.speak and found.listen) or now < self._found_at + KNOWN_TTL):
             return found
@@ -139,7 +138,10 @@ class LocalProvider:
     def _speak(
         self, request: SpeechRequest, voice: str, on_chunk: Callable[[AudioChunk], Flow[None]], wanted: int = 0
     ) -> Flow[int]:
-        """Pass on the sound of espeak-ng at the wanted rate, or at its own; return its own rate in Hz."""
+        """Pass the sound of espeak-ng to `on_chunk`, at the rate `wanted` (Hz) or its own; return its own rate.
+
+        Raise `ProviderError` if espeak-ng is missing or fails, or if the voice is invalid.
+        """
         engines = yield from self.engines()
         if not engines.speak:
             raise ProviderError(f"this host has no engine that speaks: {INSTALL}, or the package espeak-ng")
@@ -177,7 +179,7 @@ class LocalProvider:
     # --- transcription ------------------------------------------------------------------------------------------
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Transcribe an English recording, after its time in the queue; `model` is ignored. Raise `ProviderError`."""
+        """Transcribe an English recording, one of a few at a time; `model` is ignored. Raise `ProviderError`."""
         engines = yield from self.engines()
         if not engines.listen:
             raise ProviderError(f"this host has no engine that listens: {INSTALL}")
@@ -195,7 +197,7 @@ class LocalProvider:
 
 
 class _AudioOutput:
-    """`ChildHandler` of the program's sound, which pauses the program when too much sound waits."""
+    """`ChildHandler` of the sound of espeak-ng, which pauses the program when too much sound waits."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -207,7 +209,10 @@ class _AudioOutput:
         self.status: int | None = None
 
     def next(self) -> Flow[bytes | None]:
-        """Return the next sound; None at the program's end. Raise `NotWavError` and `ProviderError`."""
+        """Wait for more output and return its PCM, which may be empty; return None at the program's end.
+
+        Raise `NotWavError` for other output, and `ProviderError` after `SILENCE_TIMEOUT` without any.
+        """
         until = self._engine.now.mono + SILENCE_TIMEOUT
         while not self._made:
             if self.over:

@@ -1,4 +1,4 @@
-"""Renderer by a realtime provider: one socket for one text (wire terminal-voice 5, for the lab)."""
+"""Renderer by a realtime provider: one socket for one text (wire terminal-voice 5)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SILENCE_TIMEOUT = 60.0  # s between two messages
 
 
 class OneShotRenderer:
-    """`Renderer` whose sound is the model's own answer to the text, as the lab requires."""
+    """`Renderer` whose sound is a realtime model's own answer to the text."""
 
     def __init__(self, engine: Engine, provider: str, make: Callable[[RealtimeOptions], RealtimeDialect]) -> None:
         self._engine = engine
@@ -41,7 +41,7 @@ class OneShotRenderer:
         self._make = make
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Connect, send the text and pass on the sound until the response is over. Raise `ProviderError`."""
+        """Connect, send the text and pass the sound to `sink` until the response ends. Raise `ProviderError`."""
         dialect = self._make(
             RealtimeOptions(
                 model=request.model,

@@ -46,7 +46,7 @@ class ProviderFactory:
         self.host = LocalProvider(engine)
 
     def renderer(self, provider_id: str) -> Renderer:
-        """Return a converter of text to PCM as it is made: every id of the registry, and `deepinfra`."""
+        """Return a provider that converts text to PCM piece by piece: each id of the registry, and `deepinfra`."""
         plain = _plain(provider_id)
         if plain == "stub":
             return StubRenderer()
@@ -55,7 +55,7 @@ class ProviderFactory:
         return self.file_speaker(provider_id)
 
     def file_speaker(self, provider_id: str) -> LocalProvider | HttpSpeechProvider:
-        """Return a converter of text to a file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
+        """Return a provider that converts text to a file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
         return self._engine_of(provider_id, "text to speech")
 
     def transcriber(self, provider_id: str) -> LocalProvider | HttpSpeechProvider:
@@ -63,7 +63,7 @@ class ProviderFactory:
         return self._engine_of(provider_id, "speech to text")
 
     def dialect(self, provider_id: str, options: RealtimeOptions) -> RealtimeDialect:
-        """Return a new dialect for one realtime socket: `openai_realtime`, `xai_realtime`."""
+        """Return a new dialect for one realtime socket: `openai_realtime`, `xai_realtime`. Raise `ProviderError`."""
         found = DIALECTS.get(canonical_id(_plain(provider_id), "realtime"))
         if found is None:
             raise ProviderError(f"the realtime provider {_safe_id(provider_id)} is not built in")

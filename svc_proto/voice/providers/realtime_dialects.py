@@ -102,9 +102,10 @@ class RealtimeDialect(ABC):
         return {"type": "session.update", "session": session}
 
     def encode(self, order: ProviderAction) -> Message | None:
-        """Encode an action; None for sound of less than a sample.
+        """Encode an action as a message; return None for sound of less than a sample.
 
-        A text and the output of a function request no response."""
+        The messages for a user's text and for a function's output request no response.
+        """
         match order:
             case actions.AppendInput(pcm):
                 sound = b64encode(self._ears.feed(pcm)).decode("ascii")

@@ -31,7 +31,7 @@ FREQUENCIES = dict.fromkeys(("urgent", "energetic", "playful"), HIGH) | dict.fro
 
 
 class StubRenderer:
-    """`Renderer` that waits only for its sink."""
+    """`Renderer` of a tone in place of speech."""
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
         """Render a tone of 0.25 to 1.5 s, by the length of the text; raise `ProviderError` for an invalid rate."""

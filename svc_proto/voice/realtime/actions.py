@@ -166,7 +166,11 @@ class FetchApproval:
 
 @frozen(kw_only=True)
 class AnswerApproval:
-    """Answer to a confirmation request of a run: `confirmation_id` is the tool call, `answer` the user's wording."""
+    """Answer to a confirmation request of a run.
+
+    `confirmation_id` is the id of the tool call, `choice` the answer in the API server's form, `answer` that of the
+    client.
+    """
 
     call_id: str
     run_id: str

@@ -1,7 +1,7 @@
-"""Delivery of a run's answer through turn-taking and playback; and rendered progress, which other speech ends.
+"""Delivery of a run's answer after earlier speech; and rendered progress, which ends when other speech begins.
 
-When earlier speech is played, the provider is requested to read out the answer. If its speech deviates, that speech
-is withheld and the relay renders the answer. An answer that cannot be rendered is sent as text alone (wire
+Once earlier speech has been played, the provider is requested to read out the answer. If its speech deviates, that
+speech is withheld and the relay renders the answer. An answer that cannot be rendered is sent as text alone (wire
 terminal-voice 6.6, steps 4 to 7).
 """
 
@@ -30,11 +30,11 @@ PROGRESS = "progress"
 
 @define(eq=False)
 class ProgressAnnouncement:
-    """Progress aloud: a sentence rendered by the relay between responses of the provider (wire terminal-voice 6.5).
+    """Rendered progress: a short text that the relay renders between responses of the provider (wire 6.5).
 
-    The relay renders the sentence, since a provider would take it for a turn. Clients receive audio and its end, but no
-    response, which they would take for the end of a turn. Any other speech stops it. `word` is the brand's name;
-    `new_id` makes ids of responses.
+    The relay renders it, since a provider would take it for a turn. Clients receive audio and its end, but no response,
+    which they would take for the end of a turn. Any other speech stops it. `word` is the brand's name; `new_id` makes
+    ids of responses.
     """
 
     word: str
@@ -42,7 +42,10 @@ class ProgressAnnouncement:
     speaks: str | None = field(default=None, init=False)  # the id of the sentence that is being rendered
 
     def speak(self, emitted: Iterable[ConversationAction]) -> list[ConversationAction]:
-        """Render the first message among a run's events with `should_speak`; call this only while no speech plays."""
+        """Return the action that renders the first message with `should_speak` among a run's events, if there is one.
+
+        Call this only while no speech plays.
+        """
         words = [
             each.fields["message"] for each in emitted if isinstance(each, Emit) and each.fields.get("should_speak")
         ]
@@ -157,14 +160,14 @@ class AnswerDelivery:
         return out
 
     def _fall_back(self, now: float) -> list[ConversationAction]:
-        """Have the relay render the answer, because the provider's speech deviates; `due` stays."""
+        """Have the relay render the answer, because the provider's speech deviates from it."""
         note = LogEvent("voice.response.forced_summary_off_script", {"call_id": self.playback.answer.call_id})
         return [note, *self.floor.cancel_response(), *self.quiet(now)[0], self.playback.render()]
 
     # --- by the relay ---
 
     def rendered_audio(self, response_id: str, audio: EmitAudio, now: float) -> list[ConversationAction]:
-        """Pass on a piece of audio that the relay rendered."""
+        """Return rendered audio as events for the client; none if this response is no longer being rendered."""
         if self.filler.speaks == response_id:
             return [self.filler.sound(audio)]
         if self.playback.renders != response_id:
@@ -173,7 +176,10 @@ class AnswerDelivery:
         return self.playback.rendered_audio(audio)
 
     def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None) -> list[ConversationAction]:
-        """Handle the end of rendering, or its failure (`problem`); `fields` are for the end of the response."""
+        """Handle the end of rendering, or its failure (`problem`); ignore a response that is no longer being rendered.
+
+        `fields` are for the end of the response.
+        """
         if self.filler.speaks == response_id:
             return self.filler.on_finished(problem)
         if self.playback.renders != response_id:

@@ -122,20 +122,23 @@ class AnswerPlayback:
         self.answer = answer
 
     def end(self) -> None:
-        """End the delivery; later speech of it is dropped."""
+        """End the delivery, if there is one."""
         if self.state is not PlaybackState.SILENT:
             self._step(PlaybackTrigger.END)
 
     # --- by the provider ---
 
     def provider_request(self) -> ConversationAction:
-        """Return the request for the provider, once earlier speech is played."""
+        """Return the request by which the provider reads out or summarizes the answer."""
         self._step(PlaybackTrigger.ASK)
         verbatim = self.result_delivery == "speak_verbatim" and not self.answer.structured
         return ReadAloud(self.answer.spoken) if verbatim else Summarize(self.answer.text)
 
     def on_speech(self, speech: Said) -> list[ConversationAction]:
-        """Handle speech of the provider and return the events to pass on now; the speech may be judged by this call."""
+        """Handle a piece of the provider's speech and return the events for the client.
+
+        Until the speech is accepted as the answer, its pieces are held back; above the limits, it is rejected.
+        """
         if self.state is PlaybackState.SPEAKING:
             return [client_event_of(speech, delivery=SUMMARY)]
         self._held.append(speech)
@@ -150,7 +153,7 @@ class AnswerPlayback:
         return []
 
     def audio_done(self, response_id: str) -> list[ConversationAction]:
-        """Report the end of the response's audio; while the speech is not judged yet, the report is held back."""
+        """Return the event for the end of the response's audio; before the speech is judged, the event is held back."""
         if self.state is PlaybackState.JUDGING:
             self._audio_over = True
             return []

@@ -24,7 +24,10 @@ class ConversationBase:
         self.out: deque[ConversationAction] = deque()
 
     def confirm(self, confirmation_id: str | None, answer: str) -> None:
-        """Forward the user's answer to a confirmation request of a run; without such a request, report that."""
+        """Forward the user's answer to a confirmation request of a run.
+
+        Without such a request, report that to the client.
+        """
         approved = self.runs.approve(confirmation_id, answer)
         self.out += approved
         if not approved:

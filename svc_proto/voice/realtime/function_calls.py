@@ -1,7 +1,6 @@
 """The four functions that a realtime provider may call: schemas, arguments and outputs (wire terminal-voice 6.6).
 
-Their names begin with the product's word (0.1); calls with either word are accepted. Outputs leave out ids and raw
-machine text wherever a model would read them aloud.
+Their names begin with the product's word (0.1); calls with either word are accepted.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Conversation whose provider listens and answers, while a chat run does the work (wire terminal-voice 6.6, 6.9).
 
-It connects three state machines. Turn-taking decides when the next response may be requested. The runs go from the
-call to the delivery, in the turn or in the background. Playback decides which parts of an answer are played, displayed
-or held back.
+It connects three state machines. Turn-taking decides when the next response may be requested. Each run has a state
+from the call to the delivery of its answer. Playback decides which parts of an answer are played, displayed or held
+back.
 
-Each turn ends with `voice.response.done`, or with `run.promoted` if no spoken text follows. Every state but idle has a
-deadline; a live run has its heartbeat instead. A cancel without a target ends with `voice.response.done`, too. User
-input during a run is answered at once; the run's answer waits. A long run is detached, but never during speech.
+User input during a run is answered at once; the run's answer waits. A run that takes long continues in the background.
 """
 
 from __future__ import annotations
@@ -102,7 +100,7 @@ class NativeConversation(ConversationBase):
         return self.runs.kept_until(window, longest, live=self.floor.state is not _S.IDLE)
 
     def append_audio(self, pcm: bytes, rate: int) -> bytes:
-        """Return a piece of microphone audio (`rate` in Hz) at the provider's rate."""
+        """Count a piece of microphone audio (`rate` in Hz) as uncommitted, and return it at the provider's rate."""
         pcm = resample(pcm, rate, self._rate)
         self.uncommitted += len(pcm)
         self.runs.on_user_speech(self.now())
@@ -114,7 +112,11 @@ class NativeConversation(ConversationBase):
         self.out.append(ClearInput())
 
     def commit(self, transcript: str | None) -> None:
-        """End an utterance; the provider transcribes it. An utterance under 0.1 s gets no response."""
+        """End an utterance: interrupt the current speech, commit the audio and wait for the provider's transcript.
+
+        An utterance under 0.1 s is not committed. Between turns, or while a run is awaited, its turn ends at once with
+        an empty transcript.
+        """
         byte_count, self.uncommitted = self.uncommitted, 0
         if byte_count >= SHORTEST * SAMPLE_WIDTH * self._rate:
             self._interrupt()
@@ -157,7 +159,7 @@ class NativeConversation(ConversationBase):
             self._resume()
 
     def respeak(self) -> None:
-        """Play the last background answer again, if the conversation is idle."""
+        """Play the last background answer again; without one, or during a turn, report that to the client."""
         answer = self.runs.last
         if answer is None or self.floor.state is not _S.IDLE:
             self._emit(f"{self.word}.result.respeak_unavailable")
@@ -202,7 +204,7 @@ class NativeConversation(ConversationBase):
                 assert_never(event)
 
     def call(self, response_id: str, call: ConversationCall) -> None:
-        """Handle a function call of the provider; each call id counts once."""
+        """Handle a function call of the provider; ignore a repeated call id and a call of an abandoned response."""
         floor = self.floor
         if not self.runs.is_new(call.call_id):
             return
@@ -249,7 +251,10 @@ class NativeConversation(ConversationBase):
         self.out += self.runs.event(call_id, event, self.now())
 
     def run_ended(self, call_id: str) -> None:
-        """Handle the successful end of a run's stream; a stopped run has reported its interruption before."""
+        """Handle the end of a run's stream: deliver the answer, or report that the run was stopped.
+
+        Ignore a run that is no longer live.
+        """
         runs = self.runs
         run = runs.live(call_id)
         if run is None:
@@ -301,7 +306,7 @@ class NativeConversation(ConversationBase):
             self._fail("The voice provider did not answer.")
 
     def _is_current(self, response_id: str) -> bool:
-        """Report whether a response is the requested one; the first event of the requested response starts it."""
+        """Report whether a response is the requested one, and handle its start; cancel it if it was not requested."""
         floor = self.floor
         meaning = floor.responses.start(response_id, self.now())
         if meaning is ResponseOrigin.STRAY:
@@ -463,7 +468,7 @@ class NativeConversation(ConversationBase):
             self.answer.end()
 
     def _announce(self, call_id: str) -> None:
-        """Request a response about the function output, once the provider has finished its call."""
+        """Request a response about a function output: now if a run is awaited, else after earlier speech was played."""
         if self.floor.state is _S.WORKING:
             self.out += self.floor.respond(self.now())
         else:
@@ -486,7 +491,7 @@ class NativeConversation(ConversationBase):
         self.out.append(self.floor.wait_for_playback(call_id, None))
 
     def _start_run(self, call: RunTaskCall) -> None:
-        """Start the run that the provider called for, or queue a background run until there is room."""
+        """Start the run that the provider called for; queue a background run while there is no room."""
         runs, waited_for = self.runs, not (call.background and self.runs.rules.enabled)
         free = runs.free
         run = runs.new(call, side=runs.aside and (free or waited_for))

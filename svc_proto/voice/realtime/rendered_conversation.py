@@ -1,7 +1,8 @@
 """Conversation with a provider that only renders: the user's words become a chat run, its answer is rendered.
 
-The stub transcribes nothing: its utterances need the text beside them (wire terminal-voice 6.10). Each turn ends with
-`voice.response.done`, also one that was cancelled or failed. No run continues in the background.
+Only the local provider transcribes: with another one, an utterance needs its text beside it (wire terminal-voice
+6.10). Each turn ends with `voice.response.done`, also one that was cancelled or failed. No run continues in the
+background.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ class RenderedConversation(ConversationBase):
         return False
 
     def run_event(self, call_id: str, event: VoiceRunEvent) -> None:
-        """Pass on an event of the run to the client."""
+        """Send the client the events that an event of a live run results in."""
         if self.runs.live(call_id) is None:
             return
         self.out += self.runs.event(call_id, event, self.now())

@@ -159,14 +159,14 @@ class RunEventMapper:
                 assert_never(event)
 
     def add_hidden_text(self, delta: str, what: str = "answer") -> None:
-        """Add a piece of the answer, or of the thoughts, that is not sent to the client."""
+        """Append a piece to the run's answer, or to its thoughts (`what`); text beyond the limit is dropped."""
         piece = delta[: self._room[what]]
         if piece:
             self._room[what] -= len(piece)
             self._reported_texts[what].append(piece)
 
     def complete(self) -> list[Emit]:
-        """Report the end of the run, once, after its stream has ended well."""
+        """Return the event of the run's end; nothing after the first call."""
         if self._completed:
             return []
         self._completed = True
@@ -177,7 +177,10 @@ class RunEventMapper:
         return self.emit("run.cancelled")
 
     def resolve_confirmation(self, question_id: str) -> list[Emit]:
-        """Remove a confirmation request and show the next one."""
+        """Remove a confirmation request.
+
+        Return the event that shows the next one, if it was hidden behind the removed one.
+        """
         head = self.confirmations.head if self.confirmations.resolve(question_id) else None
         return [] if head is None else [self._confirmation_event(head)]
 

@@ -192,7 +192,7 @@ class VoiceRun:
         return [self._progress("running", "run:drafting", "Drafting the answer.")]
 
     def send_progress(self, now: float, floor: str) -> Emit:
-        """Return the heartbeat: a client takes 90 s without an event for a stall."""
+        """Return the run's progress event and schedule the next: a client takes 90 s without an event for a stall."""
         self.due = now + HEARTBEAT
         elapsed = now - self.began
         speak = self._is_announcement_due(elapsed, floor)
@@ -206,7 +206,10 @@ class VoiceRun:
             self.promote_at = min(self.promote_at, now + SLOW_AFTER)
 
     def approve(self, confirmation_id: str | None, answer: str) -> AnswerApproval | None:
-        """Return the order for an answer to the open confirmation request; None if `confirmation_id` is another one."""
+        """Return the order that forwards an answer to the open confirmation request.
+
+        None if there is no such request.
+        """
         question = self.story.confirmations.pop(confirmation_id)
         if question is None:
             return None
@@ -246,7 +249,10 @@ class VoiceRun:
         return self.story.emit("run.progress", **told, **self.story.tools())
 
     def _is_announcement_due(self, elapsed: float, floor: str) -> bool:
-        """Report whether progress is to be read out now: it is due, and no other speech plays or is pending."""
+        """Report whether progress is to be read out now, and then schedule the next time.
+
+        It is to be read out if it is due and no other speech plays or is pending.
+        """
         if self._speak_at is None or elapsed < self._speak_at or floor != "idle":
             return False
         self._speak_at = elapsed + self.rules.progress_repeat if self.rules.progress_repeat else None

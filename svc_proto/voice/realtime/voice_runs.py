@@ -1,11 +1,10 @@
 """All runs of one conversation: the turn's run, background runs, queued runs and undelivered answers.
 
 The state of each run decides its role (`svc_proto.voice.realtime.voice_run`). One run belongs to the turn, as many are
-detached as the policy allows, three more are queued, and at most four answers wait. While a detached run uses the bound
-chat session, a further task runs in a side session. If the background has no room for a run that is to be promoted, the
-run is stopped and queued. A run that has called a tool or begun its answer stays, since a restart would repeat that.
-
-Each promoted run ends with one event: `run.background_completed`, or `run.cancelled` if it was stopped on request.
+detached as the policy allows, up to three more are queued, and at most four answers wait. While a detached run uses the
+bound chat session, a further task runs in a side session. If the background has no room for a run that is to be
+promoted, the run is stopped and queued. A run that has called a tool or begun its answer stays, since a restart would
+repeat that.
 """
 
 from __future__ import annotations
@@ -304,7 +303,10 @@ class VoiceRuns:
         return [StopRun(run.call_id)]
 
     def start_next(self, now: float) -> list[ConversationAction]:
-        """Start the first queued run, if possible. Only between turns: clients take the events for the end of one."""
+        """Start the first queued run, if its time has come, and return the actions for that.
+
+        Call this only between turns: clients take the events for the end of a turn.
+        """
         at = self.next_at if self._can_start else None
         if at is None or now < at:
             return []
@@ -318,7 +320,7 @@ class VoiceRuns:
     # --- while it runs ---
 
     def drafts(self, call_id: str, delta: str) -> bool:
-        """Add a piece of the answer to its run; False if it also needs events or a side session (use `event`)."""
+        """Append a piece of the answer to its run; return False if the piece must be passed to `event` instead."""
         run = self.live(call_id)
         if run is None or not run.story.drafting or run.side:
             return False
@@ -327,7 +329,7 @@ class VoiceRuns:
         return True
 
     def event(self, call_id: str, event: VoiceRunEvent, now: float) -> list[ConversationAction]:
-        """Handle an event of a run and return the client's events."""
+        """Handle an event of a live run and return the resulting actions; ignore other runs."""
         run = self.live(call_id)
         if run is None:
             return []
