@@ -62,7 +62,7 @@ class ApprovalPrompts:
             self._show()
 
     def resolve(self, call_id: object) -> None:
-        """Remove a prompt that needs no answer any more."""
+        """Remove a prompt that needs no answer any more, and show the next one if it was shown."""
         head = self._open[:1]
         self._open = [each for each in self._open if each.call_id != call_id]
         if self._open and self._open[:1] != head:

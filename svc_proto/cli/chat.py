@@ -67,7 +67,7 @@ class ChatResult:
 
 
 def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
-    """Return a client of the API server at `url`, else of the one in this host's configuration (wire core 2.7)."""
+    """Return a client of the API server at `url`, or else of the one on this host (wire core 2.7)."""
     found = yield from find_local_api(engine, config)
     host = bracket_ipv6(WILDCARD_ADDRESSES.get(found.host, found.host))
     here = f"{'https' if found.tls else 'http'}://{host}:{found.port}"
@@ -76,9 +76,11 @@ def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: s
 
 
 class ChatService(OneShotService[ChatResult]):
-    """Service that sends the message and reports the events. An `error` event also ends it with a `CliError`.
+    """Service that sends the message and reports the events.
 
-    After Ctrl-C `stopped` is whether the run was stopped; None when there was none.
+    An `error` event of the turn also ends it with a `CliError`.
+
+    After Ctrl-C, `stopped` is whether the run was stopped; None if there was no run.
     """
 
     def __init__(self, find: Callable[[Engine], Flow[ApiClient]], order: ChatRequest, *, watched: bool = False) -> None:

@@ -34,7 +34,7 @@ class ServiceNodes:
     nodes: Sequence[ServiceNode]
 
     def lines(self, role: str, now: float) -> list[str]:
-        """Return lines for a person; `role` is that of the queried server."""
+        """Return the number of nodes and a line for each, for a person; `role` is that of the queried server."""
         redis = "Redis answers" if self.redis else "REDIS IS NOT REACHED"
         told = [f"{'API nodes' if role == 'api' else 'Nodes':<11}{len(self.nodes)}, {redis}"]
         one, many = WORDS[self.load]

@@ -48,7 +48,7 @@ def paired_lines(paired: PairingResult, file: str) -> list[str]:
 
 
 def paired_json(paired: PairingResult) -> dict[str, object]:
-    """Return the result of a pairing for programs, without the token."""
+    """Return the result of a pairing as a JSON object for programs, with only the first 8 characters of the token."""
     session = paired.session
     return {
         "ok": True,
@@ -64,7 +64,7 @@ def paired_json(paired: PairingResult) -> dict[str, object]:
 
 
 def status_lines(sessions: Mapping[str, StoredSession], now: float, *, reveal: bool) -> list[str]:
-    """Return the stored sessions, one block for each relay."""
+    """Return the stored sessions, one block for each relay; tokens are shown only with `reveal`."""
     if not sessions:
         return [f"Sessions: {NOTHING}"]
     lines: list[str] = []
@@ -115,7 +115,7 @@ def _side_by_side(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 
 
 def grants_text(grants: Mapping[str, float | None] | None, now: float) -> str:
-    """Return the grants as `name=when`, sorted."""
+    """Return the grants as `name=when`, sorted; `unknown` for None, `none` for an empty map."""
     if not grants:
         return "unknown" if grants is None else "none"
     return " ".join(

@@ -185,7 +185,10 @@ def pair_desktop(engine: Engine, pair_request: PairRequest) -> Flow[PairingResul
 
 
 def desktop_identity(engine: Engine, name: str | None = None) -> Flow[DesktopIdentity]:
-    """Return the identity of this desktop; its id is made once and stored beside the sessions."""
+    """Return the identity of this desktop; its id is made once and stored beside the sessions.
+
+    If it cannot be stored, the id is a new one each time.
+    """
     described = yield from run_operation(engine, Compute(engine.new_op(), "host.identity"))
     hostname, platform = cast("tuple[str, str]", described) if isinstance(described, tuple) else ("desktop", "unknown")
     secret = yield from ensure_secret(engine, IDENTITY_FILE, 16)
@@ -245,7 +248,7 @@ def store_first_pin(engine: Engine, session: StoredSession, url: str) -> Flow[No
 
 
 def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[RelayConnection, AuthOk]]:
-    """Return a connection that is signed in with the stored token."""
+    """Return a connection that is signed in with the stored token, and the relay's welcome. Raises `CliError`."""
     identity = yield from desktop_identity(engine)
     link, welcome = yield from connect_desktop(engine, url, {"session_token": session.token}, identity)
     yield from store_first_pin(engine, session, url)

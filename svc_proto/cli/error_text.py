@@ -36,7 +36,7 @@ def with_explanation(call: Flow[T], sentences: Mapping[ServiceFault, str]) -> Fl
 
 
 def cli_error_of(error: ServiceCallError) -> CliError:
-    """Return the usual error text of a failed call."""
+    """Return the error with the usual text for a failed call."""
     peer, failure, answer = error.peer, error.failure, error.answer
     where = f"{peer.name} at {peer.url}"
     if error.fault is ServiceFault.CONNECTION_LOST:
@@ -59,7 +59,10 @@ def cli_error_of(error: ServiceCallError) -> CliError:
 
 
 def error_text(answer: HttpResult) -> str:
-    """Return a server's error message, JSON or not, safe for a terminal; of a page for browsers only the status."""
+    """Return the text of a server's error response, safe for a terminal: its message and the status.
+
+    Of a redirect, return its target and the status; of an HTML page, only the status.
+    """
     where = sanitize_line((answer.headers.get(b"location") or b"").decode("latin-1"))
     if 300 <= answer.status < 400 and where:
         return f"it sends callers on to {where} (status {answer.status})"
@@ -69,7 +72,7 @@ def error_text(answer: HttpResult) -> str:
 
 
 def tls_hint(url: str, failure: Failure) -> str | None:
-    """Return the text for a server whose certificate was not accepted; None for any other failure."""
+    """Return the text for a changed or untrusted certificate, or a server without TLS; None for any other failure."""
     if failure.detail == PIN_CHANGED:
         return (
             f"{url} shows another certificate than when you paired: another host may be in between. If you have "

@@ -1,6 +1,6 @@
-"""Problems of a host, found in its observations: one function for each row of the registry of health checks.
+"""Problems of a host, found in its observations: the finders that the registry of health checks uses.
 
-Each returns a text for the operator, or None if there is no problem.
+Each finder returns a text for the operator, or None if there is no problem.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ OK_STATUSES = (200, 404)  # of a list of models: some servers have none
 
 
 def find_down(role: str) -> Callable[[HostFacts], str | None]:
-    """Return the finder of a server that the settings start and that does not run.
+    """Return the finder of a server that the settings start and that does not run, unless another program has its port.
 
     Servers other than the relay count only while another one runs.
     """
@@ -90,7 +90,7 @@ def find_silent(facts: HostFacts) -> str | None:
 
 
 def find_taken(facts: HostFacts) -> str | None:
-    """Find ports of the servers on which another program listens."""
+    """Find ports of servers that the settings start, on which another program listens."""
     taken = [f"port {each.port} of the {each.role}" for each in facts.servers if each.taken and each.wanted]
     return f"another program, or a server of another home, has {', '.join(taken)}" if taken else None
 
@@ -117,7 +117,7 @@ def _is_public(server: ServerFacts | None) -> bool:
 
 
 def find_no_address(facts: HostFacts) -> str | None:
-    """Find a relay for the network on a host without an address."""
+    """Find a relay for the network on a host that has no address for a phone, and no route from outside."""
     relay = _public_relay(facts)
     if relay is None or facts.addresses is None or facts.addresses.best(relay.host) is not None:
         return None
@@ -150,7 +150,7 @@ def _is_inside_container(address: str) -> bool:
 
 
 def find_relay_here_alone(facts: HostFacts) -> str | None:
-    """Find a relay that no phone reaches."""
+    """Find a relay that listens for this host alone, without a route from outside."""
     relay = _server(facts, "relay")
     if relay is None or not relay.runs or facts.has_outside_route is not False or not _listens_here_alone(relay):
         return None
@@ -158,7 +158,7 @@ def find_relay_here_alone(facts: HostFacts) -> str | None:
 
 
 def find_api_here_alone(facts: HostFacts) -> str | None:
-    """Find an API that no phone reaches, beside a relay for the network."""
+    """Find an API that listens for this host alone, beside a relay for the network and without a route from outside."""
     api = _server(facts, "api")
     if api is None or not api.runs or facts.has_outside_route is not False or not _is_public(_server(facts, "relay")):
         return None
@@ -211,7 +211,7 @@ def find_expired(facts: HostFacts) -> str | None:
 
 
 def find_expires(facts: HostFacts) -> str | None:
-    """Find certificates that expire soon."""
+    """Find valid certificates that expire within `CERTIFICATE_SOON` days."""
     soon = [each for each in facts.certificates if not each.problem and 0 < each.days_left < CERTIFICATE_SOON]
     return "; ".join(f"{each.path} expires in {each.days_left:.0f} days" for each in soon) or None
 
@@ -284,7 +284,7 @@ def find_small_context(facts: HostFacts) -> str | None:
 
 
 def find_false_context(facts: HostFacts) -> str | None:
-    """Find a configured context that the server does not have."""
+    """Find a configured context that is larger than the server's."""
     model = facts.model
     if model.context is None or model.configured_context is None or model.configured_context <= model.context:
         return None
@@ -305,12 +305,12 @@ def find_no_model(facts: HostFacts) -> str | None:
 
 
 def find_full(facts: HostFacts) -> str | None:
-    """Find a service home whose disk is full."""
+    """Find a disk of the service home with less than `MIN_FREE` bytes free."""
     return _free(facts) if facts.disk_free is not None and facts.disk_free < MIN_FREE else None
 
 
 def find_nearly_full(facts: HostFacts) -> str | None:
-    """Find a disk that is nearly full."""
+    """Find a disk of the service home that is nearly full: from `MIN_FREE` to less than `LOW_FREE` bytes are free."""
     return _free(facts) if facts.disk_free is not None and MIN_FREE <= facts.disk_free < LOW_FREE else None
 
 
@@ -329,7 +329,7 @@ def find_readable_by_others(facts: HostFacts) -> str | None:
 
 
 def find_database(facts: HostFacts) -> str | None:
-    """Find a database that is damaged, locked, newer or not reachable."""
+    """Find a database with a problem, such as one that is damaged, locked or not reachable."""
     return f"{facts.database}: {facts.database_problem}" if facts.database_problem else None
 
 
@@ -399,7 +399,7 @@ def find_other_brand(facts: HostFacts) -> str | None:
 
 
 def find_listed(of: Callable[[HostFacts], Sequence[str]]) -> Callable[[HostFacts], str | None]:
-    """Return the finder of texts that the observations list."""
+    """Return a finder that reports all texts which `of` reads from the observations."""
     return lambda facts: "; ".join(of(facts)) or None
 
 

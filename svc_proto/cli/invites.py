@@ -1,4 +1,4 @@
-"""Invites as a desktop reads them: the code, and the candidates for the relay in tiers (wire core 3.2, 3.3, 10.3)."""
+"""Invites as a desktop reads them: code, and candidates for the relay, best first (wire core 3.2, 3.3, 10.3)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def parse_desktop_invite(text: str, name: str = "--pair-qr") -> DesktopInvite:
 
 
 def parse_candidates(endpoints: Sequence[object], hint_name: str) -> list[tuple[Candidate, Mapping[str, object]]]:
-    """Return the usable candidates, each with its session file form, whose inner names are camelCase."""
+    """Return the usable ones of the first `MAX_CANDIDATES` candidates, each also in the form of the session file."""
     found = (_candidate(each, hint_name) for each in endpoints[:MAX_CANDIDATES])
     return [each for each in found if each is not None]
 

@@ -1,6 +1,6 @@
 """Rotation of the API server's key, in every place where the chain of wire core 2.7 finds an old one.
 
-A running API server on this home is notified with the old key, and uses the new one at once.
+A running API server of this home is then requested, with the old key, to read its files again.
 """
 
 from __future__ import annotations

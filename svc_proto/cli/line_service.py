@@ -26,7 +26,10 @@ UNREAD_TIMEOUT = 7 * 86_400.0  # s that a client may leave our output unread
 
 
 class LineService(ABC):
-    """Base class of such a service. Its client is on the first channel that is accepted; others are refused."""
+    """Base class of a service that exchanges lines with one client.
+
+    The client is on the first channel that is accepted; others are refused.
+    """
 
     engine: Engine
     _lines: _LineChannel | None = None
@@ -68,7 +71,7 @@ class LineService(ABC):
         """Handle that the client does not read fast enough, or does again."""
 
     def send_line(self, line: bytes) -> None:
-        """Write a line, if a client is connected."""
+        """Write a line, or drop it if no client is connected."""
         if self._lines is not None and not self._lines.gone:
             self._lines.write(line + b"\n")
             if self._lines.credit.blocked:

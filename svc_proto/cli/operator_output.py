@@ -35,7 +35,10 @@ NOT_A_TERMINAL_TEXT = "not shown, as this is no terminal: --show shows it, with 
 
 
 def agent_lines(asked: JsonObject) -> list[str]:
-    """Return an agent's OAuth request for the phone, in the relay's words; its texts are untrusted."""
+    """Return the lines that ask the operator about an agent's OAuth request.
+
+    Its untrusted texts are made safe to display.
+    """
     there = " (a program on the computer that asks)" if asked.get("answer_stays_there") is True else ""
     scope = asked.text("scope")
     return [
@@ -56,7 +59,10 @@ def mask(key: str) -> str:
 
 
 def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
-    """Return the connection block, the relay block and the invite URL; if `hidden`, without key, code and URL."""
+    """Return the lines of an invite: API server, relay, routes, notes and invite URL.
+
+    If `hidden`, the key is masked, and the code and the URL are left out.
+    """
     lines = ["API server", f"  URL       {invite.api.url}"]
     if invite.key:
         lines += [f"  Key       {mask(invite.key)}", *([] if hidden else [f"  To type   {invite.key}"])]
@@ -154,7 +160,10 @@ def _running_programs(rotated: KeyRotationResult) -> list[str]:
 
 
 def public_route_lines(state: JsonObject) -> list[str]:
-    """Return what programs of the relay's host must show, and how to end what a public route has switched on."""
+    """Return lines on which programs of the relay's host it trusts.
+
+    After an invite with a public route, a line names the command that ends the stricter rule.
+    """
     shown = {
         "user": "Programs of this host: those of the relay's user and of root",
         "secret": "Programs of this host: those that send the local secret, as svc, the agent and the dashboard do",
@@ -165,7 +174,7 @@ def public_route_lines(state: JsonObject) -> list[str]:
 
 
 def security_lines(state: object) -> list[str]:
-    """Return one line of status, and how to turn it off when it is on (wire core 10.2)."""
+    """Return lines on whether API keys over plain HTTP are accepted, and how to turn that off (wire core 10.2)."""
     if state is not True:
         return ["API keys over plain HTTP from other hosts: refused"]
     return [

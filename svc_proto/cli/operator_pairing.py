@@ -81,7 +81,10 @@ class NewInvite:
 
 
 def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
-    """Register a code and make the invite. Raises `CliError`."""
+    """Make an invite, after registering its code at the relay if that can be reached.
+
+    Raises `CliError`, and `ServiceCallError` if the relay answers with an error.
+    """
     config, notes, warnings = order.config, list[str](), list[str]()
     if order.mode is CandidateMode.PUBLIC and not (order.public_url or config.public_url):
         raise CliError("--mode public needs --public-url https://… or SVC_PUBLIC_URL", code=USAGE_ERROR)

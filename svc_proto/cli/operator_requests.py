@@ -1,7 +1,7 @@
-"""Requests of the operator's commands to the relay on this host: health, codes, revocation, security setting.
+"""Requests of the operator's commands to the relay on this host: health, codes, revocation, security setting, consents.
 
-They go over loopback without a credential (wire core 0.3) but the local secret, where the relay requires it. Time
-limits are those of wire core 10.1.
+Their only credential is the local secret, where the relay requires it (wire core 0.3). Time limits are those of wire
+core 10.1.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def mesh_candidate(
 
 
 def public_candidate(url: str, relay_port: int, root_path: str = "") -> HostCandidate:
-    """Return the route over a public address. Raises `CliError`, code 2, for a URL that is not http or https.
+    """Return the route over a public address. Raises `CliError`, code 2, for a URL that other hosts cannot use.
 
     For a relay with a `root_path` that path is used if the address has none. Without both, the relay has a port of its
     own, unless the address ends with a slash: then a proxy on the named port serves the relay.

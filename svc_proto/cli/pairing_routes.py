@@ -64,7 +64,10 @@ class FoundRoutes:
 
 
 def find_routes(engine: Engine, config: RelayConfig, request: RouteRequest) -> Flow[FoundRoutes]:
-    """Find the routes of a request: at least one, unless a requested mesh is missing. Raises `CliError`."""
+    """Find the routes of a request. Raises `CliError` for an unusable public address.
+
+    There is at least one, unless the mode requests a mesh or a public route alone and there is none.
+    """
     mode = request.mode
     public_url = request.public_url or config.public_url
     public = None if public_url is None else public_candidate(public_url, config.port, config.root_path)

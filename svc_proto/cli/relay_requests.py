@@ -191,7 +191,7 @@ def _save(engine: Engine, relay: RelayClient, path: str) -> Flow[FetchedMedia]:
 
 
 def _base_name(text: str) -> str:
-    """Return a file name without folders."""
+    """Return a file name without folders; empty for `.` and `..`."""
     name = sanitize_line(text.replace("\\", "/").rpartition("/")[2])
     return "" if name in (".", "..") else name
 
@@ -223,7 +223,10 @@ def parse_arguments(arguments: Sequence[str]) -> dict[str, object]:
 def call_phone(
     engine: Engine, relay: RelayClient, method: str, route: str, arguments: Mapping[str, object]
 ) -> Flow[tuple[int, object]]:
-    """Make one Device Control call; return the status and the phone's answer. Raises `CliError` without an answer."""
+    """Make one Device Control call; return the status and the JSON value of the response.
+
+    Raises `CliError` for status 401, and `ServiceCallError` without a JSON response.
+    """
     path = "/" + "/".join(encode_segment(part) for part in route.strip("/").split("/"))
     body: Mapping[str, object] | bytes = arguments
     if method == "GET":

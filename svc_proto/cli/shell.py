@@ -326,7 +326,7 @@ class ShellService(OneShotService[ShellResult]):
         return not runs or data.count(CTRL_C) > 1 or now - last <= REPEATED_INTERRUPT_TIMEOUT
 
     def on_stopping(self) -> None:
-        """Handle Ctrl-C in cooked mode: end the command with its terminal."""
+        """Handle Ctrl-C in cooked mode: exit, after ending a command's terminal if it is connected."""
         if self._order.command is None or self._link is None:
             super().on_stopping()
             return

@@ -415,7 +415,7 @@ class VoiceChatService(OneShotService[None]):
     # --- events ---
 
     def on_event(self, news: VoiceChatEvent) -> None:
-        """Queue an event of keyboard, recorder or relay for the flow of the chat."""
+        """Queue an event of keyboard, recorder or relay for the flow of the chat; exit above `MAX_NEWS` events."""
         self._news.append(news)
         if len(self._news) > MAX_NEWS:
             self.engine.exit(1, "the relay says more than can be taken")

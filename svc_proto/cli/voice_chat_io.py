@@ -165,7 +165,7 @@ class PlayerProcess:
         self._over = False
 
     def start(self, argv: tuple[str, ...]) -> Flow[bool]:
-        """Start the player; return False if that fails."""
+        """Start the player; return False if it cannot be started."""
         child = yield from spawn(self._engine, argv, self)
         if isinstance(child, Failure):
             self._over = True

@@ -48,7 +48,10 @@ class RecordingFile:
 def transcribe(
     engine: Engine, relay: RelayClient, upload: RecordingFile, profile: str | None = None
 ) -> Flow[tuple[str, str | None]]:
-    """Transcribe a recording; return its text, and the engine's name. Raises `CliError`."""
+    """Transcribe a recording; return its text, and the engine's name if the relay names it.
+
+    Raises `CliError`, and `ServiceCallError` for a response that is no JSON object.
+    """
     size = len(upload.data)
     if not size:
         raise CliError(f"{upload.name} is empty", code=USAGE_ERROR)
@@ -92,7 +95,7 @@ def save_speech(
 
 
 def fetch_voice_config(engine: Engine, relay: RelayClient, profile: str | None = None) -> Flow[JsonObject]:
-    """Return the result of `GET /voice/config` (wire terminal-voice 3.1). Raises `CliError`."""
+    """Return the result of `GET /voice/config` (wire terminal-voice 3.1). Raises `ServiceCallError`."""
     return (yield from relay.json(engine, "GET", f"/voice/config{_query(profile)}"))
 
 

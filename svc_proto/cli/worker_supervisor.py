@@ -2,11 +2,12 @@
 
 First the dependency (such as Redis) is started, then one worker alone, since it creates the shared state in the home,
 then the others. A worker reports readiness by a line on its standard output. Until all are ready, the end of one ends
-all. From then on a worker is restarted, after a pause that doubles while it does not last. Their error output is
-emitted line by line (`Notify("line", {"text": ...})`), since they keep no log of their own.
+all. From then on, a worker that ends is restarted after a pause, which doubles up to `MAX_PAUSE` unless the worker ran
+for `STABLE_AFTER`. The workers' error output is emitted line by line (`Notify("line", {"text": ...})`), since they keep
+no log of their own.
 
-They end by SIGTERM, the dependency last; a slow one is killed. If this process is killed, the workers read the end of
-their standard input: see `ParentWatch`.
+The workers are ended by SIGTERM, the dependency last; a slow one is killed. If this process is killed, the workers read
+the end of their standard input: see `ParentWatch`.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class WorkerSupervisor:
 
 
 class _Worker:
-    """A supervised process of one `WorkerSpec`, restarted after each end."""
+    """A supervised process of one `WorkerSpec`, restarted after each end once it has been ready."""
 
     def __init__(self, engine: Engine, supervisor: WorkerSupervisor, job: WorkerSpec) -> None:
         self.job = job
@@ -143,7 +144,7 @@ class _Worker:
         self._supervisor = supervisor
 
     def start(self) -> None:
-        """Start the process, now and whenever it has ended."""
+        """Start the process, and restart it after each end once it has been ready."""
         self._task = self._engine.spawn(self._live())
 
     def stop_restarting(self) -> None:
@@ -225,7 +226,7 @@ class _LineHandler:
 
 
 class ParentWatch(LineService):
-    """Watch beside the server in a worker: its standard input ends when the supervisor is gone."""
+    """Service beside the server in a worker: ends the worker when the supervisor has closed its standard input."""
 
     def on_line(self, line: bytes) -> None:
         """Ignore the line: the supervisor sends none."""
