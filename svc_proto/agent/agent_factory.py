@@ -59,7 +59,7 @@ class AgentConfig:
 
 @define(eq=False)
 class AgentParts:
-    """The agent and the parts that management routes show. MCP servers are loaded when the first one is configured."""
+    """The agent and the parts that management routes show. `servers` is None until an MCP server is configured."""
 
     agent: Agent = field(init=False)
     toolbox: Toolbox
@@ -71,7 +71,7 @@ class AgentParts:
     servers: McpServers | None = field(default=None, init=False)
 
     def use_servers(self, found: Mapping[str, object]) -> None:
-        """Apply the MCP servers of the configuration (`mcp_servers`)."""
+        """Configure the MCP servers from `found`, the entries of `mcp_servers` in the configuration file."""
         if self.servers is None and found:
             from svc_proto.agent.mcp_servers import McpServers  # noqa: PLC0415, RUF100 - loaded at the first use
 
@@ -80,13 +80,13 @@ class AgentParts:
             self.servers.configure(found)
 
     def stop(self) -> None:
-        """Stop the MCP servers."""
+        """Stop the MCP servers, if any are configured."""
         if self.servers is not None:
             self.servers.stop()
 
 
 def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
-    """Create the agent and its parts, without reading or connecting."""
+    """Create the agent and its parts, without reading a file or connecting to a server."""
     memory = AgentMemory(engine)
     skills = SkillLibrary(engine, config.home)
     link = RelayPhoneControl(engine, config.relay_url, config.relay_token)
@@ -105,9 +105,9 @@ def build_agent(engine: Engine, config: AgentConfig) -> AgentParts:
 
 
 class _AgentSelector:
-    """Agent that selects the model's agent if a model is set, else the built-in one.
+    """Agent that passes a turn to the model's agent if the turn has a model, else to the built-in one.
 
-    `/svc-relay-pair` and `/mcp` bypass both.
+    The pairing command and `/mcp` are answered without either.
     """
 
     def __init__(self, model: ModelAgent, builtin: BuiltinAgent, pairing: PairCommand, parts: AgentParts) -> None:

@@ -1,7 +1,7 @@
 """Approvals of tool calls: once, for a chat, or for good. Approvals for good are in a state file.
 
 An approval is stored as a pattern: the tool's name and all its arguments, such as `phone_call +15550100`, or with
-several arguments `phone_send_intent {"action":"…","data":"…"}`. So it covers exactly what the approval request showed.
+several arguments `phone_send_intent {"action":"…","data":"…"}`. A pattern over 200 characters ends with its hash.
 A tool with an edition, one of an MCP server, is approved for all arguments and for that edition alone.
 """
 
@@ -53,7 +53,10 @@ TOO_LONG = f"This call needs approval, but it is too long to be shown: at most {
 
 
 def pattern_of(tool: Tool, given: Arguments) -> str:
-    """Return the pattern that an approval stores: the tool's name with its edition, else with all arguments."""
+    """Return the pattern that an approval stores: the tool's name with its edition, else with all arguments.
+
+    A pattern of arguments over `MAX_PATTERN` characters is cut and ends with the hash of the whole.
+    """
     if tool.edition:
         return f"{tool.name} #{tool.edition}"
     if not given:
@@ -70,9 +73,9 @@ def pattern_of_effect(effect: Effect) -> str:
 def build_approval_request(
     tool: Tool, call: ToolCall, given: Arguments, why: str, effect: Effect | None = None
 ) -> ApprovalRequested:
-    """Build an approval request for a call: `why`, and behind it the recipient and the app of its effect.
+    """Build the approval request of a call. Its description is `why`, then the recipient and the app of `effect`.
 
-    Raises `ToolError` for a call that cannot be shown in full.
+    Raises `ToolError` if an argument holds a secret, or if the call is too long to be shown.
     """
     apart = _about(effect) if effect is not None else ""
     return ApprovalRequested(
@@ -81,7 +84,10 @@ def build_approval_request(
 
 
 def describe_call(tool: Tool, given: Arguments) -> str:
-    """Return all arguments of a call in one line. Raises `ToolError` if they cannot be shown in full."""
+    """Return a call as one line: the tool's name and all arguments as JSON.
+
+    Raises `ToolError` if an argument holds a secret, or if the line has more than `MAX_SHOWN` characters.
+    """
     shown = redact(given)
     if shown != given:
         raise ToolError(HIDDEN)
@@ -122,7 +128,10 @@ class ApprovalMemory:
         self._writing = Lock(engine)
 
     def remembers(self, session_id: str, pattern: str) -> Flow[bool]:
-        """Report whether a pattern is approved already, for this chat or for good."""
+        """Report whether a pattern is approved for this chat or, by the state file, for good.
+
+        A state file that cannot be read approves nothing.
+        """
         if pattern in self._sessions.get(session_id, {}):
             return True
         known = yield from self._always()
@@ -139,7 +148,10 @@ class ApprovalMemory:
         return choice in ALLOWED
 
     def standing(self) -> Flow[list[tuple[str, str]] | Failure]:
-        """Return the stored approvals: the chat and the pattern; an approval for good has no chat."""
+        """Return the approvals as pairs of a chat's id and a pattern; the id is empty for an approval for good.
+
+        Returns a `Failure` if the state file cannot be read.
+        """
         known = yield from self._always()
         if isinstance(known, Failure):
             return known
@@ -185,7 +197,7 @@ class ApprovalMemory:
             del self._sessions[next(iter(self._sessions))]
 
     def _always(self) -> Flow[tuple[str, ...] | Failure]:
-        """Return the patterns of the state file; an unreadable file approves nothing and is not overwritten."""
+        """Return the patterns of the state file; a `Failure`, which is logged, if it cannot be read or is invalid."""
         text = yield from read_state(self._engine, FILE)
         if text is None:
             return ()
@@ -214,7 +226,7 @@ class ApprovalMemory:
 
 
 def _about(effect: Effect) -> str:
-    """Return the recipient and the app of an effect as sentences: a host without its user part, a number, a package."""
+    """Return sentences that name the recipient and the app of an effect, and a warning about look-alike letters."""
     pieces = [f" To: {effect.recipient}."] if effect.recipient else []
     pieces += [f" App: {effect.place}."] if effect.place else []
     if has_look_alikes(f"{effect.recipient} {effect.place}"):

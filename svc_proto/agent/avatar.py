@@ -45,13 +45,13 @@ def parse_avatar(content: str) -> Avatar | None:
 
 
 def read_avatar(engine: Engine) -> Flow[Avatar | None]:
-    """Return the agent's stored picture; None if there is none, or if it cannot be read."""
+    """Return the agent's stored picture; None if there is none, or if it cannot be read or is no valid picture."""
     content = yield from read_state(engine, FILE)
     return None if content is None or isinstance(content, Failure) else parse_avatar(content)
 
 
 def write_avatar(engine: Engine, avatar: Avatar) -> Flow[None]:
-    """Store the agent's picture in the state folder. Raises `Refused` 503."""
+    """Store the agent's picture in the state folder. Raises `Refused` 503 if it cannot be written."""
     written = yield from run_operation(engine, WriteConfig(engine.new_op(), FILE, avatar.url))
     if isinstance(written, Failure):
         raise Refused(503, "store_unavailable", "the picture could not be stored")

@@ -99,7 +99,7 @@ class BuiltinAgent:
         return TurnOutcome()
 
     def _plan(self, sentences: SentenceActions, prompt: str) -> tuple[Sentence | None, Plan]:
-        """Return a sentence that acts on the phone, or the plan for any other text."""
+        """Parse a prompt: return a sentence that needs an action and an empty plan, else None and the answer's plan."""
         sentence = sentences.parser.parse(prompt)
         if sentence is None:
             language, nearest = sentences.parser.nearest(prompt)
@@ -120,7 +120,7 @@ class BuiltinAgent:
                 return sentence, Plan()
 
     def _call_tool(self, turn: Turn, host: AgentHost, name: str, arguments: Mapping[str, object]) -> Flow[str]:
-        """Run one tool call of a sentence, counted as one model call, and return the text of its result."""
+        """Run one tool call of a sentence, emit the events of one model call for it, and return its result's text."""
         call = self._call(name, arguments)
         host.emit(ModelCallFinished(0, 1))
         yield from host.store_calls("", "", (call,))
@@ -160,7 +160,10 @@ def _bullets(intro: str, lines: Iterable[str]) -> str:
 
 
 def _displayed_result(call: ToolCall, result: str) -> str:
-    """Return a call's result for readers: its `MEDIA:` lines alone, else its text, of an error the first line."""
+    """Return a call's result for people: its `MEDIA:` lines alone, else the tool's name and the result in a fence.
+
+    Of an error only the first line is shown, and a long result is cut.
+    """
     return _displayed_output(call.name, result)
 
 

@@ -1,6 +1,6 @@
 """Commands of the built-in agent: a typed line is parsed to a plan, without side effects.
 
-A plan is text to emit, reasoning to show, and tool calls, whose results are shown after them.
+A plan is text to emit, reasoning to show, tool calls whose results are shown after them, or an order to show the notes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ I am the built-in agent. I understand commands, with and without the slash:
 
 @frozen(kw_only=True)
 class Plan:
-    """Actions that follow from a typed command: text to emit, reasoning to show, and tool calls."""
+    """Actions that follow from a typed command: text to emit, reasoning, tool calls, or the notes to be shown."""
 
     say: str = ""
     think: str = ""
@@ -148,7 +148,7 @@ def _phone(rest: str, tools: Mapping[str, Tool]) -> Plan:
 
 
 def _value(text: str) -> object:
-    """Parse a typed value; arrays and objects are JSON."""
+    """Return the JSON value of a text that begins with a bracket or brace; any other or invalid text as it is."""
     return json_value(text, text) if text.startswith(("[", "{")) else text
 
 

@@ -76,7 +76,7 @@ class PartialToolCall:
 
 
 def read_leniently(data: str) -> object:
-    """Read a chunk without a place to count deviations from JSON. Raises `JsonError`."""
+    """Parse a chunk as JSON with the usual deviations, and do not count them. Raises `JsonError`."""
     return lenient_json.loads(data)[0]
 
 
@@ -138,9 +138,9 @@ class CompletionAssembler:
         return {**named, **self._extra.members}
 
     def feed(self, data: str, event: str = "message") -> Iterable[Delta]:
-        """Parse one event's data and return its deltas.
+        """Parse one event's data and return its deltas, which must be consumed before the next call.
 
-        Consume them before the next call; both may raise `ModelResponseError`.
+        The call and the iteration raise `ModelResponseError` for an error or an unusable answer of the server.
         """
         if self._splitter.is_plain and (text := self._template.words(data)):
             size = self.answer_size + len(text)
@@ -253,7 +253,7 @@ class CompletionAssembler:
             yield TextDelta(text)
 
     def _retract(self) -> Iterator[Delta]:
-        """Declare the answer text so far to be reasoning: yield its retraction, then its text as reasoning."""
+        """Turn the answer text so far, if any, into reasoning: yield its retraction, then its text as reasoning."""
         text = self.text
         self.answer_pieces.clear()
         self.answer_size = 0
@@ -312,8 +312,8 @@ class CompletionAssembler:
 def _begins_call(known: PartialToolCall, identity: str, name: str, arguments: str) -> bool:
     """Report whether a fragment with the index of a known call begins another call.
 
-    Another id or, while arguments are incomplete, another name begins one. Once arguments are complete, a name does,
-    unless the fragment repeats the call.
+    Another id begins one. So does another name while the call has some but not all of its arguments, and any name when
+    they are complete, unless the fragment repeats the call.
     """
     if identity and known.id and identity != known.id:
         return True
@@ -330,7 +330,7 @@ def _without(members: JsonObject, *names: str) -> dict[str, object]:
 
 
 def _is_error(chunk: JsonObject) -> bool:
-    """Report whether a chunk is an error: with a member `error`, or a bare one in any of the forms in use."""
+    """Report whether a chunk is an error: it has a member `error`, or no `choices` but the members of a bare error."""
     if chunk.get("error"):
         return True
     if "choices" in chunk:
@@ -352,7 +352,7 @@ class _ChunkTemplate:
         self._lessons = MAX_TEMPLATES
 
     def words(self, data: str) -> str:
-        """Return the words of a chunk that fits the template; empty if it must be parsed, or may hold a tag."""
+        """Return the words of a chunk that fits the template; empty if the chunk must be parsed or may hold a tag."""
         before, after = self._before, self._after
         if not before or not data.startswith(before) or not data.endswith(after) or len(data) > MAX_CHUNK:
             return ""
@@ -360,7 +360,10 @@ class _ChunkTemplate:
         return "" if found is None else found[0]
 
     def learn(self, data: str, text: str) -> None:
-        """Learn the template of a parsed chunk that holds nothing but `text`."""
+        """Store the text around `text` in a parsed chunk as the template.
+
+        Nothing is stored after `MAX_TEMPLATES` tries, or if the chunk or its text is unsuitable.
+        """
         if not self._lessons or len(data) > MAX_CHUNK or _WORDS.fullmatch(text) is None:
             return
         self._lessons -= 1

@@ -26,7 +26,7 @@ Row = Mapping[str, object]
 
 @frozen(kw_only=True)
 class FittedMessages:
-    """Messages that fit, with the numbers of older messages and steps left out and of results that are shortened.
+    """Messages reduced to a limit, with the numbers of messages and steps left out and of results that are shortened.
 
     A step is a message of the model with calls, and their results.
     """
@@ -94,7 +94,9 @@ def _shorten(rows: list[Row], place: int, total: int, limit: int, size: int) -> 
 
 
 def _leave_out_steps(rows: list[Row], turn: int, end: int, total: int, limit: int) -> tuple[int, int, int]:
-    """Leave out the first steps of the turn that begins at `turn`, up to the row `end`; note it in the prompt.
+    """Leave out first steps of the turn at row `turn`, before row `end`, until the rest fits; note it in the prompt.
+
+    Nothing is left out if there are fewer than two steps, and the last one stays.
 
     Return the new total, and how many steps and rows were left out.
     """
@@ -130,7 +132,7 @@ def _shortened(row: Row, size: int) -> Row:
 
 
 def _size(value: object) -> int:
-    """Return the UTF-8 bytes of a value as JSON; an image counts as `IMAGE_TOKENS`."""
+    """Return the approximate UTF-8 bytes of a text, a message or another value; an image counts as `IMAGE_TOKENS`."""
     text = as_text(value)
     if text is not None:
         return len(text.encode("utf-8", "replace"))

@@ -46,7 +46,7 @@ def neutralize(text: str) -> str:
 
 
 def neutralize_history(rows: tuple[Mapping[str, object], ...]) -> tuple[Mapping[str, object], ...]:
-    """Return messages whose results and answers are neutralized; what the user wrote stays.
+    """Return messages with the texts of the roles tool and assistant neutralized; others are unchanged.
 
     Unchanged rows are the same objects, and so is the whole if no row is changed.
     """
@@ -74,7 +74,7 @@ def fence(text: str, source: str) -> str:
 
 
 def _is_hidden(text: str, place: int) -> bool:
-    """Report whether a character has no shape of its own; joiners inside of words and emoji have a use."""
+    """Report whether a character is invisible. Joiners inside of words, and variants of emoji, are not hidden."""
     each = text[place]
     if each < "\u00ad":
         return False

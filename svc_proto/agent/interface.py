@@ -124,7 +124,7 @@ class TurnNotice(ReasoningDelta):
 
 @fast_frozen
 class TextRetracted:
-    """The last `length` characters of the answer, all of one model call, are no part of it: reasoning, a repetition."""
+    """Retraction of the last `length` characters of the answer, all of one model call: reasoning or a repetition."""
 
     length: int
 
@@ -187,7 +187,7 @@ class MemoryChanged:
 
 @fast_frozen(kw_only=True)
 class ApprovalRequested:
-    """A call needs approval (wire api 6.3 `approval.request`)."""
+    """Request for the user's approval of a call, or a question of the agent (wire api 6.3 `approval.request`)."""
 
     call: ToolCall
     command: str  # redacted
@@ -227,7 +227,7 @@ ApprovalChoice: TypeAlias = str  # once, session, always or deny; of a question 
 
 
 class AgentHost(Protocol):
-    """Host of a running agent, which it cancels to stop it. Its methods do not raise."""
+    """Host of a running agent; the host cancels the agent's task to stop it. Its methods do not raise."""
 
     @property
     def reader_behind(self) -> bool:

@@ -31,7 +31,10 @@ def matches(turn: Turn) -> bool:
 
 
 def run(servers: McpServers | None, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-    """Answer the turn's `/mcp` command: list the MCP servers, or restart them for `/mcp reload`."""
+    """Answer the turn's `/mcp` command: list the MCP servers, after a restart for `/mcp reload`.
+
+    Other words behind `/mcp` are answered with its usage.
+    """
     words = content_text(turn.prompt).lower().split()[1:]
     if servers is None:
         text = NONE

@@ -85,7 +85,7 @@ class McpServers:
                 yield from server.wait_settled(until)
 
     def tool(self, name: str) -> Tool | None:
-        """Return a tool by its name, whether its server is ready or not."""
+        """Return a tool by its name, whether its server is ready or not; None if no server has it."""
         every = chain.from_iterable(server.tools for server in self._servers.values())
         return next((tool for tool in every if tool.name == name), None)
 

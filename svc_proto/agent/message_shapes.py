@@ -32,7 +32,7 @@ Row = Mapping[str, object]
 
 
 def has_images(rows: Iterable[Row]) -> bool:
-    """Report whether a message has an image."""
+    """Report whether any of the messages has an image."""
     return any("image_url" in JsonObject.of(part) for row in rows for part in as_array(row.get("content")) or ())
 
 
@@ -42,7 +42,7 @@ def without_images(rows: Iterable[Row]) -> list[Row]:
 
 
 def has_extras(rows: Iterable[Row]) -> bool:
-    """Report whether a message or a call has members that are not OpenAI's."""
+    """Report whether any of the messages, or a call in them, has members that are not OpenAI's."""
     return any(strip_extras([row]) != [row] for row in rows)
 
 
@@ -75,7 +75,7 @@ def without_tool_rows(rows: Iterable[Row]) -> list[Row]:
 
 
 def shorten_ids(rows: Iterable[Row]) -> list[Row]:
-    """Return the messages with ids of nine letters or digits; equal ids stay equal."""
+    """Return the messages with the ids of tool calls in nine letters or digits; equal ids stay equal."""
     shaped: list[Row] = []
     for row in rows:
         calls = JsonObject.of(row).objects("tool_calls")
@@ -89,7 +89,7 @@ def shorten_ids(rows: Iterable[Row]) -> list[Row]:
 
 
 def short_id(identity: str) -> str:
-    """Return an id of nine letters or digits: the same one if it is in this form."""
+    """Return an id of nine letters or digits: the given one if it has this form, else one from its hash."""
     if len(identity) == ID_SIZE and identity.isascii() and identity.isalnum():
         return identity
     return "".join(ID_LETTERS[byte % len(ID_LETTERS)] for byte in hashlib.sha256(identity.encode()).digest()[:ID_SIZE])
@@ -166,7 +166,7 @@ def _function(call: JsonObject, name: str) -> str:
 
 
 def _join(first: Row, second: Row) -> Row:
-    """Join two messages of one role; the members of the second one stay."""
+    """Join the contents of two messages of one role; of other members with equal names the second one's is used."""
     one, two = first.get("content"), second.get("content")
     text, more = as_text(one) if one is not None else "", as_text(two) if two is not None else ""
     if text is not None and more is not None:

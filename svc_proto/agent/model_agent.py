@@ -327,9 +327,10 @@ def _emptiness(answer: CompletionAssembler) -> str:
 
 
 def parse_arguments(written: str) -> tuple[JsonObject, str]:
-    """Return the arguments that a model wrote as an object, and as the text of one.
+    """Parse the arguments of a tool call as a model wrote them; return the object and its JSON text.
 
-    Models also write them behind a fence, in quotes or not at all. Raises `JsonError` for anything else.
+    The text may be in a Markdown fence, in quotes, with deviations from JSON, or without arguments: then the object is
+    empty. Raises `JsonError` for other text and for JSON of another type.
     """
     arguments = written.strip()
     fenced = _FENCE.fullmatch(arguments)

@@ -1,8 +1,8 @@
 """Client for one model call: `POST {base_url}/chat/completions`, streamed, with retries before the answer begins.
 
-After each batch of events the client waits for the host's readers, and does not read the connection meanwhile. The key
-is sent in the request only: redirects are not followed, and error texts of a server are shortened and stripped of the
-key.
+After each batch of events the client waits for the host's readers if they are behind, and does not read the connection
+meanwhile. The key is sent in the request only: redirects are not followed, and error texts of a server are shortened
+and stripped of the key.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def call_model(
     no token counts of the server: `ModelCallFinished` with an estimate is emitted for it.
 
     The request has the form that `shaper` gives it. After a refusal from which the shaper learns, the request is
-    repeated in another form. Other failures before the answer begins are retried within `limits`.
+    repeated in another form. Other failures are retried within `limits` if they are marked as retryable.
     """
     if not is_printable_ascii(route.api_key):
         return ModelCallFailure(text="the model's API key has characters that no header can carry")
@@ -145,7 +145,10 @@ def _with_option(failure: ModelCallFailure, request: Mapping[str, object]) -> Mo
 
 
 def _with_delay(failure: ModelCallFailure, limits: ModelCallLimits) -> ModelCallFailure:
-    """Return the failure with the requested delay if that was too long to wait for."""
+    """Return the failure, with the delay that the server requested in its text if the client does not wait that long.
+
+    A delay over `MAX_TOLD_PAUSE` is not mentioned.
+    """
     if failure.pause is None or not limits.longest_pause < failure.pause <= MAX_TOLD_PAUSE:
         return failure
     return evolve(failure, text=f"{failure.text} (try again in {failure.pause:.0f} s)")
@@ -202,7 +205,7 @@ class _AttemptProgress:
         self.repetition = RepetitionWatch(self.assembly)
 
     def feed(self, data: str, event: str = "message") -> None:
-        """Handle one event. Raises `ModelResponseError`."""
+        """Assemble the data of one event and emit the deltas to the host. Raises `ModelResponseError`."""
         for delta in self.assembly.feed(data, event):
             if self._before_text:
                 self._emit_before(delta)
@@ -223,9 +226,9 @@ class _AttemptProgress:
 def _read_answer(
     engine: Engine, reader: CompletionReader, progress: _AttemptProgress, limits: ModelCallLimits
 ) -> Flow[ModelCallFailure | RepeatedText | None]:
-    """Read an answer to its end; return None if it is complete, else why it is not.
+    """Read an answer to its end or its size limit and return None; else the failure, or the end of a repeated text.
 
-    A finish reason ends nothing: the stream's end does, or a silence behind it.
+    A finish reason alone does not end the reading: `[DONE]`, the end of the stream or a silence behind it does.
     """
     assembly, latest = progress.assembly, engine.now.mono + limits.whole
     while not assembly.is_finished:

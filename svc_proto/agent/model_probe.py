@@ -27,7 +27,10 @@ PLACES = (("meta",), ("default_generation_settings",), ("top_provider",), ())
 
 
 def probe_context(engine: Engine, endpoint: ModelEndpoint) -> Flow[int | None]:
-    """Return the size of the model's context in tokens; None if no page names it."""
+    """Return the size of the model's context in tokens; None if it is not found.
+
+    It is not looked for if the base URL has a query or names a page.
+    """
     if not has_plain_layout(endpoint.base_url):
         return None
     listed = yield from _read(engine, endpoint, endpoint_url(endpoint.base_url, MODELS))
@@ -40,7 +43,7 @@ def probe_context(engine: Engine, endpoint: ModelEndpoint) -> Flow[int | None]:
 
 
 def find_context(page: JsonObject) -> int | None:
-    """Return the size of the context that an object names, under any of the names in use."""
+    """Return the context size that an object has under any of the names in use; None if it has no plausible one."""
     for place in PLACES:
         members = page.get_object(*place)
         for name in NAMES:

@@ -62,7 +62,7 @@ class ModelProfiles:
             self._engine.spawn(self._write())
 
     def forget(self, base_url: str, model: str) -> Flow[None]:
-        """Drop the profiles of a model on a server: a test has shown that it takes more than was learned."""
+        """Drop the profiles of a model on a server, and write the state file without waiting for it."""
         if not self._loaded:
             yield from self._load()
         for key in [key for key in self._profiles if key[:2] == (base_url, model)]:

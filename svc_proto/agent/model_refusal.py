@@ -1,4 +1,4 @@
-"""Reader of the errors of model servers, in any status, wording and shape: what the server does not take.
+"""Parser of the errors of model servers in their many wordings and shapes: which parts of a request were refused.
 
 A report is an object, an array around one, a text, or HTML. It names the member by `param`, by `detail[].loc`, or in
 its text. The text is searched for words of the field, in several languages. A finding only leads to one further
@@ -69,9 +69,10 @@ _HTML_TAG = re.compile(r"<[^>]*>")
 
 
 def parse_refusal(status: int | None, report: str | object, request: Mapping[str, object]) -> ModelRefusal:
-    """Parse a report of an error for its findings about a request. `status` None: it came within a stream.
+    """Parse an error report of a model's server: find the parts of the request that it refuses, and limits it names.
 
-    `report`: the text of a body, or a parsed value.
+    `status` is None for an error within a stream. `report` is the text of a body or a parsed value. A status in
+    `OTHER_STATUSES` has other causes, so its report is only read for its text.
     """
     value = report
     text = as_text(report)
@@ -123,7 +124,10 @@ class _Report:
 
     @property
     def may_mean_tools(self) -> bool:
-        """Report whether tools may be refused. An internal error that only mentions one is none."""
+        """Report whether the server may refuse the tools of the request.
+
+        An error in a stream or of status 500 and above must also report something as unknown or missing.
+        """
         is_internal = self.status is None or self.status >= 500
         refuses = self.has(words.UNKNOWN) or self.has(words.MISSING)
         return "tools" in self.request and self.has(words.TOOLS) and (refuses or not is_internal)
@@ -168,9 +172,9 @@ _RULES: tuple[tuple[Problem, Callable[[_Report], bool]], ...] = (
 
 
 def _named_member(value: object, request: Mapping[str, object]) -> str:
-    """Return the member of the request that the error names: by `param`, by `loc`, or in quotes in its text.
+    """Return the member that the error names by `param` or `loc`, else the request's member named in its text.
 
-    Else empty.
+    Returns an empty text if there is none. A place within `messages` is returned as its whole path.
     """
     for members in _objects(value, MAX_DEPTH):
         param = members.text("param")
@@ -187,7 +191,7 @@ def _named_member(value: object, request: Mapping[str, object]) -> str:
 
 
 def _is_named(name: str, text: str) -> bool:
-    """Report whether a text has the name of a member; a name that may be a plain word has to be in quotes."""
+    """Report whether a text has the name of a member; a name without an underscore must be in quotes."""
     pattern = rf"(?<![\w.]){re.escape(name)}(?!\w)" if "_" in name else rf"['\"`]{re.escape(name)}['\"`]"
     return re.search(pattern, text) is not None
 
@@ -214,7 +218,7 @@ def _texts(value: object, depth: int) -> Iterator[str]:
 
 
 def _error_text(value: object) -> str:
-    """Return the text of an error for people; a gateway has the server's own words in `metadata.raw`."""
+    """Return the text of an error for people, with the words of a server behind a gateway from the member `raw`."""
     text = as_text(value)
     if text is not None:
         return _readable(text)
@@ -225,7 +229,7 @@ def _error_text(value: object) -> str:
 
 
 def _readable(text: str) -> str:
-    """Return a report that is no JSON as text; of HTML its title."""
+    """Return a report that is no JSON as text; of HTML its title, else its text without tags."""
     text = text.strip()
     if not text.startswith("<"):
         return text
@@ -234,7 +238,7 @@ def _readable(text: str) -> str:
 
 
 def _first_number(patterns: tuple[re.Pattern[str], ...], words: str, other: int | None = None) -> int | None:
-    """Return the first number that a pattern finds and that is not `other`."""
+    """Return the first number of at most nine digits that a pattern finds, but 0 and `other`; None without one."""
     for pattern in patterns:
         for found in pattern.finditer(words):
             number = next((group for group in found.groups() if group is not None), "")

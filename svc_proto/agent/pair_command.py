@@ -43,11 +43,11 @@ class PairCommand:
 
     @staticmethod
     def matches(turn: Turn) -> bool:
-        """Report whether a turn is this command."""
+        """Report whether a turn's prompt is the pairing command."""
         return content_text(turn.prompt).strip().lower() in COMMANDS
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-        """Answer with a new code, or with the reason why there is none."""
+        """Answer the pairing command with a new code and its QR, or with the reason why there is none."""
         if turn.operator is None:
             host.emit(TextDelta(NOT_HERE))
             return TurnOutcome()
@@ -71,7 +71,7 @@ class PairCommand:
 
 
 def _drawn(rows: Sequence[str]) -> list[str]:
-    """Draw rows of 0 and 1 (dark) as light on dark, with a margin, two rows in a line of text."""
+    """Return text lines that draw rows of 0 and 1 (dark) as light on dark, with a margin, two rows in each line."""
     width = len(rows[0]) + 4 if rows else 0
     light = "0" * width
     padded = [light, light, *(f"00{row}00" for row in rows), light, light]

@@ -162,7 +162,11 @@ class ConsentingPhoneControl:
         return private.was_read and (kind_of_app(effect.place) is AppKind.BROWSER or bool(effect.recipient))
 
     def _phone_asks(self, row: ControlRoute, arguments: Mapping[str, object], tree: ScreenTree) -> bool:
-        """Report whether the phone itself requests a confirmation: on some routes always, and for presses on a verb."""
+        """Report whether the phone itself requests a confirmation from its user.
+
+        It does so on some routes always, and for a press on controls that are labelled with certain verbs. A phone that
+        reports no verbs of its own does not.
+        """
         safety = (self._consent.turn.phone or JsonObject()).get_object("safety")
         if not safety.integer("destructive_verbs_count", 1):
             return False

@@ -100,7 +100,7 @@ def _values_of(text: str) -> list[str]:
 
 
 def _texts(members: Mapping[str, object], depth: int) -> list[str]:
-    """Return the texts and numbers of an answer, at any place."""
+    """Return the texts and numbers of an answer and of objects in it, `depth` levels deep, but those in `_NO_TEXT`."""
     found: list[str] = []
     row = JsonObject.of(members)
     for name in row:

@@ -67,7 +67,7 @@ class _Tail:
         self._text = ""
 
     def repeated_length(self) -> int:
-        """Return the length of the repetition at the end of a text that has grown since the last call."""
+        """Return the length of the repetition at the end of the text; 0 if there is none or the text has not grown."""
         pieces, count = self._pieces, self._count
         if len(pieces) == count:
             return 0
@@ -81,7 +81,8 @@ class _Tail:
 def repeated_length(text: str) -> int:
     """Return how many characters at the end of a text repeat what stands before them; 0 if none do.
 
-    A repetition has at least two periods and `MIN_REPEATED` characters, and a period at most `MAX_PERIOD`.
+    A repetition has at least two periods and `MIN_REPEATED` characters, and a period at most `MAX_PERIOD`. Blanks do
+    not count as one.
     """
     tail = text[-MAX_TEXT:]
     key = tail[-24:]

@@ -74,7 +74,7 @@ class RequestShaper:
         return self._estimate
 
     def shape(self, request: Mapping[str, object]) -> tuple[dict[str, object], str]:
-        """Return a request in the form that this server accepts, and a notice for readers of what was left out."""
+        """Return a request in the form of the server's profile, and a notice of what was left out or an empty text."""
         profile = self._profile
         tools = list(cast("Sequence[Row]", request.get("tools") or ()))
         del tools[profile.tool_limit if profile.tools and not self._drops_tools else 0 :]
@@ -118,7 +118,10 @@ class RequestShaper:
         return None
 
     def confirm(self, input_tokens: int) -> None:
-        """Keep the lessons, since the server has answered; adjust the estimates to its count of tokens."""
+        """Keep what was learned, since the server has answered.
+
+        If the context's size is known, later estimates are raised to the server's count of tokens.
+        """
         profile = self._profile
         if profile.context is not None and self.estimate > SMALLEST_PROMPT and not has_images(self._sent[0]):
             ratio = min(input_tokens / self.estimate, MAX_DENSITY)
@@ -126,7 +129,7 @@ class RequestShaper:
         self._saved = None
 
     def forget(self) -> None:
-        """Drop the lessons since the last answer: they did not help."""
+        """Restore the profile as it was before the refusals since the last answer."""
         if self._saved is not None:
             self._profile.restore(self._saved)
             self._saved = None

@@ -144,7 +144,10 @@ class SentenceActions(SettingPages):
         )
 
     def _tap(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        """Tap the only text of the screen that is, or has, the words of a sentence."""
+        """Tap the text of the screen that equals the words of a sentence, else the only one that contains them.
+
+        If several contain them, return the question which one is meant.
+        """
         nodes = yield from self._rows("GET", "/screen", {}, "nodes")
         shown = [text for node in nodes for text in (node.text("text"), node.text("contentDescription")) if text]
         wanted = [sentence.slots["text"], *(sentence.slots[key] for key in ("short",) if key in sentence.slots)]
@@ -179,6 +182,7 @@ class SentenceActions(SettingPages):
         """Split a name and a message that stand beside each other.
 
         The name is a number, or the longest start of at most four words that is a contact; else it is the first word.
+        In a text without blanks, characters count as words.
         """
         words = rest.split()
         spaced = len(words) > 1 or rest.isascii()
@@ -236,7 +240,7 @@ class SentenceActions(SettingPages):
     def _ask_clock(
         self, sentence: Sentence, call: ToolRunner, kind: str, extras: Mapping[str, int], time: str
     ) -> Flow[str]:
-        """Send a request to the clock app. Phones in use pass numbers on as text (wire bridge 3.5)."""
+        """Send an intent to the clock app, and return the answer, which does not claim that the clock was set."""
         named = {f"android.intent.extra.alarm.{name}": value for name, value in extras.items()}
         given = {"action": f"android.intent.action.SET_{kind}", "extras": named}
         done = self._reply(sentence, "asked_clock", time=time)

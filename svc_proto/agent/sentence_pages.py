@@ -71,7 +71,7 @@ class SettingPages(SentenceSteps):
         return self._reply(sentence, key, setting=name, state=state)
 
     def _switch(self, setting: PhoneSetting) -> Flow[tuple[str, bool] | None]:
-        """Return the node and the state of the switch that the screen shows for a setting.
+        """Return the node and the state of the switch that the screen shows for a setting; None if it shows none.
 
         Stock phones report the state of a node only when it is described (wire bridge 3.4).
         """
@@ -110,7 +110,7 @@ class SettingPages(SentenceSteps):
         return self._reply(sentence, "level_set" if is_set else "level_unsure", name=name, percent=str(wanted))
 
     def _bar(self, kind: str) -> Flow[tuple[str, int | None] | None]:
-        """Return the node of the bar that the screen shows, and its value in percent if it is known."""
+        """Return the node of the bar that the screen shows, and its value in percent if known; None without a bar."""
         node = yield from self._control(BARS, f"bar_{kind}")
         if node is None:
             return None
@@ -118,7 +118,7 @@ class SettingPages(SentenceSteps):
         return node.text("nodeId"), int(value) if value.isdecimal() else None
 
     def _control(self, classes: tuple[str, ...], key: str) -> Flow[JsonObject | None]:
-        """Return a control of these classes whose text, or the label beside it, is one of the words for `key`."""
+        """Return a control of these classes that has the words for `key`, or has them beside it; None without one."""
         nodes = yield from self._rows("GET", "/screen", {"include_bounds": True}, "nodes")
         words = self.parser.words(key)
         controls = [node for node in nodes if node.text("className").rpartition(".")[2] in classes]
@@ -138,7 +138,7 @@ def _level(slots: Mapping[str, str], now: int | None) -> int | None:
 
 
 def _names(node: JsonObject, words: tuple[str, ...]) -> bool:
-    """Report whether a node's text is one of these words, or begins or ends with it."""
+    """Report whether a node's text or description is one of these words, or begins or ends with it."""
     texts = (node.text("text").casefold(), node.text("contentDescription").casefold())
     return any(text and (text.startswith(word) or text.endswith(word)) for text in texts for word in words)
 

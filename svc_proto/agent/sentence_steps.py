@@ -34,12 +34,12 @@ class SentenceSteps:
         given: Mapping[str, object],
         done: str = "",
     ) -> Flow[str]:
-        """Run a tool and return `done`, the usual reply, or the reason of its failure."""
+        """Run a tool and return the reply about its failure, else `done`, else the usual reply for a success."""
         problem = yield from self._try(sentence, call, name, given)
         return problem or done or self._reply(sentence, "done")
 
     def _try(self, sentence: Sentence, call: ToolRunner, name: str, given: Mapping[str, object]) -> Flow[str]:
-        """Run a tool and return the answer that reports its failure; empty if it has none."""
+        """Run a tool; return a reply with the reason of its failure, or an empty text if it succeeded."""
         result = yield from call(name, given)
         if not result.startswith(FAILED):
             return ""

@@ -96,7 +96,7 @@ class SentenceParser(Protocol):
     """Parser of sentences in several languages, with the texts of the answers."""
 
     def parse(self, text: str) -> Sentence | None:
-        """Return the meaning of a sentence, or None."""
+        """Return the meaning of a sentence; None if no known sentence matches."""
         ...
 
     def nearest(self, text: str) -> tuple[str, tuple[str, ...]]:

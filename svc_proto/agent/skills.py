@@ -117,7 +117,7 @@ class SkillLibrary:
     # --- reading ---
 
     def _walk(self) -> Flow[_Found]:
-        """Return folder, category and SKILL.md of each skill."""
+        """Return the folder, the category and the content of SKILL.md of the skills, up to the limits."""
         found: _Found = []
         waiting: list[tuple[str, ...]] = [(name,) for name in (yield from self._folders(()))]
         looked = 0

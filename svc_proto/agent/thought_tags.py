@@ -71,7 +71,7 @@ class ThoughtSplitter:
         self.is_plain = not (self._kept or self._closing or self._trims)
 
     def finish(self) -> Iterator[Piece]:
-        """Return what was kept back, at the end of the answer."""
+        """At the end of the answer, return the text that was held back as the possible start of a tag."""
         kept, self._kept = self._kept, ""
         return self._piece(kept)
 
@@ -91,8 +91,8 @@ class ThoughtSplitter:
     def _is_quoted(self, *, opens: bool) -> bool:
         """Report whether a tag at this place is only text of the answer.
 
-        That is a tag in a code block, an opening tag within a line, and a closing tag after a quote or after a first
-        one.
+        That is a tag in a code block, an opening tag within a line, and a closing tag after a quotation mark or after
+        reasoning that has ended.
         """
         text = "".join(self._answer)
         if sum(line.lstrip().startswith(FENCE) for line in text.split("\n")) % 2:

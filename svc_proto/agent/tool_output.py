@@ -38,7 +38,7 @@ def fit_output(output: str, limit: int) -> str:
 
 
 def _fit_object(found: JsonObject, limit: int) -> str:
-    """Drop items from the end of the longest array; return "" if that does not suffice."""
+    """Return an object as JSON with as few items as needed dropped from its longest array; "" if that is too long."""
     arrays = {name: items for name, value in found.items() if (items := as_array(value))}
     if not arrays:
         return ""

@@ -139,7 +139,7 @@ class ToolSelection:
 
 
 def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
-    """Return the toolset of `more_tools`, which describes a tool or a group of these."""
+    """Return the toolset with the tool `more_tools`, which describes one of `tools()`, a group or a toolset of them."""
 
     def run(arguments: Arguments) -> Flow[str]:
         yield from ()
@@ -168,7 +168,7 @@ def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
 def unwrap_call(arguments: Arguments, find: Callable[[str], Tool | None]) -> tuple[str, Arguments] | None:
     """Return the tool and the arguments that a call of `more_tools` names.
 
-    None: it names no tool, or no valid arguments.
+    None: it names no tool, or has no valid arguments for a tool that takes some.
     """
     name, given = str(arguments.get("tool", "")), arguments.get("arguments")
     tool = find(name)

@@ -130,7 +130,7 @@ class Toolbox:
 
     @property
     def all_toolsets(self) -> tuple[Toolset, ...]:
-        """The agent's own toolsets, also those that are not offered."""
+        """Return the agent's own toolsets, also those that are not offered."""
         return self._toolsets
 
     def toolsets(self) -> list[ToolsetJson]:
@@ -171,7 +171,7 @@ class Toolbox:
         return tuple(found)
 
     def unwrap(self, calls: Iterable[RequestedToolCall]) -> tuple[RequestedToolCall, ...]:
-        """Replace calls of `more_tools` by the calls that they name."""
+        """Return the calls, with each valid call of `more_tools` replaced by the call that it names."""
         return tuple(map(self._unwrapped, calls))
 
     def _unwrapped(self, requested: RequestedToolCall) -> RequestedToolCall:
@@ -198,9 +198,10 @@ class Toolbox:
         return any(name not in self.tools or self.tools[name].reads_foreign_content for name in names)
 
     def begin_turn(self, turn: Turn, guard: LoopGuard, *, has_servers: bool = False) -> TurnConsent:
-        """Return the state of a turn; it begins tainted if the model reads what others wrote with its first request.
+        """Return the state of a turn, with `has_read` set if the model's first request has foreign content.
 
-        That is a history with such results, a history that a client sent, and the descriptions of MCP servers' tools.
+        That is a history with calls of tools that read some, a history that a client sent, and the descriptions of MCP
+        servers' tools. Private data in the results of the history is recorded.
         """
         if not turn.history:
             return TurnConsent.begin(
@@ -302,9 +303,9 @@ class Toolbox:
     def _question(
         self, attempt: _Attempt, tool: Tool, given: Arguments
     ) -> Flow[tuple[ApprovalRequested | None, Arguments]]:
-        """Return the approval request for a call, or None, and the arguments to run it with.
+        """Return the approval request for a call, None if it needs none, and the arguments to run the call with.
 
-        Raises `ToolError` if refused.
+        Raises `ToolError` if the owner has denied the effect of the call in this turn.
         """
         state = attempt.state
         attempt.effect = None if tool.effect_of is None else tool.effect_of(given)
@@ -396,7 +397,8 @@ def _effect_of_tool(tool: Tool) -> Effect:
 def _marked(output: str, tool: Tool | None, state: TurnConsent) -> str:
     """Return a result for the model: what others wrote is neutralized, and fenced.
 
-    There is no fence around a short report of an act, or around one short word or number, which can be no instruction.
+    There is no fence around a short report of an act, a media marker, or one short word or number. A tool whose results
+    hold no foreign content has its result unchanged.
     """
     if tool is None or not tool.reads_foreign_content:
         return output
@@ -428,5 +430,5 @@ def preview_of(output: str) -> str:
 
 
 def call_preview(arguments_: object) -> str | None:
-    """Return one line for people, secrets redacted; None if there is nothing to show."""
+    """Return the arguments of a call as one line for people, secrets redacted; None if there are none."""
     return summary(arguments_, MAX_PREVIEW) if arguments_ else None

@@ -122,7 +122,10 @@ class UnfinishedWork:
         *,
         has_effect: bool = False,
     ) -> None:
-        """Record a command that acts, before it is sent, with the controls of the screen that it touches."""
+        """Record a command that acts, before it is sent, with the controls of the screen that it touches.
+
+        `/wait` is not recorded, nor is a command after `MAX_STEPS` others.
+        """
         if path == "/wait" or len(self._steps) >= MAX_STEPS:
             return
         given = JsonObject.of(arguments)
@@ -176,7 +179,7 @@ class UnfinishedWork:
         return page.digest in [each.digest for each in known] and not any(s.has_effect for s in self._steps[place:])
 
     def _dialogs(self) -> Iterator[str]:
-        """Yield the dialog or menu that is open, or the last one that was closed without a choice."""
+        """Yield a line about the dialog or menu that is open, or about the last one, if closed without a choice."""
         if self._page is not None and self._page.is_dialog:
             yield f"a dialog or menu is still open: {_list(self._page.labels)}"
             return
@@ -196,7 +199,10 @@ class UnfinishedWork:
             yield f"still selected: {_list(selected)}"
 
     def _numbers(self, prompt: str) -> Iterator[str]:
-        """Yield the numbers of the request, from two digits on, that were neither typed nor on a screen."""
+        """Yield a line with the numbers of the request, from two digits on, that were neither typed nor on a screen.
+
+        A request longer than `MAX_REQUEST` gives no line.
+        """
         if len(prompt) > MAX_REQUEST:
             return
         known = " ".join((*self._texts, *self._given))

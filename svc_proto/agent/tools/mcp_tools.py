@@ -173,7 +173,10 @@ def _block(block: JsonObject, pictures: list[ToolImage] | None) -> str:
 
 
 def _file(what: str, block: JsonObject, name: str, pictures: list[ToolImage] | None) -> str:
-    """Describe a block that is no text. The type of an image is detected from its bytes."""
+    """Return a description of a block that is no text, and append it to `pictures` if it is an image that fits.
+
+    The type of an image is detected from its bytes.
+    """
     data = block.text(name)
     there = pictures is not None and len(pictures) < MAX_PICTURES and len(data) <= MAX_PICTURE
     kind = image_type(_start_of(data)) if there else None

@@ -14,7 +14,7 @@ __all__ = ["memory_tools", "skill_tools"]
 
 
 def memory_tools(memory: AgentMemory) -> Toolset:
-    """Return the toolset of `memory`. Notes are part of later prompts: after foreign content, one needs approval."""
+    """Return the toolset of the tool `memory`. After the model has read foreign content, a change needs approval."""
 
     def run(arguments: Arguments) -> Flow[str | MemoryToolResult]:
         action, target = str(arguments["action"]), str(arguments.get("target", "memory"))

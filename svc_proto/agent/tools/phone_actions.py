@@ -54,7 +54,7 @@ class PhoneActions(TouchActions):
         return self.looks.show(device, screen, rows=rows[: JsonObject.of(arguments).integer("limit") or FOUND_LIMIT])
 
     def describe_node(self, arguments: Arguments) -> Flow[str]:
-        """Return everything about one node, found again by its reference."""
+        """Return the row of a referenced node as text, and the phone's own description of the node as JSON."""
         device = device_of(arguments)
         screen = yield from self.looks.read(device)
         row = self.resolve(device, arguments, screen)
@@ -101,7 +101,7 @@ class PhoneActions(TouchActions):
         return (yield from self.finish(device, f"{told}; then Enter", after))
 
     def press_key(self, arguments: Arguments) -> Flow[str]:
-        """Press a key: one that the phone has a global action for, or one that other acts can stand for."""
+        """Press a key and report what changed. Volume, Enter, paste and delete are done by other routes if need be."""
         device, key = device_of(arguments), str(arguments["key"])
         before = yield from self.read_before(device)
         told = f"pressed {key}"
@@ -190,7 +190,7 @@ class PhoneActions(TouchActions):
         return found, now
 
     def _empty(self, device: str) -> Flow[None]:
-        """Empty the focused field. Phones in use take no empty text, and get a blank."""
+        """Empty the focused field; if the phone refuses an empty text, type a blank."""
         answer = yield from self.link.call("POST", "/type", {**members_of(device), "text": "", "clear": True})
         if answer.status == 400 and "text" in JsonObject.of(answer.body).text("error"):
             yield from self.call("/type", device, {"text": " "})
@@ -198,7 +198,10 @@ class PhoneActions(TouchActions):
             body_of(answer)
 
     def _enter(self, device: str, now: PhoneScreen | None) -> Flow[None]:
-        """Press Enter by the phone's key, or by that of the keyboard that is shown."""
+        """Press the phone's Enter key; if the phone refuses it, tap that of the keyboard on the screen `now`.
+
+        Raises `ToolError` if there is none, or if the phone fails.
+        """
         answer = yield from self.link.call("POST", "/press_key", {**members_of(device), "key": "enter"})
         if answer.status != 400:
             body_of(answer)
@@ -210,7 +213,10 @@ class PhoneActions(TouchActions):
         yield from self.call("/tap", device, {"nodeId": key.target.node_id})
 
     def _edit(self, device: str, key: str, before: PhoneScreen) -> Flow[str]:
-        """Paste the clipboard into the focused field, or delete its last character, by typing its whole text anew."""
+        """Paste the clipboard into the focused field, or delete its last character, by typing its whole text anew.
+
+        Return a sentence about what the field holds, or about why nothing was done.
+        """
         if not any(row.node.editable for row in before.rows):
             return "there is no text field on the screen, so nothing was done"
         row, _ = yield from self._field(device, {}, before)
@@ -237,7 +243,10 @@ class PhoneActions(TouchActions):
         return [(row.text("package"), row.text("label")) for row in rows]
 
     def _package_of(self, device: str, name: str) -> Flow[str]:
-        """Return the package of the one app with this name. Raises `ToolError` that lists the apps if there is none."""
+        """Return the package of the only app with this name; the name itself if the phone lists no apps at all.
+
+        Raises `ToolError` that lists the apps if none or several have the name.
+        """
         rows = yield from self._apps(device)
         found = [package for package, label in rows if label.strip().lower() == name.strip().lower()]
         if len(found) > 1:

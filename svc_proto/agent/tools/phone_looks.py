@@ -92,7 +92,7 @@ class PhoneLooks:
         bounds: bool = False,
         rows: list[ScreenRow] | None = None,
     ) -> str:
-        """Register a look and return its text: all rows, or these."""
+        """Store a screen as a numbered look and return its text: all rows, or only `rows`."""
         number = next(reversed(self._looks)) + 1 if self._looks else self._first()
         self._looks[number] = (device, screen)
         while len(self._looks) > MAX_LOOKS:
@@ -110,7 +110,10 @@ class PhoneLooks:
         return None
 
     def screen_of(self, device: str, look: int | None) -> PhoneScreen | None:
-        """Return the screen of a look, or of the newest one; None if there was none. Raises `ToolError`."""
+        """Return the screen of a look by its number, else of the newest look at the phone, if any.
+
+        Raises `ToolError` if no stored look at this phone has the number.
+        """
         if look is None:
             newest = self.latest(device)
             return None if newest is None else newest[1]
@@ -119,7 +122,10 @@ class PhoneLooks:
         return self._looks[look][1]
 
     def resolve(self, device: str, reference: str, look: int | None, now: PhoneScreen) -> ScreenRow:
-        """Return the row on the screen of the moment that a reference names. Raises `ToolError` if it is not there."""
+        """Return the row on the screen `now` that a node's number in a look refers to.
+
+        Without `look` the newest look is meant. Raises `ToolError` if the node or its row is not there.
+        """
         if look is None:
             number, then = self.latest(device) or (0, now)
         else:

@@ -39,7 +39,7 @@ ERROR_HINTS = {
 
 
 def result_of(name: str, answer: PhoneResponse, brand: Brand) -> str:
-    """Return the text of a result, of a screenshot with the marker that shows it.
+    """Return a result as JSON text; of a screenshot, a text with the media marker that shows it to the user.
 
     Raises `ToolError` from status 400 on.
     """
@@ -52,14 +52,14 @@ def result_of(name: str, answer: PhoneResponse, brand: Brand) -> str:
 
 
 def text_of(answer: PhoneResponse) -> str:
-    """Return a result as JSON text. Raises `ToolError` from status 400 on."""
+    """Return the body of an answer as JSON text. Raises `ToolError` from status 400 on."""
     if answer.text and answer.status < 400:
         return answer.text
     return strict_json.dumps(body_of(answer))
 
 
 def body_of(answer: PhoneResponse) -> JsonObject:
-    """Return a result's body. Raises `ToolError` from status 400 on."""
+    """Return the body of an answer as an object. Raises `ToolError` from status 400 on."""
     if answer.status >= 400:
         raise ToolError(*_failure(answer))
     return JsonObject.of(answer.body)
@@ -83,6 +83,6 @@ def _failure(answer: PhoneResponse) -> tuple[str, str]:
 
 
 def _marker(text: str, brand: Brand) -> str:
-    """Return a media marker in our spelling, whichever the phone used."""
+    """Return a media marker that begins with `MEDIA:`, in the spelling of `brand`, whichever the phone used."""
     text = spell_markers(text, brand)
     return text if text.startswith("MEDIA:") else f"MEDIA:{text}"

@@ -54,7 +54,10 @@ class ScreenRow:
 
     @property
     def target(self) -> ScreenNode:
-        """Return the node to touch: one with a text, for the phone's gates read the text of the touched node."""
+        """Return the node to touch: the row's node if it has a text, else the first inner node that has one, if any.
+
+        The phone's safety gates read the text of the touched node.
+        """
         if self.node.text or self.node.description:
             return self.node
         return next((node for node in self.inner if node.text or node.description), self.node)
@@ -116,7 +119,7 @@ class PhoneScreen:
 
     @cached_property
     def app(self) -> str:
-        """Return the package in front: not that of a keyboard."""
+        """Return the package of the app in front; that of a keyboard only if there is no other."""
         if not KEYBOARD.search(self.package):
             return self.package
         others = (package for package in self.windows.values() if package and not KEYBOARD.search(package))
@@ -252,7 +255,10 @@ def _add_state(row: ScreenRow, rows: Sequence[ScreenRow]) -> None:
 
 
 def _phone_hash(body: JsonObject) -> str:
-    """Return the hash that the phone has for this screen (wire bridge 3.4); empty if a text may have been cut."""
+    """Return the hash that the phone has for this screen (wire bridge 3.4).
+
+    Empty if a text may have been cut, or if a node has no bounds.
+    """
     nodes = list[HashedNode]()
     for given in body.objects("nodes"):
         text, description = given.text("text"), given.text("contentDescription")

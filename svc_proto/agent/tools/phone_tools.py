@@ -67,7 +67,7 @@ class PhoneTool:
 
 
 def phone_tools(link: RelayPhoneControl, brand: Brand) -> Toolset:
-    """Return the toolset of the phone."""
+    """Return the toolset of the phone's tools, whose commands request the owner's consent in a turn."""
     return Toolset(
         name="phone",
         label="Phone",
@@ -98,7 +98,7 @@ def run_phone_tool(
 
 
 def _consenting_tools(link: RelayPhoneControl, brand: Brand) -> tuple[Tool, ...]:
-    """Return the phone's tools; each call of a turn passes the owner's consent."""
+    """Return the phone's tools. In a turn, a tool's commands go through `ConsentingPhoneControl`."""
     actions = PhoneActions(link)
 
     def with_consent(row: PhoneTool, consent: CallConsent) -> Tool:
@@ -141,7 +141,10 @@ def _tool(row: PhoneTool, actions: PhoneActions, link: PhoneControl, brand: Bran
 
 
 def _with_picture(link: PhoneControl, answer: PhoneResponse, text: str) -> Flow[ToolResult]:
-    """Add the picture itself, for models that take pictures; without it the user still sees the marker."""
+    """Return a result of the text and the screenshot's image; of the text alone if the image cannot be used.
+
+    The image is not used if it cannot be read, is too large, or has no known type.
+    """
     try:
         data = yield from link.media(JsonObject.of(answer.body).text("media").rpartition("/")[2])
     except ToolError:

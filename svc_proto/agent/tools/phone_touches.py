@@ -1,4 +1,4 @@
-"""Touches of a phone's screen whose results are the truth: what was touched, and what changed (wire bridge 3.5).
+"""Touches of a phone's screen, with reports of what was touched and what changed (wire bridge 3.5).
 
 Everything is computed on this side from a look before and after, so phones in use need no change. An act with an effect
 is never repeated by itself.
@@ -135,7 +135,7 @@ class TouchActions:
         return f"{told} {count} times; {quote(until)} is {describe_row(found[0])}\n{self.looks.show(device, now)}"
 
     def set_bar(self, arguments: Arguments) -> Flow[str]:
-        """Set a bar to a part of its length by a touch, and report the value that it then has."""
+        """Set a bar to `percent` of its length by a tap, and report what changed."""
         device, percent = device_of(arguments), int(str(arguments["percent"]))
         before = yield from self.read_before(device)
         if before is None:
@@ -163,7 +163,7 @@ class TouchActions:
             return None
 
     def resolve(self, device: str, arguments: Arguments, now: PhoneScreen) -> ScreenRow:
-        """Return the row that the arguments name. Raises `ToolError`."""
+        """Return the row that the arguments `look` and `nodeId` name. Raises `ToolError` if it is not on the screen."""
         look = JsonObject.of(arguments).integer("look")
         return self.looks.resolve(device, str(arguments["nodeId"]), look, now)
 
@@ -196,7 +196,10 @@ class TouchActions:
         path: str,
         more: Mapping[str, object],
     ) -> Flow[PhoneScreen]:
-        """Touch a point where the same row is as on the screen `then`; return the screen that was touched."""
+        """Touch a point where the same row is as on the screen `then`; return the screen that was touched.
+
+        Raises `ToolError` if another row is there, or the point is outside of the screen.
+        """
         if not now.contains(*point):
             raise ToolError(f"{point[0]},{point[1]} is outside of the screen {now.bounds}. Nothing was done.")
         body = {**members_of(device), "x": point[0], "y": point[1], **more}
@@ -272,7 +275,7 @@ class TouchActions:
     def finish(
         self, device: str, told: str, before: PhoneScreen | None, *, opens: bool = False, field: ScreenRow | None = None
     ) -> Flow[str]:
-        """Wait until the screen has settled, and return the report of an act.
+        """Wait until the screen has settled, and return the report of an act; also if the screen cannot be read.
 
         `opens`: the act opens an app. Behind a lock phones report that as done; then this raises `ToolError`.
         """
@@ -345,7 +348,7 @@ def _list(rows: list[ScreenRow]) -> str:
 
 
 def _line(screen: PhoneScreen, direction: str, percent: int) -> dict[str, object]:
-    """Return the points of a stroke through the middle of the screen."""
+    """Return the end points of a swipe through the middle of the screen, over `percent` of its width or height."""
     left, top, right, bottom = screen.bounds
     middle_x, middle_y = (left + right) // 2, (top + bottom) // 2
     across, along = (right - left) * percent // 200, (bottom - top) * percent // 200
