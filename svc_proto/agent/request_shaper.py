@@ -74,7 +74,7 @@ class RequestShaper:
         return self._estimate
 
     def shape(self, request: Mapping[str, object]) -> tuple[dict[str, object], str]:
-        """Return a request in the form of the server's profile, and a notice of what was left out or an empty text."""
+        """Return a request in the form of the server's profile, and a notice of what was left out, or an empty text."""
         profile = self._profile
         tools = list(cast("Sequence[Row]", request.get("tools") or ()))
         del tools[profile.tool_limit if profile.tools and not self._drops_tools else 0 :]

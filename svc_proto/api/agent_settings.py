@@ -208,7 +208,7 @@ def is_usable_base_url(url: str) -> bool:
 
 
 def file_base_url(found: Mapping[str, object]) -> str:
-    """Return the endpoint of the file; "" for none, or an unusable one."""
+    """Return the file's `model.base_url` without a slash at its end; "" if it is absent or unusable."""
     url = _model(found).first_text("base_url").rstrip("/")
     return url if is_usable_base_url(url) else ""
 
@@ -246,7 +246,7 @@ def _model(found: Mapping[str, object]) -> JsonObject:
 
 
 def _unused(found: Mapping[str, object]) -> str | None:
-    """Return why the file's model is invalid, so that another one is used; else None."""
+    """Return what is wrong with the file's `model`, as a text; None if nothing is."""
     model, members = found.get("model"), _model(found)
     if model is not None and as_text(model) is None and JsonObject.of_or_none(model) is None:
         return "model is neither a name nor an object"

@@ -73,14 +73,18 @@ class ChangeLedger:
         )
 
     def find(self, name: str) -> Flow[list[AgentChange]]:
-        """Return the changes of the named principal, oldest first; without a name all. Raises `Refused` 503."""
+        """Return the changes of the named principal, oldest first; all changes if `name` is empty.
+
+        Raises `Refused` 503 if the ledger cannot be read.
+        """
         changes = yield from self._read()
         return changes_by(changes, name) if name else list(changes)
 
     def undo(self, name: str) -> Flow[list[UndoneChange]]:
         """Undo the changes of the named principal, newest first, and remove those undone from the ledger.
 
-        Return all of them, with the reasons why some were not undone. Raise `Refused` 503.
+        Return all of them, with the reasons why some were not undone. Raises `Refused` 503 if the ledger cannot be read
+        or written.
         """
         yield from self._writing.acquire()
         try:

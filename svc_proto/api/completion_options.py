@@ -136,7 +136,10 @@ def _tools(value: object) -> tuple[Mapping[str, object], ...] | None:
 
 
 def _choice(body: Mapping[str, object], tools: tuple[Mapping[str, object], ...] | None) -> Mapping[str, object]:
-    """Return `tool_choice`, which needs the client's own tools, and `parallel_tool_calls`, which holds for ours too."""
+    """Return the members `tool_choice` and `parallel_tool_calls` for the model, where they are given.
+
+    `tool_choice` is left out if the client has no tools. Raises `Refused` 400 if it is invalid or needs tools.
+    """
     choice, parallel = body.get("tool_choice"), optional(body, "parallel_tool_calls", boolean)
     if choice is not None and choice not in CHOICES and JsonObject.of_or_none(choice) is None:
         raise invalid_request(f"tool_choice must be one of {', '.join(CHOICES)}, or name a tool", param="tool_choice")

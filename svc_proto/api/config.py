@@ -141,7 +141,10 @@ def parse_api_key(source: SettingsSource, host: str) -> str:
 
 
 def _tools(source: SettingsSource, variable: str) -> ToolPolicy:
-    """Parse `auto`, `all` or `few` with toolset names, or `none`, separated by commas."""
+    """Parse the setting of tools: `auto`, `all` or `few` with toolset names, or `none`, separated by commas.
+
+    Raises `ConfigError` for other words.
+    """
     words = [word for word in (source.text(variable, None) or "").lower().replace(",", " ").split() if word != "auto"]
     amounts = [word == "few" for word in words if word in ("all", "few")]
     only = tuple(word for word in words if word in TOOLSETS)

@@ -81,7 +81,7 @@ def parse_text(body: Mapping[str, object], names: Sequence[str], *, code: str | 
 
 
 def parse_apps(body: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the packages that a task names; empty if it names none. Raises `Refused` 400."""
+    """Return the packages in the member `apps` of a body; empty if it is absent. Raises `Refused` 400 if invalid."""
     if body.get("apps") is None:
         return ()
     apps = as_array(body["apps"]) or []
@@ -275,7 +275,10 @@ def _bad_image(place: str) -> Refused:
 
 
 def _attached(value: object) -> list[Mapping[str, object]]:
-    """Parse `{contentType, content: base64}` of older phones (wire api 4.1); entries that are no image are ignored."""
+    """Parse `{contentType, content: base64}` of older phones to image parts (wire api 4.1); skip other media types.
+
+    Raises `Refused` 400 if an image's content is no base64.
+    """
     found: list[Mapping[str, object]] = []
     entries = as_array(value) or []
     _check_count(entries, "attachments")

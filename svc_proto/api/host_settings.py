@@ -81,7 +81,10 @@ class HostSettings:
         self._changing = Lock(engine)
 
     def read(self) -> Flow[list[HostSettingJson]]:
-        """Return the settings as the next start finds them; a secret has no value. Raises `Refused` 500."""
+        """Return the settings as the next start finds them; a secret has no value.
+
+        Raises `Refused` 500 if `.env` cannot be read.
+        """
         found = yield from read_env_file(self._engine, f"{self._config.home}/{ENV_FILE}")
         if isinstance(found, Failure):
             if found.kind is not FailureKind.NOT_FOUND:

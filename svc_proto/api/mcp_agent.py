@@ -1,7 +1,8 @@
 """The agent as an MCP server: the tool `ask` runs a turn and reports its text as progress; chats are resources.
 
-Access is that of the API's routes. A turn is stopped if its call is cancelled, or if its connection ends in the
-stateless way. There are no approval requests: a tool call that needs one is refused, as for any client that shows none.
+Access is that of the API's routes. A turn is stopped if its call is cancelled, or, for a call outside of an MCP
+session, if its connection ends. There are no approval requests: a tool call that needs one is refused, as for any
+client that shows none.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class _AgentTools:
     # --- chats ---
 
     def chats(self) -> Flow[str]:
-        """Return the list of chats as JSON."""
+        """Return the chats that were active last, and the number of all chats, as JSON."""
         page = yield from self._api.run_store_request(ListChats(limit=LISTED))
         rows = [{"id": chat.id, "title": chat.title, "last_active": iso(chat.last_active)} for chat in page.sessions]
         return strict_json.dumps({"sessions": rows, "total": page.total})

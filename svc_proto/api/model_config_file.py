@@ -43,7 +43,10 @@ def parse_change(body: Mapping[str, object]) -> dict[str, str]:
 
 
 def parse_prompt(value: object, name: str) -> dict[str, str]:
-    """Return the change to a system prompt. Raises `Refused` 400."""
+    """Return the change of the configuration file that sets the system prompt to `value`.
+
+    Raises `Refused` 400 with the member's `name` if the value is no text or is too long.
+    """
     found = text(value, name)
     if len(found) > MAX_PROMPT:
         raise invalid_request(f"{name} may have {MAX_PROMPT:,} characters")
@@ -66,7 +69,7 @@ class ModelConfigFile:
         yield from self._change(lambda found: _edits(self._config, found, change), sorted(change))
 
     def switch_server(self, name: str, *, enabled: bool) -> Flow[None]:
-        """Set whether the agent uses an MCP server of the file. Raises `Refused` 500."""
+        """Set whether the agent uses an MCP server of the file. Raises `Refused` 500 if the file cannot be changed."""
         edits = {"mcp_servers": {name: {"enabled": enabled}}}
         yield from self._change(lambda found: edits, ["mcp_servers"])
 
@@ -88,7 +91,10 @@ class ModelConfigFile:
 
 
 def _edits(config: ApiConfig, found: object, change: Mapping[str, str]) -> dict[str, object]:
-    """Return the edits; a plain `model` name stays one if only the name changes (wire api 9). Raises `Refused`."""
+    """Return the edits of the file for a change; a plain `model` name stays one if only the name changes (wire api 9).
+
+    Raises `Refused` if the file is not valid YAML, or if the change would send a key to another host.
+    """
     there = JsonObject.of_or_none(found)
     if there is None:
         raise _failed("is not valid YAML: mend it by hand")

@@ -62,8 +62,8 @@ def as_response_error(refused: Refused) -> Refused:
 def as_completion_messages(entries: Iterable[object]) -> tuple[list[object], list[int]]:
     """Return items of `input` as messages, and for each message the index of its item.
 
-    A call becomes a part of the answer before it, and reasoning a part of the answer behind it. Raises `Refused` 400
-    for an item of an unsupported type.
+    A call becomes a part of the answer before it, and reasoning a part of the answer behind it. Calls of the agent's
+    own tools (`mcp_call`) are left out. Raises `Refused` 400 for an item of an unsupported type.
     """
     messages: list[object] = []
     places: list[int] = []

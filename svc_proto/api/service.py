@@ -268,8 +268,8 @@ class Api:
     def authority_of(self, caller: AnonymousType | str | None, headers: Headers = NO_HEADERS) -> Authority:
         """Return the authority of `caller`, without the powers that these header fields renounce.
 
-        It is the credential id of a pairing's API key; any other value has all powers: the main key, a program of this
-        host, or a server without a key.
+        `caller` is the credential id of a pairing's API key; any other value has all powers: the main key, a program of
+        this host, or a server without a key.
         """
         renounced = withheld_powers(headers)
         if not isinstance(caller, str):
@@ -325,7 +325,7 @@ class Api:
     def reload_key(self) -> Flow[bool]:
         """Load the key from the files; report whether it has changed. Requests and sessions of the old key end.
 
-        Raises `Refused` 409 if the files hold no usable key: the old one stays.
+        Raises `Refused` 409 in the cases of `read_key`: the old key stays.
         """
         key = yield from read_key(self.engine, self.config)
         if key == self.config.key:

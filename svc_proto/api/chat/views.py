@@ -1,6 +1,7 @@
 """JSON views of sessions and messages (wire api 3.1, 3.7): the specification's fields and the numeric ones.
 
-Clients distinguish null: booleans are never null, times are numbers beside their ISO text. Internal fields are omitted.
+Booleans are never null. Times are Unix seconds, and ISO texts in `created_at` and `updated_at`. Internal fields are
+omitted.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class ClusterResponseStore(ResponseStore):
     # --- helpers ---
 
     def _find(self, kind: str, name: str) -> Flow[tuple[str, str] | None]:
-        """Return session and text; look twice for a missing response."""
+        """Return the session and the text of an entry, or None; look for a missing response again after a pause."""
         found = yield from self._load(kind, name)
         if found is None and kind == "response" and NAME.fullmatch(name):
             yield from sleep(self._engine, PROPAGATION_DELAY)

@@ -104,7 +104,10 @@ class ClusterRunSlots:
     # --- helpers ---
 
     def _count(self) -> None:
-        """Set the cap to the number of slots held, and start or stop the renewal timer."""
+        """Set the cap of this node's turns to the number of slots held, and start or stop the renewal timer.
+
+        Without a limit of concurrent turns, the cap is infinite.
+        """
         self._turns.cap = len(self._semaphore) if self._cap else inf
         if not len(self._semaphore) + len(self._line):
             self._timer.cancel()

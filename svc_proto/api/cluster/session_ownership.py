@@ -81,7 +81,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         self._passing: dict[OperationId, str] = {}  # requests that wait for an answer, with the node that answers
 
     def start(self) -> Flow[None]:
-        """Connect to the other nodes; return without them after `START_TIMEOUT`."""
+        """Start this node, and wait until it has been connected for `TAKEOVER_DELAY`, at most `START_TIMEOUT`."""
         engine = self.api.engine
         api = self.api
         self.node = Node(engine, self._where, self, KIND, url=api.config.node_url, load=lambda: len(api.runs))
@@ -141,7 +141,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         self.places.on_ready_started()
 
     def fence(self, session_id: str) -> int | None:
-        """Return the fencing token of the lease."""
+        """Return the fencing token of this node's lease of the session, or None without a lease."""
         return self.leases.fencing_token(session_id)
 
     def _leased(self, session_id: str, request: Request | None) -> Flow[Response | StreamedResponse | None]:
@@ -164,7 +164,10 @@ class ClusterSessionOwnership(LocalSessionOwnership):
             yield from sleep(engine, POLL_INTERVAL)
 
     def _find_by_key(self, request: Request, key: str) -> Flow[Response | StreamedResponse | None]:
-        """Forward a repeated request to the node of the first one; else record this node under the key."""
+        """Forward a repeated request to the node of the first one, and return its answer.
+
+        Else record this node under the key and return None. Raises `Refused` 503 if the node cannot be determined.
+        """
         redis, name = self.node.redis, self.node.key("again", key)
         yield from self._wait_settled()
         mine = ("SET", name, self._me, "EX", int(KEY_TTL))

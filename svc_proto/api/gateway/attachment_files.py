@@ -1,7 +1,7 @@
 """Files of the images that wait for their prompts. They are in the spool folder, not in memory.
 
-A prompt gets its images when its turn begins; then the files are deleted. Files that a stopped process has left are
-deleted when the gateway is first used, after a day.
+A prompt gets its images when its turn begins; then the files are deleted. When the gateway is first used, it deletes
+files older than a day, which an earlier process has left.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_FILE = 32 * 1024 * 1024  # bytes of one image
 
 
 def store_image(engine: Engine, data: bytes) -> Flow[str]:
-    """Write an image to a file and return its path. Raises `RpcError`."""
+    """Write an image to a file of the spool folder and return its path. Raises `RpcError` if that fails."""
     path = yield from spool_file(engine, ".image", data)
     if isinstance(path, Failure):
         raise RpcError(NOT_SUPPORTED, "the attachment could not be stored: the disk may be full")

@@ -84,7 +84,7 @@ class _AttachmentMethods:
             self._receiving -= size
 
     def attach_image(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Attach an image to the next prompt of a session."""
+        """Attach an image to the next prompt of a session. Raises `RpcError` if it is invalid, or at a limit."""
         content = call.params.text("content_base64", "bytes_base64")
         with self._received(len(content)):
             session = yield from self._gateway.find(connection, call)
@@ -169,7 +169,7 @@ class _AttachmentMethods:
     def _read_pdf(self, data: bytes, missing: int) -> Flow[tuple[str, int]]:
         """Return the text of a PDF file and its number of pages.
 
-        Raises `RpcError`, with the code `missing` if the host has no reader.
+        Raises `RpcError` if it cannot be read or has no text, with the code `missing` if the host has no PDF reader.
         """
         engine = self._gateway.api.engine
         self._readers = readers = self._readers or Semaphore(engine, PDF_READERS)
@@ -215,7 +215,7 @@ class _AttachmentMethods:
         return found.name
 
     def _check_room(self, session: LiveSession, connection: GatewayConnection, *, size: int = 0, text: int = 0) -> None:
-        """Check the limits for one more attachment of this size. Raises `RpcError`."""
+        """Raise `RpcError` if one more attachment would exceed a limit: `size` bytes in a file or `text` characters."""
         if len(session.attachments_of(connection)) >= MAX_ATTACHMENTS:
             raise RpcError(NOT_SUPPORTED, f"at most {MAX_ATTACHMENTS} attachments for one prompt")
         waiting = sum(each.size for live in self._gateway.sessions.values() for each in live.prompt_attachments)
@@ -240,7 +240,7 @@ def _name(given: str) -> str:
 
 
 def _decode(content: str, limit: int, start: int = 0) -> bytes:
-    """Decode base64 from a place on. Raises `RpcError`."""
+    """Decode base64 from position `start` on. Raises `RpcError` if it is invalid, empty or above `limit` bytes."""
     if len(content) - start > limit * 4 // 3 + 4:
         raise RpcError(INVALID_PARAMS, f"more than {limit // (1024 * 1024)} MB")
     try:

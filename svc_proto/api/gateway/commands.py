@@ -92,7 +92,7 @@ class _CommandMethods:
         return {"output": (yield from output(session))}
 
     def dispatch(self, connection: GatewayConnection, call: RpcCall) -> Result:
-        """Return the prompt that performs a command, for the client to send."""
+        """Return the prompt that performs a command, for the client to send. Raises `RpcError` if it is unknown."""
         name, argument = call.text("name").strip().lstrip("/"), call.params.text("arg").strip()
         known = {word for word, _ in (*ANSWERED, *PROMPTS)}
         if f"/{name}" not in known:

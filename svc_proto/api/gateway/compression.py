@@ -52,7 +52,8 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
 def compress(gateway: LiveGateway, session: LiveSession, topic: str = "") -> Flow[dict[str, object]]:
     """Replace the messages of a session by a summary of a model; prompts that arrive meanwhile wait.
 
-    A session of at most two messages, or of the built-in agent, is unchanged. Raises `RpcError`.
+    A session of at most two messages, or of the built-in agent, is unchanged. Raises `RpcError` if a turn is under way,
+    the model writes no summary, or messages were added meanwhile.
     """
     if session.is_busy or session.queue:
         raise RpcError(QUEUE_FULL, BUSY)
@@ -135,7 +136,7 @@ class _SummaryHost:
             self.text = self.text[: -event.length]
 
     def wait_drained(self) -> Flow[None]:
-        """Implement `AgentHost.wait_drained`: nothing is behind."""
+        """Implement `AgentHost.wait_drained`: return at once, since there is no reader."""
         yield from ()
 
     def store_calls(

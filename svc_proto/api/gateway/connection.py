@@ -1,4 +1,4 @@
-"""WebSocket of one client of the gateway: lines in, answers and events out."""
+"""WebSocket connection of one client of the gateway: it receives JSON-RPC calls, and sends answers and events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Method: TypeAlias = "Callable[[GatewayConnection, RpcCall], Flow[Result] | Resul
 
 
 class CallHandler(Protocol):
-    """The gateway, as its connections call it."""
+    """Interface of the gateway for its WebSocket connections."""
 
     @property
     def version(self) -> str:

@@ -62,7 +62,7 @@ class GatewayPort(TurnPort, ManagementPort, Protocol):
 
 
 class LiveGateway(Protocol):
-    """The gateway, as its methods and sessions call it."""
+    """Interface of the gateway for its JSON-RPC methods and its live sessions."""
 
     api: GatewayPort
     sessions: dict[str, LiveSession]
@@ -71,10 +71,10 @@ class LiveGateway(Protocol):
         """Return the live session of a stored one, and attach a client to it."""
 
     def find(self, connection: GatewayConnection, call: RpcCall) -> Flow[LiveSession]:
-        """Return the session that a call names, and attach the client. Raises `RpcError`."""
+        """Return the live session that a call names, and attach the client. Raises `RpcError` if there is none."""
 
     def stored(self, identity: str, *, code: int = ...) -> Flow[ChatSession]:
-        """Return a stored session. Raises `RpcError`."""
+        """Return a stored session. Raises `RpcError` with `code` if it does not exist."""
 
     def has_room_for_text(self, size: int) -> bool:
         """Report whether a text of this many characters may wait, beside the others of all sessions."""
@@ -146,7 +146,7 @@ class LiveSession:
 
     @property
     def prompt_attachments(self) -> list[PromptAttachment]:
-        """The attachments of the next prompts and of those that wait."""
+        """Return the attachments for prompts that clients have yet to send, and those of prompts in the queue."""
         return [*self.attachments, *(attached for prompt in self.queue for attached in prompt.attachments)]
 
     @property

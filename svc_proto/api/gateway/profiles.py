@@ -94,7 +94,10 @@ class _ProfileMethods:
         }
 
     def configure(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Change model and soul; other parts are those of the configuration file, and do not change."""
+        """Change the model and the soul (the system prompt) in the configuration file; other parts do not change.
+
+        Raises `RpcError` for a model that is not offered, and `Refused` 403 without the right to manage.
+        """
         _check_name(call)
         api, model, soul = self._gateway.api, call.params.text("model"), call.params.string("soul")
         change = {} if soul is None else parse_prompt(soul, "soul")
@@ -116,7 +119,7 @@ class _ProfileMethods:
         return {"found": True, "mime": found.kind, "data": found.url, "size": len(found.data)}
 
     def set_asset(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Store the profile's picture."""
+        """Store the profile's picture. Raises `RpcError` for another asset, or if the data is no picture."""
         _check_name(call)
         avatar = parse_avatar(call.text("data"))
         if call.text("asset") != AVATAR or avatar is None:

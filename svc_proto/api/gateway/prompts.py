@@ -201,7 +201,7 @@ class _PromptMethods:
     def redirect(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Queue a text as the first of the waiting prompts.
 
-        Reject it if no turn is in progress or the queue is full.
+        Reject it if no turn is in progress, the text is blank or the queue is full.
         """
         session = yield from self._gateway.find(connection, call)
         text = _prompt_text(call)
@@ -212,7 +212,10 @@ class _PromptMethods:
         return {"status": "queued"}
 
     def _truncate(self, session: LiveSession, call: RpcCall) -> Flow[dict[str, object]]:
-        """Remove a message of the user and all after it. Row ids are positions in the session, from 1 on."""
+        """Remove a message of the user and all after it; return the row ids of the user's messages that remain.
+
+        Row ids are positions in the session, from 1 on. Raises `RpcError` if the message does not exist.
+        """
         api, params = self._gateway.api, call.params
         rows = yield from api.run_store_request(ListMessages(session_id=session.id, limit=MAX_ROWS))
         of_user = [place for place, row in enumerate(rows or (), 1) if _is_prompt(row)]

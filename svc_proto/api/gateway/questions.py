@@ -1,4 +1,4 @@
-"""Methods for approvals and questions. The agent asks for no secrets; answers to such requests are too late."""
+"""Methods for approvals and questions. The agent requests no secrets; an answer with one is reported as expired."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class ApiGateway:
         return session
 
     def stored(self, identity: str, *, code: int = NO_SESSION) -> Flow[ChatSession]:
-        """Return a stored session. Raises `RpcError`."""
+        """Return a stored session. Raises `RpcError` with `code` if it does not exist."""
         chat = yield from self.api.run_store_request(GetChat(id=identity))
         if chat is None:
             raise RpcError(code, "no such session")

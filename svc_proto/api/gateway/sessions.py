@@ -109,7 +109,7 @@ class _SessionMethods:
         }
 
     def resume(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Open a stored session; the answer has its messages, unless the client reads them over HTTP."""
+        """Open a stored session; the answer has its messages, but not for the phone app, which reads them over HTTP."""
         gateway = self._gateway
         check_profile(call)
         chat = yield from gateway.stored(call.session_id, code=NOT_STORED)

@@ -218,7 +218,7 @@ class ResponseBuilder:
         return [*started, (f"response.mcp_call.{status}", where), self._item("done", place, item)]
 
     def _abandoned(self) -> list[Told]:
-        """End calls that the end of the turn has interrupted."""
+        """Mark the calls that have no result at the end of the turn as incomplete, and return their events."""
         running = [place for place in self._calls.values() if self._output[place]["status"] == "in_progress"]
         for place in running:
             self._output[place] = self._output[place].copy()
@@ -226,7 +226,7 @@ class ResponseBuilder:
         return [self._item("done", place, self._output[place]) for place in running]
 
     def _requested(self, call: ToolCall) -> list[Told]:
-        """Add a call that the client is to run, with the events that its libraries read."""
+        """Add a call that the client is to run, and return the events of its item and its arguments."""
         place = len(self._output)
         item: ResponseItemJson = {
             "type": "function_call",

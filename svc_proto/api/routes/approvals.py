@@ -47,7 +47,7 @@ class _ApprovalRoutes:
         return json_response(200, {"approvals": [_row(chat, pattern, given) for chat, pattern in found]})
 
     def end(self, request: Request) -> Flow[JsonResponse[ApprovalEndedJson]]:
-        """End one approval: that of the chat `session_id`, or without one that for good."""
+        """End a standing approval as `ApprovalMemory.end` does. Raises `Refused` 404 if there is no such approval."""
         body = request.json_object()
         pattern, chat = text(body.get("pattern"), "pattern"), body.string("session_id") or ""
         if (chat, pattern) not in (yield from self._standing()):

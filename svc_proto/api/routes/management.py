@@ -246,7 +246,7 @@ class _ManagementRoutes:
         raise Refused(404, "not_found", "no MCP server of this name is configured")
 
     def reload_servers(self, request: Request) -> Flow[JsonResponse[types.McpServersJson]]:
-        """Restart all MCP servers."""
+        """Restart all MCP servers, and return their states."""
         yield from self._api.settings()
         found = self._api.parts.servers
         if found is not None:

@@ -23,7 +23,10 @@ def routes(api: SettingsPort) -> list[Route]:
     """Return the route that lists and tests models of a server."""
 
     def probe(request: Request) -> Flow[JsonResponse[ModelProbedJson]]:
-        """List the models of `base_url`, or of the configured server; with `model`, describe and test that one."""
+        """List the models of `base_url`, or of the configured server; with `model`, describe and test that one.
+
+        No model is tested if the list cannot be read. Raises `Refused` 400 without a usable address.
+        """
         body = request.json_object()
         endpoint = (yield from api.settings()).endpoint
         url = (body.string("base_url") or (endpoint.base_url if endpoint is not None else "")).rstrip("/")

@@ -134,7 +134,7 @@ class _ProfileRoutes:
         return json_response(200, {"profile": PROFILE, "skills": rows, "total": len(rows)})
 
     def context(self, request: Request) -> Flow[JsonResponse[types.InjectedContextJson]]:
-        """Return what each prompt holds beside the chat: system prompt, notes and names of skills."""
+        """Return what each prompt holds beside the chat: system prompt, notes, and names and descriptions of skills."""
         _check_profile(request)
         settings = yield from self._api.settings()
         notes = notes_part((yield from self._notes()))

@@ -1,4 +1,4 @@
-"""Options of a client for one turn: endpoint, limits, and the tools that the client runs. For all routes of OpenAI."""
+"""Options of a client for one turn, for the routes of OpenAI's protocols: endpoint, limits, and the client's tools."""
 
 from __future__ import annotations
 

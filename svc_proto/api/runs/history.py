@@ -76,7 +76,7 @@ def _result_message(session_id: str, result: Row) -> Message:
 
 
 def _newest(messages: list[Row]) -> tuple[Row, ...]:
-    """Return as many whole turns as fit, from the end; images while they fit."""
+    """Return the newest whole turns that fit into `MAX_TEXT`; older images beyond `MAX_IMAGES` become a text."""
     kept: list[Row] = []
     fitting = 0  # messages of `kept` that form whole turns
     text, images = MAX_TEXT, MAX_IMAGES

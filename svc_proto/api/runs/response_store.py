@@ -132,7 +132,11 @@ class ResponseStore:
         self._conversations = {**conversations, **self._conversations}
 
     def _save(self) -> Flow[None]:
-        """Write everything. The state is built after the lock is acquired, so it is current."""
+        """Write all responses and names of conversations to the file; log a failure.
+
+        If the file could not be read, nothing is written. The state is built after the lock is acquired, so it is
+        current.
+        """
         engine = self._engine
         if not self._loaded:
             engine.log(Level.WARNING, "responses not stored", problem="not read")

@@ -126,7 +126,10 @@ def _perform(api: TurnHost, run: Run, turn_request: TurnRequest) -> Flow[TurnEnd
 
 
 def _begin_turn(api: TurnHost, turn_request: TurnRequest, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
-    """Store the client's messages; return the history, in which tool results stand right behind their calls."""
+    """Store the client's messages; return the history, in which tool results stand right behind their calls.
+
+    Raises `Refused` if the session does not exist.
+    """
     history = turn_request.history
     history_limit = MAX_ROWS if history is None else 0
     earlier = yield from api.run_store_request(
