@@ -135,7 +135,7 @@ def _refuse_repeated(headers: Headers) -> None:
 
 
 def _decoded(value: str) -> str | None:
-    """Return the decoded name; None for an invalid encoding, which matches no body."""
+    """Return a header's value, decoded if it is marked as base64; None if that encoding is invalid."""
     start, end = ENCODED
     if not (value.startswith(start) and value.endswith(end)):
         return value

@@ -174,14 +174,14 @@ class HttpSessionRegistry:
             session.stop(round(least + (most - least) * share))
 
     def _make_room(self, among: list[HttpSession], refused: Refused) -> None:
-        """End an idle session; one with only a reader counts as idle if there is no other."""
+        """End an idle session among these, or else one that has only a reader. Raises `refused` if all have calls."""
         idle = [session for session in among if not session.conversation.busy]
         if not idle:
             raise refused
         self.end(next((session for session in idle if not session.busy), idle[0]))
 
     def _use(self, session: HttpSession) -> None:
-        """Mark the session as used last, to the second."""
+        """Mark the session as used last and extend its lifetime, at most once per `TIMER_PRECISION`."""
         now = self._engine.now.mono
         if now >= session.used + TIMER_PRECISION or session.identity not in self._sessions:
             session.used = now

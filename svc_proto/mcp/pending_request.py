@@ -221,7 +221,7 @@ class PendingRequest:
         self._finish(outgoing)
 
     def _dressed(self, text: str) -> str:
-        """Return the JSON of a result with the members that version 2026-07-28 adds."""
+        """Return the JSON of a result with the members that version 2026-07-28 adds; a `LISTEN` result has them."""
         if self.request.method == LISTEN:
             return text
         kind = "" if text.startswith(_HAS_KIND) else '"resultType":"complete",'
@@ -247,7 +247,7 @@ class PendingRequest:
 
 
 class _Progress:
-    """Progress notifications for one request: texts of the tool, and a sign of life in between."""
+    """Progress notifications for one request: the texts of the tool, and periodic ones while the request runs."""
 
     def __init__(self, engine: Engine, token: RequestId, send: SendCallback) -> None:
         self._engine = engine
@@ -270,7 +270,10 @@ class _Progress:
 
 
 def modern_context(meta: Mapping[str, object]) -> RequestContext:
-    """Return the context of a stateless request. Raises `RpcError`."""
+    """Return the context of a stateless request from its `_meta`.
+
+    Raises `RpcError` for another protocol version, or if the client's capabilities are missing.
+    """
     if meta.get(VERSION) != STATELESS_VERSION:
         raise unsupported_version_error(meta.get(VERSION))
     capabilities = JsonObject.of_or_none(meta.get(CAPABILITIES))

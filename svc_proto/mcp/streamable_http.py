@@ -129,7 +129,10 @@ class McpHttpServer:
         return StreamedResponse(200, Headers(EVENTS), partial(log.stream_to, after=int(named[2])))
 
     def delete(self, request: Request) -> Response:
-        """Handle `DELETE`: end the session that the request names."""
+        """Handle `DELETE`: end the session that the request names.
+
+        Raises `Refused` as `require_session_version` and `HttpSessionRegistry.find`.
+        """
         require_session_version(request.headers)
         self.sessions.end(self.sessions.find(request.credential_id, request.headers.get(SESSION_ID)))
         return empty_response(204)
