@@ -50,7 +50,7 @@ class HealthMonitor:
         self._ended = Condition(engine)
 
     def start(self) -> None:
-        """Schedule the first run."""
+        """Schedule the first run of the checks; do nothing without a check."""
         if self._check is not None:
             self._timer.set(self._engine.now.mono + FIRST_RUN)
 

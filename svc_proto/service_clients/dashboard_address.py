@@ -19,6 +19,8 @@ ROLES = ("lan", *(brand.mesh_role for brand in BRANDS.values()))  # routes to an
 def dashboard_at(dashboard: tuple[str, int], host: str) -> str | None:
     """Return the dashboard's URL at an address of this host; None if it does not listen there.
 
+    None also for a loopback or wildcard address, which no phone can use.
+
     `dashboard` is where it listens, as in `RelayConfig`.
     """
     bound, port = dashboard

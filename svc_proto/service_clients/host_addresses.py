@@ -99,7 +99,7 @@ class HostAddresses:
         return next((row for row in self.rows if row.kind < AddressKind.DOWN and row.version in versions), None)
 
     def left_out(self, used: Sequence[str]) -> list[tuple[HostAddress, str]]:
-        """Return the other addresses with the reason why they are not used, without loopback."""
+        """Return the addresses that are not in `used`, but for loopback, each with the reason why it is not used."""
         return [
             (row, REASONS[row.kind])
             for row in self.rows
@@ -114,7 +114,7 @@ def find_host_addresses(engine: Engine) -> Flow[HostAddresses]:
 
 
 def parse_addresses(listed: Sequence[object]) -> tuple[HostAddress, ...]:
-    """Classify and rank the listed addresses: IPv4 before IPv6, which fewer networks pass on, then by the host's order.
+    """Classify the listed addresses, and sort them by kind, then IPv4 before IPv6, then the default route's first.
 
     Each has the members `interface`, `address`, `up`, `point_to_point` and `default`.
     """

@@ -1,4 +1,4 @@
-"""A new API key in every file where the chain of wire core 2.7 finds an old one."""
+"""Writer of a new API key into all files that hold the old one (wire core 2.7), and of other variables into `.env`."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def local_api_key(
 
 
 def yaml_variables(found: Mapping[str, object]) -> dict[str, str]:
-    """Return the variables for which a parsed configuration file stands, so that they are checked in one place."""
+    """Return the environment variables, with their values, that members of a parsed configuration file stand for."""
     server = JsonObject.of(found).get_object("platforms", "api_server")
     extra, gateway = server.get_object("extra"), JsonObject.of(found).get_object("gateway", "api_server")
     variables = {

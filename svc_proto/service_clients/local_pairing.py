@@ -39,8 +39,8 @@ def pair_locally(
 ) -> Flow[str]:
     """Return a new session token of a relay on this host, for a device of this name. Raises `ServiceCallError`.
 
-    It lasts `ttl` seconds, or the relay's default for None. With `looks` it permits reading the phone only. With an
-    `audience` it opens nothing else.
+    The session lasts `ttl` seconds, or the relay's default for None. With `looks` it permits reading the phone only.
+    With an `audience` it is valid for that audience only.
     """
     granted = READ_ONLY_GRANTS if looks else None
     payload = {

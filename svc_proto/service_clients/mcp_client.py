@@ -226,7 +226,7 @@ class McpClient:
         return answer.result
 
     def list_all(self, method: str, name: str, *, within: float) -> Flow[list[JsonObject]]:
-        """Return a list from all of its pages, at most `MAX_ROWS`. Raises `McpError`."""
+        """Return the rows of a list, from at most `MAX_PAGES` pages and up to `MAX_ROWS`. Raises `McpError`."""
         found: list[JsonObject] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):

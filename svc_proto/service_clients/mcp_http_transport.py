@@ -164,7 +164,7 @@ class McpHttpTransport:
             self._ends.failed(identity, McpError(failed.why))
 
     def _exchange(self, text: bytes, identity: RequestId) -> Flow[_FailedRequest]:
-        """Send a request and pass its response on; return the failure, if no answer was among it."""
+        """Send a request and pass its response on; return the failure that applies if the response had no answer."""
         answer = yield from self._send_request("POST", text, within=RESPONSE_TIMEOUT)
         if isinstance(answer, EventReader):
             self._begin(answer.head.headers.get(SESSION))

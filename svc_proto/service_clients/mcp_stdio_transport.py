@@ -129,7 +129,7 @@ class McpStdioTransport:
         self._ends.transport_closed(McpError(f"{how}: {said}" if said else how))
 
     def count(self, messages: int, size: int) -> None:
-        """Count received messages and bytes, on either output."""
+        """Count messages and bytes of either output of the child; reading pauses above the quota."""
         self._quota.count(messages, size)
 
     # --- helpers --------------------------------------------------------------------------------------------------

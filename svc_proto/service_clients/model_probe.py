@@ -123,7 +123,10 @@ def try_model(engine: Engine, base_url: str, name: str, key: str) -> Flow[ModelT
 
 
 def _running_context(engine: Engine, root: str, name: str, key: str) -> Flow[int | None]:
-    """Return the context size of a model that Ollama has loaded, which is smaller than that of the model's file."""
+    """Return the context size of a model as Ollama has loaded it; None if it is not loaded, or for another server.
+
+    This size may be smaller than that in the model's file.
+    """
     running = yield from _ask(engine, "GET", f"{root}/api/ps", key)
     if running is None:
         return None

@@ -40,7 +40,10 @@ def default_terms(config: RelayConfig) -> PairingMeta:
 
 
 def add_default_terms(meta: PairingMeta, config: RelayConfig) -> PairingMeta:
-    """Return the terms of a code, with the defaults where it has none. A code with an audience is no device's."""
+    """Return the terms of a code, with the default grants and lifetime where it has none.
+
+    Terms with an audience are unchanged: such a code is not for a device.
+    """
     if meta.audience:
         return meta
     default = default_terms(config)

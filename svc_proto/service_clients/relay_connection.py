@@ -183,8 +183,8 @@ def connect_relay(
 ) -> Flow[tuple[RelayConnection, AuthOk]]:
     """Connect to the socket at the relay's `url` and authenticate with this payload of `system/auth`.
 
-    The token is shown in the handshake already. So a valid one opens the socket even if wrong codes have blocked this
-    address. `within` s are for the connection, and as many for the answer. Raises `ServiceCallError`.
+    The client's token is sent in the handshake already, so a valid one opens the socket even if wrong codes have
+    blocked this address. `within` s are for the connection, and as many for the answer. Raises `ServiceCallError`.
     """
     link = RelayConnection(engine, payload)
     yield from relay.socket(engine, "", link, within=within)

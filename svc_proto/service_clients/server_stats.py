@@ -143,12 +143,12 @@ class _MetricsDelta:
         self._processes = list(starts.values())
 
     def rate(self, name: str, count: Count = MetricSamples.total, *, processes: bool = False) -> float | None:
-        """Return the growth of a counter per second."""
+        """Return the growth of a counter per second; None if no server that is in both readings has it."""
         grown = self.grown(name, count, processes=processes)
         return None if grown is None else grown / self._seconds
 
     def grown(self, name: str, count: Count = MetricSamples.total, *, processes: bool = False) -> float | None:
-        """Return the growth of a counter."""
+        """Return the growth of a counter; None if no server that is in both readings has it."""
         sums = [
             _growth(count(old, name), new)
             for old, now in (self._processes if processes else self._pairs)
