@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from clients.gateway.api_connection import GatewayApiSettings, new_api_client, rpc_error
 from svc_proto.cli.line_service import LineService
+from svc_proto.commands import Level
 from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.websocket import WebSocketConnection
@@ -146,9 +147,18 @@ class Gateway(LineService):
             self._api.send(write_request(call.identity, call.method, params))
 
     def _refuse_calls(self, error: RpcError) -> None:
-        calls, self._calls, self._unsent = self._calls, {}, []
+        """Answer all calls with an error. An unsent notification has no answer: an event reports its loss."""
+        calls, self._calls = self._calls, {}
+        unsent, self._unsent = self._unsent, []
+        lost = [call for call in unsent if call.notification]
+        if calls or lost:
+            counts = {"calls": len(calls), "notifications": len(lost)}
+            self.engine.log(Level.WARNING, "calls have failed", reason=str(error), **counts)
         for identity in calls:
             self.send_line(write_error(error, identity))
+        for call in lost:
+            payload: dict[str, object] = {"message": f"{call.method} was not sent: {error}"}
+            self.send_line(event_line("error", call.params.text("session_id") or None, payload))
         self.close_if_done()
 
 

@@ -99,6 +99,22 @@ def test_the_api_server_is_down_for_a_while() -> None:
     assert book.result("session.create")["messages"] == []
 
 
+def test_a_notification_that_can_not_be_sent_is_reported() -> None:
+    book = greeted()
+    book.up = False
+    messages = book.send(
+        b'{"method": "session.interrupt", "params": {"session_id": "s-1"}}\n{"method": "x"}\n{"id": 1, "method": "y"}\n'
+    )
+    reason = "the API server at http://localhost:8642 cannot be reached: connection refused"
+    assert [each["params"] for each in messages if "params" in each] == [
+        {"type": "error", "session_id": "s-1", "payload": {"message": f"session.interrupt was not sent: {reason}"}},
+        {"type": "error", "payload": {"message": f"x was not sent: {reason}"}},
+    ]
+    assert [each["error"]["message"] for each in messages if "id" in each] == [reason]
+    (record,) = (log for log in book.logs if log.event == "calls have failed")
+    assert record.fields == {"reason": reason, "calls": 1, "notifications": 2}
+
+
 def test_a_server_without_a_gateway() -> None:
     book = greeted()
     book.serve(PORT, ScriptedApi(KEY))
