@@ -337,7 +337,7 @@ class _ScenarioRunner:
         if code is not None:
             self.pass_until(world.sim.now + LATE_END)
             world.close_connections()
-        if self.agents.talked:
+        if self.agents.has_clients:
             self.pass_until(world.sim.now + IDLE)
         self.run_checks()
         # The reference phone, and the agent's connection.

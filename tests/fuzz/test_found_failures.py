@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pytest
+from attrs import define
+
+from fuzz.simulation.actors.terminal_users import TerminalUsers
 from fuzz.simulation.invariants import Violation
 from fuzz.simulation.models.reference_model import AddressBlockModel
+from fuzz.simulation.scenario_runner import ScenarioReport, run_script
+from fuzz.simulation.script import Script
+from fuzz.steps import LeaveEarly, PairDevice, RegisterCode, TypeInTerminal, UseMcp
 from svc_proto.basics.moment import Moment
 from svc_proto.commands import Cancel, ReadConfig
 from svc_proto.engine.core import Engine
@@ -33,3 +41,47 @@ def test_a_registration_without_an_answer_may_have_cleared_nothing(sure: bool) -
             addresses.check_refused("10.0.1.2", 20.0, 20.1)
     else:
         addresses.check_refused("10.0.1.2", 20.0, 20.1)
+
+
+@define(eq=False)
+class _Device:
+    """Stand-in for a device of a world."""
+
+    name: str
+    talker: SimpleNamespace
+
+
+def test_an_mcp_session_ends_whose_client_left_before_the_answer() -> None:
+    steps = (
+        RegisterCode(at=0.6, grants=0, lifetime=0.0),
+        PairDevice(at=1.0, device=0, code=0),
+        LeaveEarly(at=2.0, ending=0, seconds=0.0039),
+        LeaveEarly(at=2.0, ending=0, seconds=0.0),
+        UseMcp(at=2.297, session=0, action=0, seconds=0.0),
+        UseMcp(at=2.724, session=0, action=0, seconds=0.0),
+    )
+    outcome = run_script(Script(seed=9003002, steps=steps))
+    assert isinstance(outcome, ScenarioReport), outcome
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_line_without_a_terminal_may_reach_another_one_if_the_attach_failed(refused: bool) -> None:
+    numbers = iter(range(1, 10))
+    talker = SimpleNamespace(send_envelope=lambda *_: None)
+    device = _Device("device", talker)
+    world = SimpleNamespace(sim=SimpleNamespace(now=1.0), home=SimpleNamespace(programs={}))
+    crowd = SimpleNamespace(world=world, listeners=[], open=[device], next_number=lambda: next(numbers))
+    users = TerminalUsers(cast("Any", crowd))
+    step = users.handlers[TypeInTerminal]
+    for action in (14, 4):  # attach "side", then "main", and type a line without a name in each
+        step(TypeInTerminal(at=1.0, socket=0, action=action))
+    (listener,) = crowd.listeners
+    if refused:
+        listener(device, {"channel": "terminal", "type": "terminal.error", "payload": {"session_name": "main"}})
+    shown = {"session_name": "side", "data": "say line-1-\nsay line-2-\n"}
+    output = {"channel": "terminal", "type": "terminal.output", "payload": shown}
+    if refused:
+        listener(device, output)
+    else:
+        with pytest.raises(Violation, match="typed line 2 in main"):
+            listener(device, output)

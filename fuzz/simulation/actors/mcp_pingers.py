@@ -38,6 +38,11 @@ class McpPingers:
         """Report whether there ever was an MCP session."""
         return any(client.talks for client in self._clients.values())
 
+    @property
+    def has_clients(self) -> bool:
+        """Report whether there may have been an MCP session: the answer that names it may be lost."""
+        return bool(self._clients)
+
     def client(self, session: SessionModel) -> SimMcpClient:
         """Return the MCP client with the token of a paired session."""
         if session not in self._clients:

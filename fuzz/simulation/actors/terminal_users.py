@@ -27,6 +27,7 @@ class _TypedLine:
     device: SignedInDevice
     sent: float
     name: str
+    is_named: bool  # by the request; else the relay chooses the terminal that was attached last
     typed: bool = False  # a shell received it
     shown: bool = False
 
@@ -160,13 +161,13 @@ class TerminalUsers:
 
     def _type(self, device: SignedInDevice, terminal_user: _TerminalSet, word: str, name: str) -> None:
         number = self.crowd.next_number()
-        self._lines[number] = _TypedLine(device, self.world.sim.now, name or terminal_user.last)
+        self._lines[number] = _TypedLine(device, self.world.sim.now, name or terminal_user.last, bool(name))
         named = {"session_name": name} if name else {}
         device.talker.send_envelope("terminal", "terminal.input", {**named, "data": f"{word} line-{number}-\n"})
 
     def _on_device_message(self, device: SignedInDevice, message: dict[str, Any]) -> None:
         if message.get("channel") == "system" and message.get("type") == "error":
-            self._terminal_users.setdefault(device, _TerminalSet()).sure = False
+            self._on_refused(device)
         if message.get("channel") != "terminal":
             return
         terminal_user, name = (
@@ -177,7 +178,7 @@ class TerminalUsers:
             terminal_user.ended[name] = self.world.sim.now
         match message["type"]:
             case "terminal.error":
-                terminal_user.sure = False
+                self._on_refused(device)
             case "terminal.detached" if name in terminal_user.leaving:
                 terminal_user.leaving.remove(name)
                 if message["payload"].get("reason") == "eof":
@@ -186,6 +187,13 @@ class TerminalUsers:
                 self._on_output(device, terminal_user, name, message["payload"]["data"])
             case _:
                 pass
+
+    def _on_refused(self, device: SignedInDevice) -> None:
+        """Make the terminals uncertain of lines that name none: the refused request may have been the attach."""
+        self._terminal_users.setdefault(device, _TerminalSet()).sure = False
+        for line in self._lines.values():
+            if line.device is device and not (line.is_named or line.shown):
+                line.name = ""
 
     def _on_output(self, device: SignedInDevice, terminal_user: _TerminalSet, name: str, data: str) -> None:
         # A line may arrive in two pieces, so the end of earlier output is searched again.
