@@ -207,12 +207,12 @@ OTHERS = (
 
 
 def routes_of(text: str) -> list[str]:
-    """Return the single routes that the cell of a row names."""
+    """Return the routes of a table's cell, which are separated by commas."""
     return [route.strip() for route in " ".join(text.split()).split(", ")]
 
 
 def page() -> str:
-    """Return the text of the authority page."""
+    """Return the text of docs/reference/authority.md."""
     parts = [ABOUT]
     for title, kinds, access, routes in (
         ("Relay", RELAY_KINDS, RELAY_ACCESS, RELAY_ROUTES),

@@ -1,4 +1,4 @@
-"""Programs in the background of a test: on a loop in a thread of its process."""
+"""Programs that run in a background thread of the test process, on an event loop of that thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes lon
 
 
 class BackgroundProgram:
-    """Programs that run on a thread; `handle` controls them."""
+    """Runs programs on a thread of their own; `handle` stops or controls them."""
 
     def __init__(self, programs: Program | Sequence[Program], runtime: str) -> None:
         self.handle = HostHandle()
@@ -27,7 +27,10 @@ class BackgroundProgram:
         self._thread.start()
 
     def exit_code(self, timeout: float = TIMEOUT) -> int:
-        """Wait for the end, and return the exit code. Raise TimeoutError, or the exception that has ended the loop."""
+        """Wait until the programs end, and return the exit code.
+
+        Raise TimeoutError after `timeout` seconds, or the exception that ended the loop.
+        """
         self._thread.join(timeout)
         if self._outcome is None:
             raise TimeoutError("it runs on")
@@ -44,7 +47,7 @@ class BackgroundProgram:
 
 @contextmanager
 def running_service(service: Service, runtime: str = "asyncio", *, port: int = 0) -> Iterator[str]:
-    """Run a service on this host, and yield its address once it accepts connections."""
+    """Run a service on 127.0.0.1 and yield its URL once it accepts connections; port 0 selects a free one."""
     listener, ready = bind("127.0.0.1", port), threading.Event()
     core = Engine(service, entropy=os.urandom)
     services = Services(logger=logging.getLogger("tests.support.background_program"))

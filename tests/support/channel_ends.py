@@ -1,4 +1,4 @@
-"""A core on the simulator's host, and the far ends of its channels; `tests.support.core_harness` drives them."""
+"""A core in memory on the simulator's host, and test ends of its channels, for `tests.support.core_harness`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class FarEnd:
-    """Far end of a node's channel: it receives the node's output, and posts facts about the channel."""
+    """Test end of a node's channel: it records the node's output and posts facts about the channel to the node."""
 
     node: HarnessNode
     ch: ChannelId
@@ -45,7 +45,7 @@ class FarEnd:
     heard: bytearray = field(factory=bytearray)  # all output of the node
 
     def wrote(self, data: bytes) -> None:
-        """Receive bytes that the node has sent; they stay unread unless this end reads by itself."""
+        """Receive bytes that the node has sent; they count as unread unless `reads` is set."""
         self.heard += data
         self.unread += len(data)
         if self.reads:
@@ -53,19 +53,18 @@ class FarEnd:
         self.feed(data)
 
     def read_on(self) -> None:
-        """Read all unread bytes, and all later ones."""
+        """Read all unread bytes now, and later ones as they arrive."""
         self.reads = True
         n, self.unread = self.unread, 0
         if n:
             self.node.post(Sent(self.ch, n))
 
     def read(self) -> None:
-        """Read all unread bytes, and run until idle."""
         self.read_on()
         self.node.book.run_until_idle()
 
     def finish(self, why: str = "", status: int | None = None) -> None:
-        """Close the channel, unless it is closed."""
+        """Close the channel, unless it is closed: post `Closed` to the node."""
         if not self.gone:
             self.gone = True
             del self.node.ends[self.ch]
@@ -75,14 +74,14 @@ class FarEnd:
     # --- hooks of subclasses ---
 
     def feed(self, data: bytes) -> None:
-        """Handle bytes of the node, here by doing nothing; a hook for subclasses."""
+        """Do nothing; subclasses handle the bytes that the node has sent."""
 
     def close_write(self) -> None:
-        """React to the end of the node's output: close the channel."""
+        """Close the channel, since the node has ended its output."""
         self.finish("done")
 
     def abort(self) -> None:
-        """React to the node's abort: close the channel."""
+        """Close the channel, since the node has aborted it."""
         self.aborted = True
         self.finish("done")
 
@@ -91,16 +90,16 @@ class PassiveEnd(FarEnd):
     """Far end that neither closes nor sends by itself."""
 
     def close_write(self) -> None:
-        """Keep the channel open."""
+        """Do nothing: the channel stays open."""
 
     def abort(self) -> None:
-        """Keep the channel open: the node sees no end yet."""
+        """Record the abort and keep the channel open: the node receives no `Closed`."""
         self.aborted = True
 
 
 @define(eq=False)
 class HarnessChild(PassiveEnd):
-    """Child process that the node spawned."""
+    """Test end of a child process that the node spawned; a test writes its output and ends it."""
 
     order: Spawn = field(kw_only=True)
     pid: int = 0
@@ -109,26 +108,26 @@ class HarnessChild(PassiveEnd):
     size: TerminalSize | None = None
 
     def write_output(self, data: bytes) -> None:
-        """Write to standard output."""
+        """Send bytes to the node as standard output of the child, and run until idle."""
         self.node.book.feed(Received(self.ch, escaped(data) if self.order.detached else data))
 
     def complain(self, data: bytes) -> None:
-        """Write to standard error."""
+        """Send bytes to the node as standard error of the child, and run until idle."""
         assert self.errors is not None
         self.node.book.feed(Received(self.errors.ch, data))
 
     def exit(self, status: int | None = 0) -> None:
-        """Exit with `status`: report the end of the output and `Closed`, and run until idle."""
+        """Exit with `status`: post `ReadClosed` and `Closed`, and run until idle."""
         self.node.post(ReadClosed(self.ch))
         self.vanish(f"exit status {status}", status)
 
     def vanish(self, why: str, status: int | None = None) -> None:
-        """End with any reason, and run until idle."""
+        """Close standard error and the child's channel with the reason `why`, and run until idle."""
         self.end(why, status)
         self.node.book.run_until_idle()
 
     def end(self, why: str = "", status: int | None = None) -> None:
-        """End with any reason, and post the facts."""
+        """Close standard error and the child's channel with the reason `why`; the facts are queued."""
         if self.errors is not None:
             self.errors.finish()
         self.finish(why, status)
@@ -138,7 +137,7 @@ class HarnessChild(PassiveEnd):
 
 
 class CableEnd(FarEnd):
-    """End of a connection between two nodes; `other` is the end at the other node."""
+    """End of an in-memory connection between two nodes; `other` is the end at the second node."""
 
     other: CableEnd
     shut = False
@@ -161,7 +160,7 @@ class CableEnd(FarEnd):
 
 @define(eq=False)
 class HarnessNode:
-    """Engine under test, which the simulator's file operations see as a process of the host."""
+    """A node of the harness: an engine with its channel ends, which file operations treat as a simulated process."""
 
     book: CoreHarness
     engine: Engine
@@ -178,15 +177,14 @@ class HarnessNode:
         self.contract = Contract(self.name)
 
     def post(self, fact: Fact) -> None:
-        """Queue a fact for the node."""
         self.book.facts.append((self, fact))
 
     def end_of(self, ch: ChannelId) -> Any:
-        """Implement `runtimes.sim.process.SimProcess.end_of`, for files."""
+        """Return the adapter of a channel's end for file operations, or None if the channel is closed."""
         return _FileEnd(self.ends[ch]) if ch in self.ends else None
 
     def carry_out(self, command: Command) -> None:
-        """Carry out a command of the core, as a runtime does."""
+        """Carry out a command of the core in memory; commands without a handler or for a closed channel are ignored."""
         match command:
             case Send(ch=ch, data=data) if ch in self.ends:
                 self.ends[ch].wrote(data)
@@ -208,7 +206,7 @@ class HarnessNode:
 
 @define
 class _FileEnd:
-    """Adapter of a far end to the interface that the simulator's file operations use."""
+    """Adapter that gives a `FarEnd` the interface which the simulator's file operations use."""
 
     end: FarEnd
     gone: bool = False

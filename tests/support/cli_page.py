@@ -1,4 +1,4 @@
-"""docs/reference/cli.md: the help texts of all programs, as click prints them.
+"""Generator of docs/reference/cli.md: the help texts of all programs, as click prints them.
 
 After a change: `python -m tests.support.cli_page` writes the page.
 """
@@ -49,7 +49,7 @@ with 1001 and exits. A second signal exits at once. SIGHUP reloads certificates 
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield a command and all its subcommands, with the words that call them."""
+    """Yield a command and all its subcommands, each after its full name, which starts with `path`."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)
@@ -60,7 +60,7 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
 
 
 def text() -> str:
-    """Return the text of the CLI page."""
+    """Return the text of docs/reference/cli.md."""
     parts = [ABOUT]
     for program, main in PROGRAMS.items():
         parts.append(f"## {program}\n")

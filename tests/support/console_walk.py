@@ -1,4 +1,4 @@
-"""Walk through the console blocks of pages: a new clone that can be started, and terminals for the lines.
+"""Harness that types the console blocks of the documentation into terminals, in a fresh clone of the repository.
 
 Uncommitted changes are copied onto the clone. Its venv takes its packages from the venv that runs the tests, and the
 product from the clone itself. With `SVC_WALK=fresh` there is no venv, and `make up` has to create it from the lock
@@ -50,7 +50,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @frozen
 class Line:
-    """A typed line of a block, and the first words of the lines that it prints."""
+    """A typed line of a console block, and the first word of each line that the page shows as its output."""
 
     typed: str
     shows: list[str]
@@ -73,7 +73,10 @@ def lines_of(page: str) -> list[Line]:
 
 
 def fresh_clone(into: Path, env: dict[str, str]) -> None:
-    """Clone the repository and copy the changes of the working tree onto the clone."""
+    """Clone the repository to `into` and copy the changes of the working tree onto the clone.
+
+    Unless `FRESH` is set, the clone also gets bytecode and a venv with the packages of this one.
+    """
     (Path(env["HOME"]) / ".gitconfig").write_text("[safe]\n\tdirectory = *\n")
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(into)], env=env, check=True)
     for file in _files(env, "--modified", "--others", "--exclude-standard"):
@@ -88,7 +91,10 @@ def fresh_clone(into: Path, env: dict[str, str]) -> None:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Return the environment after a login, with the package sources of this one."""
+    """Create the folder `home` and return the environment of a user with it.
+
+    Variables of the product and of this test run are removed; the XDG folders stay those of the current user.
+    """
     home.mkdir(parents=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     path = ":".join(place for place in kept["PATH"].split(":") if place != f"{sys.prefix}/bin")
@@ -115,7 +121,7 @@ class ShellTerminal:
         self.tty.expect(PROMPT)
 
     def type(self, text: str) -> None:
-        """Type one line, which may run for long."""
+        """Type one line, without waiting for its end."""
         self.tty.sendline(text)
 
     def until(self, pattern: str) -> re.Match[str]:
@@ -126,26 +132,24 @@ class ShellTerminal:
         return found
 
     def end(self) -> tuple[int, str]:
-        """Return exit code and output of the running command."""
+        """Wait for the next prompt; return the exit code and the output of the command before it."""
         code = int(self.until(PROMPT.pattern)[1])
         shown = _ERASED.sub("", str(self.tty.before).replace("\r\n", "\n"))
         assert "Traceback" not in shown, shown
         return code, shown
 
     def run(self, text: str) -> str:
-        """Run one line to its end; its exit code must be 0."""
+        """Run one line to its end and return its output; raise AssertionError if the exit code is not 0."""
         self.type(text)
         code, shown = self.end()
         assert code == 0, f"{text}: {code}\n{shown}"
         return shown
 
     def interrupt(self) -> int:
-        """Send Ctrl-C and return the exit code of the running command."""
         self.tty.sendintr()
         return self.end()[0]
 
     def close(self) -> None:
-        """Hang up."""
         self.tty.close(force=True)
 
 
@@ -154,7 +158,7 @@ DEFAULTS = {"RELAY_PORT": 8767, "API_SERVER_PORT": 8642, "SVC_DASHBOARD_PORT": 9
 
 
 class Walk:
-    """A new user, the clone, and the lines of the pages that are left.
+    """A new user with a fresh clone; the methods type lines of documentation pages, and `left` has those still to come.
 
     Lines that begin with one of `not_here` are left out.
     """
@@ -177,17 +181,16 @@ class Walk:
         self.left = [line for line in lines_of(text) if not line.typed.startswith(tuple(not_here))]
 
     def terminal(self) -> ShellTerminal:
-        """Open a terminal in the clone."""
         self.terminals.append(ShellTerminal(self.clone, self.env))
         return self.terminals[-1]
 
     def activate(self, typed: str = ". .venv/bin/activate") -> None:
-        """Put the programs of the clone on the path of the terminals in which no servers run."""
+        """Run `typed`, which activates the clone's venv, in all terminals but the first, where the servers run."""
         for terminal in self.terminals[1:]:
             terminal.run(f"{typed}; PS1='@$?@ '")
 
     def next(self, beginning: str) -> Line:
-        """Remove and return the next line of the pages; fail if it does not begin with `beginning`."""
+        """Remove and return the next line, with replacements of `here`; fail if it does not begin with `beginning`."""
         line = self.left.pop(0)
         assert line.typed.startswith(beginning), f"the pages have {line.typed!r} where the walk has {beginning!r}"
         typed = line.typed
@@ -196,12 +199,12 @@ class Walk:
         return Line(typed, line.shows)
 
     def run(self, beginning: str) -> str:
-        """Type the next line in the second terminal and return its output."""
+        """Type the next line in the second terminal; check its output against the page, and return it."""
         line = self.next(beginning)
         return shown_in(self.shell.run(line.typed), line)
 
     def start(self, typed: str = UP) -> str:
-        """Start the servers in the first terminal and return the screen."""
+        """Type the start command in the first terminal; return what it shows from the pairing code on."""
         self.servers.type(typed)
         shown = self.servers.until(rf"(?s)^.*(?:Ctrl-C stops\.[^\r\n]*|{PROMPT.pattern})")[0].replace("\r\n", "\n")
         assert "Ctrl-C stops." in shown, shown  # else the servers have ended
@@ -210,13 +213,12 @@ class Walk:
         return screen
 
     def close(self) -> None:
-        """Hang up all terminals."""
         for terminal in self.terminals:
             terminal.close()
 
 
 def shown_in(printed: str, line: Line) -> str:
-    """Return the output, after a check that lines of it begin, in order, with the words that the page gives."""
+    """Return `printed`, after a check that some of its lines begin, in order, with the words of `line.shows`."""
     rows = iter(printed.splitlines())
     for word in line.shows:
         assert any(row.startswith(word) for row in rows), f"{line.typed!r} does not show {word!r}:\n{printed}"
@@ -233,7 +235,10 @@ def _files(env: dict[str, str], *which: str) -> list[str]:
 
 
 def _borrow_bytecode(into: Path, env: dict[str, str]) -> None:
-    """Copy the bytecode of unchanged sources: compiling would cost more than all the rest."""
+    """Copy the bytecode of the Python packages to the clone, with the modification times of all its Python sources.
+
+    Without it, compiling would cost more than everything else.
+    """
     for file in _files(env, "--cached", "--others", "--exclude-standard"):
         if file.endswith(".py") and file.startswith(PACKAGES) and (into / file).exists():
             shutil.copystat(ROOT / file, into / file)  # the modification time decides whether bytecode is up to date
@@ -243,7 +248,10 @@ def _borrow_bytecode(into: Path, env: dict[str, str]) -> None:
 
 
 def _borrow_packages(into: Path) -> None:
-    """Create a venv with our packages and the programs of the clone, which make takes for up to date."""
+    """Create a venv in the clone with the packages of this venv and scripts for the clone's programs.
+
+    Stamp files make it look up to date to `make`.
+    """
     folder = into / ".venv"
     venv.create(folder, symlinks=True)
     (packages,) = folder.glob("lib/python*/site-packages")

@@ -12,7 +12,7 @@ CORE = ("attrs", "h11", "h2", "wsproto")  # dependencies of the core
 
 
 def copy_package(name: str, site: Path) -> None:
-    """Copy an installed package, with its dependencies, to another environment."""
+    """Copy an installed package and its dependencies into the folder `site`, unless they were copied before."""
     found = distribution(name)
     mark = site / f"{name}.borrowed"
     if mark.exists():

@@ -62,7 +62,7 @@ REFUSED = Failure(FailureKind.UNREACHABLE, "connection refused")
 
 
 class InstantSimulation:
-    """Simulation around a `SimHost`: each callback runs at once, no fault is drawn, and the test sets the clock."""
+    """Simulation without faults: each callback runs at once, and the test sets the clock."""
 
     faults = Faults.NONE
     cost = HandleCost.NONE
@@ -82,7 +82,7 @@ class InstantSimulation:
 
 
 class CoreHarness:
-    """Test harness of one core, `node`, whose commands, logs and operations it records."""
+    """Test harness of a core, `node`: it records commands and logs of the core, and executes operations in memory."""
 
     def __init__(
         self,
@@ -116,7 +116,6 @@ class CoreHarness:
 
     @property
     def disk(self) -> SimDisk:
-        """Return the files of the host."""
         return self.host.disk
 
     @property
@@ -133,7 +132,7 @@ class CoreHarness:
         self.clock.now = now.mono
 
     def serve(self, port: int, service: Service) -> Engine:
-        """Start another service, which the node reaches at a port."""
+        """Start another service that connections of the node to `port` reach; return its engine."""
         node = self.servers[port] = self._node(service, None, Level.INFO)
         self.handle_on(node, Started())
         return node.engine
@@ -141,7 +140,6 @@ class CoreHarness:
     # --- time and facts ---
 
     def feed(self, fact: Fact) -> None:
-        """Post a fact to the node, and run until idle."""
         self.handle_on(self.node, fact)
 
     def handle_on(self, node: HarnessNode, fact: Fact) -> None:
@@ -150,13 +148,13 @@ class CoreHarness:
         self.run_until_idle()
 
     def run_until_idle(self) -> None:
-        """Handle all queued facts."""
+        """Handle queued facts until none is left."""
         while self.facts:
             node, fact = self.facts.popleft()
             self.handle(node, fact)
 
     def after(self, seconds: float) -> None:
-        """Let time pass, with a call of each node at each deadline."""
+        """Advance the clock by `seconds`; each node is called at each deadline until then, and at the end."""
         end, rounds = self.clock.now + seconds, 0
         while (due := self.next_deadline()) is not None and due <= end:
             rounds = rounds + 1 if due == self.clock.now else 0
@@ -165,26 +163,29 @@ class CoreHarness:
         self.wake(end)
 
     def next_deadline(self) -> float | None:
-        """Return the first deadline of all live nodes."""
+        """Return the earliest deadline of all live nodes, at least the current time; None if there is none."""
         due = [when for node in self.nodes if node.alive and (when := node.engine.next_deadline()) is not None]
         return max(min(due), self.clock.now) if due else None
 
     def wake(self, mono: float) -> None:
-        """Set the clock, and call each node."""
+        """Set the monotonic clock to `mono`, call each live node without a fact, and run until idle."""
         self.clock.now = mono
         for node in self.nodes:
             self.handle(node, None)
             self.run_until_idle()
 
     def step_clock(self, seconds: float) -> None:
-        """Step the wall clock."""
+        """Move the wall clock by `seconds`; the monotonic clock does not change."""
         self.host.step_wall(seconds)
 
     def stop(self, grace: float = 5.0) -> None:
         self.feed(Stopping(grace))
 
     def spawn(self, flow: Flow[T]) -> list[T]:
-        """Start a flow on the engine; return a list that receives its result. Early exceptions are raised."""
+        """Start a flow on the engine, run until idle, and return a list that receives the flow's result.
+
+        Raise an exception that the flow has raised until then.
+        """
         results: list[T] = []
         problems: list[Exception] = []
         self.within(lambda: self.engine.spawn(flow, on_done=results.append, on_error=problems.append))
@@ -217,13 +218,13 @@ class CoreHarness:
         *,
         tls: bool = False,
     ) -> Any:
-        """Accept a connection of the node; return its far end."""
+        """Connect a client to the node; return the client's end, an instance of `kind`."""
         end = self.plug_in(self.node, kind)
         self.feed(Accepted(end.ch, peer, local, tls, own_user=self.peers_user))
         return end
 
     def plug_in(self, node: HarnessNode, kind: Callable[[HarnessNode, ChannelId], Any]) -> Any:
-        """Return the far end of a new channel of a node, without a fact about it."""
+        """Return the test end, an instance of `kind`, of a new channel of a node; the node receives no fact."""
         self._next_channel += 2
         end = node.ends[ChannelId(self._next_channel)] = kind(node, ChannelId(self._next_channel))
         return end
@@ -243,7 +244,7 @@ class CoreHarness:
         return [log.event for log in self.logs if log.level >= level]
 
     def release(self, *, fail: bool = False) -> None:
-        """Execute the held operations, or let them fail."""
+        """Execute the held operations, or report them as failed with NO_SPACE."""
         held, self.held = self.held, []
         for operation in held:
             if fail:
@@ -255,7 +256,7 @@ class CoreHarness:
     # --- the runtime ---
 
     def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """Execute an operation, unless it is held or refused."""
+        """Execute an operation, unless its type is in `hold` or `refuse`; queries stay in order behind a held one."""
         subject = operation.request if isinstance(operation, Query) else operation
         # Queries are executed in order.
         behind = isinstance(operation, Query) and any(isinstance(held, Query) for held in self.held)
@@ -267,19 +268,19 @@ class CoreHarness:
             self.execute(node, operation)
 
     def cancel(self, node: HarnessNode, op: OperationId) -> None:
-        """Cancel a held operation; results of executed ones are reported nevertheless."""
+        """Report a held operation as cancelled; an executed operation is not changed."""
         held = [operation for operation in self.held if operation.op == op]
         if held and node is self.node:
             self.held.remove(held[0])
             node.post(Failed(op, Failure(FailureKind.CANCELLED)))
 
     def give_up(self, ch: ChannelId) -> None:
-        """Cancel the held file operations of a closed channel."""
+        """Cancel the held `SendFile` operations of a closed channel."""
         for operation in [each for each in self.held if isinstance(each, SendFile) and each.ch == ch]:
             self.cancel(self.node, operation.op)
 
     def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """Execute an operation."""
+        """Execute an operation in memory, and post its outcome; a connection without an answer stays open."""
         match operation:
             case Connect():
                 end = self.connect(node, operation)
@@ -294,7 +295,7 @@ class CoreHarness:
                 node.operations.handlers[type(operation)](operation)
 
     def connect(self, node: HarnessNode, order: Connect) -> Any:
-        """Return the far end of a new connection, a `Failure`, or None for no answer."""
+        """Connect a node to the service at the port; return the node's end, or a `Failure` if there is no service."""
         server = self.servers.get(order.port)
         if server is None:
             return REFUSED
@@ -310,7 +311,7 @@ class CoreHarness:
         return node
 
     def handle(self, node: HarnessNode, fact: Fact | None) -> None:
-        """Let a node handle a fact, or the time, and execute its commands."""
+        """Call a node, unless it has exited, with a fact or None for the time, and carry out its commands."""
         if not node.alive:
             return
         node.contract.fact(fact)

@@ -1,4 +1,4 @@
-"""Processor time of the suite: `--costs` prints the time of each folder, and of the most expensive tests.
+"""pytest plugin for processor time: `--costs` prints the time of each folder, and of the most expensive tests.
 
 Processor time is more reliable than elapsed time on a shared machine. It includes finished child processes. The
 fixtures of a test, and of its module, count for the test.
@@ -18,20 +18,18 @@ SHOWN = 40  # tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
     parser.addoption(
         "--costs", action="store_true", help="tell the processor time of each folder and the dearest tests"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the plugin if the option is set."""
     if config.getoption("--costs"):
         config.pluginmanager.register(CpuCostPlugin(), "costs")
 
 
 class CpuCostPlugin:
-    """Processor time by test in seconds; workers measure, and the collecting process adds up their reports."""
+    """Sums of processor time by test, in seconds; workers measure, and the collecting process adds up their reports."""
 
     def __init__(self) -> None:
         self._last = _spent()
@@ -39,7 +37,7 @@ class CpuCostPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Add to the report of a test phase the time since the last report."""
+        """Add to the report of a test phase the processor time since the last report."""
         report = yield
         now = _spent()
         report.__dict__["cpu"] = now - self._last  # travels with the report
@@ -47,11 +45,10 @@ class CpuCostPlugin:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the time of a phase."""
         self._costs[report.nodeid] += report.__dict__.get("cpu", 0.0)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the times."""
+        """Print the times of folders, and of the most expensive files and tests."""
         files: Counter[str] = Counter()
         folders: Counter[str] = Counter()
         counts: Counter[str] = Counter()

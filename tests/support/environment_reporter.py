@@ -1,4 +1,7 @@
-"""Program that reports its environment, and ends as ordered: `python -m tests.support.environment_reporter STATUS`."""
+"""Program that prints its environment and ends with the status in its first argument.
+
+`python -m tests.support.environment_reporter STATUS`: STATUS is an exit code, a text for `sys.exit`, or `raise`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ SIGNALS = (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
-    """Print the report on standard output, read a line, and exit."""
+    """Read a line, print the report as JSON, and exit with the first argument, or raise ValueError for `raise`."""
     streams: tuple[Any, ...] = (sys.stdin, sys.stdout, sys.stderr)
     found = {
         "arguments": sys.argv[1:],

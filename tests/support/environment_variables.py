@@ -14,7 +14,7 @@ COMPOSED = re.compile(r"RELAY_(?:VOICE_OUTPUT|REALTIME_VOICE)_[A-Z_]+|[A-Z]+_(?:
 
 
 class _Asked(dict[str, str]):
-    """Empty environment that records the names that are read."""
+    """Empty environment that records the names of the variables that a program gets from it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ def documented() -> set[str]:
 
 
 def undocumented(read: Callable[[Mapping[str, str]], object]) -> set[str]:
-    """Return the variables that the function `read` reads from an environment and that the page lacks."""
+    """Return the variables that `read` gets from an environment, without those of the page and of the system."""
     asked = _Asked()
     read(asked)
     assert len(asked.names) > 5
@@ -49,7 +49,7 @@ def undocumented(read: Callable[[Mapping[str, str]], object]) -> set[str]:
 
 
 def unknown() -> set[str]:
-    """Return the variables of the page that no source file of the product names."""
+    """Return the variables of the page that no source file of the product contains, without composed names."""
     folders = ("svc_proto", "runtimes", "servers", "clients")
     text = "\n".join(path.read_text() for folder in folders for path in (ROOT / folder).rglob("*.py"))
     return {name for name in documented() if name not in text and not COMPOSED.fullmatch(name)}

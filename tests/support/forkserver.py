@@ -7,7 +7,7 @@ its parent, as with `subprocess`, whose interface this module has: `Popen`, `run
 
 A new interpreter is started where a fork would differ: with other options than `-W error -m`, other variables that
 Python reads, code before the program, or a system without adoption of orphans. Tests of the start itself use new
-interpreters (tests/clients/commands/test_startup_cost.py). With `FORKSERVER=0` all programs do.
+interpreters (tests/clients/commands/test_startup_cost.py). With `FORKSERVER=0`, every program gets a new interpreter.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ def python(*words: str) -> list[str]:
 
 
 class Popen(subprocess.Popen[Any]):
-    """`subprocess.Popen`, forked from the server process, which has the imports, where the result is the same."""
+    """`subprocess.Popen` that forks the server process, which has the imports, where the result is the same.
+
+    Elsewhere it starts the program as usual.
+    """
 
     def _execute_child(
         self, args: Sequence[str], executable: object, preexec_fn: object, close_fds: object, *rest: Any
@@ -101,7 +104,7 @@ def run(
 
 
 class ForkedTerminal(pexpect.spawn):  # type: ignore[type-arg]  # no generic class when it runs
-    """`pexpect.spawn` by a fork, on a terminal and in a session of its own."""
+    """`pexpect.spawn` that forks the server process; the program has a terminal and a session of its own."""
 
     def _spawnpty(self, args: Sequence[bytes], **options: Any) -> PtyProcess:
         env, cwd = options.get("env"), options.get("cwd")
@@ -117,7 +120,7 @@ class ForkedTerminal(pexpect.spawn):  # type: ignore[type-arg]  # no generic cla
 
 
 class Server:
-    """Process with all imports; it starts on the first use, and ends with this process."""
+    """The server process with all imports: it starts on the first use, and ends with this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -171,18 +174,18 @@ class Server:
 
 
 def read_at_start(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that the interpreter reads before any program runs."""
+    """Return the variables that the interpreter reads before any program runs, without PYTHONUNBUFFERED."""
     return {name: value for name, value in env.items() if name.startswith(READ_AT_START) and name != UNBUFFERED}
 
 
 def adopt(wanted: bool) -> None:
-    """Set whether orphaned descendants become children of this process. Raise OSError."""
+    """Set whether orphaned descendants become children of this process. Raise OSError if the system refuses."""
     if ctypes.CDLL(None, use_errno=True).prctl(SUBREAPER, int(wanted), 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
 
 
 def serve(asked: socket.socket) -> str | None:
-    """Fork for each request; return the program in the forked process, and None at the end."""
+    """Fork for each request on the socket; return the program's module name in each fork, None at the socket's end."""
     for module in (*modules(), *THEIRS):
         importlib.import_module(module)
     gc.collect()
@@ -209,14 +212,14 @@ def serve(asked: socket.socket) -> str | None:
 
 
 def modules() -> Iterator[str]:
-    """Yield the names of all modules of the programs."""
+    """Yield the names of all modules of the packages `OURS`."""
     for name in OURS:
         for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
             yield found.name
 
 
 def become(request: dict[str, Any], streams: list[int]) -> str:
-    """Set up the forked process as a new one would be; return the name of the module to run."""
+    """Set up terminal, streams, folder, environment and arguments of a fork; return the name of the module to run."""
     if request["terminal"]:
         os.setsid()
         ioctl(streams[0], termios.TIOCSCTTY, 0)
@@ -236,7 +239,7 @@ def become(request: dict[str, Any], streams: list[int]) -> str:
 
 
 def stream(number: int, errors: str, *, raw: bool) -> TextIOWrapper:
-    """Open a stream as Python does at its start: `create_stdio` of its pylifecycle.c."""
+    """Open standard stream `number` as Python does at its start: `create_stdio` of its pylifecycle.c."""
     file = FileIO(number, "w" if number else "r", closefd=False)
     binary = BufferedReader(file) if not number else file if raw else BufferedWriter(file)
     lines = not raw and (number == 2 or file.isatty())
@@ -244,7 +247,7 @@ def stream(number: int, errors: str, *, raw: bool) -> TextIOWrapper:
 
 
 def main() -> None:
-    """Serve on the given socket; run the requested program in a fork."""
+    """Serve on the socket whose descriptor is the first argument; a fork runs the requested program."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process ends with its socket
     with socket.socket(fileno=int(sys.argv[1])) as asked:
         program = serve(asked)
@@ -256,7 +259,7 @@ def main() -> None:
     status = 0
 
     def hasten() -> None:
-        """Exit without the cleanup of all imported modules, which costs ten times the fork."""
+        """Flush the streams and exit at once; the cleanup of all imported modules would cost ten times the fork."""
         with suppress(OSError, ValueError):  # the interpreter reports the error
             sys.stdout.flush()
             sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Programs of others that serve cores in their own loop, as runtimes for `--loop tests.support.host_program:NAME`."""
+"""Runtimes that serve cores inside a host program's own event loop, for `--loop tests.support.host_program:NAME`."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ async def _host(programs: Sequence[Program], handle: HostHandle, grace: float) -
 
 
 def in_asyncio(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` by `serve` in a program on asyncio in debug mode."""
+    """Implement `runtimes.run.Runtime` by a program on asyncio in debug mode that calls `serve`."""
     main = partial(_host, programs, handle, grace)
     return anyio.run(main, backend="asyncio", backend_options={"debug": True})
 
 
 def in_uvloop(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` by `serve` in a program on uvloop."""
+    """Implement `runtimes.run.Runtime` by a program on uvloop that calls `serve`."""
     main = partial(_host, programs, handle, grace)
     return anyio.run(main, backend="asyncio", backend_options={"use_uvloop": True})
 
 
 def in_trio(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` by `serve` in a program on trio."""
+    """Implement `runtimes.run.Runtime` by a program on trio that calls `serve`."""
     return anyio.run(partial(_host, programs, handle, grace), backend="trio")

@@ -92,18 +92,17 @@ class Response:
 
     @property
     def json(self) -> Any:
-        """Return the parsed JSON body."""
         return json.loads(self.body)
 
     @property
     def code(self) -> str:
-        """Return the machine-readable code of an error response."""
+        """Return the member `code` of a JSON error response."""
         code: str = self.json["code"]
         return code
 
 
 class ResponseReader:
-    """Collector of the events of one response."""
+    """Collector of the events of one response; `response` is set when the response is complete."""
 
     def __init__(self) -> None:
         self.head: ResponseHead | None = None
@@ -111,7 +110,6 @@ class ResponseReader:
         self.response: Response | None = None
 
     def read(self, event: Event) -> None:
-        """Handle the next event of the stream."""
         match event:
             case ResponseHead():
                 self.head = event
@@ -126,7 +124,10 @@ class ResponseReader:
 def request_events(
     stream: StreamId, method: str, path: str, fields: Fields, body: object = None, *, websocket: bool = False
 ) -> list[Event]:
-    """Return the events of a request. A body of bytes is sent unchanged, any other is encoded as JSON."""
+    """Return the events of a request, or its head alone for a WebSocket.
+
+    A body of bytes is sent unchanged, any other but None as JSON.
+    """
     data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
     pairs = [*fields]
     if data or method in ("POST", "PATCH"):
@@ -138,7 +139,7 @@ def request_events(
 
 
 class HttpCodec(ABC):
-    """HTTP connection without IO."""
+    """HTTP connection without IO, which parses and serializes events."""
 
     def __init__(self) -> None:
         self._out = bytearray()
@@ -159,11 +160,10 @@ class HttpCodec(ABC):
         """Return the stream of the next request."""
 
     def receive_eof(self) -> None:
-        """Handle the FIN of the peer."""
         self.receive_data(b"")
 
     def next_event(self) -> Event | None:
-        """Return the next event or None. Raise `RemoteProtocolError` once, behind the last event."""
+        """Return the next event, or None if there is none; after the last one, raise a parser's error once."""
         if self._events:
             return self._events.popleft()
         problem, self._problem = self._problem, None
@@ -178,7 +178,7 @@ class HttpCodec(ABC):
         return data
 
     def consume(self, stream: StreamId, n: int) -> None:  # noqa: B027 - HTTP/1.1 has no windows
-        """Grant the peer `n` bytes of flow-control window, over HTTP/2."""
+        """Grant the peer `n` bytes of flow-control window, where the protocol has windows; here do nothing."""
 
 
 def new_client(entropy: Entropy, *, http2: bool = False, deflate: bool = True) -> HttpCodec:
@@ -187,7 +187,7 @@ def new_client(entropy: Entropy, *, http2: bool = False, deflate: bool = True) -
 
 
 class _Http1Codec(HttpCodec):
-    """Common part of client and server: h11 until the connection becomes a WebSocket."""
+    """Common part of the HTTP/1.1 client and server: h11, and wsproto once the connection is a WebSocket."""
 
     def __init__(self, role: type[h11.CLIENT | h11.SERVER], entropy: Entropy, *, deflate: bool) -> None:
         super().__init__()
@@ -260,7 +260,7 @@ class _Http1Codec(HttpCodec):
 
 
 class Http1Client(_Http1Codec):
-    """Client side of an HTTP/1.1 connection. Requests are numbered 1, 2, 3, …"""
+    """Client side of an HTTP/1.1 connection. Requests are streams 1, 2, 3, …"""
 
     def __init__(self, entropy: Entropy, *, deflate: bool = True) -> None:
         super().__init__(h11.CLIENT, entropy, deflate=deflate)
@@ -375,7 +375,7 @@ class Http1Server(_Http1Codec):
 
 @define(eq=False)
 class _Stream:
-    """State of one request of an HTTP/2 client."""
+    """State of one stream of an HTTP/2 client."""
 
     head: RequestHead
     queue: bytearray = field(factory=bytearray)  # waits for window
@@ -416,13 +416,12 @@ class Http2Client(HttpCodec):
 
     @property
     def is_ready(self) -> bool:
-        """Report whether one more request may be sent."""
         allowed = self._h2.remote_settings.max_concurrent_streams
         return not (self._eof or self._left) and len(self._streams) < allowed
 
     @property
     def must_close(self) -> bool:
-        """Report whether nothing more can be sent or received."""
+        """Report whether no stream is open and the peer has closed the connection or sent GOAWAY."""
         return not self._streams and (self._eof or self._left)
 
     def open_stream(self) -> StreamId:
@@ -446,7 +445,7 @@ class Http2Client(HttpCodec):
             raise LocalProtocolError(str(error)) from None
 
     def abandon(self, stream: StreamId) -> None:
-        """Reset a stream at once."""
+        """Reset a stream at once, if it is open."""
         known = self._streams.get(stream)
         if known is not None:
             self._reset(stream, known)
@@ -555,7 +554,10 @@ class Http2Client(HttpCodec):
                 self._lose(stream, known, CONNECTION_CUT)
 
     def _cut(self) -> bytes | None:
-        """Return one complete frame. h2 ends a connection at a GOAWAY, so h2 gets the other frames only."""
+        """Remove one complete frame from the received bytes and return it, or None if there is none.
+
+        h2 ends a connection at a GOAWAY, so h2 gets the other frames only.
+        """
         size = FRAME_HEAD + int.from_bytes(self._frames[:3], "big")
         if len(self._frames) < max(size, FRAME_HEAD):
             return None
@@ -642,7 +644,7 @@ class Http2Client(HttpCodec):
 
 
 class _WebSocket:
-    """Frames of one WebSocket, by wsproto, with masks from injected entropy."""
+    """Frames of one WebSocket, by wsproto; masks come from the injected entropy."""
 
     def __init__(
         self, stream: StreamId, kind: ConnectionType, entropy: Entropy, extension: PerMessageDeflate | None
@@ -660,7 +662,10 @@ class _WebSocket:
         return data
 
     def send(self, event: Event) -> None:
-        """Queue a message, a ping, a pong or a close frame; a close frame behind another one is dropped."""
+        """Queue a message, a ping, a pong or a close frame; raise LocalProtocolError for any other event.
+
+        A close frame is dropped if the WebSocket is closing.
+        """
         match event:
             case CloseWebSocket(code=code, reason=reason):
                 if self._frames.state is ConnectionState.OPEN and not self.is_closed:
@@ -677,7 +682,7 @@ class _WebSocket:
                 raise LocalProtocolError(f"{type(event).__name__} cannot be sent on a WebSocket")
 
     def receive_data(self, data: bytes) -> Iterator[Event]:
-        """Parse bytes of the peer; empty for their end. Pings and close frames are answered here."""
+        """Yield the events in bytes of the peer, which are empty for their end; pings and close frames are answered."""
         if self.is_closed:
             return
         if not data:
@@ -728,7 +733,7 @@ class _WebSocket:
 
 
 def _mask_anew(frame: bytes, key: bytes) -> bytes:
-    """Replace the random mask of wsproto."""
+    """Return a client's frame with its mask replaced by `key`."""
     start = 2 + {254: 2, 255: 8}.get(frame[1], 0)
     old = frame[start : start + 4]
     masker = XorMaskerSimple(bytes(a ^ b for a, b in zip(old, key, strict=True)))

@@ -52,7 +52,7 @@ PeerT = TypeVar("PeerT", bound="HttpPeer")
 
 @frozen
 class HarnessResponse(Response):
-    """Scripted response of an upstream server."""
+    """Scripted response of an upstream server; with `open` its body does not end."""
 
     open: bool = False  # the body does not end
 
@@ -77,7 +77,7 @@ class UpstreamRequest:
 
 @frozen
 class NoAnswer:
-    """Marker for an upstream server that never answers."""
+    """Marker that an upstream server never answers a request."""
 
 
 SILENT = NoAnswer()
@@ -85,20 +85,19 @@ Reply: TypeAlias = tuple[int, bytes] | Response | Failure | NoAnswer  # of an up
 
 
 def as_json(value: object, status: int = 200) -> tuple[int, bytes]:
-    """Return a status and a JSON body."""
     return status, json.dumps(value).encode()
 
 
 @define(eq=False)
 class HttpPeer(FarEnd):
-    """HTTP endpoint at the far end of a connection."""
+    """HTTP endpoint of a test at the other end of a node's connection; `events` are those received."""
 
     conn: HttpCodec = field(kw_only=True)
     events: list[Event] = field(factory=list)
     mute: bool = False  # sends nothing by itself, no pong and no close frame
 
     def feed(self, data: bytes) -> None:
-        """Receive bytes of the node, and send the immediate replies (pongs, close frames, an upstream's response)."""
+        """Parse bytes of the node, handle their events, and send the codec's replies."""
         if data:  # empty data is no FIN here
             self.conn.receive_data(data)
         while (event := self.conn.next_event()) is not None:
@@ -107,13 +106,13 @@ class HttpPeer(FarEnd):
         self.flush()
 
     def flush(self) -> None:
-        """Queue the bytes that are to be sent."""
+        """Post the codec's output to the node, unless this end is mute or closed."""
         reply = self.conn.data_to_send()
         if reply and not self.mute and not self.gone:
             self.node.post(Received(self.ch, reply))
 
     def on_event(self, event: Event) -> None:
-        """Handle an event; a hook of subclasses."""
+        """Do nothing; subclasses handle the events that this end receives."""
 
     def send_events(self, *events: Event) -> None:
         for event in events:
@@ -125,18 +124,18 @@ class HttpPeer(FarEnd):
             self.node.book.handle_on(self.node, Received(self.ch, data))
 
     def half_close(self) -> None:
-        """Close the far end's half of the connection."""
+        """Report the end of this end's output to the node, and run until idle."""
         self.node.book.handle_on(self.node, ReadClosed(self.ch))
 
     def vanish(self) -> None:
-        """Reset the connection."""
+        """Report a reset of the connection to the node, and run until idle."""
         self.finish("reset")
         self.node.book.run_until_idle()
 
 
 @define(eq=False)
 class HttpUpstream(HttpPeer):
-    """Upstream server that the node has called; the `book` answers its requests and WebSocket messages."""
+    """Upstream server to which the node has connected; the harness `book` answers its requests and messages."""
 
     book: HttpHarness = field(kw_only=True)
     url: str = field(kw_only=True)  # scheme, host and port
@@ -165,7 +164,7 @@ class HttpUpstream(HttpPeer):
                 pass
 
     def close_write(self) -> None:
-        """Ignore that the client ends its side, since the response may go on."""
+        """Do nothing: the client ends its side, but the response may go on."""
 
     def _respond(self, asked: UpstreamRequest) -> None:
         assert self.book.http is not None
@@ -186,7 +185,7 @@ class HttpUpstream(HttpPeer):
                 pass
 
     def go_on(self, body: bytes, *, end: bool) -> None:
-        """Send more of a response body."""
+        """Send a further piece of a response body, and with `end` the body's end."""
         if body:
             self.conn.send(ResponseData(FIRST, body))
         if end:
@@ -195,7 +194,7 @@ class HttpUpstream(HttpPeer):
 
 @define(eq=False)
 class HttpCall(HttpPeer):
-    """HTTP request whose response may be pending."""
+    """HTTP request of a test to the node; its response may be pending."""
 
     reader: ResponseReader = field(factory=ResponseReader)
 
@@ -214,21 +213,19 @@ class HttpCall(HttpPeer):
 
     @property
     def head(self) -> ResponseHead:
-        """Return the head of the response."""
         assert self.reader.head is not None, "there is no head yet"
         return self.reader.head
 
     @property
     def body(self) -> bytes:
-        """Return the body received so far."""
         return bytes(self.reader.body)
 
 
 class HttpHarness(CoreHarness):
     """Test harness with HTTP clients and upstream servers.
 
-    `http`, if set, answers all requests to upstream servers, and `socket` the messages of their WebSockets; None breaks
-    the connection. `asked` and `said` record requests and messages.
+    `http`, if set, is the function that answers requests to upstream servers; `socket` answers the messages of their
+    WebSockets. `asked` and `said` record requests and messages.
     """
 
     caller: type[HttpCall] = HttpCall
@@ -247,7 +244,7 @@ class HttpHarness(CoreHarness):
         super().__init__(service, **options)
 
     def connect_http1(self, kind: type[PeerT], address: Address, *, tls: bool = False) -> PeerT:
-        """Accept an HTTP/1.1 client."""
+        """Connect an HTTP/1.1 client from `address` to the node; return it, an instance of `kind`."""
         conn = Http1Client(self.client_entropy, deflate=False)
         peer: PeerT = self.accept(lambda node, ch: kind(node, ch, conn=conn), address, tls=tls)
         self.callers.append(peer)
@@ -265,7 +262,7 @@ class HttpHarness(CoreHarness):
         host: bytes | None = None,
         tls: bool = False,
     ) -> HttpCall:
-        """Send a request on a fresh connection. A body of bytes is sent unchanged, any other but None as JSON."""
+        """Send a request on a new connection. A body of bytes is sent unchanged, any other but None as JSON."""
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         fields = [(b"host", self.host_name if host is None else host), *headers]
         if token:
@@ -278,7 +275,7 @@ class HttpHarness(CoreHarness):
         return call
 
     def request(self, method: str, path: str, body: object = None, **options: Any) -> Response:
-        """Send a request that is answered at once; arguments as in `call`."""
+        """Send a request, and return its response, which must be complete at once; arguments as in `call`."""
         call = self.call(method, path, body, **options)
         answer = call.result
         self.answers.append(answer)
@@ -286,7 +283,7 @@ class HttpHarness(CoreHarness):
         return answer
 
     def raw(self, data: bytes, *, peer: Address = REMOTE) -> HttpCall:
-        """Send any bytes on a fresh connection, and parse the output as the response to a GET."""
+        """Send any bytes on a new connection; the output is parsed as the response to a GET."""
         call = self.connect_http1(self.caller, peer)
         call.conn.send(RequestHead(FIRST, "GET", "/", Headers([(b"host", self.host_name)])))
         call.conn.send(RequestEnd(FIRST))
@@ -295,13 +292,13 @@ class HttpHarness(CoreHarness):
         return call
 
     def leaks(self) -> list[str]:
-        """Return the log records and error responses that contain one of `secrets`."""
+        """Return the log records and error responses, as texts, that contain one of `secrets`."""
         places = [repr(log) for log in self.logs]
         places += [repr(answer) for answer in self.answers if answer.status >= 400]
         return [place for place in places for secret in sorted(self.secrets) if secret in place]
 
     def connect(self, node: Any, order: Connect) -> Any:
-        """Connect the node to an upstream server; implement `CoreHarness.connect`."""
+        """Connect the node to a scripted upstream server, or without `http` as `CoreHarness.connect` does."""
         if self.http is None:
             return super().connect(node, order)
         conn = Http1Server(self.client_entropy)

@@ -47,7 +47,7 @@ HEAD = """
 
 @frozen
 class ConstantLimit:
-    """A limit that is a module constant; `meaning` is its comment, empty without one."""
+    """A limit that is a module constant; `meaning` is its comment, or empty."""
 
     package: str  # with slashes
     module: str  # below the package, with dots
@@ -56,7 +56,7 @@ class ConstantLimit:
     meaning: str
 
     def row(self) -> str:
-        """Return the row of the table."""
+        """Return the limit's row of the page's table."""
         meaning = self.meaning.replace("|", r"\|")
         return f"| `{self.module}` | `{self.name}` | {_shown(self.value)} | {meaning} |"
 
@@ -73,7 +73,7 @@ def constant_limits() -> list[ConstantLimit]:
 
 
 def text() -> str:
-    """Return the text of the limits page."""
+    """Return the text of docs/reference/limits.md."""
     fields = re.findall(r"^    (\w+): (?:int|float) = [^#\n]+  # (.+)$", SOURCE.read_text(), re.MULTILINE)
     rows = [f"| `{name}` | {getattr(DEFAULT_LIMITS, name):,} | {meaning} |" for name, meaning in fields]
     page = ABOUT + "\n".join(rows) + "\n"
@@ -105,7 +105,7 @@ def _names(node: ast.stmt) -> Iterable[str]:
 
 
 def _comment(source: str, first: int, last: int) -> str:
-    """Return the comment at the end of a statement's lines, else the comment lines above the statement."""
+    """Return the comments inside a statement's lines, else the comment lines above it, joined without `#`."""
     lines = source.splitlines()
     inside = "\n".join(lines[first - 1 : last]) + "\n"
     tokens = tokenize.generate_tokens(io.StringIO(inside).readline)

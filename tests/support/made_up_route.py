@@ -1,4 +1,4 @@
-"""Program that adds a route to the Device Control table in memory, and prints where the project then has it.
+"""Program that adds a made-up route to the Device Control table in memory, and prints what each part shows of it.
 
 The table is read when modules are imported, so the row comes first.
 """
@@ -39,13 +39,13 @@ ROUTE = ControlRoute(
 
 
 def reply(answer: object) -> CommandReply:
-    """Return a phone's answer, which is given at once."""
+    """Return the argument, which must be a finished reply of a phone."""
     assert isinstance(answer, CommandReply)
     return answer
 
 
 def find_places() -> dict[str, object]:
-    """Return, for each part of the project that reads the table, what it has of the made-up route."""
+    """Return what each part of the project that reads the table shows of the made-up route."""
     DEVICE_CONTROL[ROUTE.method, ROUTE.path] = ROUTE
     HANDLERS["vibrate"] = vibrate
     from fuzz.simulation.access_matrix import RELAY_ACCESS, expected_access

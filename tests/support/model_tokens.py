@@ -19,5 +19,4 @@ def _encoding() -> Any:
 
 
 def count_tokens(text: str) -> int:
-    """Return the number of tokens."""
     return len(_encoding().encode(text))

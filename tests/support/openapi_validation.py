@@ -1,9 +1,9 @@
-"""Validation of responses against a server's OpenAPI document, including unknown members.
+"""Validator of responses against a server's OpenAPI document; it rejects members that the document does not name.
 
     documented = OpenApiValidator.of(book.request("GET", "/openapi.json").body)
     documented.check("GET /health", answer)
 
-Documents leave objects open, so that members can be added. Here a member that a document does not name is a mistake.
+Documents leave objects open, so that members can be added; the tests close them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OPEN = ("Refusal", "VoiceRefusal", "PhoneStatus", "MemoryRefused", "Completion")
 
 
 class AnswerLike(Protocol):
-    """Response of any test client."""
+    """Interface of the responses of all test clients."""
 
     @property
     def status(self) -> int: ...
@@ -51,12 +51,12 @@ class OpenApiValidator:
 
     @classmethod
     def of(cls, body: bytes) -> OpenApiValidator:
-        """Parse the document in a response body."""
+        """Return a validator for the document in a response body."""
         return cls(json.loads(body))
 
     @property
     def operations(self) -> dict[str, Any]:
-        """Return the operations of the document by route label."""
+        """Return the document's operations by route label, such as `GET /health`."""
         return {
             f"{method.upper()} {path}": operation
             for path, item in self.document["paths"].items()
@@ -64,7 +64,7 @@ class OpenApiValidator:
         }
 
     def expect_routes(self, routes: Iterable[Route]) -> None:
-        """Check that the document has exactly these routes; `tests/conformance` checks its format."""
+        """Check that the document has exactly these routes, distinct operation ids, and a use for each tag."""
         operations = self.operations
         assert sorted(operations) == sorted(route.label for route in routes)
         identities = [operation["operationId"] for operation in operations.values()]
@@ -74,12 +74,12 @@ class OpenApiValidator:
         }
 
     def check(self, label: str, answer: AnswerLike) -> None:
-        """Check that a response is valid for its route."""
+        """Assert that a response is valid for the route `label`."""
         kind = (answer.headers.get(b"content-type") or b"").decode().partition(";")[0]
         assert self.mistakes(label, answer.status, kind, answer.body) == [], answer
 
     def mistakes(self, label: str, status: int, media: str, body: bytes) -> list[str]:
-        """Return what is wrong with a response."""
+        """Return the mistakes of a response: its media type, or errors of its JSON body; none for an empty body."""
         answers = self.operations[label]["responses"]
         told = answers.get(str(status)) or answers["default" if status >= 400 else "2XX"]
         if "$ref" in told:
@@ -92,7 +92,7 @@ class OpenApiValidator:
         return [f"{label} answers {status}: {each}" for each in self.misfits(named[0]["schema"], json.loads(body))]
 
     def misfits(self, schema: Mapping[str, Any], value: object) -> list[str]:
-        """Return the errors of a value against a schema of this document."""
+        """Return the errors of a value against a schema of this document; unknown members are errors."""
         key = json.dumps(schema)
         if key not in self._validators:
             schemas = {name: _closed(name, each) for name, each in self.document["components"]["schemas"].items()}
@@ -102,7 +102,7 @@ class OpenApiValidator:
         return [f"{'.'.join(map(str, error.absolute_path))}: {error.message[:300]}" for error in errors]
 
     def gets(self) -> list[str]:
-        """Return the paths with a GET operation, without WebSockets."""
+        """Return the paths with a GET operation that is no WebSocket."""
         return [
             label.partition(" ")[2]
             for label, operation in self.operations.items()
@@ -112,7 +112,10 @@ class OpenApiValidator:
     def get_and_check(
         self, request: Callable[[str], ToldT], path: str, places: Mapping[str, str], query: str = ""
     ) -> ToldT:
-        """GET a path with `places` as its path parameters, validate the response, and return it."""
+        """GET a path, validate the response, and return it.
+
+        `places` has values for the path's parameters; a missing one is `unknown`.
+        """
         target = re.sub(r"{(\w+)}", lambda found: places.get(found[1], "unknown"), path)
         answer = request(target + query)
         self.check(f"GET {path}", answer)
@@ -122,8 +125,8 @@ class OpenApiValidator:
 def answer_differences(routes: Iterable[Route], manual: ApiDoc) -> list[str]:
     """Return the routes whose handler is not annotated with the JSON types that its operation documents.
 
-    mypy compares the handler's code with the annotation. A base of the documented type is accepted, since routes of
-    several modes share handlers.
+    mypy compares the handler's code with the annotation. A type without members beyond those of the documented type is
+    accepted, since routes of several modes share handlers.
     """
     docs = {label: doc for rows in manual.operations.values() for label, doc in rows.items()}
     found = []
@@ -139,19 +142,19 @@ def answer_differences(routes: Iterable[Route], manual: ApiDoc) -> list[str]:
 
 
 def _json_types(shape: SchemaType) -> list[type]:
-    """Return the classes of JSON objects in a description of a response."""
+    """Return the TypedDict classes in a documented response type."""
     kind = shape.get(JSON) if isinstance(shape, Mapping) else shape
     return [each for each in (kind, *get_args(kind)) if is_typeddict(each)]
 
 
 def _is_part(name: str, kind: type) -> bool:
-    """Return whether a type of this name, beside `kind`, has no other members than `kind` has."""
+    """Report whether the type `name`, in the module of `kind`, exists and has only members that `kind` has."""
     part = getattr(sys.modules[kind.__module__], name, None)
     return part is not None and all(kind.__annotations__.get(each) == of for each, of in part.__annotations__.items())
 
 
 def queries(documented: OpenApiValidator) -> st.SearchStrategy[tuple[str, str]]:
-    """Return a strategy of paths with a query of known names and any values."""
+    """Return a strategy of pairs of a documented GET path and a query of known or unknown names with odd values."""
     value = st.sampled_from(["", "0", "1", "-1", "x", "true", "latest", "memory", "%00", "99999999999999999999", "%F0"])
 
     def named(path: str) -> st.SearchStrategy[tuple[str, str]]:

@@ -6,7 +6,7 @@ __all__ = ["one_page_pdf"]
 
 
 def one_page_pdf(text: str) -> bytes:
-    """Return a PDF file with this text on each of its pages: one page for each line."""
+    """Return a PDF file with one page for each line of the text."""
     lines = text.split("\n")
     pages = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(lines)))
     objects = [

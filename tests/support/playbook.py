@@ -1,11 +1,11 @@
-"""Playbooks: a dialogue with a core, facts in and expected commands out.
+"""Playbooks: dialogues of a test with a core, facts in and expected commands out.
 
     book = Playbook(engine)
     book >> Accepted(CH, PEER, LOCAL) << []
     book >> Received(CH, b"GET /health HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n") << [SendMatcher(CH, b"HTTP/1.1 200")]
     book.after(30.0) << [Abort(CH)]
 
-Every step must be checked, by `<<` or `drain_commands`: unchecked commands fail the next step, and the end of the
+Commands must be checked, by `<<` or `drain_commands`: unchecked commands fail the next step, and the end of the
 `with` block. Time moves only by `after`.
 """
 
@@ -40,12 +40,12 @@ Order = TypeVar("Order", bound=Operation[Any])
 
 
 def accepted(ch: int = CH, peer: Address = PEER, *, tls: bool = False, alpn: str | None = None) -> Accepted:
-    """Return the fact of a new connection."""
+    """Return the fact of a new connection from `peer` on channel `ch`."""
     return Accepted(ChannelId(ch), peer, LOCAL, tls, alpn)
 
 
 def counting_entropy() -> Callable[[int], bytes]:
-    """Return an entropy source that counts up: the same bytes in every run, and none twice in a run."""
+    """Return an entropy source that gives the same bytes in every run, from a counter of its calls."""
     state = 0
 
     def entropy(n: int) -> bytes:
@@ -74,7 +74,7 @@ class IdleService:
 
 
 class FlowService(IdleService):
-    """Service that runs one flow from its start. Its result is in `results`, its exception in `errors`."""
+    """Service that runs one flow at its start; the result is added to `results`, an exception to `errors`."""
 
     def __init__(self, flow: Callable[[Engine], Flow[Any]]) -> None:
         self.flow = flow
@@ -90,7 +90,7 @@ class FlowService(IdleService):
 
 @define
 class SendMatcher:
-    """Matcher of a `Send` on a channel by a part of its bytes."""
+    """Matcher of a `Send` on a channel whose bytes have a given beginning and part."""
 
     ch: int
     startswith: bytes = b""
@@ -106,23 +106,23 @@ class SendMatcher:
 
 
 def wire_bytes(commands: Iterable[Command], ch: int = CH) -> bytes:
-    """Return all bytes sent on a channel."""
+    """Return the bytes of all `Send` commands for a channel."""
     return b"".join(command.data for command in commands if isinstance(command, Send) and command.ch == ch)
 
 
 class Logs(list[Log]):
-    """Log records of a core. A logged bug fails the test, unless `bugs` is set."""
+    """List of the log records of a core; a record of a bug fails the test, unless `bugs` is set."""
 
     bugs = False
 
     def append(self, record: Log) -> None:
-        """Append a record. An exception that a test has raised is no bug."""
+        """Append a record; raise AssertionError for a bug in the product, unless `bugs` is set."""
         super().append(record)
         assert self.bugs or record.event != "bug" or "/tests/" in str(record.fields["at"]), record.fields
 
 
 class Playbook:
-    """Dialogue with one core. Log records are collected in `logs`."""
+    """Dialogue of a test with one core. Log records are collected in `logs`."""
 
     def __init__(self, core: Core, *, start: Moment = START) -> None:
         self.core = core
@@ -157,7 +157,7 @@ class Playbook:
         return self
 
     def after(self, seconds: float) -> Self:
-        """Let time pass, with a call of the core at each deadline, as a loop does."""
+        """Advance the clock by `seconds`, and call the core at each deadline until then, and at the end."""
         self._require_checked()
         end = self.now.mono + seconds
         gathered: list[Command] = []
@@ -179,17 +179,17 @@ class Playbook:
         return self
 
     def drain_commands(self) -> list[Command]:
-        """Return the commands of the last step without a check."""
+        """Return the commands of the last step, which counts as checked."""
         self._checked = True
         return self._commands
 
     def order(self, kind: type[Order]) -> Order:
-        """Return the only operation of a kind among the commands of the last step."""
+        """Return the only operation of the type `kind` among the commands of the last step, which counts as checked."""
         (found,) = [command for command in self.drain_commands() if isinstance(command, kind)]
         return found
 
     def answer(self, operation: Operation[object], result: object) -> Self:
-        """Report that the runtime has executed an operation."""
+        """Report that the runtime has executed an operation with `result`."""
         return self >> Done(operation.op, result)
 
     def fail(self, operation: Operation[object], kind: FailureKind = FailureKind.INTERNAL) -> Self:
@@ -212,7 +212,7 @@ class Playbook:
 
 
 def _ignore_result(result: object) -> None:
-    """Discard the result."""
+    """Do nothing with the result."""
 
 
 def _line(entry: object) -> str:

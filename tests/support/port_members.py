@@ -1,10 +1,10 @@
-"""Comparison of an object with a port, a protocol of the members that others use."""
+"""Comparison of an object with a port: a protocol of the members that other modules use."""
 
 from __future__ import annotations
 
 
 def missing_members(port: type, given: object) -> list[str]:
-    """Return the public members of a port that an object lacks; a port without members lacks its purpose."""
+    """Return the public members of a port that an object lacks; assert that the port has public members."""
     members = {name for kind in port.__mro__[:-2] for name in (*vars(kind).get("__annotations__", ()), *vars(kind))}
     public = {name for name in members if not name.startswith("_")}
     assert public

@@ -1,4 +1,4 @@
-"""Free ports of this machine for the programs of a test."""
+"""Free ports of this host for the programs of a test."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ports = cycle((*_OURS[_BEGIN:], *_OURS[:_BEGIN]))
 
 
 def free_port() -> int:
-    """Return a port that is free, and stays free for a while.
+    """Return a port of 127.0.0.1 that is free.
 
-    Linux assigns ports from 32,768 on to connections. This function returns all others of its range first, so a program
-    can restart on its port.
+    Linux assigns ports from 32,768 on to connections. This function returns all other ports of its range first, so a
+    program can restart on its port.
     """
     while True:
         port: int = next(_ports)

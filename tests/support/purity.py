@@ -46,7 +46,7 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @frozen
 class PurityBreach:
-    """Breach of a rule: `rule` is a word of the module's list, `detail` names the code."""
+    """Breach of a rule of this module: `rule` is its word in the list above, `detail` names the code."""
 
     path: str
     line: int
@@ -127,7 +127,7 @@ def _last_name(node: ast.AST) -> str:
 
 @define
 class _Sets:
-    """Known sets: plain names of one function and its surroundings, attributes of the module.
+    """Names and attributes that are known to be sets: the names of a scope, the attributes of the module.
 
     The `*_of_sets` members are mappings whose values are sets.
     """
@@ -139,7 +139,7 @@ class _Sets:
     returning: set[str] = field(factory=set)  # functions annotated to return a set
 
     def is_set(self, node: ast.AST) -> bool:
-        """Report whether an expression is known to give a set."""
+        """Report whether an expression is known to be a set."""
         match node:
             case ast.Set() | ast.SetComp():
                 return True
@@ -167,7 +167,7 @@ class _Sets:
                 return False
 
     def is_mapping_of_sets(self, node: ast.AST) -> bool:
-        """Report whether an expression names a mapping whose values are sets."""
+        """Report whether an expression is known to be a mapping whose values are sets."""
         match node:
             case ast.Name(id=name):
                 return name in self.names_of_sets
@@ -177,7 +177,7 @@ class _Sets:
                 return False
 
     def inside(self, bindings: Mapping[str, str]) -> _Sets:
-        """Return a copy with the bindings of an inner scope, which hide those of the outer one."""
+        """Return a copy for an inner scope, whose bindings hide those of the outer one."""
         hidden = frozenset(bindings)
         return _Sets(
             names=(self.names - hidden) | {name for name, kind in bindings.items() if kind == "set"},
@@ -195,7 +195,7 @@ def _unordered(tree: ast.Module, nodes: Iterable[ast.AST]) -> Iterator[tuple[int
 
 
 def _learn_attributes(nodes: Iterable[ast.AST], sets: _Sets) -> None:
-    """Collect attributes that are annotated as, or set to, a set, and functions that return one."""
+    """Collect attributes that are annotated as, or assigned, a set, and functions annotated to return one."""
     for node in nodes:
         match node:
             case ast.FunctionDef(name=name, returns=ast.expr() as returns) if _kind_of_annotation(returns) == "set":
@@ -241,7 +241,7 @@ def _kind_of_annotation(annotation: ast.expr) -> str:
 def _scan_scope(
     owner: ast.Module | ast.ClassDef | Function, body: Iterable[ast.AST], outer: _Sets
 ) -> Iterator[tuple[int, str]]:
-    """Yield the breaches of one function, class body or module, and of its inner scopes."""
+    """Yield line and text of the `unordered` breaches in a function, class body or module, and its inner scopes."""
     own: list[ast.AST] = []
     _collect_scope(body, own)
     sets = outer.inside(_bindings(owner, own, outer))
@@ -261,7 +261,7 @@ def _scan_scope(
 
 
 def _collect_scope(body: Iterable[ast.AST], found: list[ast.AST]) -> None:
-    """Collect all nodes below, without the bodies of inner functions and classes, which are scopes of their own."""
+    """Append all nodes of a scope to `found`, without the bodies of inner functions and classes."""
     for node in body:
         found.append(node)
         match node:
@@ -281,7 +281,10 @@ def _collect_scope(body: Iterable[ast.AST], found: list[ast.AST]) -> None:
 
 
 def _bindings(owner: ast.AST, own: Iterable[ast.AST], outer: _Sets) -> dict[str, str]:
-    """Return the kind of each name bound in a scope. A name that holds a set once counts as a set throughout."""
+    """Return the kind of each name that a scope binds: `set`, `sets` or `other`.
+
+    A name that is once bound to a set counts as a set throughout.
+    """
     kinds: dict[str, str] = {}
 
     def bind(name: str, kind: str) -> None:
@@ -326,7 +329,7 @@ def _bind_loop(target: ast.expr, iterated: ast.expr, known: _Sets, bind: Callabl
 
 
 def _is_view(node: ast.expr) -> bool:
-    """Report whether an expression is a view of a mapping's keys or items: algebra on one gives a set."""
+    """Report whether an expression calls `keys()` or `items()`; set operations on these views give sets."""
     match node:
         case ast.Call(func=ast.Attribute(attr="keys" | "items"), args=[]):
             return True
@@ -335,7 +338,7 @@ def _is_view(node: ast.expr) -> bool:
 
 
 def _order_free(nodes: Iterable[ast.AST]) -> set[ast.AST]:
-    """Return comprehensions and starred items whose order has no effect."""
+    """Return comprehensions that are arguments of order-free calls, and starred items of set displays."""
     found: set[ast.AST] = set()
     for node in nodes:
         match node:
@@ -347,7 +350,7 @@ def _order_free(nodes: Iterable[ast.AST]) -> set[ast.AST]:
 
 
 def _walked_in_order(node: ast.AST, allowed: Collection[ast.AST]) -> Iterator[ast.expr]:
-    """Yield the expressions that a node iterates over in a visible order."""
+    """Yield the expressions that a node, unless it is in `allowed`, iterates over in a visible order."""
     if node in allowed:
         return
     match node:

@@ -1,4 +1,4 @@
-"""docs/reference/routes.md: every route of the three servers, taken from their OpenAPI documents.
+"""Generator of docs/reference/routes.md: every route of the three servers, from their OpenAPI documents.
 
 After a change, run `python -m tests.support.routes_page` to write the page again.
 """
@@ -25,7 +25,7 @@ API, RELAY, DASHBOARD = "API, port 8642", "Relay, port 8767", "Dashboard, port 9
 
 
 def assert_shown(name: str, document: Mapping[str, Any]) -> None:
-    """Assert that the page contains the section of a server's document."""
+    """Assert that the page contains the current section of a server's document."""
     assert section_of(name, document) in PAGE.read_text(), "python -m tests.support.routes_page"
 
 
@@ -50,7 +50,7 @@ def section_of(name: str, document: Mapping[str, Any]) -> str:
 
 
 def _takes(operation: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the parameters that are not part of the path, and the types of the body."""
+    """Yield the parameters that are not part of the path, as one text, and the types of the body."""
     named = [each["name"] for each in operation.get("parameters", ()) if each["in"] != "path"]
     if named:
         yield f"`{', '.join(named)}`"
@@ -70,12 +70,12 @@ def _refusals(operation: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_refusal(answer: Mapping[str, Any]) -> bool:
-    """Return whether the description is a sentence of ours, not a phrase of HTTP."""
+    """Report whether a response's description ends with a full stop, which the phrases of HTTP lack."""
     return bool(answer["description"].endswith("."))
 
 
 def _kinds(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the types of a body: the name of a JSON schema, or a media type."""
+    """Yield the types of a body: a schema's name or JSON type, or a media type."""
     for media, told in content.get("content", {}).items():
         shape = told["schema"].get("$ref", "").rpartition("/")[2] or told["schema"].get("type", "JSON")
         yield f"`{shape}`" if media == "application/json" else f"`{media}`"

@@ -9,7 +9,7 @@ the core maps equal bytes to equal bytes on every loop. Other tests need a real 
 `--loop`, all tests run on each named loop.
 
 Simulator tests of one relay and one API server also run with three nodes of each (`--loop nodes`), except for the rows
-of `NODES`. `threads` is the host without a loop, on a bare selector, for tests of its eight commands.
+of `NODES`. `threads` is the runtime without an event loop, on a bare selector.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HowT = TypeVar("HowT", bound=Enum)
 
 
 class ScenarioEnvironments(Enum):
-    """Environments in which a test runs: the simulator alone, or also one loop, every loop, or the bare selector."""
+    """Environments in which a test runs; the values are the words of the page's table."""
 
     ALL = "every loop, threads, simulator"
     EVERY = "every loop, simulator"
@@ -44,7 +44,7 @@ class ScenarioEnvironments(Enum):
 class AsNodes(Enum):
     """Choice of when a simulator test also runs with three nodes.
 
-    Without a row, each connection goes to another node.
+    A test without a row always does, and each of its connections goes to another node.
     """
 
     KEPT = "always; a client keeps to the node that it found first"
@@ -54,14 +54,14 @@ class AsNodes(Enum):
 
 @frozen
 class PlanRow(Generic[HowT]):
-    """Row of the plan: tests, as `module` or `module::test*`, and how they run; the first row that fits counts."""
+    """Row of a table: tests, as `module` or `module::test*`, and how they run; the first row that fits counts."""
 
     stories: tuple[str, ...]
     how: HowT
 
 
 def _rows(head: str, kind: type[HowT]) -> list[PlanRow[HowT]]:
-    """Parse the table of the page with this head. Raise ValueError if a row names no `kind`."""
+    """Parse the table of the page with this head. Raise ValueError if a cell is no value of `kind`."""
     _, _, table = PAGE.read_text().partition(f"| Stories | {head} | Why |\n|---|---|---|\n")
     rows: list[PlanRow[HowT]] = []
     for line in table.partition("\n\n")[0].splitlines():
@@ -75,12 +75,12 @@ NODES = _rows("Of three nodes", AsNodes)
 
 
 def row_of(module: str, test: str) -> PlanRow[ScenarioEnvironments] | None:
-    """Return the row of a test; None for an unplanned test, which runs in every possible environment."""
+    """Return the first row of the plan that fits a test; None for an unplanned test, which runs everywhere."""
     return _first(PLAN, module, test)
 
 
 def nodes_row_of(module: str, test: str) -> PlanRow[AsNodes] | None:
-    """Return the row of a test for three nodes; None without one."""
+    """Return the first row of `NODES` that fits a test, or None."""
     return _first(NODES, module, test)
 
 
@@ -90,7 +90,7 @@ def _first(rows: list[PlanRow[HowT]], module: str, test: str) -> PlanRow[HowT] |
 
 
 def short_loop(folder: str, module: str, test: str) -> str:
-    """Return the loop of a test in the short suite: the simulator for tests of the core alone, else asyncio."""
+    """Return the loop of a test in the short suite: `sim` if its row plans the simulator alone, else asyncio."""
     row = row_of(module, test) if folder == "tests.loops" else None
     return "sim" if row is not None and row.how is ScenarioEnvironments.SIM else PLAIN
 
@@ -98,7 +98,7 @@ def short_loop(folder: str, module: str, test: str) -> str:
 def is_in_short_suite(item: pytest.Item, named: Collection[Path] = ()) -> bool:
     """Report whether `make test` runs a test; `named` are files and folders of the command line.
 
-    A named folder is not left out, nor are the tests of a named file.
+    A named folder of `FULL_ONLY` is not left out. For a named file, the markers of its tests do not count either.
     """
     if item.path not in named and not _is_short(item, named):
         return False
@@ -118,7 +118,7 @@ def _is_short(item: pytest.Item, named: Collection[Path]) -> bool:
 
 
 def some(seeds: range) -> list[ParameterSet]:
-    """Return pytest parameters of `seeds`: the first third for every suite, the rest for the full suite only."""
+    """Return the seeds as pytest parameters; those after the first third run in the full suite only."""
     full = pytest.mark.full
     third = -(-len(seeds) // 3)
     return [pytest.param(seed, marks=() if at < third else full) for at, seed in enumerate(seeds)]

@@ -58,7 +58,7 @@ class ServerAddress:
 
 
 class TcpClient:
-    """Client of a simulated connection; it owns the client's end."""
+    """Client of a simulated TCP connection; subclasses handle its events by the methods `on_…`."""
 
     def __init__(self, host: SimHost, target: ServerAddress) -> None:
         self.host = host
@@ -73,14 +73,14 @@ class TcpClient:
         self._attempt = network.connect(host, (target.address, target.port), tls=False, outcome=self._connected)
 
     def write(self, data: bytes) -> None:
-        """Send now, or as soon as there is a connection."""
+        """Send bytes, or queue them until the connection is established; drop them after its end."""
         if self._end is None:
             self._unsent.append(data)
         elif not self._end.gone:
             self._end.send(data)
 
     def disconnect(self, *, reset: bool = False) -> None:
-        """Close with a reset, or with a FIN after which nothing is read."""
+        """Close with a reset, or with a FIN after which nothing is read; an attempt to connect is cancelled."""
         if self._end is None:
             self._attempt.cancel()
         elif reset:
@@ -90,37 +90,35 @@ class TcpClient:
         self._finish()
 
     def set_slow_reading(self, slow: bool) -> None:
-        """Stop reading from the connection, or read on."""
         self.slow = slow
         if self._end is not None and not self._end.gone:
             (self._end.pause if slow else self._end.resume)()
 
     @property
     def connection(self) -> SimConnection | None:
-        """Return the simulated connection, once it is established."""
+        """Return the simulated connection, or None before it is established."""
         return None if self._end is None else self._end.connection
 
     # --- for subclasses ---
 
     def on_data(self, data: bytes) -> None:
-        """Handle bytes; empty for a FIN."""
+        """Do nothing; subclasses handle the received bytes, which are empty for a FIN."""
 
     def on_end(self) -> None:
-        """Handle the end, once."""
+        """Do nothing; subclasses handle the end of the connection, which comes once."""
 
     # --- as the owner of an end ---
 
     def on_sent(self, n: int) -> None:
-        """Ignore the number of sent bytes."""
+        """Do nothing with the number of sent bytes."""
 
     def on_readable(self) -> None:
-        """Read all that has arrived."""
+        """Read all that has arrived, and pass it to `on_data`."""
         end = self._end
         while end is not None and not self.is_closed and (data := end.read()) is not None:
             self.on_data(data)
 
     def on_closed(self, why: str) -> None:
-        """Handle the loss of the connection."""
         self._finish()
 
     def _connected(self, outcome: SimEnd | Failure) -> None:
@@ -143,7 +141,7 @@ class TcpClient:
 
 
 class RawBytesClient(TcpClient):
-    """Client that sends given bytes and collects all that it receives, until `is_closed`."""
+    """Client that sends given bytes and collects all that it receives; `is_closed` is set at its end."""
 
     def __init__(
         self, host: SimHost, target: ServerAddress, data: bytes, over: Callable[[], None] = lambda: None
@@ -155,7 +153,7 @@ class RawBytesClient(TcpClient):
 
     @property
     def status(self) -> int:
-        """Return the status of an HTTP/1.1 response, or 0."""
+        """Return the status of the received HTTP/1.1 response, or 0 if there is none."""
         _, _, answer = bytes(self.heard).partition(b"HTTP/1.1 ")
         return int(answer[:3] or 0)
 
@@ -184,7 +182,6 @@ class HttpClientConnection(TcpClient):
 
     @property
     def has_free_stream(self) -> bool:
-        """Report whether one more stream may be opened."""
         return self.http2 is not None and self.http2.is_ready and not self.is_closed and not self.slow
 
     def open_stream(self, client: StreamClient) -> StreamId:
@@ -194,7 +191,10 @@ class HttpClientConnection(TcpClient):
         return stream
 
     def close_stream(self, stream: StreamId, *, reset: bool) -> None:
-        """End a stream: at once with `reset`, else after its sent bytes. Over HTTP/1.1, end the connection."""
+        """End a stream: at once with `reset`, else after its sent bytes; over HTTP/1.1, end the connection.
+
+        Disconnect an HTTP/2 connection that has no more streams and takes no new ones.
+        """
         self._clients.pop(stream, None)
         self._unconsumed.pop(stream, None)
         if self.is_closed:
@@ -211,7 +211,7 @@ class HttpClientConnection(TcpClient):
             self.disconnect()
 
     def send_events(self, *events: Event) -> bool:
-        """Send events; False when the connection does not accept them any more."""
+        """Send events; return False if the connection no longer accepts them."""
         try:
             for event in events:
                 self._codec.send(event)
@@ -221,12 +221,11 @@ class HttpClientConnection(TcpClient):
         return True
 
     def flush(self) -> None:
-        """Write the bytes that the codec has queued."""
         if data := self._codec.data_to_send():
             self.write(data)
 
     def read_all(self, stream: StreamId) -> None:
-        """Grant the window that a slow client has withheld."""
+        """Grant the server the flow-control window that a slow client has withheld on a stream."""
         if kept := self._unconsumed.pop(stream, 0):
             self._codec.consume(stream, kept)
             self.flush()
@@ -278,7 +277,7 @@ class HttpClientConnection(TcpClient):
 
 
 class SimResponse(Response):
-    """Response; `status` 0 stands for none."""
+    """Response on the simulated network; `status` 0 stands for no response."""
 
     @property
     def json(self) -> Any:
@@ -293,7 +292,7 @@ NO_RESPONSE = SimResponse(0, Headers(), b"")
 
 
 class StreamClient:
-    """Base of the clients that use one HTTP stream; each ends exactly once, also if the connection is lost."""
+    """Base of the clients that use one HTTP stream; `on_end` is called once, also if the connection is lost."""
 
     def __init__(self, carrier: HttpClientConnection, target: ServerAddress) -> None:
         self.carrier = carrier
@@ -307,7 +306,6 @@ class StreamClient:
 
     @property
     def has_connection(self) -> bool:
-        """Report whether the connection is established."""
         return self.carrier.has_connection
 
     def disconnect(self, *, reset: bool = False) -> None:
@@ -318,7 +316,7 @@ class StreamClient:
             self.on_end()
 
     def set_slow_reading(self, slow: bool) -> None:
-        """Stop reading, or continue: the stream if it has a window of its own, else the connection."""
+        """Stop or resume reading: of the stream over HTTP/2, of the connection over HTTP/1.1."""
         self.slow = slow
         if self.carrier.http2 is None:
             self.carrier.set_slow_reading(slow)
@@ -326,28 +324,28 @@ class StreamClient:
             self.carrier.read_all(self.stream)
 
     def send_events(self, *events: Event) -> bool:
-        """Send events; False when the connection does not accept them any more."""
+        """Send events; return False if the stream is closed or the connection no longer accepts them."""
         return not self.is_closed and self.carrier.send_events(*events)
 
     def on_connection_lost(self, problem: str) -> None:
-        """Handle the loss of the stream."""
+        """Record the reason for the loss of the connection, and end the stream, unless it has ended."""
         if not self.is_closed:
             self.is_closed = True
             self.broken = problem
             self.on_end()
 
     def build_headers(self, headers: Pairs) -> list[tuple[bytes, bytes]]:
-        """Return the header fields of a request."""
+        """Return the fields of a request as pairs of bytes: `host` and the given ones, in lower case."""
         named = {"host": self._authority, **headers}
         return [(key.lower().encode(), value.encode()) for key, value in named.items()]
 
     # --- for subclasses ---
 
     def on_event(self, event: Event) -> None:
-        """Handle an event of the stream."""
+        """Do nothing; subclasses handle the events of the stream."""
 
     def on_end(self) -> None:
-        """Handle the end, once."""
+        """Do nothing; subclasses handle the end of the stream, which comes once."""
 
 
 SimClient: TypeAlias = TcpClient | StreamClient
@@ -381,12 +379,11 @@ class RequestClient(StreamClient):
 
     @property
     def status(self) -> int:
-        """Return the status of the response; 0 while or when there is none."""
+        """Return the status of the response; 0 while or if there is none."""
         return self.answer.status
 
     @property
     def head(self) -> ResponseHead | None:
-        """Return the head of the response, if it has arrived."""
         return self._reader.head
 
     def on_event(self, event: Event) -> None:
@@ -428,20 +425,19 @@ class WebSocketClient(StreamClient):
         self.send_events(RequestHead(self.stream, "GET", path, Headers(self.build_headers(headers)), websocket=True))
 
     def set_slow_reading(self, slow: bool) -> None:
-        """Stop reading the connection, or continue: messages of a WebSocket are read at once."""
+        """Stop or resume reading of the whole connection, since messages of a WebSocket are read at once."""
         self.slow = slow
         self.carrier.set_slow_reading(slow)
 
     def send_envelope(self, channel: str, kind: str, payload: object, identity: str = "i") -> bool:
-        """Send an envelope."""
+        """Send an envelope of a message channel; return False if the connection no longer accepts it."""
         return self.send_message({"channel": channel, "type": kind, "id": identity, "payload": payload})
 
     def send_message(self, message: Mapping[str, object]) -> bool:
-        """Send a JSON message."""
         return self.send_events(TextMessage(self.stream, json.dumps(message)))
 
     def close(self, code: int) -> bool:
-        """Begin the closing handshake; the answer of the server ends the stream."""
+        """Begin the closing handshake; return False if the connection no longer accepts it."""
         return self.send_events(CloseWebSocket(self.stream, code))
 
     def on_event(self, event: Event) -> None:
@@ -474,7 +470,7 @@ class WebSocketClient(StreamClient):
 
 
 def listen(host: SimHost, port: int, on_connection: Callable[[SimEnd], object]) -> Callable[[], None]:
-    """Listen at a port of a host; return a function that closes the listener."""
+    """Listen at a port of a host, and call `on_connection` for each connection; return a function that stops it."""
     network, listener = host.world.network, _Listener(on_connection)
     network.listen(host, port, listener)
     return lambda: network.unlisten(host, port, listener)
@@ -492,7 +488,7 @@ class _Listener:
 
 
 class ServerSideConnection:
-    """Connection to a scripted server: one request at a time, without deadlines. Subclasses answer by `put`."""
+    """HTTP/1.1 connection of a scripted server: one request at a time, without timeouts. Subclasses answer by `put`."""
 
     head: RequestHead  # of the last request
 
@@ -503,11 +499,10 @@ class ServerSideConnection:
         end.adopt(self)
 
     def on_request(self, body: bytes) -> None:
-        """Handle a complete request."""
+        """Raise NotImplementedError; subclasses handle a complete request, whose head is `head`."""
         raise NotImplementedError
 
     def put(self, *events: Event) -> None:
-        """Send events, unless the connection has ended."""
         if self.end.gone:
             return
         for event in events:
@@ -515,23 +510,21 @@ class ServerSideConnection:
         self.end.send(self._codec.data_to_send())
 
     def answer(self, status: int, body: bytes, *fields: tuple[bytes, bytes]) -> None:
-        """Send a complete response."""
         headers = Headers([(b"content-length", b"%d" % len(body)), *fields])
         self.put(ResponseHead(self.stream, status, headers), ResponseData(self.stream, body), ResponseEnd(self.stream))
 
     @property
     def stream(self) -> StreamId:
-        """Return the stream of the last request."""
         return self.head.stream
 
     def on_sent(self, n: int) -> None:
-        """Ignore the number of sent bytes."""
+        """Do nothing with the number of sent bytes."""
 
     def on_closed(self, why: str) -> None:
-        """Handle the loss of the connection."""
+        """Do nothing at the loss of the connection."""
 
     def on_readable(self) -> None:
-        """Read all that has arrived."""
+        """Read and parse all that has arrived, and handle each complete request; answer a FIN with a FIN."""
         while (data := self.end.read()) is not None:
             if not data:
                 self.end.close_write()
@@ -551,13 +544,13 @@ class ServerSideConnection:
 
 
 class ScriptedHttpServer:
-    """Listener of one port, whose requests are all answered by the same function."""
+    """Scripted server at one port; the method `asked` answers all its requests."""
 
     def __init__(self, host: SimHost, port: int) -> None:
         self.close = listen(host, port, lambda end: _ScriptedConnection(self, end))
 
     def asked(self, visit: ServerSideConnection, body: bytes) -> None:
-        """Handle a complete request."""
+        """Raise NotImplementedError; subclasses answer a complete request on the connection `visit`."""
         raise NotImplementedError
 
 

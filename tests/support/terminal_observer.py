@@ -1,4 +1,4 @@
-"""Shell substitute that observes a command and its terminal: `python -m tests.support.terminal_observer WORDS`.
+"""Shell substitute that runs a command and observes its terminal: `python -m tests.support.terminal_observer WORDS`.
 
 The program prints the command's process id and status, and whether the terminal is unchanged: its modes, and the
 blocking mode of its descriptors. Python modules run in a fork, which has their imports already.
@@ -14,7 +14,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command, and print its status and whether it has left the terminal in the state from before."""
+    """Run the command; print its process id, its status, and whether the terminal's state is as before."""
     before = seen()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     words = sys.argv[1:]
@@ -29,13 +29,13 @@ def main() -> None:
 
 
 def seen() -> str:
-    """Return modes and blocking flags of the terminal's descriptors."""
+    """Return the terminal's modes, and the blocking flags of standard input and output."""
     modes = subprocess.run(["stty", "-g"], capture_output=True, text=True, check=True).stdout.strip()
     return f"{modes} {os.get_blocking(0)} {os.get_blocking(1)}"
 
 
 def run(words: list[str]) -> None:
-    """Replace this forked process by the command, or run its Python module here."""
+    """Replace this forked process by the command, or run its Python module here and exit."""
     # The same as in tests.support.forkserver, whose import would cost more than the rest.
     start = [
         sys.executable,
@@ -52,7 +52,6 @@ def run(words: list[str]) -> None:
 
 
 def print_line(line: str) -> None:
-    """Print a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

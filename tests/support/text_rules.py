@@ -1,7 +1,7 @@
 """Rules for texts: error texts for users are sentences, codes for programs are known words.
 
-The rules are checked during all tests: for each error, log record and metric that the core makes. So no test repeats a
-text only to see that there is one, and that code and text are not swapped.
+The rules are checked during all tests, for each error, log record and metric that the core creates. So no test has to
+check that a text exists and is not swapped with a code.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TEXT = re.compile(r"[A-Z].* .*\.")
 
 
 def mistake_of(error: Exception) -> str:
-    """Return what is wrong with an error's texts; empty if nothing is."""
+    """Return what is wrong with an error's code or text; empty if nothing is."""
     text = str(error)
     if isinstance(error, Refused) and error.code not in CODES:
         return f"no word that programs know: {error.code!r}"
@@ -66,14 +66,14 @@ def mistake_of_event(event: str) -> str:
 
 
 def mistake_of_family(family: MetricFamily) -> str:
-    """Return what is wrong with a metric; empty if nothing is."""
+    """Return what is wrong with a metric's name or help text; empty if nothing is."""
     if not FAMILY.fullmatch(family.name):
         return f"no word for programs: {family.name!r}"
     return "" if TEXT.fullmatch(family.help) else f"no sentence for people: {family.help!r}"
 
 
 def hold_sentences() -> None:
-    """Patch errors, logs and metrics so that a text of the core against the rules raises AssertionError."""
+    """Patch errors, logs and metrics so that a text of the core that breaks a rule raises AssertionError."""
     for kind in (ProtocolError, LocalProtocolError, RemoteProtocolError, Refused, ToolError):
         kind.__init__ = _checked_init(kind.__init__)  # type: ignore[method-assign] # of all errors
     Engine.log = _held_log(Engine.log)  # type: ignore[method-assign] # of all engines
@@ -112,7 +112,7 @@ def _held_family(make: Callable[..., MetricFamily]) -> Callable[..., MetricFamil
 
 
 def _maker(by_way_of: str) -> str:
-    """Return the name of the module that called the checked function, without the frames of `by_way_of`."""
+    """Return the name of the module that called the patched function, without the frames of the module `by_way_of`."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals["__name__"] == by_way_of:
         frame = frame.f_back

@@ -1,1 +1,1 @@
-"""Scripted servers for tests of our clients."""
+"""Scripted servers that take the part of real ones in tests of our clients."""

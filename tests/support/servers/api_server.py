@@ -20,7 +20,7 @@ Event = tuple[str, Mapping[str, object]]
 
 
 def hello(text: str = "Hello", *, run: str = "run_1") -> list[Event]:
-    """Return the events of a plain turn."""
+    """Return the events of a turn without tools that answers `text` letter by letter."""
     events: list[Event] = [("session.created", {"title": None}), ("run.started", {"run_id": run})]
     events.append(("message.started", {"message": {"id": "m", "role": "assistant"}}))
     events += [("assistant.delta", {"delta": letter}) for letter in text]
@@ -30,7 +30,7 @@ def hello(text: str = "Hello", *, run: str = "run_1") -> list[Event]:
 
 
 class ScriptedApi(ScriptedService):
-    """Scripted API service. `turns` are the next answers, `seen` the requests; a `held` turn waits for `release`."""
+    """Scripted API service. `turns` are the next answers, `seen` the requests; a turn in `held` waits for `release`."""
 
     def __init__(self, key: str = "") -> None:
         self.key = key
@@ -58,7 +58,6 @@ class ScriptedApi(ScriptedService):
         super().__init__(row(*route) for route in routes)
 
     def release(self) -> None:
-        """Resume a held turn."""
         self.engine.resume(self._ticket, None)
 
     # --- HttpApp ---

@@ -1,4 +1,4 @@
-"""Server that sends the same bytes to each client after its first data; without bytes it never answers."""
+"""Server that sends the same bytes to each client after the client's first data; without bytes it never answers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tests.support.playbook import IdleService
 
 
 def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str = "application/json") -> bytes:
-    """Build an HTTP/1.1 response; `length` is its Content-Length, if not the true one."""
+    """Return the bytes of an HTTP/1.1 response; `length` replaces the true Content-Length."""
     length = len(body) if length is None else length
     return b"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%b" % (status, kind.encode(), length, body)
 
 
 class CannedServer(IdleService):
-    """Service with a canned answer. With `closes` the connection ends after the bytes; `heard` is the received data."""
+    """Service that sends the bytes `answer` to each client, closing then if `closes`; `heard` is the received data."""
 
     def __init__(self, answer: bytes = b"", *, closes: bool = False) -> None:
         self.answer = answer

@@ -18,7 +18,7 @@ ScriptT = TypeVar("ScriptT", bound=ScriptedProgram)
 
 
 def tool(name: str, description: str = "Does it.", **more: object) -> dict[str, Any]:
-    """Return an entry of a list of tools."""
+    """Return an entry of an MCP server's list of tools."""
     return {"name": name, "description": description, "inputSchema": {"type": "object"}, **more}
 
 
@@ -27,7 +27,7 @@ WRITE = tool("write")
 
 
 def install(host: SimHost, kind: Callable[[SimChild], ScriptT], path: str = "/bin/shop") -> list[ScriptT]:
-    """Install a program on a host; return the list of its started instances."""
+    """Install a program at `path` of a host; return the list to which each started instance is appended."""
     started: list[ScriptT] = []
 
     def start(child: SimChild) -> ScriptT:
@@ -39,7 +39,7 @@ def install(host: SimHost, kind: Callable[[SimChild], ScriptT], path: str = "/bi
 
 
 class McpProgram(ScriptedProgram):
-    """MCP server that answers correctly."""
+    """Scripted MCP server over standard input and output; each method is named like the message that it answers."""
 
     tools: Sequence[Mapping[str, Any]] = (READ, WRITE)
 
@@ -58,7 +58,7 @@ class McpProgram(ScriptedProgram):
     # --- hooks of tests ---
 
     def on_message(self, message: dict[str, Any]) -> None:
-        """Call the method of this class that is named like the message, and send its result, if any."""
+        """Call the method named like the message, if there is one, and send its result, unless that is None."""
         answer = getattr(self, str(message.get("method")).replace("/", "_"), None)
         if answer is not None:
             result = answer(**message.get("params", {}))

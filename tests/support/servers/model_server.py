@@ -27,7 +27,7 @@ DONE = b"data: [DONE]\n\n"
 
 @frozen(kw_only=True)
 class ModelAnswer(PacedAnswer):
-    """Answer to one request: an event stream of `events`, else `body`."""
+    """Answer of the model server to one request: an event stream of `events`, or `body` if `events` is None."""
 
     events: tuple[bytes, ...] | None = None
     status: int = 200
@@ -36,11 +36,11 @@ class ModelAnswer(PacedAnswer):
     kind: bytes = b"text/event-stream"  # label of `events`; empty: none
 
     def dropped(self, after: int) -> ModelAnswer:
-        """Return this answer, with the connection lost after `after` events."""
+        """Return this answer cut after `after` events, with the connection lost behind them."""
         return evolve(self, events=(self.events or ())[:after], breaks=True)
 
     def stuck(self, after: int) -> ModelAnswer:
-        """Return this answer, without any further byte after `after` events."""
+        """Return this answer cut after `after` events, with no end behind them."""
         return evolve(self, events=(self.events or ())[:after], hangs=True)
 
 
@@ -51,18 +51,18 @@ Scripted: TypeAlias = "ModelAnswer | Callable[[dict[str, Any]], ModelAnswer]"
 
 
 def event(value: object) -> bytes:
-    """Return an event with JSON data."""
+    """Return a server-sent event whose data is `value` as JSON."""
     return b"data: " + json.dumps(value).encode() + b"\n\n"
 
 
 def chunk(delta: Mapping[str, object] | None = None, finish: str | None = None) -> bytes:
-    """Return a chunk of a streamed answer."""
+    """Return the event of a chat completion chunk with this delta."""
     choice = {"index": 0, "delta": delta or {}, "finish_reason": finish}
     return event({"id": "c-1", "object": "chat.completion.chunk", "choices": [choice]})
 
 
 def usage(asked: int, answered: int) -> bytes:
-    """Return the last chunk with token counts, for `include_usage`."""
+    """Return the event of the last chunk: token counts, for `include_usage`."""
     counts = {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
     return event({"id": "c-1", "object": "chat.completion.chunk", "choices": [], "usage": counts})
 
@@ -73,7 +73,7 @@ def usage(asked: int, answered: int) -> bytes:
 def plain(
     text: str, *, reasoning: str = "", name: str = "reasoning_content", finish: str | None = "stop"
 ) -> ModelAnswer:
-    """Return a streamed answer with an event for each word: `reasoning` as the member `name`, then `text`."""
+    """Return a streamed answer with an event for each word: `reasoning` in the member `name`, then `text`."""
     events = [chunk({"role": "assistant", "content": ""})]
     events += [chunk({name: f"{word} "}) for word in reasoning.split()]
     words = text.split(" ")
@@ -82,7 +82,10 @@ def plain(
 
 
 def calls(*wanted: tuple[str, object], text: str = "") -> ModelAnswer:
-    """Return parallel tool calls with arguments in two pieces; arguments of type str are sent unchanged."""
+    """Return a streamed answer with parallel tool calls, whose arguments come in two pieces.
+
+    Arguments of type str are sent unchanged, others as JSON.
+    """
     events = [chunk({"content": text})] if text else []
     for place, (name, arguments) in enumerate(wanted):
         written = arguments if isinstance(arguments, str) else json.dumps(arguments)
@@ -95,14 +98,13 @@ def calls(*wanted: tuple[str, object], text: str = "") -> ModelAnswer:
 
 
 def whole(message: Mapping[str, object], finish: str = "stop") -> ModelAnswer:
-    """Return an answer that is not streamed."""
+    """Return an answer with this message that is not streamed."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
     counts = {"prompt_tokens": 3, "completion_tokens": 4}
     return ModelAnswer(body=json.dumps({"id": "c-1", "choices": [choice], "usage": counts}).encode())
 
 
 def refusal(status: int, message: str = "no", *, retry_after: str | None = None) -> ModelAnswer:
-    """Return an error response."""
     headers = ((b"retry-after", retry_after.encode()),) if retry_after is not None else ()
     return ModelAnswer(status=status, headers=headers, body=json.dumps({"error": {"message": message}}).encode())
 
@@ -115,19 +117,22 @@ def huge(events: int, size: int) -> ModelAnswer:
 
 
 def last_result(request: Mapping[str, Any]) -> str:
-    """Return the result of the tool that ran last."""
+    """Return the content of the last tool message of a request."""
     return next(str(row["content"]) for row in reversed(request["messages"]) if row["role"] == "tool")
 
 
 def counting(start: int, deltas: int, *, size: int = 0, together: int = 10) -> ModelAnswer:
-    """Return numbered pieces of at least `size` characters, from `start`, written in batches of `together`."""
+    """Return a streamed answer of numbered pieces of at least `size` characters, from `start`.
+
+    The pieces are written in batches of `together`.
+    """
     pieces = [chunk({"content": counted(number, size)}) for number in range(start, start + deltas)]
     batches = [b"".join(pieces[at : at + together]) for at in range(0, len(pieces), together)]
     return ModelAnswer(events=(*batches, chunk(finish="stop"), usage(1, deltas), DONE))
 
 
 def counted(number: int, size: int = 0) -> str:
-    """Return a piece of text with this number, padded to `size` characters."""
+    """Return the number and a space, padded with dots to at least `size` characters."""
     return f"{number} ".rjust(size, ".")
 
 

@@ -28,7 +28,7 @@ HEARD = "how full"
 
 @frozen
 class SpokenTurn:
-    """Turn in which the model speaks a text."""
+    """Scripted turn in which the model speaks a text."""
 
     text: str
     sound: bytes = b"\x10\x00" * 2_400  # a tenth of a second
@@ -39,7 +39,7 @@ class SpokenTurn:
 
 @frozen
 class FunctionCallTurn:
-    """Turn in which the model calls a function."""
+    """Scripted turn in which the model calls a function."""
 
     name: str
     arguments: dict[str, Any]
@@ -49,21 +49,21 @@ class FunctionCallTurn:
 
 @frozen
 class FailedTurn:
-    """Turn whose response fails."""
+    """Scripted turn whose response fails with a message."""
 
     message: str = "Rate limit reached"
 
 
 @frozen
 class DroppedTurn:
-    """Turn in which the socket ends during the response: with a close frame, or without."""
+    """Scripted turn in which the server drops the socket: with a close frame of this code, or None without one."""
 
     code: int | None = None
 
 
 @frozen
 class RawMessageTurn:
-    """Turn that sends the given messages unchanged."""
+    """Scripted turn that sends the given messages unchanged."""
 
     events: tuple[Any, ...]  # text is sent unchanged
 
@@ -72,7 +72,7 @@ Turn: TypeAlias = "SpokenTurn | FunctionCallTurn | FailedTurn | DroppedTurn | Ra
 
 
 class OpenAiRealtimeServer(SpeechServer):
-    """OpenAI's realtime server. `sessions` are its sockets, the newest last; together they use up the `turns`."""
+    """Scripted realtime server of OpenAI. `sessions` are its WebSockets, the newest last; they share the `turns`."""
 
     paths: ClassVar[tuple[str, ...]] = ("POST /v1/audio/speech", "POST /v1/audio/transcriptions")
     greeting = "session.created"
@@ -87,23 +87,23 @@ class OpenAiRealtimeServer(SpeechServer):
         return self.sessions[-1]
 
     def understanding(self) -> Iterable[tuple[str, Event]]:
-        """Return the events before a final transcript."""
+        """Return type and members of the events that precede a final transcript."""
         return [("delta", {"content_index": 0, "delta": HEARD})]
 
 
 class XaiRealtimeServer(OpenAiRealtimeServer):
-    """xAI's realtime server: another dialect of the protocol, with other paths."""
+    """Scripted realtime server of xAI: another dialect of the protocol, with other paths."""
 
     paths = ("POST /v1/tts", "POST /v1/stt", "GET /v1/tts/voices", "GET /v1/custom-voices")
     greeting = "conversation.created"
 
     def understanding(self) -> Iterable[tuple[str, Event]]:
-        """Return the whole transcript so far in each event, as xAI does."""
+        """Return type and members of events that each have the whole transcript so far, as xAI sends it."""
         return [("updated", {"transcript": words}) for words in (HEARD[:4], HEARD)]
 
 
 class RealtimeSession:
-    """Realtime WebSocket (`WebSocketHandler`). `said` are all messages of the client."""
+    """Handler of a realtime WebSocket. `said` are all messages of the client."""
 
     def __init__(self, peer: OpenAiRealtimeServer, asked: SpeechServerRequest) -> None:
         self._peer = peer
@@ -121,7 +121,7 @@ class RealtimeSession:
 
     @property
     def kinds(self) -> list[str]:
-        """Return the types of the client's messages, with adjacent appends as one."""
+        """Return the types of the client's messages; adjacent appends count as one."""
         kinds: list[str] = []
         for message in self.said:
             kind = str(message["type"])
@@ -130,7 +130,7 @@ class RealtimeSession:
         return kinds
 
     def send_event(self, kind: str, **fields: Any) -> None:
-        """Send an event."""
+        """Send an event of this type and members, with a new event id."""
         self.socket.send_text(json.dumps({"type": kind, "event_id": self._number("event"), **fields}))
 
     # --- SocketHandler ---

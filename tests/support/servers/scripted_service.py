@@ -1,4 +1,4 @@
-"""Base class of scripted servers: a service that accepts every request for its routes."""
+"""Base class of scripted servers: a service with routes that every client may use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ScriptedAccess(Enum):
 
 @frozen(kw_only=True)
 class PacedAnswer:
-    """Answer in pieces, with its pauses and its end."""
+    """Settings of an answer in pieces: its pauses, and its kind of end."""
 
     pause: float = 0.0  # s before each piece but the first
     before: float = 0.0  # s before the head
@@ -74,7 +74,7 @@ class ScriptedService(IdleService):
     def write(
         self, writer: ResponseWriter, channel: ServerChannel, pieces: Iterable[bytes], how: PacedAnswer
     ) -> Flow[None]:
-        """Write the pieces of an answer's body, with its pauses and its kind of end."""
+        """Write the pieces of a body with the pauses of `how`; then return, drop the connection, or never end."""
         for place, piece in enumerate(pieces):
             if place and how.pause:
                 yield from sleep(self.engine, how.pause)

@@ -3,7 +3,7 @@
     vendor = ElevenLabsServer([Sound(pcm), Refusal(429, retry_after="7")])
     url = world.peer(vendor)
 
-`seen` are the requests. Nothing waits by itself: a pause is part of an answer. Vendors with WebSockets are in
+`seen` are the requests. An answer without a pause is sent at once. Vendors with WebSockets are in
 `tests.support.servers.realtime_server`.
 """
 
@@ -40,14 +40,14 @@ class SpeechServerRequest:
 
     @classmethod
     def of(cls, request: Request) -> SpeechServerRequest:
-        """Convert a request of the service."""
+        """Return the method, target, header fields and body of a request."""
         query = f"?{request.raw_query}" if request.raw_query else ""
         return cls(method=request.method, target=request.path + query, headers=request.headers, body=request.body)
 
 
 @frozen
 class Sound(PacedAnswer):
-    """Scripted answer with binary audio."""
+    """Scripted answer with a body of audio."""
 
     data: bytes
     content_type: str = "audio/pcm"
@@ -60,7 +60,7 @@ class Sound(PacedAnswer):
 
 @frozen
 class Plain:
-    """Scripted answer with JSON."""
+    """Scripted answer with a JSON body."""
 
     value: Any
     before: float = 0.0  # s
@@ -68,7 +68,7 @@ class Plain:
 
 @frozen
 class Refusal:
-    """Error response; `body` as the vendor sends it."""
+    """Scripted error response; `body` is what the vendor sends as JSON."""
 
     status: int
     body: Any = None
@@ -80,7 +80,7 @@ Reply: TypeAlias = "Sound | Plain | Refusal"
 
 
 class SpeechServer(ScriptedService):
-    """Scripted speech service. Each vendor has its own `paths`, and optional `sockets`."""
+    """Scripted speech service. Each vendor's class has its own `paths`, and may have WebSocket routes `sockets`."""
 
     paths: ClassVar[tuple[str, ...]]
 
@@ -118,7 +118,7 @@ class SpeechServer(ScriptedService):
 
 
 class ElevenLabsServer(SpeechServer):
-    """ElevenLabs' server: streamed and whole speech, transcripts, voices, models."""
+    """Scripted server of ElevenLabs: streamed and whole speech, transcripts, voices, models."""
 
     paths = (
         "POST /v1/text-to-speech/{voice}",
