@@ -35,7 +35,7 @@ ONE = ("anyio",)  # of suites that take many minutes, or need no loop
 
 @frozen
 class Suite:
-    """A suite and its default loops; `resumed` keeps the verdicts of an interrupted run."""
+    """A suite, its default loops, and `resumed`, which runs it but keeps the verdicts of an interrupted run."""
 
     run: Callable[[str], Result]
     runtimes: tuple[str, ...] = LOOPS

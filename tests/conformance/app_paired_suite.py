@@ -32,7 +32,7 @@ REFUSED = "the service does not offer it: the app switches the feature off"
 
 @define
 class _Server:
-    """A server on this host, and the bearer for it."""
+    """A server on this host, and the bearer token for its requests."""
 
     port: int
     bearer: str = ""
@@ -79,7 +79,10 @@ def check_relay(result: Result, port: int, home: Path) -> None:
 
 
 def check_answer(result: Result, case: str, row: AppRequest, answer: Response) -> None:
-    """Record the answer to a request; a refusal by design is left out, as the app does without it."""
+    """Record a pass if a request is answered as its row requires.
+
+    Where the row has no check, the service must refuse with 404 or 405; that case is left out.
+    """
     if row.check is None:
         if answer.status in (404, 405):
             result.leave_out(case, REFUSED)

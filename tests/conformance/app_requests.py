@@ -47,12 +47,15 @@ def is_object(answer: Any) -> bool:
 
 
 def has(name: str, kind: type | tuple[type, ...] = (str, list, dict, int, float, bool)) -> Check:
-    """Return a check for a member of a type."""
+    """Return a check that an answer is an object whose member `name` has the type `kind`."""
     return lambda answer: is_object(answer) and isinstance(answer.get(name), kind)
 
 
 def rows(array: str, /, **kinds: Any) -> Check:
-    """Return a check for an array of objects with members of the types `kinds`; without them any array passes."""
+    """Return a check for an array of objects with members of the types `kinds`; without them any array passes.
+
+    The array is the member `array` of an object, or the answer itself.
+    """
 
     def check(answer: Any) -> bool:
         found = answer.get(array) if isinstance(answer, dict) else answer

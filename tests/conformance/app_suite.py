@@ -34,7 +34,7 @@ TURN = ["message.start", "message.delta", "message.complete", "session.info"]
 
 
 def app(runtime: str) -> Result:
-    """Sign in, chat, and send every request of the table."""
+    """Replay the app against the servers on `runtime`: sign in, chat, and send every request of the tables."""
     result = Result(f"the app's standard connection on {runtime}")
     with TemporaryDirectory() as home, _servers(Path(home), runtime) as ports:
         phone = AppConnection(ports["dashboard"])
@@ -57,7 +57,7 @@ def app(runtime: str) -> Result:
 
 @define
 class AppConnection:
-    """A phone's cookie and WebSocket."""
+    """The app's connection to the dashboard: its cookie, its WebSocket and the received events."""
 
     port: int
     cookie: str = ""
@@ -66,27 +66,26 @@ class AppConnection:
     socket: WebSocketTestClient | None = None
 
     def request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Response:
-        """Send a request on a connection of its own."""
         headers = {"cookie": self.cookie} if self.cookie else {}
         return self._client().ask_once(method, path, body, headers=headers)
 
     def sign_in(self) -> None:
-        """Sign in with the password."""
+        """Sign in with the password, and keep the session cookie."""
         body = {"provider": "basic", "username": "me", "password": PASSWORD, "next": "/"}
         answer = self.request("POST", "/auth/password-login", body)
         self.cookie = (answer.headers.get(b"set-cookie") or b"").decode().partition(";")[0]
 
     def open(self) -> None:
-        """Open the WebSocket of the gateway with a ticket."""
+        """Open the gateway's WebSocket."""
         self.socket = self.open_socket("/api/ws")
 
     def open_socket(self, path: str) -> WebSocketTestClient:
-        """Open a WebSocket with a ticket."""
+        """Request a ticket and open a WebSocket with it."""
         ticket = self.request("POST", "/api/auth/ws-ticket").json["ticket"]
         return WebSocketTestClient(self._client(), path=f"{path}?ticket={ticket}")
 
     def call(self, method: str, params: Mapping[str, object]) -> dict[str, Any]:
-        """Send a call and return its answer; events are kept."""
+        """Send a JSON-RPC call and return its answer; events that arrive before it are kept."""
         assert self.socket is not None
         self.calls += 1
         message = {"jsonrpc": "2.0", "id": self.calls, "method": method, "params": params}
@@ -96,7 +95,7 @@ class AppConnection:
         return answer
 
     def turn(self, session: str) -> list[str]:
-        """Return the types of the events of a turn, each once, until its end."""
+        """Wait for the end of a turn; return the types of the chat's events, each once."""
         assert self.socket is not None
         while not any(event["type"] == "session.info" for event in self.events):
             self.events.append(self.socket.receive_message()["params"])
@@ -124,7 +123,7 @@ def _check_call(result: Result, phone: AppConnection, row: AppCall, chat: str) -
 
 
 def _check_speech(result: Result, phone: AppConnection) -> None:
-    """Stream a sentence in pieces and receive its speech."""
+    """Stream a sentence in pieces, and record whether start, sound and end come back."""
     stream = phone.open_socket("/api/audio/speak-stream")
     for message in ({"text": "Hello "}, {"text": "there."}, {"done": True}):
         stream.send_text(json.dumps(message))
@@ -136,7 +135,6 @@ def _check_speech(result: Result, phone: AppConnection) -> None:
 
 @contextmanager
 def _servers(home: Path, runtime: str) -> Iterator[dict[str, int]]:
-    """Run all servers; yield their ports by name."""
     server = json.dumps({"command": sys.executable, "args": ["-m", "clients.commands.svc", "mcp"]})
     (home / "svc").mkdir()
     (home / "svc" / "config.yaml").write_text(f"mcp_servers: {{shop: {server}}}\n")

@@ -57,19 +57,22 @@ Verdicts = dict[str, tuple[str, str]]  # of a case: of its behaviour and of its 
 
 
 def autobahn(runtime: str, *, resume: bool = False) -> Result:
-    """Run the suite. `resume` keeps existing reports."""
+    """Run the Autobahn cases against the echo over HTTP/1.1. `resume` keeps existing reports."""
     with echo_server(runtime) as port:
         return judge(port, f"autobahn-{runtime}", f"on {runtime}", resume=resume)
 
 
 def autobahn_over_http2(runtime: str, *, resume: bool = False) -> Result:
-    """Run the suite through nghttpx."""
+    """Run the Autobahn cases against the echo through nghttpx. `resume` keeps existing reports."""
     with echo_server(runtime) as port, _nghttpx(port) as front:
         return judge(front, f"autobahn-h2-{runtime}", f"over HTTP/2 on {runtime}", resume=resume)
 
 
 def judge(port: int, name: str, where: str, *, resume: bool = False) -> Result:
-    """Judge the server at a port: OK and INFORMATIONAL pass, for the behaviour and for the close."""
+    """Run all chapters against the server at a port, and failed cases once more; return the result.
+
+    OK and INFORMATIONAL pass, for the behaviour and for the close.
+    """
     python: str | None = None
     suite, chapters, count = KOSOKU, BASIC, BASIC_CASES
     with suppress(Unavailable):
@@ -91,7 +94,7 @@ def judge(port: int, name: str, where: str, *, resume: bool = False) -> Result:
 
 
 def _renew(report: Path, python: str | None, port: int, cases: list[str]) -> None:
-    """Run cases anew.
+    """Run cases and replace their report.
 
     An interrupted runner writes half a report, so a report is moved into place when it is complete.
     """
@@ -103,7 +106,7 @@ def _renew(report: Path, python: str | None, port: int, cases: list[str]) -> Non
 
 
 def _run(python: str | None, port: int, report: Path, cases: list[str]) -> None:
-    """Run cases; `python` is one that Autobahn's own runner can use."""
+    """Run cases and write their report: with Autobahn's own runner on `python`, or with kosoku if that is None."""
     report.mkdir(parents=True, exist_ok=True)
     if python is None:
         included = [word for case in cases for word in ("--include", case)]
@@ -146,7 +149,10 @@ def _versions_of_pyenv() -> list[str]:
 
 @contextmanager
 def _nghttpx(port: int) -> Iterator[int]:
-    """Run nghttpx: HTTP/1.1 in front, HTTP/2 to the echo on `port`. Yield its port once a WebSocket passes."""
+    """Run nghttpx: HTTP/1.1 in front, HTTP/2 to the echo on `port`. Yield its port once a WebSocket has passed.
+
+    Raise RuntimeError if that WebSocket does not use HTTP/2, or its stream goes on after the closing handshake.
+    """
     front = free_port()
     options = [f"--frontend=127.0.0.1,{front};no-tls", f"--backend=127.0.0.1,{port};;proto=h2"]
     command = [program("nghttpx"), "--conf=/dev/null", "--workers=1", "--log-level=FATAL", *options]

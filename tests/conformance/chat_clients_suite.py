@@ -46,7 +46,7 @@ OPTIONAL = ("unknown model",)  # only the packages of OpenAI request the list of
 
 @frozen(kw_only=True)
 class ChatClient:
-    """A client: its package, its program in the folder `chat_clients`, and its lock file."""
+    """A client: its package, its program in the folder `chat_clients`, its lock file, and the routes that it uses."""
 
     package: str
     program: str
@@ -89,7 +89,7 @@ CLIENTS = (
 
 
 def chat_clients(runtime: str) -> Result:
-    """Run each client on each of its routes."""
+    """Run each client on each of its routes, and compare its observations with the expected ones."""
     result = Result(f"chat clients on {runtime}")
     commands = [client.command() for client in CLIENTS]
     with _server(runtime) as (url, model):
@@ -111,7 +111,7 @@ def chat_clients(runtime: str) -> Result:
 
 @contextmanager
 def _server(runtime: str) -> Iterator[tuple[str, str]]:
-    """Run an API server with the scripted model; yield its base URL, and the page of the model's open answers."""
+    """Run an API server with the scripted model; yield its base URL, and that of the number of unfinished answers."""
     with (
         tempfile.TemporaryDirectory() as home,
         running_service(ClientModel()) as model,

@@ -25,7 +25,7 @@ STREAMED = "one two three"
 
 
 def chromium(runtime: str) -> Result:
-    """Run the same page over HTTP/1.1 and over HTTP/2."""
+    """Run the browser's checks over HTTP/1.1 and over HTTP/2."""
     browser = program("chromium", "chromium-browser", "chromium-headless-shell")
     node, modules = program("node"), npm_package(PLAYWRIGHT)
     result = Result(f"Chromium by {PLAYWRIGHT} on {runtime}")

@@ -1,4 +1,4 @@
-"""Run by `sse_suite` with the folder of httpx-sse and a URL: prints the events of each stream, as JSON."""
+"""Program of `sse_suite`, which gets the folder of httpx-sse and a URL: prints the events of each stream as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ENOUGH = 3  # events of an endless stream
 
 
 def main(folder: str, url: str) -> None:
-    """Read all streams and print their events."""
+    """Read the plain, slow, endless and resumed streams with httpx-sse, and print their events as JSON."""
     site.addsitedir(folder)
     httpx: Any = importlib.import_module("httpx")
     httpx_sse: Any = importlib.import_module("httpx_sse")

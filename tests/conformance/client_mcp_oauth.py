@@ -1,4 +1,4 @@
-"""Run by `mcp_phone_suite` with the folder of `mcp` and instructions: the official client is authorized by OAuth.
+"""Program of `mcp_phone_suite`, which gets the folder of `mcp` and instructions: the official client uses OAuth.
 
 Its browser and the owner are scripted; the owner answers as programs of the relay's host do. Prints the observations.
 """
@@ -18,7 +18,7 @@ REDIRECT = "http://127.0.0.1:4000/callback"
 
 
 class Storage:
-    """The stored tokens and registration of a client."""
+    """Storage of the client's tokens and registration, in memory."""
 
     tokens: Any = None
     client: Any = None
@@ -48,7 +48,7 @@ class Person:
         self._back = ""
 
     async def follow(self, address: str) -> None:
-        """Follow the authorization as a browser does, up to the redirect to the client."""
+        """Follow the authorization as a browser does, answer as the owner, and keep the redirect to the client."""
         self.asked += 1
         async with self._http.AsyncClient() as browser:
             page = str((await browser.get(address)).next_request.url)
@@ -61,7 +61,7 @@ class Person:
             self._back = (await browser.get(page)).headers["location"]
 
     async def come_back(self) -> Any:
-        """Return the query parameters of the redirect with which the browser returns to the client."""
+        """Return code, state and issuer of the redirect to the client. Raise PermissionError if it has an error."""
         assert self._back.startswith(REDIRECT)
         fields = {name: values[0] for name, values in parse_qs(urlsplit(self._back).query).items()}
         if "error" in fields:
@@ -70,7 +70,7 @@ class Person:
 
 
 async def run_all_steps(url: str) -> dict[str, object]:
-    """Run all steps and return the observations."""
+    """Run all steps and return the observations: results of tool calls, names of errors, and counts."""
     http: Any = importlib.import_module("httpx2")
     mcp: Any = importlib.import_module("mcp")
     auth: Any = importlib.import_module("mcp.client.auth")
@@ -130,7 +130,7 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def main(folder: str, client_flow: str) -> None:
-    """Authorize, call, refresh, and lose the authorization."""
+    """Run all steps with the packages in `folder`, and print the observations as JSON."""
     site.addsitedir(folder)
     sys.path.insert(0, folder)  # before packages of the same names in this venv
     url = json.loads(client_flow)["url"].removesuffix("/mcp")

@@ -1,4 +1,4 @@
-"""Run by `mcp_phone_suite` with instructions: the official Python client uses a phone and prints its observations.
+"""Program of `mcp_phone_suite`: the official Python client uses a phone and prints its observations.
 
 `python client_mcp_phone.py [FOLDER] INSTRUCTIONS`; FOLDER has the package `mcp`, if it is not installed.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 
 async def run_all_steps(client_flow: dict[str, Any]) -> dict[str, object]:
-    """Run all steps and return the observations."""
+    """Run all steps of the client as instructed, and return the observations."""
     http: Any = importlib.import_module("httpx2")
     mcp: Any = importlib.import_module("mcp")
     types: Any = importlib.import_module("mcp_types")

@@ -1,4 +1,4 @@
-"""Relays with 100,000 stored sessions: start, memory, pages, and recovery from killed servers."""
+"""Suite of three relays with 100,000 stored sessions: start, memory, pages, and recovery from killed servers."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _process_id(cluster: RelayCluster, n: int) -> int:
 
 
 def _memory(cluster: RelayCluster, n: int) -> int:
-    """Return the resident bytes of a node."""
+    """Return the resident memory of a node's process, in bytes."""
     text = Path(f"/proc/{_process_id(cluster, n)}/status").read_text()
     return int(text.partition("VmRSS:")[2].split()[0]) * 1024
 
 
 def _cpu(cluster: RelayCluster, n: int) -> float:
-    """Return the processor time of a node in seconds."""
+    """Return the processor time of a node's process, in seconds."""
     fields = Path(f"/proc/{_process_id(cluster, n)}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
 
@@ -73,7 +73,7 @@ def _registers(port: int) -> bool:
 
 
 def _list_all(port: int) -> tuple[int, int]:
-    """Read all sessions in pages; return the numbers of pages and of sessions."""
+    """Read all sessions of the relay in pages; return the numbers of pages and of sessions."""
     pages = sessions = 0
     cursor = ""
     while cursor or not pages:
@@ -84,7 +84,10 @@ def _list_all(port: int) -> tuple[int, int]:
 
 
 def many_sessions(_: str = "", *, sessions: int = SESSIONS) -> Result:
-    """Start three nodes with many stored sessions, list these, and kill Redis, PostgreSQL and a node."""
+    """Start three nodes with many stored sessions, list these, and kill Redis, PostgreSQL and a node.
+
+    Raise Unavailable if a program is not installed.
+    """
     result = Result("cluster-sessions")
     if any(mark.mark.args[1] for mark in needs_nodes[:2]) or needs_nodes[2].mark.args[0]:
         raise Unavailable("PostgreSQL, Redis or nginx is not installed")

@@ -64,7 +64,10 @@ class _Load:
                 thread.join()
 
     def judge(self, result: Result, *, refusals: bool) -> None:
-        """Record commands that were lost or doubled and, without `refusals`, those that got an error."""
+        """Record commands executed twice, and those answered with 200 but not executed.
+
+        Without `refusals`, also record those not answered with 200.
+        """
         executed = Counter((phone.name, body["x"]) for phone in self.cluster.phones for body in phone.done)
         told = {(phone.name, number): answer for number, phone, answer in self.outcomes}
         result.compare("doubled commands", [key for key, times in executed.items() if times > 1 and key in told], [])
@@ -94,7 +97,7 @@ def _accepts(port: int, phone: NodePhone) -> bool:
 
 
 def rolling_restart(_: str = "") -> Result:
-    """Restart three nodes in turn under 300 phones and 60 commands a second."""
+    """Restart three nodes in turn, with 300 phones and 60 commands a second."""
     result = Result("cluster-restart")
     with _cluster() as cluster:
         for n in range(PHONES):
@@ -124,7 +127,7 @@ def rolling_restart(_: str = "") -> Result:
 
 
 def redis_cuts(_: str = "") -> Result:
-    """Cut the connections to a Redis with TLS and another database a hundred times, in the middle of commands."""
+    """Cut the connections to a Redis with TLS and another database a hundred times, while commands are sent."""
     result = Result("cluster-cuts")
     with _cluster({}) as cluster:
         for n in range(30):

@@ -1,3 +1,3 @@
-"""The fixture `certificate`, as for the runtimes."""
+"""Fixture `certificate` of the runtimes' tests, for the tests of this folder."""
 
 from tests.runtimes.conftest import certificate as certificate

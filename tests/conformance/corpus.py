@@ -25,7 +25,7 @@ CODED = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 
 @frozen
 class Expected:
-    """A request as gunicorn reads it; field names in lower case."""
+    """A request as gunicorn parses it; field names are in lower case."""
 
     method: str
     target: str
@@ -39,7 +39,7 @@ class Expected:
 class Case:
     """A file of the corpus.
 
-    `expected` is None when it must be refused; then `error` is gunicorn's name for the reason.
+    `expected` is None for a request that must be refused; then `error` is gunicorn's name for the reason.
     """
 
     name: str
@@ -56,7 +56,7 @@ def load(folder: Path) -> list[Case]:
 
 
 def with_host(data: bytes) -> bytes:
-    """Add a `Host` to each HTTP/1.1 head that lacks one, as RFC 9112 section 3.2 requires."""
+    """Return the data with a `Host` in each HTTP/1.1 head that lacks one, as RFC 9112 section 3.2 requires."""
     out, at = b"", 0
     while (line := CURRENT.match(data, at)) is not None or data.startswith(b"\r\n", at):
         if line is None:
@@ -120,7 +120,7 @@ def _fields(fields: list[tuple[str, str]]) -> tuple[tuple[bytes, bytes], ...]:
 
 
 class _Config:
-    """Stand-in for gunicorn's configuration class, which records its attributes."""
+    """Stand-in for gunicorn's configuration class; it records the settings of a case."""
 
     def __init__(self) -> None:
         self.settings: dict[str, Any] = {}
@@ -130,7 +130,7 @@ class _Config:
 
 
 class _Errors(types.ModuleType):
-    """A module that has every error class."""
+    """Stand-in for gunicorn's module of errors: each name is an error class."""
 
     def __getattr__(self, name: str) -> type[Exception]:
         if name.startswith("__"):

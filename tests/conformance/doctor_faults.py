@@ -1,4 +1,4 @@
-"""Planted faults of the `doctor` suite: real programs, files and networks, and the codes that must name them."""
+"""Planted faults of the `doctor` suite: real programs, files and networks, and the codes that must be reported."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BEHIND = settings_with(
 
 
 def reach_by_name(address: str = "192.168.1.20") -> str:
-    """Return the shell command by which this host resolves its public name."""
+    """Return the shell command that makes a host resolve its public name to `address`."""
     hosts = f"cp /etc/hosts $FOLDER/hosts; echo '{address} {NAME}' >> $FOLDER/hosts"
     return f"{hosts}; mount --bind $FOLDER/hosts /etc/hosts"
 
@@ -65,7 +65,7 @@ PARTS = HostSetup(servers=("servers.relay", "servers.api"), settings=settings_wi
 
 @frozen
 class PlantedFault:
-    """A fault: the codes that must be found, all of them and no others; how it is planted and removed."""
+    """A fault: how it is planted and removed, and the codes that must be reported, all of them and no others."""
 
     name: str
     codes: tuple[str, ...]
@@ -75,7 +75,7 @@ class PlantedFault:
 
 
 def nginx(host: DoctorHost, *, upgrade: str = UPGRADE, name: str = NAME) -> None:
-    """Run nginx with a certificate for `name` on this host; the host trusts the certificate."""
+    """Run nginx with a certificate for `name` on this host, as a proxy of its servers."""
     make_certificate(host.folder, name)
     address = host.setup.interfaces[0][1].partition("/")[0]
     text = NGINX.format(folder=host.folder, address=address, upgrade=upgrade, forwarded=FORWARDED)
@@ -89,7 +89,7 @@ def _stop_nginx(host: DoctorHost) -> None:
 
 
 def _set(**changes: str | None) -> Callable[[DoctorHost], None]:
-    """Return a function that changes settings of a running host and restarts its servers."""
+    """Return a function that writes the `.env` of a host with changed settings; None removes a setting."""
 
     def inject(host: DoctorHost) -> None:
         settings = {**host.setup.settings, **changes}
@@ -99,7 +99,10 @@ def _set(**changes: str | None) -> Callable[[DoctorHost], None]:
 
 
 def _certificate(days: float, *, other_key: bool = False) -> Callable[[DoctorHost], None]:
-    """Return a function that gives the dashboard a certificate valid for `days`, perhaps with another key."""
+    """Return a function that configures a certificate of the dashboard, valid for `days`.
+
+    With `other_key`, the configured key does not belong to it.
+    """
 
     def inject(host: DoctorHost) -> None:
         cert, key = make_certificate(host.folder, NAME, days)
@@ -134,7 +137,7 @@ def _other_version(host: DoctorHost) -> None:
 
 
 def _phone(*options: str, ttl: str = "7d") -> Callable[[DoctorHost], None]:
-    """Return a function that starts a reference phone with `options` on a host."""
+    """Return a function that pairs a reference phone, started with `options` on a host."""
 
     def inject(host: DoctorHost) -> None:
         invite = json.loads(host.svc("pair", "--json", "--ttl", ttl).stdout)

@@ -30,7 +30,7 @@ CONTAINER = HostSetup(
 
 @frozen
 class HealthyHost:
-    """A healthy host: its set-up, and what is run on it after the start."""
+    """A healthy host: its set-up, and the function that prepares it after the start."""
 
     name: str
     setup: HostSetup

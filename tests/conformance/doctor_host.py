@@ -1,4 +1,4 @@
-"""Hosts of the `doctor` suite: network and mount namespaces with a service home, servers and a model's server."""
+"""Hosts of the `doctor` suite: network and mount namespaces with a service home, servers and a model server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ READY = {  # usual: the last line of a start
 
 @frozen(kw_only=True)
 class HostSetup:
-    """A host: interfaces with addresses, settings of its `.env`, servers to start, shell commands before these."""
+    """Set-up of a host: interfaces with addresses, settings of its `.env`, servers, and shell commands before these."""
 
     interfaces: tuple[tuple[str, str], ...] = (("wlan0", "192.168.1.20/24"),)
     gateway: str = "192.168.1.1"  # empty: no default route
@@ -61,12 +61,12 @@ class DoctorReport:
 
 
 def settings_with(**changes: str | None) -> dict[str, str]:
-    """Return the usual settings with changes; None removes one."""
+    """Return the usual settings of a host with changes; None removes a setting."""
     return {name: value for name, value in {**SETTINGS, **changes}.items() if value is not None}
 
 
 class DoctorHost:
-    """A host while it runs; `close` ends all processes in its network namespace."""
+    """A host in namespaces of its own while it runs; `close` ends all processes in its network namespace."""
 
     def __init__(self, folder: Path, setup: HostSetup) -> None:
         self.setup = setup
@@ -80,7 +80,7 @@ class DoctorHost:
         self.home = Path(f"/proc/{self._holder.pid}/root") / f"{folder}".lstrip("/") / "svc"  # with its mounts
 
     def boot(self) -> None:
-        """Configure the network, write the settings and start the servers."""
+        """Configure the network, run the shell commands, write the settings, and start model server and servers."""
         setup = self.setup
         self.shell("ip link set lo up")
         for name, address in setup.interfaces:
@@ -96,13 +96,13 @@ class DoctorHost:
             self.start(module)
 
     def write_settings(self, settings: Mapping[str, str], more: str = "") -> None:
-        """Write the `.env` of the home."""
+        """Write the settings, and the text `more` behind them, to the `.env` of the home."""
         lines = [f"{name}={value}\n" for name, value in settings.items()]
         (self.home / ".env").write_text("".join(lines) + more)
         (self.home / ".env").chmod(0o600)
 
     def shell(self, command: str) -> None:
-        """Run a shell command on this host, in its folder."""
+        """Run a shell command on this host. Raise RuntimeError if it fails."""
         done = self._run("sh", "-ec", command)
         if done.returncode != 0:
             raise RuntimeError(f"{command}: {done.stderr.decode('utf-8', 'replace')[-300:]}")
@@ -112,7 +112,10 @@ class DoctorHost:
         return [*self._enter, sys.executable, "-m", *words]
 
     def start(self, *words: str, until: str = "", env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """Start a module with `words` on this host, and wait for the text that it writes when it is ready."""
+        """Start a module with `words` on this host, and wait for the text `until` in its output.
+
+        Raise RuntimeError if it ends or takes too long.
+        """
         path = self.folder / f"{words[0]}.{len(self._programs)}.log"
         until = until or READY.get(words[0], "To pair a phone")
         with path.open("wb") as log:
@@ -133,7 +136,7 @@ class DoctorHost:
         return program
 
     def end_last(self, signum: signal.Signals = signal.SIGKILL) -> None:
-        """Send a signal to the program that was started last."""
+        """Send a signal to the program that was started last; after SIGKILL, wait for its end."""
         self._programs[-1].send_signal(signum)
         if signum == signal.SIGKILL:
             self._programs.pop().wait()
@@ -143,7 +146,7 @@ class DoctorHost:
         return self._run(*self.python("clients.commands.svc", *words)[len(self._enter) :])
 
     def doctor(self, *options: str) -> DoctorReport:
-        """Run `svc doctor`."""
+        """Run `svc doctor --json` with `options`, and return its report."""
         done = self.svc("doctor", "--json", *options)
         output = (done.stdout + done.stderr).decode("utf-8", "replace")
         try:
@@ -154,7 +157,7 @@ class DoctorHost:
         return DoctorReport(codes, done.returncode, "; ".join(str(c["found"]) for c in checks if not c["ok"]))
 
     def close(self) -> None:
-        """End all processes of this host."""
+        """End all processes of this host, and delete its folder."""
         own = os.readlink(f"/proc/{self._holder.pid}/ns/net")
         for pid in (int(name) for name in os.listdir("/proc") if name.isdecimal()):
             with suppress(OSError):
@@ -178,7 +181,10 @@ class DoctorHost:
 
 @contextmanager
 def hosts(base: Path) -> Iterator[HostFactory]:
-    """Yield the factory of hosts, and close the last one at the end. Namespaces may be forbidden: `Unavailable`."""
+    """Yield a factory of hosts, and close its last host at the end.
+
+    Raise Unavailable if a program is missing or namespaces are forbidden.
+    """
     for program in ("unshare", "nsenter", "ip"):
         if shutil.which(program, path=f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}") is None:
             raise Unavailable(f"{program} is not installed")
@@ -204,7 +210,7 @@ def hosts(base: Path) -> Iterator[HostFactory]:
 
 
 class HostFactory:
-    """Hosts one after another: the same setup gives the host that runs already."""
+    """Factory of hosts, of which one runs at a time; for the same set-up object, the running host is returned."""
 
     def __init__(self, base: Path) -> None:
         self._base = base
@@ -212,7 +218,7 @@ class HostFactory:
         self._host: DoctorHost | None = None
 
     def host(self, setup: HostSetup) -> DoctorHost:
-        """Return a host with this set-up: the running one with its original settings, or a new one."""
+        """Return a host with this set-up: the running one with its settings written anew, or a new one."""
         if self._host is not None and self._host.setup is setup:
             self._host.write_settings(setup.settings)
             return self._host
@@ -223,7 +229,6 @@ class HostFactory:
         return self._host
 
     def close(self) -> None:
-        """Close the running host."""
         if self._host is not None:
             self._host.close()
             self._host = None

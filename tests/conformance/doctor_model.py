@@ -16,7 +16,7 @@ class ModelHandler(BaseHTTPRequestHandler):
     """Handler of a model server; the first part of the path names how it behaves, such as `locked` or `small`."""
 
     def do_GET(self) -> None:
-        """Answer the list of models."""
+        """Answer `v1/models` with a list of models, or with the error of the kind; other paths with 404."""
         kind, _, rest = self.path.lstrip("/").partition("/")
         if rest != "v1/models":
             self._send(404, {})
@@ -28,7 +28,7 @@ class ModelHandler(BaseHTTPRequestHandler):
             self._send(200, {"data": [{"id": name, "context_length": size} for name in names]})
 
     def do_POST(self) -> None:
-        """Answer a request with a tool, as a model that calls it or a server that refuses it."""
+        """Answer `v1/chat/completions` with a tool call, or for `no-tools` with 400; other paths with 404."""
         self.rfile.read(int(self.headers.get("content-length", 0)))
         kind, _, rest = self.path.lstrip("/").partition("/")
         if rest != "v1/chat/completions":
@@ -40,12 +40,12 @@ class ModelHandler(BaseHTTPRequestHandler):
             self._send(200, {"choices": [{"message": {"role": "assistant", "tool_calls": [call]}}]})
 
     def date_time_string(self, timestamp: float | None = None) -> str:
-        """Return the `Date` field, an hour behind for `late`."""
+        """Return the value of the field `Date`, an hour behind for `late`."""
         late = self.path.startswith("/late/")
         return formatdate((timestamp or time.time()) - (HOUR if late else 0.0), usegmt=True)
 
     def log_message(self, *args: object) -> None:
-        """Write no log."""
+        """Do nothing: this server writes no log."""
 
     def _send(self, status: int, body: object) -> None:
         data = json.dumps(body).encode()

@@ -1,4 +1,4 @@
-"""`svc doctor` on real hosts: planted faults are named by their codes, healthy hosts have no problem."""
+"""Suite of `svc doctor` on real hosts: planted faults are reported by their codes, healthy hosts have no problem."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.conformance.result import Result
 
 
 def doctor() -> Result:
-    """Plant each fault on a host of its own or on one that runs, then try healthy hosts."""
+    """Plant each fault on a host and compare the reported codes, then run `svc doctor` on healthy hosts."""
     result = Result("doctor")
     with tempfile.TemporaryDirectory(prefix="doctor-") as base, hosts(Path(base)) as factory:
         for fault in FAULTS:

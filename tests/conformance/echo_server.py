@@ -1,6 +1,6 @@
-"""`python -m tests.conformance.echo_server --port 9001`: the echo on a real loop, with TLS if it gets a certificate.
+"""`python -m tests.conformance.echo_server --port 9001`: the echo on a runtime, with TLS if it gets a certificate.
 
-With `--shop` the MCP server runs in its place.
+With `--shop` the MCP server of `mcp_scenario_server` runs in its place.
 """
 
 from __future__ import annotations

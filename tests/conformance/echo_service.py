@@ -52,7 +52,7 @@ EVENTS = (
 
 
 class EchoService(ScriptedService):
-    """Engine service with the routes of the echo, which admits every client."""
+    """Engine service with the routes of the echo, for every client."""
 
     def __init__(self) -> None:
         super().__init__(())
@@ -65,25 +65,28 @@ class EchoService(ScriptedService):
         return EchoChannel(self.engine, fact, self, LIMITS, http2=EchoHttp2Channel)
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Return the error as a line of text."""
+        """Return the message of a refusal as a line of text, with its status."""
         return _text(f"{refused.message}\n", refused.status, refused.headers)
 
     # --- handlers ---
 
     def echo(self, request: Request) -> Response:
-        """Answer every request without a route of its own."""
+        """Return the body with its media type; without one, `hello` for GET and HEAD, else an empty text."""
         if request.body:
             kind = request.headers.get(b"content-type", b"application/octet-stream")
             return Response(200, Headers([(b"content-type", kind or b"application/octet-stream")]), request.body)
         return _text("hello\n" if request.method in ("GET", "HEAD") else "")
 
     def lines(self, request: Request) -> Response:
-        """Answer `/echo` with the header lines of the request."""
+        """Return the header lines of the request as text."""
         lines = b"".join(name + b": " + value + b"\n" for name, value in request.headers)
         return Response(200, Headers([TEXT]), lines)
 
     def cookies(self, request: Request) -> Response:
-        """Answer `/cookie`. HTTP/2 may send each cookie in a field of its own (RFC 9113 section 8.2.3)."""
+        """Return the cookies of the request, one a line.
+
+        HTTP/2 may send each cookie in a field of its own (RFC 9113 section 8.2.3).
+        """
         cookie_fields = b";".join(request.headers.all(b"cookie")).split(b";")
         return Response(
             200,
@@ -92,7 +95,10 @@ class EchoService(ScriptedService):
         )
 
     def big(self, request: Request) -> StreamedResponse:
-        """Answer `/big` at the client's pace, since many clients may request much and read nothing."""
+        """Return `n` times `x`, written at the client's pace, since many clients may request much and read nothing.
+
+        Raise Refused if `n` is no number up to `MAX_BODY`.
+        """
         text = request.query.get("n", "")
         if not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_BODY)) or int(text) > MAX_BODY:
             raise Refused(400, "invalid_n", f"n must be a number up to {MAX_BODY}")
@@ -102,11 +108,14 @@ class EchoService(ScriptedService):
         )
 
     def count(self, request: Request) -> Response:
-        """Answer `/sse-open`: the number of open endless streams."""
+        """Return the number of open endless event streams as text."""
         return _text(f"{self.streams}\n")
 
     def events(self, request: Request) -> StreamedResponse:
-        """Answer `/sse`: all `EVENTS`, or one with the `Last-Event-ID`, or ticks until the client disconnects."""
+        """Return a stream of all `EVENTS`, or of one event that repeats `Last-Event-ID`.
+
+        `?slow` pauses between pieces; `?endless` sends ticks until the client disconnects.
+        """
         last = request.headers.get(b"last-event-id")
         if "endless" in request.query:
             return StreamedResponse(200, STREAM, self._tick)
@@ -138,12 +147,12 @@ class EchoService(ScriptedService):
             self.streams -= 1
 
     def open_socket(self, request: Request) -> SocketEcho:
-        """Answer every WebSocket handshake."""
+        """Return a handler for a WebSocket."""
         return SocketEcho(self.greetings)
 
 
 class EchoRouter(Router):
-    """A router with few paths; every other request is echoed."""
+    """Router with few paths; each request for another path or method is echoed."""
 
     def __init__(self, service: EchoService) -> None:
         handlers: dict[str, Callable[[Request], Response | StreamedResponse]] = {
@@ -159,7 +168,7 @@ class EchoRouter(Router):
         self._socket = row("GET", SOCKET, service.open_socket, kind=RouteKind.WEBSOCKET)
 
     def match(self, method: str, path: str) -> RouteMatch:
-        """Implement `Router.match`."""
+        """Return the route of a known path, for GET and HEAD; else a route that echoes the request."""
         if path == SOCKET:
             return RouteMatch(self._socket, {})
         if path in self._known and method in ("GET", "HEAD"):
@@ -168,14 +177,14 @@ class EchoRouter(Router):
 
 
 class EchoChannel(ServerChannel):
-    """Passes each WebSocket handshake, valid or not, to the common route, and echoes its messages."""
+    """Connection of the echo: each WebSocket handshake, valid or not, goes to one route, and messages are echoed."""
 
     __slots__ = ()
 
     app: EchoService
 
     def handle_event(self, event: Event) -> None:
-        """Route handshakes, and pass other events on."""
+        """Change the target of WebSocket handshakes to the common route, and pass all events on."""
         if isinstance(event, RequestHead) and (event.websocket or handshake_problem(event)):
             if event.websocket and split_target(event.target)[0] == GREETING:
                 self.app.greetings[self.ch, event.stream] = event.http_version
@@ -183,7 +192,7 @@ class EchoChannel(ServerChannel):
         super().handle_event(event)
 
     def socket_event(self, event: Event) -> None:
-        """Echo binary messages, and pass other events to the socket."""
+        """Send a binary message back, and pass other events to the WebSocket's handler."""
         if isinstance(event, BinaryMessage):
             self.send_event(event)
         else:
@@ -191,18 +200,18 @@ class EchoChannel(ServerChannel):
 
 
 class EchoStreamChannel(EchoChannel, Http2StreamChannel):
-    """A stream of HTTP/2."""
+    """Stream of an HTTP/2 connection of the echo."""
 
     __slots__ = ()
 
 
 class EchoHttp2Channel(Http2Channel):
-    """An HTTP/2 connection."""
+    """HTTP/2 connection of the echo."""
 
     __slots__ = ()
 
     def handle_event(self, event: Event) -> None:
-        """Serve each stream with an echo channel."""
+        """Open an echo channel for the head of a request, and pass other events on."""
         if isinstance(event, RequestHead):
             stream_channel = self.stream_channels[event.stream] = EchoStreamChannel(self, event.stream)
             stream_channel.receive_event(event)
@@ -211,20 +220,19 @@ class EchoHttp2Channel(Http2Channel):
 
 
 class SocketEcho:
-    """A WebSocket handler; the channel echoes binary messages itself."""
+    """WebSocket handler that echoes texts; its channel echoes binary messages itself."""
 
     def __init__(self, greetings: dict[tuple[ChannelId, StreamId], str]) -> None:
         self._greetings = greetings
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Implement `WebSocketHandler.on_open`."""
+        """Send the HTTP version if the path was `/version`."""
         self._socket = socket
         greeting = self._greetings.pop((socket.ch, socket.stream), None)
         if greeting is not None:
             socket.send_text(greeting)
 
     def on_text(self, text: str) -> None:
-        """Echo the text."""
         self._socket.send_text(text)
 
     def on_binary(self, data: bytes) -> None:

@@ -35,11 +35,11 @@ START_WITHIN = STOP_WITHIN = 20.0  # s
 
 
 class Unavailable(Exception):  # noqa: N818 - not an error: the suite is skipped
-    """A tool is not installed and cannot be fetched; the text has its name and the reason."""
+    """The reason why a suite is skipped: the name of a tool that is not available."""
 
 
 def program(*names: str) -> str:
-    """Return the path of the first program of `names` that starts."""
+    """Return the path of the first program of `names` that starts. Raise Unavailable if there is none."""
     for name in names:
         path = shutil.which(name)
         if path is not None and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
@@ -48,7 +48,7 @@ def program(*names: str) -> str:
 
 
 def node(major: int) -> str:
-    """Return the path of a Node.js of this version or a later one: the system's, else one from npm."""
+    """Return the path of a Node.js of this major version or a later one: the system's, else one from npm."""
     path = program("node")
     found = re.match(r"v(\d+)", run([path, "--version"], within=STOP_WITHIN))
     if found is not None and int(found[1]) >= major:
@@ -68,7 +68,7 @@ def pip_target(name: str, *requirements: str, python: str = sys.executable) -> P
 
 
 def sdist(requirement: str) -> Path:
-    """Return the unpacked source distribution of a project on PyPI, `name==version`."""
+    """Return the folder of the unpacked source distribution of a project on PyPI; `requirement` is `name==version`."""
     target = FOLDER / requirement.replace("==", "-")
     if not target.is_dir():
         arguments = ["--no-deps", "--no-binary", ":all:", "--dest", str(FOLDER), requirement]
@@ -117,7 +117,7 @@ def locked_npm(folder: Path) -> Path:
 
 
 def run(command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None) -> str:
-    """Run a program and return its output; raise if it fails or exceeds the time."""
+    """Run a program and return its output. Raise RuntimeError if it fails or is killed after `within` seconds."""
     done = attempt(command, within=within, env=env)
     if done.returncode:
         told = (done.stderr or done.stdout).decode("utf-8", "replace")
@@ -135,7 +135,8 @@ def run_json(command: Sequence[str | Path], *, within: float, env: Mapping[str, 
 def run_steps(command: Sequence[str | Path], *, silence: float, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Run a program and return its output, an object of JSON.
 
-    Raise if it fails, or writes nothing for `silence` seconds: a program on a busy machine may take any time in all.
+    Raise RuntimeError if it fails, or is killed because it has written nothing for `silence` seconds. In all, a program
+    may take any time.
     """
     words = [str(word) for word in command]
     with (
@@ -168,7 +169,7 @@ def run_steps(command: Sequence[str | Path], *, silence: float, env: Mapping[str
 def attempt(
     command: Sequence[str | Path], *, within: float, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program and return its result. After `within` s it is killed; the return code is that of SIGKILL then."""
+    """Run a program and return its result; after `within` seconds kill it, with the return code `-SIGKILL`."""
     words = [str(word) for word in command]
     given = {**os.environ, **(env or {})}
     try:
@@ -183,7 +184,7 @@ def attempt(
 def echo_server(
     runtime: str = "anyio", certificate: tuple[Path, Path] | None = None, *, shop: bool = False
 ) -> Iterator[int]:
-    """Run the echo, or the MCP server, as a process, with TLS if there is a certificate; yield its port."""
+    """Run the echo, or with `shop` the MCP server, as a process, with TLS if there is a certificate; yield its port."""
     options = ["--port", "0", *(["--shop"] if shop else [])]
     if certificate is not None:
         options += ["--cert", str(certificate[0]), "--key", str(certificate[1])]
@@ -205,7 +206,7 @@ def echo_servers(runtime: str) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def stopping(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    """Yield a program and stop it at the end."""
+    """Yield a process and terminate it at the end."""
     with process:
         try:
             yield process
@@ -215,7 +216,7 @@ def stopping(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def connected(port: int) -> socket.socket:
-    """Connect to a program of this host that is about to listen."""
+    """Connect to a program of this host that is about to listen. Raise RuntimeError after `START_WITHIN` seconds."""
     until = time.monotonic() + START_WITHIN
     while True:
         try:

@@ -26,7 +26,7 @@ OF_A_TYPE = {"number": 3, "integer": 3, "boolean": True, "array": [], "object": 
 
 
 def main(runtime: str, target: Sequence[str]) -> int:
-    """Run the client and print the result of each call."""
+    """Run the client on a runtime, print the result of each tool call as JSON, and return the exit code."""
 
     def plan(engine: Engine) -> Flow[dict[str, object]]:
         def carry(client: McpClient) -> McpTransport:

@@ -1,4 +1,4 @@
-"""Official MCP client at a phone: `python mcp_client_official.py FOLDER COMMAND…` opens an app and reads the screen.
+"""Official MCP client of a phone: `python mcp_client_official.py FOLDER COMMAND…` opens an app and reads the screen.
 
 FOLDER has the package `mcp`, COMMAND starts a server of the phone: `svc mcp`. No product code is imported.
 """
@@ -15,7 +15,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 
 async def main() -> None:
-    """Run all steps and print the results."""
+    """Open an app, read the screen, and print the results; exit with an error if a tool call fails."""
     command, *args = sys.argv[2:]
     server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
     async with Client(stdio_client(server)) as phone:

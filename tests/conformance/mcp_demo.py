@@ -16,7 +16,7 @@ WITHIN = 60.0  # s
 
 
 def main() -> None:
-    """Run a relay with a paired phone, a home of the command's own, and the client."""
+    """Run a relay with a paired phone and the official client, which starts `svc mcp`; print the client's output."""
     folder = pip_target("mcp", MCP)
     command = (sys.executable, CLIENT, folder, sys.executable, "-m", "clients.commands.svc", "mcp")
     with in_a_world("asyncio") as world, TemporaryDirectory(prefix="svc-demo-mcp-") as home:

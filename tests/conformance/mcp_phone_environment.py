@@ -82,7 +82,7 @@ STATELESS: dict[str, object] = {
 
 
 class ClientInstructions(TypedDict):
-    """The instructions for a client."""
+    """Instructions for an external MCP client."""
 
     url: str  # of `/mcp`, through the proxy
     control: str  # GET there: `/cut` cuts open connections, `/notify` posts a notification, `/revoke` revokes the token
@@ -92,7 +92,7 @@ class ClientInstructions(TypedDict):
 
 
 class McpPhoneEnvironment:
-    """A relay with a phone that allows everything, and the proxy in front of it. `close` it."""
+    """A relay with a phone that allows everything, a proxy in front of the relay, and a control server."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -117,7 +117,6 @@ class McpPhoneEnvironment:
 
     @property
     def client_flow(self) -> ClientInstructions:
-        """Return the instructions for a client."""
         return {
             "url": f"http://127.0.0.1:{self.cutter.port}/mcp",
             "control": f"http://127.0.0.1:{self._control.server_port}",
@@ -133,7 +132,7 @@ class McpPhoneEnvironment:
         return [record["decision"] for record in records if record["path"] == "/broadcast"]
 
     def allow(self, address: str) -> None:
-        """Authorize at this address of the relay, as a browser and its owner do, up to the redirect to the client."""
+        """Open an authorization address as a browser, allow the request as the owner, and follow the redirect."""
         with urlopen(address, timeout=WITHIN) as page:
             word = re.search(r'class="word">(\w+)<', page.read().decode())
             again = page.url
@@ -167,7 +166,7 @@ class McpPhoneEnvironment:
 
 
 class CuttableProxy:
-    """A proxy to a port of this host; `cut` ends all its connections at once, as a lost network does."""
+    """Proxy to a port of this host; `cut` ends all its connections at once, as a lost network does."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -178,7 +177,6 @@ class CuttableProxy:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def cut(self) -> None:
-        """End all connections."""
         ends, self._open = self._open, []
         for end in ends:
             with suppress(OSError):
@@ -218,7 +216,7 @@ class CuttableProxy:
 
 @contextmanager
 def in_a_world(runtime: str) -> Iterator[McpPhoneEnvironment]:
-    """Run a relay on that loop with the reference phone; yield the environment."""
+    """Run a relay with the reference phone, the relay on the named loop; yield the environment."""
     with tempfile.TemporaryDirectory() as home, running_relay(Path(home), runtime=runtime) as (_, port):
         code = call(port, "POST", "/pairing").body["code"]
         ways = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--master", "on", "--allow")
@@ -232,7 +230,7 @@ def in_a_world(runtime: str) -> Iterator[McpPhoneEnvironment]:
 
 
 def carried_out(runtime: str, command: Sequence[str], env: dict[str, str] | None = None) -> dict[str, Any]:
-    """Run a client with this command and return its observations."""
+    """Run an external client, with its instructions as the last argument; return its and the relay's observations."""
     with in_a_world(runtime) as world:
         seen = run_json((*command, json.dumps(world.client_flow)), within=WITHIN, env=env)
         return {**seen, "came back": world.cutter.came_back, "performed": world.performed}

@@ -1,4 +1,4 @@
-"""External MCP clients at a relay with a phone: the official packages, and the inspector."""
+"""Suites of external MCP clients at a relay with a phone: the official packages, and the inspector."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ BY_OAUTH = {
 
 
 def mcp_python(runtime: str) -> Result:
-    """Run the official package for Python."""
+    """Run the official package for Python, and compare its observations."""
     folder = pip_target("mcp", MCP)
     command = (sys.executable, str(HERE / "client_mcp_phone.py"), str(folder))
     return _compared(runtime, MCP, *command, wanted=WANTED | STATELESS)
 
 
 def mcp_oauth(runtime: str) -> Result:
-    """Run the official client with OAuth: authorization, calls, refresh, reconnection, and revocation."""
+    """Run the official client with OAuth, and compare what it observes: calls, refresh, return, and revocation."""
     folder = pip_target("mcp", MCP)
     command = (sys.executable, str(HERE / "client_mcp_oauth.py"), str(folder))
     return _compared(runtime, f"{MCP} by OAuth", *command, wanted=BY_OAUTH)
 
 
 def mcp_typescript(runtime: str) -> Result:
-    """Run the official package for TypeScript."""
+    """Run the official package for TypeScript, and compare its observations."""
     env = {"NODE_PATH": str(npm_package(SDK))}
     return _compared(runtime, SDK, program("node"), str(HERE / "client_mcp_phone.cjs"), env=env)
 
@@ -108,7 +108,10 @@ def mcp_inspector(runtime: str) -> Result:
 def _by_oauth(
     world: McpPhoneEnvironment, command: tuple[str, ...], env: Mapping[str, str], words: tuple[str, ...]
 ) -> Any:
-    """Run the inspector by OAuth: only on a terminal it prints an address for a browser and waits for the redirect."""
+    """Run the inspector by OAuth; return its JSON output, or what it has written on the terminal if it failed.
+
+    Only on a terminal it prints an address for a browser and waits for the redirect.
+    """
     callback = f"http://127.0.0.1:{free_port()}/oauth/callback"
     told = [*command, "--callback-url", callback, *words]
     ours, theirs = os.openpty()

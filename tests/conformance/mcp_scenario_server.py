@@ -1,7 +1,7 @@
-"""`python -m tests.conformance.echo_server --shop`: an MCP server of `svc_proto.mcp`, with the tools of scenarios.
+"""MCP server of `svc_proto.mcp` with the tools, resources and prompts of `@modelcontextprotocol/conformance`.
 
-`svc_proto.mcp` is independent of phones: tools, resources and prompts are those of `@modelcontextprotocol/conformance`.
-Every program of this host has access, but no page with another host name.
+`python -m tests.conformance.echo_server --shop` runs it. Every program of this host has access, but no page with
+another host name.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _tool(name: str, answer: Sequence[Content] | ToolError) -> ServerTool:
 
 
 def _steps(arguments: Arguments, telling: ProgressCallback = lambda text: None) -> Flow[Sequence[Content]]:
-    """Report progress in three steps."""
+    """Report progress in three steps, and return a text."""
     yield from ()
     for step in ("begun", "half", "done"):
         telling(step)
@@ -117,7 +117,7 @@ def _read(found: str | bytes) -> Flow[str | bytes]:
 
 
 def _never(tell: Callable[[], None]) -> Callable[[], None]:
-    """Return a function that does nothing, as the end of a watch on resources that never change."""
+    """Return the function that ends a watch on resources that never change: it does nothing."""
     return lambda: None
 
 
@@ -173,29 +173,27 @@ OFFER = ServerFeatures(
 
 
 class ScenarioServer(ScriptedService):
-    """Engine service with the scenario tools at `/mcp`."""
+    """Engine service with the MCP server of the scenarios at `/mcp`."""
 
     def __init__(self) -> None:
         super().__init__(())
 
     def bind(self, engine: Engine) -> None:
-        """Implement `Service.bind`."""
         super().bind(engine)
         self._server = McpHttpServer(engine, lambda caller: OFFER)
         verbs = {"POST": self._server.post, "GET": self._server.get, "DELETE": self._server.delete}
         self.router = Router(row(verb, "/mcp", does, stops_with_client=True) for verb, does in verbs.items())
 
     def on_stopping(self) -> None:
-        """Implement `Service.on_stopping`."""
         self._server.stop()
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """Allow programs of this host, and pages with its own names."""
+        """Allow programs of this host, and pages with its own names. Raise Refused (403) for others."""
         if not is_local(request):
             raise Refused(403, "loopback_only", "this is for programs on this host")
         request.credential_id = "any client"
         return None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Return the error in the form of the relay."""
+        """Return the error as JSON, as the relay does."""
         return json_response(refused.status, {"ok": False, "error": refused.message}, refused.headers)

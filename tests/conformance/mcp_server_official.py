@@ -1,4 +1,4 @@
-"""A server of the official package `mcp`: `python mcp_server_official.py FOLDER [PORT]`, over pipes or HTTP.
+"""MCP server of the official package `mcp`: `python mcp_server_official.py FOLDER [PORT]`, over pipes or HTTP.
 
 FOLDER has the package. No product code is imported.
 """

@@ -1,4 +1,4 @@
-"""The scenarios for servers of MCP's conformance suite (npm), against our MCP server."""
+"""Suite of our MCP server with the server scenarios of MCP's conformance suite (npm)."""
 
 from __future__ import annotations
 

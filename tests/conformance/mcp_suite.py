@@ -1,4 +1,4 @@
-"""Our MCP client against external servers: the official package's, and the scenarios of the conformance suite."""
+"""Suite of our MCP client with external servers: the official package's, and scenarios of the conformance suite."""
 
 from __future__ import annotations
 

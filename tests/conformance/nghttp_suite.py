@@ -1,4 +1,4 @@
-"""nghttp2's tools against the echo: `nghttp` for each form of a single request, `h2load` for many at once.
+"""Suites of nghttp2's tools against the echo: `nghttp` for each form of a single request, `h2load` for many at once.
 
 Both by prior knowledge and over TLS with ALPN; h2load also in HTTP/1.1, with pipelined requests.
 """
@@ -30,7 +30,7 @@ END_STREAM = 0x1
 
 @frozen
 class EchoRoute:
-    """A route and its expected response; None for a body that is not compared."""
+    """A route and its expected response; `body` is None if the body is not compared."""
 
     path: str
     status: int
@@ -76,7 +76,7 @@ UPLOADS: dict[str, tuple[str, ...]] = {
 
 
 def nghttp(runtime: str) -> Result:
-    """Check every route with every option, frame by frame."""
+    """Send requests for all routes, frame by frame, with and without TLS; check that an upgrade to h2c is refused."""
     tool = program("nghttp")
     result = Result(f"HTTP/2, nghttp on {runtime}")
     with echo_servers(runtime) as (port, secure_port):
@@ -93,7 +93,7 @@ def nghttp(runtime: str) -> Result:
 
 
 def h2load(runtime: str) -> Result:
-    """Send many requests on some connections: all succeed, and the bodies have the right total size."""
+    """Send many requests on some connections; record whether all succeed, and the bodies have the right total size."""
     tool = program("h2load")
     result = Result(f"HTTP/2 and HTTP/1.1 under load, h2load on {runtime}")
     with echo_servers(runtime) as (port, secure_port):
@@ -149,7 +149,7 @@ def _upload() -> Path:
 
 
 def _problem(command: list[str], wanted: EchoRoute) -> str | None:
-    """Send a request twice, for the frames and for the body, and return a problem."""
+    """Send a request twice, once for its frames and once for its body; return the problem, or None."""
     frames = attempt([command[0], "-nv", *command[1:]], within=WITHIN)
     body = attempt(command, within=WITHIN)
     final = [(stream, status) for stream, status in _statuses(frames) if status >= 200]

@@ -1,4 +1,4 @@
-"""schemathesis against live servers: it reads their documents and sends valid and invalid requests.
+"""Suite of schemathesis against live servers: it reads their documents and sends valid and invalid requests.
 
 The servers run on free ports as `python -m servers`, with a reference phone that allows everything. No model and no
 other host gets a request. No response may be a 500, violate its schema, or answer an undocumented method.
@@ -44,7 +44,7 @@ ENDS = r"^(delete|patch)_(sessions|api_plugins_\w+_sessions)_by_"  # would end t
 
 @frozen
 class _Round:
-    """A call of schemathesis for the routes of one server."""
+    """A call of schemathesis for a part of one server's routes."""
 
     name: str
     port: int
@@ -52,7 +52,7 @@ class _Round:
 
 
 def documents(runtime: str) -> Result:
-    """Run schemathesis against all three servers."""
+    """Run schemathesis against all three servers, with the routes that end sessions last."""
     folder = pip_target("schemathesis", SCHEMATHESIS)
     result = Result(f"the servers' documents, {SCHEMATHESIS} on {runtime}")
     with TemporaryDirectory() as home, _servers(Path(home), runtime) as (ports, token):
@@ -70,7 +70,7 @@ def documents(runtime: str) -> Result:
 
 
 def read_report(report: str, name: str, result: Result) -> None:
-    """Read a JUnit report of schemathesis, which has a case for each route."""
+    """Record each route in a JUnit report of schemathesis as passed or failed."""
     for case in ElementTree.fromstring(report).iter("testcase"):
         failed = [each for each in case if each.tag in ("failure", "error")]
         problems = [" ".join(f"{each.get('message', '')} {each.text or ''}".split()) for each in failed]

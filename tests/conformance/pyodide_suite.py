@@ -1,4 +1,4 @@
-"""The cores in WebAssembly: examples/browser by Pyodide (npm) under Node, as in a page."""
+"""Suite of the cores in WebAssembly: examples/browser by Pyodide (npm) under Node, as in a page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WANTED = {
 
 
 def pyodide() -> Result:
-    """A phone pairs with a relay, and three commands are answered, all driven by JavaScript."""
+    """Run a phone and a relay as WebAssembly, driven by JavaScript, and compare the answers to three commands."""
     modules, node = npm_package(PYODIDE), program("node")
     with TemporaryDirectory() as folder:
         for name in CORE:

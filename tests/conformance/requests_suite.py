@@ -1,4 +1,4 @@
-"""The request corpus of gunicorn against our server: in memory, cut in every way, and over a socket.
+"""Suites of gunicorn's request corpus against our server: in memory, cut in every way, and over a socket.
 
 A valid request must be read as gunicorn reads it, an invalid one refused. Omitted cases and intended differences are in
 the two tables below, and explained in docs/reference/conformance.md.
@@ -78,7 +78,7 @@ DIFFERENT = {
 
 @frozen
 class Heard:
-    """A server's reading of a case: its requests, and the refusal if there was one."""
+    """A server's reading of a case: its requests, and the status of the refusal if there was one."""
 
     requests: tuple[Expected, ...]
     refused: int | None
@@ -86,12 +86,11 @@ class Heard:
 
 
 def corpus() -> Path:
-    """Return the folder of the corpus."""
     return sdist(GUNICORN) / "tests" / "requests"
 
 
 def in_memory(folder: Path) -> Result:
-    """Pass every case to the wire layer: whole, byte by byte, split everywhere; the outcome must be the same."""
+    """Pass every applicable case to the wire layer: whole and cut in all ways; the outcome must be the same."""
     result = Result("requests, in memory")
     for case in load(folder):
         if case.name in NOT_APPLICABLE:
@@ -109,7 +108,7 @@ def in_memory(folder: Path) -> Result:
 
 
 def over_socket(runtime: str) -> Result:
-    """Send every case to the echo server, then half-close; each request must be answered or refused."""
+    """Send the cases that need no limits of their own to the echo; each request must be answered or refused."""
     result = Result(f"requests, over a socket on {runtime}")
     with echo_server(runtime) as port:
         for case in load(corpus()):
@@ -128,7 +127,7 @@ def over_socket(runtime: str) -> Result:
 
 
 def _limits(case: Case) -> Limits:
-    """Return our limits nearest to gunicorn's of a case: its limit of a line or of the fields is ours of a head."""
+    """Return our limits for a case: gunicorn's limit of fields, or for three cases a limit of the head's size."""
     if case.name == "invalid/006":
         return Limits(max_head=4094)
     if case.name in ("invalid/007", "invalid/008"):
@@ -192,7 +191,7 @@ def _judge(case: Case, heard: Heard) -> str | None:
 
 
 def _without_host(request: Expected) -> Expected:
-    """Drop `Host`, which may have been added or come from an absolute target; tests of the wire check it."""
+    """Return the request without `Host`, which may have been added or come from an absolute target."""
     return evolve(request, headers=tuple(field for field in request.headers if field[0] != b"host"))
 
 
@@ -219,7 +218,7 @@ def _send_case(case: Case, port: int) -> str | None:
 
 
 def _exchange(data: bytes, port: int) -> bytes:
-    """Return all that the server sends up to its close."""
+    """Send data and half-close; return all that the server sends up to its close."""
     answer = b""
     with socket.create_connection(("127.0.0.1", port), timeout=WITHIN) as sock:
         try:
@@ -233,7 +232,7 @@ def _exchange(data: bytes, port: int) -> bytes:
 
 
 def _answers(data: bytes, methods: list[str]) -> list[tuple[int, bytes]]:
-    """Return status and body of each answer; every status line must have a reason phrase."""
+    """Return status and body of the response to each method; data that is no such response is added with status 0."""
     found: list[tuple[int, bytes]] = []
     for method in methods:
         status = STATUS.match(data)

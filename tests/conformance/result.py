@@ -7,7 +7,7 @@ from attrs import define, field
 
 @define
 class Result:
-    """Counts and cases: passed, different on purpose, failed, left out."""
+    """Cases of a suite: the number of passed ones, and those different on purpose, failed, and left out."""
 
     name: str
     passed: int = 0
@@ -18,7 +18,7 @@ class Result:
     figures: str = ""  # what was measured
 
     def note(self, case: str, problem: str | None, reason: str | None = None) -> None:
-        """Record a case: passed without a problem, different on purpose with a `reason`, else failed.
+        """Record a case: passed without a problem, different on purpose with a problem and a `reason`, else failed.
 
         A reason without a problem is a failure, too.
         """
@@ -40,7 +40,7 @@ class Result:
         self.left_out[case] = reason
 
     def lines(self) -> list[str]:
-        """Return the lines for the terminal: all cases except passed ones."""
+        """Return the lines for the terminal: counts and figures, then each failed case and each intended difference."""
         run = self.passed + len(self.different) + len(self.failed)
         head = f"{self.name}: {self.passed} of {run} passed, {len(self.failed)} failed"
         if self.different:

@@ -1,4 +1,4 @@
-"""Our event streams read by external parsers: httpx-sse (PyPI) and eventsource (npm)."""
+"""Suites of external parsers that read our event streams: httpx-sse (PyPI) and eventsource (npm)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RETRY = 250  # ms, of the fourth event
 
 
 def httpx_sse(runtime: str) -> Result:
-    """Read each stream once with httpx-sse."""
+    """Read each stream with httpx-sse, and compare the events."""
     folder = pip_target("httpx-sse", *HTTPX_SSE)
     with echo_server(runtime) as port:
         seen = run_json((sys.executable, HERE / "client_httpx_sse.py", folder, _url(port)), within=WITHIN)
@@ -38,7 +38,7 @@ def httpx_sse(runtime: str) -> Result:
 
 
 def eventsource(runtime: str) -> Result:
-    """Read each stream with eventsource, which reconnects after `retry` with the last id."""
+    """Read each stream with eventsource, which reconnects after `retry` with the last id, and compare the events."""
     env = {"NODE_PATH": str(npm_package(EVENTSOURCE))}
     with echo_server(runtime) as port:
         seen = run_json((program("node"), HERE / "client_eventsource.cjs", _url(port)), within=WITHIN, env=env)
@@ -63,7 +63,7 @@ def _triples(events: list[dict[str, str]]) -> list[tuple[str, str, str]]:
 
 
 def open_streams(port: int, wanted: int = 0) -> int:
-    """Return the number of open endless streams, once the server had time to notice that there are `wanted`."""
+    """Return the number of open endless streams, as soon as it is `wanted` or after `NOTICED_WITHIN` seconds."""
     until = time.monotonic() + NOTICED_WITHIN
     while True:
         with urllib.request.urlopen(f"{_url(port)}/sse-open", timeout=NOTICED_WITHIN) as answer:

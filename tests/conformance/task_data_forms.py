@@ -1,4 +1,4 @@
-"""Tasks with settings, forms, pickers, buttons and names."""
+"""Phone tasks with settings, forms, pickers, buttons and names."""
 
 from __future__ import annotations
 

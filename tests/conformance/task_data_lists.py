@@ -1,4 +1,4 @@
-"""Tasks with texts, lists, messages, pictures and questions."""
+"""Phone tasks with texts, lists, messages, pictures and questions."""
 
 from __future__ import annotations
 

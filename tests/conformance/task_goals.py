@@ -1,4 +1,4 @@
-"""A task for a phone, and the conditions that goals are made of."""
+"""The class `Task`, and the conditions that make up the goals of phone tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Goal: TypeAlias = Callable[[EmulatedDevice, str], bool]  # of the phone and the 
 
 @frozen(kw_only=True)
 class Task:
-    """A task. `answer` is the model's text at its end."""
+    """A task for a phone: prompt, right steps and goal. `answer` is the model's text at its end."""
 
     name: str
     shape: str
@@ -44,7 +44,7 @@ def switch_is(package: str, name: str, on: bool) -> Goal:
 
 
 def count_is(package: str, collection: str, count: int, **members: str) -> Goal:
-    """Return a goal: `count` records of the collection have the given members."""
+    """Return a goal: exactly `count` records of the collection have the given members."""
 
     def goal(device: EmulatedDevice, answer: str) -> bool:
         found = device.content.list(package, collection)

@@ -38,14 +38,14 @@ LOOK: Act = ("phone_screen", {})
 
 @frozen
 class SeenScreen:
-    """The screen in the last result that has one: its number and its lines."""
+    """The screen in the last tool result that shows one: its number and its lines."""
 
     number: int = 0
     lines: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, results: Sequence[str]) -> SeenScreen:
-        """Return the last screen of some results."""
+        """Return the last screen in the results; without one, a screen without lines."""
         for text in reversed(results):
             heads = list(HEAD.finditer(text))
             if heads:
@@ -53,14 +53,17 @@ class SeenScreen:
         return cls()
 
     def node(self, text: str, *kinds: str, place: int = 0) -> str:
-        """Return the number of the line with exactly this text; one of `kinds` comes before a plain text."""
+        """Return the node number of the line with exactly this text; lines of one of `kinds` come first.
+
+        `place` selects among several; the number is empty if there are too few.
+        """
         quoted = json.dumps(text, ensure_ascii=False)
         found = [line.split(" ") for line in self.lines if quoted in line and line[:1].isdigit()]
         best = [words for words in found if len(words) > 1 and words[1] in kinds] or found
         return best[place][0] if place < len(best) else ""
 
     def others(self, text: str) -> list[str]:
-        """Return the numbers of the buttons without this text."""
+        """Return the node numbers of the buttons without this text."""
         quoted = json.dumps(text, ensure_ascii=False)
         return [line.split(" ")[0] for line in self.lines if " button " in line and quoted not in line]
 
@@ -70,7 +73,7 @@ CONTROLS = ("button", "switch", "checkbox", "choice")
 
 
 def call(tool: str, /, **arguments: Any) -> Step:
-    """Return a call that needs no reference."""
+    """Return a step that calls a tool with fixed arguments."""
     return lambda screen: (tool, arguments)
 
 
@@ -90,7 +93,7 @@ def key(name: str) -> Step:
 
 
 def tap(text: str, place: int = 0) -> Step:
-    """Return a step that taps the control with a text; `place` chooses among several."""
+    """Return a step that taps the control with a text; `place` selects among several."""
 
     def step(screen: SeenScreen) -> Act:
         node = screen.node(text, *CONTROLS, place=place)
@@ -102,7 +105,7 @@ def tap(text: str, place: int = 0) -> Step:
 
 
 def more(text: str) -> Step:
-    """Return a step that taps the button More options of the row with a text."""
+    """Return a step that taps the next button More options behind the row with a text."""
 
     def step(screen: SeenScreen) -> Act:
         row = screen.node(text, "button")
@@ -114,7 +117,7 @@ def more(text: str) -> Step:
 
 
 def hold(text: str, place: int = 0) -> Step:
-    """Return a step that presses the row or field with a text for long."""
+    """Return a step that presses the row or field with a text for long; `place` selects among several."""
 
     def step(screen: SeenScreen) -> Act:
         node = screen.node(text, "button", "field", place=place)
@@ -124,7 +127,7 @@ def hold(text: str, place: int = 0) -> Step:
 
 
 def type_text(field: str, text: str, mode: str = "replace") -> Step:
-    """Return a step that puts a text into the field with a hint."""
+    """Return a step that types a text into the field with the hint `field`."""
 
     def step(screen: SeenScreen) -> Act:
         node = screen.node(field, "field", "password")

@@ -1,4 +1,4 @@
-"""Task suite: each task with a right, an erring and a hostile run; docs/reference/tasks.md shows the table.
+"""Suite of the phone tasks: each with a right, an erring and a hostile run; docs/reference/tasks.md shows the table.
 
 After a change, run `python -m tests.conformance.task_suite` to write the page again.
 """
@@ -43,7 +43,7 @@ test compares both.
 
 @frozen(kw_only=True)
 class TaskReport:
-    """The three runs of a task; `sign` is that of the erring run, `goal` if it reached the goal."""
+    """The three runs of a task; `sign` is that of the erring run, or `goal` if it reached the goal."""
 
     task: Task
     right: Run
@@ -55,7 +55,6 @@ class TaskReport:
 
 
 def report_on(task: Task) -> TaskReport:
-    """Run a task three times: right, with an error of the model, and hostile; return the report."""
     right, error = run_right(task), error_of(task)
     erring = run_erring(task, error)
     effect, hostile = run_hostile(task)
@@ -64,7 +63,7 @@ def report_on(task: Task) -> TaskReport:
 
 
 def problems_of(report: TaskReport) -> Iterator[str]:
-    """Yield what is wrong with the runs of a task."""
+    """Yield what is wrong with the runs of a task, as texts."""
     right, erring, hostile = report.right, report.erring, report.hostile
     if not right.reached:
         yield f"the right run misses its goal: {right.results[-1:]}"
@@ -81,7 +80,7 @@ def problems_of(report: TaskReport) -> Iterator[str]:
 
 
 def tasks() -> Result:
-    """Run all tasks."""
+    """Run all tasks, and record the problems of each."""
     result = Result("tasks")
     for task in TASKS:
         result.note(task.name, "; ".join(problems_of(report_on(task))) or None)
@@ -89,7 +88,7 @@ def tasks() -> Result:
 
 
 def page_of(reports: Sequence[TaskReport]) -> str:
-    """Return the page for the reports of all tasks."""
+    """Return the text of docs/reference/tasks.md for the reports of all tasks."""
     rows = []
     for shape in (*dict.fromkeys(report.task.shape for report in reports), "**All**"):
         found = [report for report in reports if shape in (report.task.shape, "**All**")]

@@ -1,4 +1,4 @@
-"""Verdict from the reports of Autobahn's chapters; its runner is not started here."""
+"""Tests of the verdicts from reports of Autobahn's chapters, without its runner."""
 
 from __future__ import annotations
 

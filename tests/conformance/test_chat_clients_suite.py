@@ -1,4 +1,4 @@
-"""The page names the clients of the suite, and the versions are those of the lock files."""
+"""Tests that the page names the clients of the suite, with the versions of the lock files."""
 
 from __future__ import annotations
 

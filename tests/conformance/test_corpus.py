@@ -1,4 +1,4 @@
-"""Reader and judge of the corpus, with a corpus of the test."""
+"""Tests of the corpus reader and its judgement, with a corpus of the test."""
 
 from __future__ import annotations
 

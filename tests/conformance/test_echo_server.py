@@ -1,4 +1,4 @@
-"""The echo on a real socket, as a program: on every loop, with and without TLS, in both versions of HTTP."""
+"""Tests of the echo as a program on a real socket: on every loop, with and without TLS, in both versions of HTTP."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def connected(port: int, context: ssl.SSLContext | None = None) -> Iterator[Live
 
 
 def converse(ws: WebSocketTestClient, version: str) -> None:
-    """Use every function of a WebSocket."""
+    """Check compression, greeting, text, binary and close of a WebSocket."""
     assert ws.compressed
     assert ws.receive() == TextMessage(ws._stream, version)
     ws.send_text("h\u00e9" * 1000)

@@ -1,4 +1,4 @@
-"""Programs of other projects: their output and their limits."""
+"""Tests of the helpers that run external programs: output, silence and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The unmodified official Python client of MCP uses every feature of a phone; and the proxy that cuts connections."""
+"""Tests with the unmodified official Python client of MCP, which uses every tool, and of the proxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validity of the three documents by openapi-spec-validator, and the reader of schemathesis reports."""
+"""Tests of the three documents by openapi-spec-validator, and of the reader of schemathesis reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The task suite: a part of its tasks, all with --full, and the page with its table."""
+"""Tests of the task suite: a part of its tasks, or all and the page with --full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""openai-agents: its chat completions model and its responses model."""
+"""Steps with the package openai-agents: its chat completions model and its responses model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LangChain's `ChatOpenAI`: one class for both routes."""
+"""Steps with LangChain's `ChatOpenAI`, one class for both routes."""
 
 from __future__ import annotations
 

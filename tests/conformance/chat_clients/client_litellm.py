@@ -1,4 +1,4 @@
-"""litellm: `completion` and `responses`, with the prefix of OpenAI-compatible servers."""
+"""Steps with litellm: `completion` and `responses`, with the prefix of OpenAI-compatible servers."""
 
 from __future__ import annotations
 

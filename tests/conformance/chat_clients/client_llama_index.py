@@ -1,4 +1,4 @@
-"""LlamaIndex: `OpenAILike` and `OpenAILikeResponses`, with its agent for tools."""
+"""Steps with LlamaIndex: `OpenAILike` and `OpenAILikeResponses`, with its agent for tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `llm` package: its models of OpenAI, as a line in `extra-openai-models.yaml` makes them."""
+"""Steps with the package `llm`: its OpenAI models, as a line in `extra-openai-models.yaml` creates them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `openai` package for Python."""
+"""Steps with the package `openai` for Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pydantic-ai: `OpenAIChatModel` and `OpenAIResponsesModel`."""
+"""Steps with pydantic-ai: `OpenAIChatModel` and `OpenAIResponsesModel`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def make_steps(instructions: Instructions) -> Steps:  # noqa: C901 - a closure f
         return run([PROMPTS["image"], package.BinaryContent(base64.b64decode(PICTURE), media_type="image/png")]).output
 
     def structured() -> object:
-        """Request the answer by a tool, which is usual, and by a schema."""
+        """Request structured output by a tool and by a schema; return the answer, or both if they differ."""
         by_tool, by_schema = (
             agent(output_type=kind).run_sync(PROMPTS["structured"]).output.model_dump()
             for kind in (place, package.NativeOutput(place))

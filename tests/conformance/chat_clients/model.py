@@ -1,4 +1,4 @@
-"""Scripted model for the clients: the text of the user decides on the answer (`steps.PROMPTS`)."""
+"""Scripted model for the clients: the last text of the user selects the answer (`steps.PROMPTS`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ class ClientModel(ScriptedModel):
     def write(
         self, writer: ResponseWriter, channel: ServerChannel, pieces: Iterable[bytes], how: PacedAnswer
     ) -> Flow[None]:
-        """Write the body of an answer and count it while it is unfinished."""
         self._counts["open"] += 1
         try:
             yield from super().write(writer, channel, pieces, how)
@@ -43,7 +42,7 @@ class ClientModel(ScriptedModel):
 
 
 def answer(request: dict[str, Any]) -> ModelAnswer:
-    """Return the answer to a request."""
+    """Return the scripted answer to the last message of the user."""
     rows: list[Mapping[str, Any]] = request["messages"]
     users = [row for row in rows if row["role"] == "user"]
     prompt = content_text(users[-1]["content"])
@@ -72,7 +71,7 @@ def answer(request: dict[str, Any]) -> ModelAnswer:
 
 
 def _weather(request: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> ModelAnswer:
-    """Call the client's tool for each city, then answer with its results in the order of the calls."""
+    """Return a call of the client's tool for each city, or, once there are results, a text with them."""
     results = {row["tool_call_id"]: content_text(row["content"]) for row in rows if row["role"] == "tool"}
     if not results:
         names = [tool["function"]["name"] for tool in request.get("tools", ())]
@@ -85,7 +84,7 @@ def _weather(request: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> Model
 
 
 def _described(request: Mapping[str, Any]) -> ModelAnswer:
-    """Answer a request for structured output: in the client's schema, or by the client's tool for it."""
+    """Return structured output in the client's schema, or as a call of the client's only tool."""
     if (request.get("response_format") or {}).get("type") == "json_schema":
         return plain(json.dumps(ROME)) if request.get("stream") else whole({"content": json.dumps(ROME)})
     tools = request.get("tools", ())

@@ -68,7 +68,7 @@ class Instructions(TypedDict):
 
 
 def run_steps(make: Callable[[Instructions], Steps]) -> None:
-    """Run the steps that `make` returns for the instructions, and print what each has returned or raised.
+    """Run the steps that `make` returns for the instructions, and print what each has returned or raised, as JSON.
 
     Each name is written to standard error before its step: the suite ends a program that writes nothing for long.
     """
@@ -91,7 +91,7 @@ def collect(pieces: Iterable[str | None]) -> list[object]:
 
 
 def status_of(call: Callable[[], Any]) -> object:
-    """Return the status of the error that a call raises."""
+    """Return the HTTP status of the error that a call raises, else a text: the error, or `no error`."""
     try:
         call()
     except Exception as problem:
@@ -111,7 +111,7 @@ def get_weather(city: str) -> str:
 
 
 def is_cancelled(instructions: Instructions) -> bool:
-    """Report whether the model's request ends soon. Call it after the client has closed its stream."""
+    """Report whether the model has no unfinished answer within `CANCELLED_WITHIN`; the client has closed its stream."""
     until = time.monotonic() + CANCELLED_WITHIN
     while time.monotonic() < until:
         with urlopen(instructions["model"]) as page:
