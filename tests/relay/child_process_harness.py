@@ -63,13 +63,12 @@ class ChildProcessHarness(RelayHarness):
             self.feed(Started())
 
     def client(self, **grants: object) -> Any:
-        """Pair a desktop and return its client."""
+        """Pair a desktop that has the grants `GRANTS`, changed by the arguments; return its client."""
         return self.pair(client_surface="desktop", operator={"grants": {**GRANTS, **grants}}).phone
 
     # --- the runtime ---
 
     def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """Implement `CoreHarness.execute`."""
         match operation:
             case Spawn(op=op):
                 problem, self.problem = self.problem, None
@@ -109,7 +108,7 @@ class ChildProcessHarness(RelayHarness):
 
 
 def with_tui(config: Mapping[str, Any] | None = None) -> RelayConfig:
-    """Return a configuration with an agent gateway."""
+    """Return a configuration whose tui channel starts `/bin/agent --lines`; `config` overrides its fields."""
     plain = RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", tui_command=("/bin/agent", "--lines"))
     return evolve(plain, **(config or {}))
 
@@ -144,7 +143,7 @@ class Tmux:
 
 
 def attach(phone: PhoneClient, name: str | None = "default", **payload: object) -> dict[str, Any]:
-    """Attach to a terminal session and return the answer."""
+    """Send `terminal.attach`, without `session_name` if the name is None, and return the one envelope that follows."""
     if name is not None:
         payload["session_name"] = name
     phone.send("terminal", "terminal.attach", payload, "a-1")
@@ -161,13 +160,13 @@ def attached(
 
 
 def send_and_collect(phone: PhoneClient, kind: str, **payload: object) -> list[dict[str, Any]]:
-    """Send a message and return the envelopes that follow at once."""
+    """Send the message `terminal.<kind>` and return the envelopes that follow at once."""
     phone.send("terminal", f"terminal.{kind}", payload, "m-1")
     return phone.envelopes()
 
 
 def describe_messages(phone: PhoneClient) -> list[tuple[str, Any]]:
-    """Return the new envelopes in short form."""
+    """Return the type (without its channel) and the data or the reason of each new envelope."""
     return [
         (envelope["type"].partition(".")[2], envelope["payload"].get("data") or envelope["payload"].get("reason"))
         for envelope in phone.envelopes()

@@ -24,7 +24,7 @@ from tests.support.playbook import counting_entropy
 
 
 class PhoneRouteStub:
-    """The part of a phone's client that the coordinator uses."""
+    """The part of a phone's client that the coordinator uses; `may` is its answer to each question for a grant."""
 
     def __init__(self, number: int, *, may: bool = True) -> None:
         self.number = number
@@ -52,10 +52,11 @@ class CoordinatorHarness:
         greeted: int = 0,
         stored: int | None = None,
     ) -> None:
-        """Start the relay. `revision` is the store's, if the relay has read its sessions, since an API is beside it.
+        """Start the relay.
 
-        `greeted` is the number of nodes that receive its `hello`; with one, the start is not over. `stored` is the
-        number of sessions that the relay is about to read; none of the queries for them is answered.
+        `revision` is the store's revision if the relay has already read its sessions, as beside an API server.
+        `greeted` is the number of nodes that receive its `hello`; with one, the start is not complete.
+        `stored` is the number of sessions that the relay is about to read; the query for them is not answered.
         """
         settings = config or RelayConfig(home=HOME, cluster=WHERE)
 
@@ -101,7 +102,7 @@ class CoordinatorHarness:
         self.book.answers(1, 1)
 
     def run(self, flow: Flow[Any], into: list[Any]) -> None:
-        """Spawn a flow in the core; the list receives the result or the refusal."""
+        """Spawn a flow in the core; `into` receives its result or its error."""
         self.book.within(lambda: self.book.engine.spawn(flow, on_done=into.append, on_error=into.append))
 
     def leaving(self) -> Flow[None]:
@@ -111,7 +112,10 @@ class CoordinatorHarness:
         return leaving
 
     def loads(self, *records: Mapping[str, object], failed: bool = False) -> Query[Any]:
-        """Answer the query for all stored sessions, and return it; a query for changes alone fails first."""
+        """Answer the pending query for stored sessions with the records, or with a failure, and return the query.
+
+        Unless it is to fail, a query for changes alone is refused first, after which the relay reads all sessions.
+        """
         (order,) = self.book.ordered(Query)
         if isinstance(order.request, LoadSessionChanges) and not failed:
             self.book.feed(Failed(order.op, Failure(FailureKind.NOT_FOUND)))
@@ -124,7 +128,7 @@ class CoordinatorHarness:
         return order
 
     def answer_query(self, request: StoreRequest[Any], answer: object) -> None:
-        """Check the pending query, and answer it, with a failure if `answer` is a kind of failures."""
+        """Require that this request is the pending query, and answer it; a `FailureKind` as answer makes it fail."""
         (order,) = self.book.ordered(Query)
         assert order.request == request
         if isinstance(answer, FailureKind):
@@ -153,26 +157,26 @@ class CoordinatorHarness:
         return found
 
     def came(self, device: str = "X", socket: int = 4, since: float = 1.0, **more: object) -> None:
-        """Deliver the arrival of a phone at `b`."""
+        """Deliver the message of `b` that a phone has connected there."""
         self.deliver("came", {"socket": socket, "device_id": device, "name": device, "since": since, **more})
 
     def devices(self) -> PhonesJson:
         return self.relay.phones.devices_report(self.book.engine.now)
 
     def record(self, **changed: object) -> dict[str, object]:
-        """Return the record of a stored session."""
+        """Return the record of a new session, with these members replaced."""
         _, session = PairedSessionRegistry().create(self.book.engine.now, counting_entropy())
         return {**session.to_record(), **changed}
 
     def shared(self, record: Mapping[str, object]) -> PairedSession:
-        """Deliver a session that `b` has saved, and return it."""
+        """Deliver the message of `b` that it has saved this session; return the session that the relay then has."""
         self.deliver("saved", record)
         session = self.relay.sessions.hashed(str(record["token_hash"]))
         assert session is not None
         return session
 
     def saves(self, session: PairedSession) -> Query[Any]:
-        """Save a session and return the query, which is not answered yet."""
+        """Start to save a session, and return the query, which is not answered yet."""
         self.book.spawn(self.relay.save(session))
         (order,) = self.book.ordered(Query)
         return order

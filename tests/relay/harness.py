@@ -1,4 +1,4 @@
-"""A started relay with clients in memory: bytes pass both ways, and `after` moves the time.
+"""A started relay with clients in memory: bytes pass both ways, and `after` advances the clock.
 
     book = RelayHarness()
     answer = book.request("GET", "/health")
@@ -119,7 +119,7 @@ class RelayHarness(HttpHarness):
     def websocket(
         self, path: str = "/ws", *, peer: Address = REMOTE, headers: Fields = (), tls: bool = False
     ) -> PhoneClient:
-        """Open a WebSocket."""
+        """Open a WebSocket, and require that it is accepted."""
         phone = self.open_websocket(path, peer=peer, headers=headers, tls=tls)
         assert phone.is_open, phone.events
         return phone
@@ -133,7 +133,7 @@ class RelayHarness(HttpHarness):
     def pair(
         self, *, operator: Mapping[str, object] | None = None, peer: Address = REMOTE, **device: object
     ) -> PairedPhone:
-        """Pair a phone: a code, a socket, `system/auth`."""
+        """Register a code, open a WebSocket and pair an Android phone; `device` adds members to `system/auth`."""
         code = self.register(meta=operator)
         payload = {"client_surface": "android", "device_form_factor": "phone", **device}
         phone = self.websocket(peer=peer)

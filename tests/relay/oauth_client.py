@@ -1,4 +1,4 @@
-"""OAuth client on another host, its browser, and an owner who answers; each step can be made wrong on its own."""
+"""OAuth client on another host, its browser, and its owner; each step is a method whose fields a test can change."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OAuthTestClient:
     # --- the browser ---
 
     def request_authorization(self, **fields: str | None) -> Response:
-        """Request authorization; a field of None is omitted."""
+        """Send an authorization request and return the response; a field of None is omitted."""
         digest = sha256(self.verifier.encode()).digest()
         asked: dict[str, str | None] = {
             "response_type": "code",
@@ -72,7 +72,7 @@ class OAuthTestClient:
         return f"/oauth/{_location(answer)}"
 
     def word(self, page: str) -> str:
-        """Return the code on the page, which the owner types."""
+        """Return the six characters on the waiting page by which the owner finds the consent request."""
         found = re.search(r'class="word">([A-Z0-9]{6})<', self.call("GET", page).body.decode())
         assert found is not None
         return found[1]
@@ -95,7 +95,7 @@ class OAuthTestClient:
         return self.book.request("POST", f"/mcp/questions/{word}", body)
 
     def code(self, allow: Mapping[str, object] | None = None, **fields: str | None) -> str:
-        """Perform the flow up to the authorization code."""
+        """Request authorization, let the owner allow it, and return the authorization code."""
         page = self.wait(**fields)
         assert self.answer(self.word(page), **(allow or {})).status == 200
         return self.back(page)["code"]
@@ -108,7 +108,7 @@ class OAuthTestClient:
         return self._took(answer)
 
     def authorize(self, **allow: object) -> OAuthTestClient:
-        """Perform the whole OAuth flow, from the registration to the tokens."""
+        """Request authorization, let the owner allow it, and exchange the code for tokens; return this client."""
         assert self.trade(self.code(allow)).status == 200
         return self
 
@@ -131,7 +131,7 @@ class OAuthTestClient:
         return self.call("POST", "/mcp", body, token=token or self.access, headers=fields())
 
     def open(self) -> McpHttpSession:
-        """Open an MCP session."""
+        """Open an MCP session with the access token."""
         return McpHttpSession(self.book, token=self.access, peer=REMOTE, tls=True, host=HOST)
 
 

@@ -1,4 +1,4 @@
-"""Audit events of the relay and the API: what is recorded, for which principal, and that no secret is in it."""
+"""Audit events that the relay and the API store: which changes are recorded, and for which principal."""
 
 from __future__ import annotations
 

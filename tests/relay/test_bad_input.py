@@ -117,7 +117,7 @@ HEADERS = st.lists(
 
 
 def witness(book: RelayHarness) -> tuple[PairedPhone, list[Any]]:
-    """Pair a phone that takes no part in the test, and return its state."""
+    """Pair a phone that takes no part in the test; return it and `known(book)`."""
     paired = book.pair(device_id="witness", device_name="Witness")
     paired.phone.send("bridge", "bridge.status", {"device": {"name": "W"}})
     return paired, known(book)
@@ -177,7 +177,6 @@ ECHOED = ("/pairing/register", "/pairing/approve", "/pairing/mint", "/oauth/regi
 
 @pytest.mark.parametrize("where", ["path", "query", "body", "nonsense", "field", "bearer"])
 def test_misplaced_token_is_not_leaked(where: str) -> None:
-    """Require that logs, refusals and the operator's views do not contain a token sent in a wrong place."""
     book = RelayHarness()
     caller, token = book.pair(device_id="d"), book.pair(device_id="other").token
     for method, path in HTTP_ROUTES:

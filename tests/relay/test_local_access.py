@@ -23,7 +23,7 @@ def local_harness(**config: object) -> RelayHarness:
 
 
 def secret(book: RelayHarness) -> str:
-    """Return the content of the secret file."""
+    """Return the content of the secret file, or an empty text if there is none."""
     return book.files.get(f"/home/svc/{LOCAL_SECRET}", b"").decode()
 
 

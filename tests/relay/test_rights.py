@@ -1,4 +1,4 @@
-"""Rights beside the channels, and tokens with an audience: what was withheld is not reachable by another way."""
+"""Rights of a session beside its channels, and access tokens that are valid for `/mcp` only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The route table against the tables of the specification, row by row."""
+"""The route table, compared with the specification's tables, and requests that no route accepts."""
 
 from __future__ import annotations
 

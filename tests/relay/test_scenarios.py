@@ -1,4 +1,4 @@
-"""A relay's life with every kind of failure: no secret is in a log, a refusal or the store."""
+"""A relay with pairings, commands, misuse and a stop: no secret is in a log, a refusal or the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAY = 86_400
 
 
 def story() -> RelayHarness:
-    """Run a relay through pairing, commands, all kinds of failures, changes and a stop; collect every secret."""
+    """Run a relay through pairing, commands, misuse, changes and a stop; return it, with its secrets collected."""
     book = RelayHarness(
         RelayConfig(
             home="/home/svc",

@@ -25,7 +25,7 @@ OTHER = Address("203.0.113.8", 50_000)
 
 
 def fail_once(book: RelayHarness, peer: Address = REMOTE, **headers: str) -> str:
-    """Fail one authentication and return the type of the answer."""
+    """Fail one authentication with a wrong code, and return the type of the answer."""
     fields = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return str(book.websocket(peer=peer, headers=fields).auth(pairing_code="ZZZZZZ")["type"])
 
@@ -365,7 +365,7 @@ HALF_SMS = "POST /send_sms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nCo
 
 
 def half_sent(book: RelayHarness, token: str) -> HttpCall:
-    """Send a text message without its last byte."""
+    """Send a request for `/send_sms` without the last byte of its body."""
     return book.raw((HALF_SMS % (token, len(SMS))).encode() + SMS[:-1])
 
 

@@ -20,7 +20,7 @@ def restarted(book: RelayHarness) -> RelayHarness:
 
 
 def revoked(book: RelayHarness, name: str = "Phone") -> PairedPhone:
-    """Revoke a session while the store refuses to delete."""
+    """Pair a phone and revoke its session while the store refuses to delete it."""
     paired = book.pair(device_name=name)
     book.refuse = (*book.refuse, DeleteSession)
     answer = book.request("DELETE", f"/sessions/{paired.prefix}")

@@ -75,7 +75,7 @@ def test_health_with_a_small_body_is_answered() -> None:
 
 
 def test_public_routes_and_their_body_limits() -> None:
-    """Require that a new public route declares the limit of its body here."""
+    """Compare the public routes, and their body limits, with those that are intended."""
     public = [route for route in ROUTES if route.access in OPEN]
     of_oauth = {route for route in public if route.pattern.startswith(("/oauth/", "/.well-known/"))}
     assert {route.pattern for route in public if route not in of_oauth} == {

@@ -1,4 +1,4 @@
-"""Pairing codes in Redis, and keys of invites that every node accepts until a device has paired with them."""
+"""Pairing codes in Redis, and the keys of invites that all nodes accept."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def good(one: CoordinatorHarness, key: str = KEY) -> bool:
 
 
 def put(one: CoordinatorHarness, meta: PairingMeta, answer: object = "OK") -> list[Any]:
-    """Register a code; return the number of broadcasts, which precede the stored code, and the result."""
+    """Register a code; return the number of broadcasts before it is stored, then the result of the registration."""
     done: list[Any] = []
     one.run(one.coordinator.register_code(CODE.lower(), meta), done)
     *told, kept = one.book.new_commands()

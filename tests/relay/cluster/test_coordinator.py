@@ -1,4 +1,4 @@
-"""Nodes that share a Redis and a store, in virtual time: pair at one, command from another, revoke at a third."""
+"""Relays of a cluster: pairing, commands, revocations and phones, in simulated clusters or with a scripted Redis."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_revoked_session_ends_on_all_nodes() -> None:
 
 
 def check_return(scene: ClusterDeployment, token: str) -> None:
-    """Connect a phone to another node, and check that it is reached there."""
+    """Connect a phone with this session token to node 2, and check that it answers a command sent at node 0."""
     back = scene.new_phone("P", 2, token=token)
     scene.run(lambda: back.is_authenticated)
     again = scene.send_command(0, token)

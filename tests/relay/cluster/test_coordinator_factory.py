@@ -1,4 +1,4 @@
-"""Choice of the coordinator."""
+"""The coordinator of a relay that runs alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OAuth over the nodes of a cluster: each step at any node."""
+"""OAuth flows whose steps are done at different nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OAuthFlow:
         self.word = found[1]
 
     def allow(self, *nodes: int) -> int:
-        """Show the consent request at the first node and allow it at the last."""
+        """Read the consent request at the first node, allow it at the last, and return the status of that response."""
         shown = self.ask(nodes[0], "GET", f"/mcp/questions/{self.word}").json
         body = {"ballot": shown["ballot"], "allow": True}
         return int(self.ask(nodes[-1], "POST", f"/mcp/questions/{self.word}", body).status)

@@ -1,4 +1,4 @@
-"""Phones move from a stopping node to others; commands for them wait, and each is executed once."""
+"""Phones that move from a stopping node to another one, and the commands that are sent for them meanwhile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AWAY = 0.4  # s from a phone's disconnection to its next connection
 
 
 def follow(scene: ClusterDeployment, phone: ClusterPhone) -> None:
-    """Connect a phone that is disconnected to the next node that runs, as a balancer does."""
+    """Whenever the phone is disconnected, connect it again after `AWAY` seconds, to the first stable node."""
 
     def look() -> None:
         if not phone.closed:

@@ -19,7 +19,7 @@ from tests.support.sim_http import HttpClientConnection, Pairs, WebSocketClient
 
 
 def uploaded(scene: ClusterDeployment, node: int, token: str, data: bytes) -> str:
-    """Upload a file to a node and return its path."""
+    """Upload a text file to a node and return the path at which clients fetch it."""
     body = {"content": base64.b64encode(data).decode(), "content_type": "text/plain", "file_name": "a.txt"}
     answer = scene.request_and_wait(node, "POST", "/media/upload", token=token, body=body).answer
     assert answer.status == 200, answer
@@ -166,7 +166,7 @@ class Speaker:
 
 
 def speaking(scene: ClusterDeployment, token: str) -> str:
-    """Create a voice session on the first node and return its path."""
+    """Create a voice session on the first node and return the path of its WebSocket."""
     answer = scene.request_and_wait(0, "POST", "/voice/output/session", token=token, body={"provider": "stub"}).answer
     assert answer.status == 200, answer
     return str(answer.json["websocket_path"])
@@ -217,7 +217,7 @@ def test_forwarded_voice_socket_ends_on_both_sides(end: str) -> None:
 
 
 def told(one: CoordinatorHarness) -> Any:
-    """Return the ticket of the consent request that was just sent."""
+    """Return the ticket in the one message that the node has just sent."""
     ((_, body),) = one.new_messages()
     return body["ticket"]
 
@@ -247,7 +247,7 @@ def test_unowned_resource_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Line:
-    """Fake WebSocket that records its texts."""
+    """Fake WebSocket that records its messages, its close code, and each pause of its reading."""
 
     def __init__(self) -> None:
         self.said: list[Any] = []

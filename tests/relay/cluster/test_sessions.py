@@ -1,4 +1,4 @@
-"""Sessions that nodes share: taken over, looked up, reloaded; an ended session stays ended."""
+"""Sessions that the nodes of a cluster share: received, looked up and reloaded, and kept ended."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_sessions_are_read_without_redis() -> None:
 
 @pytest.mark.parametrize("answered", range(4))
 def test_tombstones_are_loaded_before_all_sessions(answered: int) -> None:
-    """A store or home that fails after a few answers prevents the start; with all answers the start succeeds."""
+    """Loading fails if the tombstone file, the count or the first page cannot be read, and succeeds if all are read."""
     one = CoordinatorHarness()
     registry, found, token_hash = PairedSessionRegistry(), list[Any](), "11" * 32
     one.run(one.coordinator.load_sessions(SessionRecords(one.book.engine, registry)), found)
@@ -383,7 +383,7 @@ def test_invalid_records_are_skipped() -> None:
 
 
 def node_that_reads(monkeypatch: pytest.MonkeyPatch, scene: ClusterDeployment) -> ClusterCoordinator:
-    """Start node 1 anew with a slow store that has three more sessions, read first; return its coordinator."""
+    """Restart node 1 with a slow store that has three more sessions; return its coordinator, which still reads them."""
     monkeypatch.setattr(sessions, "SESSIONS_PAGE", 1)
     scene.add_sessions(3)
     scene.kill(1)

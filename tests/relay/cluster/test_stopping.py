@@ -1,4 +1,4 @@
-"""Clients of MCP and of voice while a node stops: answered calls, and paced readers of events."""
+"""Clients of MCP and of voice, and readers of events, while their node stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that files may be fetched from, and the parsers of their names."""
+"""The media service: allowed and protected folders, display names, content types, base64 and old uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file in a multipart body; whole uploads: tests/relay/routes/test_media.py and test_voice_basic.py."""
+"""Recognition of multipart bodies; uploads are tested in tests/relay/routes/test_media.py and test_voice_basic.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svc_proto.wire.events import Headers
 
 
 class Asked:
-    """The part of a request that the parser reads."""
+    """Stub of a request that has only header fields."""
 
     def __init__(self, *fields: tuple[bytes, bytes]) -> None:
         self.headers = Headers(fields)

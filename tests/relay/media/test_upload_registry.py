@@ -1,4 +1,4 @@
-"""Uploads of all nodes: announcements, takeover, and a folder that hosts share."""
+"""Registry of uploads in a cluster: announcements, takeover, deletion, and a folder that hosts share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The issuer URL of the relay, and the header that leads a client to it."""
+"""The issuer URL of the relay, and the `WWW-Authenticate` field of `/mcp` that links to its metadata."""
 
 from __future__ import annotations
 

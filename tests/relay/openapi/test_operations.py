@@ -1,4 +1,4 @@
-"""The relay's document has exactly the routes of the relay, and the responses to GET match it."""
+"""The relay's document has exactly the relay's routes, and the responses to the requests of these tests match it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ OPERATOR = "/relay/", "/bridge/", "/pairing", "/media/inspect", "/media/register
 
 
 def asked(book: RelayHarness, method: str, path: str, body: object = None) -> Response:
-    """Send a request as the operator, or as the device that also answers the command to its phone."""
+    """Send a request and return its response.
+
+    Paths of `OPERATOR` are requested without a token, all others as the paired device, whose phone answers a command.
+    A request for replies gets none and ends after its longest wait.
+    """
     book.http = lambda asked: as_json(CONTEXT) if asked.path.endswith("/context") else (404, b"")
     token = None if path.startswith(OPERATOR) else PAIRED.token
     call = book.call(method, path, body, token=token)

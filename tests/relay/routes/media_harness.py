@@ -1,4 +1,4 @@
-"""Relay with files on its host, and the requests of the media tests."""
+"""Relay with files on its simulated host, and the requests of the media tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOME = "/home/me"
 
 
 def open_book(*, files: bool = True, **config: Any) -> RelayHarness:
-    """Return a relay with a workspace, one more root, and the temporary folder `/tmp`, which is a link."""
+    """Start a relay whose `/tmp` is a link; `files` adds files, links and a FIFO in and outside of its roots."""
     settings = RelayConfig(
         home="/home/svc",
         config_path="/home/svc/config.yaml",

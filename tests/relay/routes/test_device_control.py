@@ -1,4 +1,4 @@
-"""Device Control over the wire: commands to the phone, and every outcome of wire bridge 2.2 and 2.3."""
+"""Device Control over the wire: commands to the phone and their outcomes (wire bridge 2.2 and 2.3)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ def outcome(book: RelayHarness, status: object, result: object, **more: object) 
 
 
 def test_confirmation_policy_is_judged_for_the_receiving_phone(book: RelayHarness) -> None:
-    """Check that the confirmation policy is judged for the phone that gets the command, not for the caller's."""
     first, second = book.pair(device_id="p-1"), book.pair(device_id="t-1")
     message = {"to": "+15550100", "body": "Hello", ASKS_ITS_USER: True}
     for phone in (first, second):

@@ -1,4 +1,4 @@
-"""The clipboard inbox and the notifications (wire core 7), row by row."""
+"""The clipboard inbox and the notifications (wire core 7)."""
 
 from __future__ import annotations
 

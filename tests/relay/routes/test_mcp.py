@@ -1,4 +1,4 @@
-"""The relay's `/mcp`: access and the end of sessions."""
+"""The relay's `/mcp`: its features, access, and sessions that end with a withdrawn grant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Media: the tables of wire core 6, row by row."""
+"""The media routes: registration, upload, inspection, expiry and quotas (wire core 6)."""
 
 from __future__ import annotations
 
@@ -421,7 +421,7 @@ def test_start_deletes_old_uploads() -> None:
 
 
 def test_screenshot_marker_is_fetchable_by_another_client(book: RelayHarness, paired: PairedPhone) -> None:
-    """Fetch what the phone has uploaded; `MEDIA:svc-relay://<token>` in a chat leads here (wire core 6.7)."""
+    """Fetch an uploaded screenshot as another client, with the token of its `MEDIA:` marker (wire core 6.7)."""
     part = Part(name="file", data=PNG, filename="screenshot_1.png", content_type="image/png")
     answer = book.request("POST", "/media/upload", form(part), token=paired.token, headers=[FORM], peer=REMOTE)
     marker = f"MEDIA:svc-relay://{answer.json['token']}"
@@ -444,7 +444,7 @@ def test_no_secret_and_no_path_is_logged(book: RelayHarness, paired: PairedPhone
 
 
 def test_the_uploads_of_a_session_have_a_quota() -> None:
-    """Limit a session to ten of the largest files: its own oldest ones are removed, and no other session's."""
+    """Limit a session to ten of the largest files: one more upload removes its oldest, and none of another session."""
     book = open_book(media_max_size_mb=1)
     one, other = book.pair(), book.pair()
     theirs = upload_json(book, other.token).json["token"]

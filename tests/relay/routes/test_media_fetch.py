@@ -1,4 +1,4 @@
-"""Fetching media by token and by path: the tables of wire core 6.3 and 6.4, row by row."""
+"""Fetching media by token and by path (wire core 6.3 and 6.4)."""
 
 from __future__ import annotations
 

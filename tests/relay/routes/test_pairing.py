@@ -1,4 +1,4 @@
-"""The pairing routes, row by row of wire core 2.3 to 2.6."""
+"""The pairing routes (wire core 2.3 to 2.6)."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_no_code_is_logged(book: RelayHarness) -> None:
 
 
 def granted(book: RelayHarness, body: dict[str, object] | None, path: str = "/pairing/mint") -> tuple[set[str], float]:
-    """Return the channels and the lifetime of a phone that pairs with a code of this request."""
+    """Return the channels and the lifetime in seconds of a session that is paired with a code of this request."""
     code = book.request("POST", path, body).json["code"]
     ok = book.websocket().auth(pairing_code=code)["payload"]
     return set(ok["grants"]), ok["expires_at"] - book.now.wall
@@ -258,7 +258,7 @@ def test_the_configured_code_has_the_defaults() -> None:
 
 
 def invite(place: tuple[str, int] | None, body: dict[str, object]) -> dict[str, Any]:
-    """Return the payload of an invite beside a dashboard that listens at `place`."""
+    """Return the payload of an invite; `place` is the address on which the host's dashboard listens, or None."""
     book = RelayHarness(RelayConfig(home="/home/svc", config_path="/home/svc/config.yaml", dashboard=place))
     answer = book.request("POST", "/pairing/mint", body)
     assert answer.status == 200, answer

@@ -19,7 +19,7 @@ SOUL = "/api/profiles/default/soul"
 def ask(
     reply: Reply, method: str = "GET", path: str = SOUL, body: dict[str, str] | None = None
 ) -> tuple[RelayHarness, Response]:
-    """Return the relay after a request of a paired phone, with this reply of the API server, and its answer."""
+    """Send a request of a paired phone while the API server gives this reply; return the relay and its response."""
     book = RelayHarness(RelayConfig(home=HOME, config_path=f"{HOME}/config.yaml", api_key=KEY))
     book.http = lambda asked: reply
     return book, book.call(method, path, body, token=book.pair().token, peer=REMOTE).result

@@ -339,7 +339,7 @@ def test_a_device_is_renamed(book: RelayHarness) -> None:
 
 
 def reporter(book: RelayHarness) -> object:
-    """Return the phone whose status the relay reports."""
+    """Return the member `of` of the device status that the relay reports, or None; a test sets it per phone."""
     return book.request("GET", "/bridge/status").json["device"].get("of")
 
 

@@ -156,7 +156,7 @@ def clean(book: RelayHarness) -> bool:
 
 class Stage(Routes):
     def details(self, *words: str) -> None:
-        """Require these details of the engines in `/voice/config`."""
+        """Require that `/voice/config` reports this text as details of its requirements."""
         answer = self.request("GET", "config", "").json
         assert answer["requirements"]["details"] == " ".join(words)
 
@@ -169,12 +169,12 @@ class Stage(Routes):
         return answer
 
     def logged(self, *fields: str) -> None:
-        """Require these fields in the log record about the failed engine."""
+        """Require exactly these fields, as JSON, of the first log record of a failed engine."""
         found = next(log for log in self.book.logs if log.event == "voice engine failed")
         assert found.fields == json.loads(" ".join(fields))
 
     def listened(self, *asked: str) -> None:
-        """Require these arguments of the only transcription."""
+        """Require that there was one transcription, with the arguments of this JSON list."""
         assert self.book.scripted_providers.asked == [tuple(json.loads(" ".join(asked)))]
 
     def three(self) -> None:
@@ -184,7 +184,7 @@ class Stage(Routes):
         self.file("bare", "{model: x, tts: not a mapping}")
 
     def xai(self) -> None:
-        """Configure xAI for speech."""
+        """Configure xAI for speech, with its key."""
         self.file("agent", "{tts: {provider: xai, xai: {voice_id: leo, model: xai-tts, language: en}}}")
         self.key("XAI_API_KEY", "k")
 

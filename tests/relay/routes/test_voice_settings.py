@@ -1,4 +1,4 @@
-"""Config, options and validate of the three sections (wire terminal-voice 4.3 to 4.5, 5, 6.1)."""
+"""The voice routes for settings, provider options and validation (wire terminal-voice 4.3 to 4.5, 5, 6.1)."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ bad choices
 
 class Stage(Routes):
     def offers(self) -> None:
-        """Let the vendor's discovery return the given models and voices."""
+        """Let the vendor's discovery return the models and voices in `FOUND`."""
         self.book.scripted_providers.found = FOUND
 
 

@@ -34,7 +34,7 @@ STEPS: dict[str, type[object]] = {"WriteConfig": WriteConfig, "Compute": Compute
 
 
 class Routes:
-    """Dialogue partner: a relay with its host and providers."""
+    """Relay on which a dialogue is performed: each public method is one kind of line."""
 
     def __init__(self) -> None:
         self.book = VoiceRoutesHarness()
@@ -43,7 +43,7 @@ class Routes:
     # --- set-up ---
 
     def hermes(self) -> None:
-        """Make a relay whose brand is that of existing clients."""
+        """Make a relay of the brand Hermes."""
         self.book = VoiceRoutesHarness(brand=HERMES)
 
     def options_kept(self, seconds: str) -> None:
@@ -86,16 +86,16 @@ class Routes:
         assert (disk.get(path).decode() if disk.exists(path) else None) == json.loads(value)
 
     def section(self, name: str, value: str) -> None:
-        """Compare the section `voice_output` of a file, in order."""
+        """Compare the members of the section `voice_output` of a file with this YAML mapping, in order."""
         found = yaml.safe_load(self.book.disk.get(FILES[name]))["voice_output"]
         assert list(found.items()) == list(yaml.safe_load(value).items())
 
     def asked(self, count: str) -> None:
-        """Compare the number of requests to the provider."""
+        """Require this number of recorded requests to providers."""
         assert len(self.book.scripted_providers.asked) == int(count)
 
     def spoke(self, *value: str) -> None:
-        """Compare the one request for speech since the last comparison."""
+        """Require that one request for speech is recorded, with these fields as JSON, and remove the record."""
         (asked,) = self.book.scripted_providers.asked
         self.book.scripted_providers.asked.clear()
         assert asked == SpeechRequest(**json.loads(" ".join(value)))
@@ -115,7 +115,7 @@ class Routes:
 
 
 def play(lines: Sequence[str], routes: Routes | None = None) -> Routes:
-    """Perform a dialogue and compare each answer."""
+    """Perform a dialogue line by line, compare each response, and return the `Routes` used."""
     routes = routes or Routes()
     for line in lines:
         kind, _, expected = line.partition(" ->")

@@ -115,7 +115,7 @@ class VoiceRoutesHarness(RelayHarness):
 
 
 def text_of(answer: Response, status: int) -> str:
-    """Return the text of a refusal in plain text."""
+    """Require a refusal in plain text with this status, and return its text."""
     assert answer.status == status, answer
     assert answer.headers.get(b"content-type") == b"text/plain; charset=utf-8"
     return answer.body.decode()
@@ -129,7 +129,7 @@ def get(book: RelayHarness, path: str) -> dict[str, Any]:
 
 
 def strict(value: object) -> None:
-    """Require that lists and maps are never null, since the clients' decoders would fail."""
+    """Require that no member at any depth is null, except `profile` and `xai_oauth_source`; clients decode strictly."""
     if isinstance(value, dict):
         for name, member in value.items():
             assert member is not None or name in ("profile", "xai_oauth_source"), name

@@ -289,7 +289,7 @@ def test_slow_client_with_expired_grant_is_detached() -> None:
 
 
 def test_output_beside_a_large_unread_message_waits() -> None:
-    """Check that unread output beside a large message, as of the agent gateway, waits and the socket stays open."""
+    """Check that terminal output waits behind a large unread message, and that the socket stays open."""
     limits = evolve(DEFAULT_LIMITS, high_water=5000, low_water=1000, max_unsent=20_000)
     book, phone, shell = attached(limits=limits)
     phone.reads = False

@@ -25,7 +25,7 @@ READY = b'{"jsonrpc":"2.0","method":"event","params":{"type":"gateway.ready","pa
 
 
 def attached(**options: Any) -> tuple[ChildProcessHarness, PhoneClient, HarnessChild]:
-    """Return a client with an attached gateway."""
+    """Return a relay, its client, and the gateway to which the client is attached."""
     book = ChildProcessHarness(config=options.pop("config", None) or with_tui(), **options)
     phone = book.client()
     phone.send("tui", "tui.attach", {"cols": 80, "rows": 24}, "a-1")
@@ -44,7 +44,7 @@ def request(phone: PhoneClient, identity: object = "r1", method: str = "session.
 
 
 def starting() -> tuple[ChildProcessHarness, PhoneClient]:
-    """Return a client whose gateway is still starting."""
+    """Return a relay and a client whose gateway is still starting."""
     book = ChildProcessHarness(config=with_tui())
     phone = book.client()
     book.hold = (Spawn,)

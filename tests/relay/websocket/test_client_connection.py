@@ -1,4 +1,4 @@
-"""Authentication of a WebSocket, row by row of wire core 1.3 to 1.6."""
+"""Authentication of a WebSocket (wire core 1.3 to 1.6)."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_peer_disconnecting_early_gets_no_message() -> None:
 
 
 def pairing(**device: object) -> tuple[RelayHarness, PhoneClient]:
-    """Let a phone show its code while its session is not stored yet."""
+    """Return a relay, and a phone that has sent its pairing code but whose session is not stored yet."""
     book = RelayHarness()
     book.register()
     book.hold = (SaveSession,)

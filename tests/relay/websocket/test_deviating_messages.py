@@ -10,7 +10,7 @@ from tests.relay.phone_client import PhoneClient
 
 
 def respond(phone: PhoneClient, result: str) -> None:
-    """Answer the phone's one command with a text in place of a JSON object."""
+    """Answer the phone's one command; `result` is inserted into the message unchanged."""
     identity = phone.command()["request_id"]
     payload = f'{{"request_id":"{identity}","status":200,"result":{result}}}'
     phone.text(f'{{"channel":"bridge","type":"bridge.response","id":"r","payload":{payload}}}')
