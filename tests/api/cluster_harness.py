@@ -33,7 +33,7 @@ VIA = ((b"via", VIA_NAME),)
 
 
 def node_entropy(number: int) -> Callable[[int], bytes]:
-    """Return entropy that differs between the nodes."""
+    """Return an entropy function whose results of two or more bytes begin with the node's number."""
     count = counting_entropy()
     return lambda size: (bytes([number]) + count(size))[:size] if size > 1 else count(size)
 
@@ -108,7 +108,7 @@ class ApiClusterHarness(TurnHarness):
         self.run_until_idle()
 
     def mend(self, n: int | None = None) -> None:
-        """Reconnect one node, or all."""
+        """Let one node, or all, reach Redis again."""
         self.apart -= {node for node, _ in (self.members if n is None else [self.members[n]])}
 
     def connect(self, node: HarnessNode, order: Connect) -> Any:
@@ -127,7 +127,7 @@ def code(call: ApiCall) -> tuple[int, str]:
 
 
 def lease(book: ApiClusterHarness, session: str) -> str:
-    """Return the owner of a session's lease in Redis; an empty text means none."""
+    """Return the value of a session's lease in Redis; an empty text means that there is none."""
     value, _ = book.town.keys.get(redis_key(f"lease:{session}"), (b"", 0.0))
     return value.decode()
 

@@ -93,14 +93,14 @@ class GatewayClient(HttpCall):
 def open_gateway(
     book: ApiHarness, *, key: str | None = None, fields: tuple[tuple[bytes, bytes], ...] = ()
 ) -> GatewayClient:
-    """Open a WebSocket of the gateway; the first event is taken."""
+    """Open a WebSocket of the gateway; its first event, `gateway.ready`, is consumed."""
     return open_socket(GatewayClient, book, key=key, more=fields)
 
 
 def open_socket(
     kind: type[Client], book: ApiHarness, *, key: str | None = None, more: tuple[tuple[bytes, bytes], ...] = ()
 ) -> Client:
-    """Open a WebSocket for a kind of client; the first event is taken."""
+    """Open a WebSocket for a kind of client; its first event, `gateway.ready`, is consumed."""
     phone = book.connect_http1(kind, PEER)
     token = book.config.key if key is None else key
     fields = [(b"host", book.host_name), *([(b"authorization", b"Bearer " + token.encode())] if token else []), *more]

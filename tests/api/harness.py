@@ -107,7 +107,7 @@ class ApiHarness(HttpHarness):
         return [command.request for command in self.commands if isinstance(command, Query)]
 
     def leaks(self) -> list[str]:
-        """Return the log records and answers that contain a secret."""
+        """Return the log records, answers and received bytes that contain a secret."""
         places = [repr(log) for log in self.logs]
         places += [repr(answer) for answer in self.answers]
         places += [repr(bytes(peer.heard)) for peer in self.callers]

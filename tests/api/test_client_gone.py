@@ -57,7 +57,7 @@ class Http2Harness(TurnHarness):
     """Harness whose clients use HTTP/2."""
 
     def connect_http1(self, kind: type[PeerT], address: Address, *, tls: bool = False) -> PeerT:
-        """Accept an HTTP/2 client in place of one of HTTP/1.1."""
+        """Accept a client that uses HTTP/2, in place of HTTP/1.1."""
         conn = Http2Client(self.client_entropy, deflate=False)
         peer: PeerT = self.accept(lambda node, ch: kind(node, ch, conn=conn), address, tls=tls)
         self.callers.append(peer)

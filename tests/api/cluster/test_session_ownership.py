@@ -288,7 +288,7 @@ def test_node_with_another_key_is_unavailable() -> None:
 
 
 def passed(book: ApiClusterHarness) -> int:
-    """Return the number of ownership queries that Redis received."""
+    """Return the number of `EVAL`, `GET` and `SET` commands that Redis has executed."""
     return sum(name in ("EVAL", "GET", "SET") for name in book.town.served)
 
 
@@ -357,7 +357,7 @@ def respond(book: ApiClusterHarness, text: str, **more: object) -> str:
 
 
 def asked_with(book: ApiClusterHarness) -> list[object]:
-    """Return the history that the model received."""
+    """Return the contents of the history that the newest turn received."""
     return [row["content"] for row in book.hand.turn.history]
 
 

@@ -90,7 +90,7 @@ def has_prompt(text: str) -> Callable[[dict[str, Any]], bool]:
 
 
 def chat(lost_after: int) -> tuple[list[dict[str, Any]], int, int]:
-    """Run a turn with attachments, text, an approval and a tool; return its rows, turns, and the messages."""
+    """Run turns with attachments, text, an approval and a tool; return its rows, and how many turns and messages."""
     book = TurnHarness()
     phone = _Phone(book, lost_after)
     phone.act(never, "image.attach_bytes", content_base64=IMAGE, filename="a.png")

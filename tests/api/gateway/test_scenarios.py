@@ -18,7 +18,7 @@ from tests.api.scripted_agent import TurnHarness, call_of, names
 
 
 def request_approval(book: TurnHarness, call: ToolCall) -> None:
-    """Let the agent ask for an approval, and go on without its answer."""
+    """Let the agent request approval of a tool call, without waiting for the answer."""
     asked = ApprovalRequested(call=call, command=f"rm {call.id}", description="Remove", pattern="rm")
     book.spawn(book.hand.host.request_approval(asked))
 

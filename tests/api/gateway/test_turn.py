@@ -26,7 +26,7 @@ CALL = call_of()
 
 
 def ask(book: TurnHarness, call: ToolCall = CALL, choices: tuple[str, ...] = ("once", "deny")) -> None:
-    """Let the agent ask for an approval, and go on without its answer."""
+    """Let the agent request approval of a tool call, and go on without its answer."""
     asked = ApprovalRequested(call=call, command="rm", description="Remove", pattern="rm", choices=choices)
     host, engine = book.hand.host, book.engine
 

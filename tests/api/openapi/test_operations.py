@@ -1,4 +1,4 @@
-"""The API's document has exactly the routes of the API, and the responses to GET match it."""
+"""The API's document has exactly the API's routes, and the responses to the requests of these tests match it."""
 
 from __future__ import annotations
 

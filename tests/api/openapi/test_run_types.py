@@ -1,4 +1,4 @@
-"""Stream events match the document, for each kind of event."""
+"""Events in the streams of chats, runs, responses and completions match the document."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNSEEN = {"session.created", "tool.progress"}  # phones handle these events, but
 
 
 def play(call: ApiCall, book: TurnHarness, path: str, *, asks: bool = True) -> None:
-    """Play a turn with every kind of event, up to its end."""
+    """Play a turn with reasoning, text, tool calls, a changed note and, with `asks`, an approval, up to its end."""
     hand = book.hand
     hand.emit(ReasoningDelta("hm"), TextDelta("Hel"), TextDelta("lo"), ToolCallStarted(CALL))
     hand.emit(ToolCallFinished(call=CALL, output="ok", preview="ok", seconds=0.5))

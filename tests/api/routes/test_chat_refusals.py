@@ -108,7 +108,7 @@ def test_deleted_session_ends_its_turns() -> None:
 
 
 def test_a_turn_that_begins_while_its_session_is_deleted() -> None:
-    """The deletion stops the turn too; it does not remove the session of a turn in progress."""
+    """Check that a deletion in progress also interrupts a turn that begins meanwhile."""
     book, session, first = chatting()
     book.hand.emit(TextDelta("kept"))
     second = book.connect_http1(book.caller, PEER)

@@ -168,7 +168,7 @@ def test_task_is_a_single_completion(task: str) -> None:
 
 
 def test_chat_with_the_tools_of_the_page() -> None:
-    """Check that a model receives the page's tools; the built-in agent calls none and still answers."""
+    """Check that a turn gets the page's tools if a model is configured, and that it runs without them otherwise."""
     body = {**CHAT, **USAGE, "tools": TOOLS}
     for config in (ApiConfig(key=KEY, model_base_url="http://model:1/v1", model="m"), ApiConfig(key=KEY)):
         book = TurnHarness(config)

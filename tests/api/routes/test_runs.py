@@ -404,7 +404,7 @@ def test_two_approvals_at_once() -> None:
 
 
 def test_answer_without_call_id_does_not_resolve_a_new_approval() -> None:
-    """Refuse a late answer without a call id, so that it cannot allow another call than the user saw."""
+    """Refuse an answer without a call id until two seconds after a new request: it could be for the previous call."""
     book = TurnHarness()
     post(book, headers=EVENTS)
     path = f"/v1/runs/{book.hand.turn.run_id}/approval"
@@ -423,7 +423,6 @@ def test_answer_without_call_id_does_not_resolve_a_new_approval() -> None:
 
 
 def test_run_state_has_pending_approvals() -> None:
-    """Check that the state has pending approvals, so that a client can show them again after a reload."""
     book = TurnHarness()
     call = post(book, headers=EVENTS)
     run_id = book.hand.turn.run_id
