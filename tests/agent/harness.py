@@ -56,7 +56,10 @@ TRUSTING = SafetySettings(armed=True, answers=ConfirmationPolicy.ALLOW)
 
 
 class RecordingAgentHost:
-    """`AgentHost` that records everything; `choices` answer approvals in order, then `deny`."""
+    """`AgentHost` that records events, stored rows and approval requests.
+
+    The texts in `choices` answer approval requests in order; when none is left, the answer is `deny`.
+    """
 
     engine: Engine  # of the current turn
 
@@ -222,7 +225,7 @@ class AgentHarness:
     # --- plans ---
 
     def run(self, plan: Callable[[AgentParts, Engine], Flow[T]], *, limit: float = 3_600.0) -> T:
-        """Run a plan in a process of its own until it ends."""
+        """Run a plan in a process of its own until it ends; return its result, or raise its error."""
 
         def begin(engine: Engine) -> Flow[T]:
             self.host.engine = engine

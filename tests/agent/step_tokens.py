@@ -46,19 +46,19 @@ def chat_screen(place: int) -> dict[str, Any]:
 
 
 def screen_tokens(count: int = 12) -> int:
-    """Return the tokens that a model receives for `count` screens."""
+    """Return the number of tokens that a model receives for `count` screens."""
     found = [parse_screen(JsonObject(chat_screen(place))) for place in range(count)]
     return sum(count_tokens("\n".join([screen_head(412, each), *screen_lines(each)])) for each in found)
 
 
 def match_tokens() -> float:
-    """Return the tokens of one result of `phone_find_nodes`."""
+    """Return the average number of tokens of a row of a screen."""
     screen = parse_screen(JsonObject(chat_screen(3)))
     return count_tokens("\n".join(screen_lines(screen))) / len(screen.rows)
 
 
 def tool_tokens(*, few: bool) -> int:
-    """Return the tokens of the tools of a chat with a phone."""
+    """Return the number of tokens of the tool definitions in a chat with a phone."""
     world = AgentHarness(phone=True, tools=ToolPolicy(few=few), model=[plain("Hello")])
     world.answer("Hello")
     return count_tokens(compact(world.model.seen[0]["tools"]))
@@ -83,7 +83,7 @@ def compact(value: object) -> str:
 
 
 def parts_of(request: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Return the parts of a prompt in the order in which a model's server has them, each with its tokens."""
+    """Yield the parts of a prompt in the order in which a model's server has them, each with its number of tokens."""
     tools = compact(request["tools"])
     texts = [(row.get("content") or "") + compact(row.get("tool_calls", "")) for row in request["messages"]]
     yield tools, count_tokens(tools)

@@ -300,7 +300,7 @@ WORDS = ("a", "", "word ", "content", '\\"', "\\n", "\\u00e9", "é", "\\ud83d\\u
 
 
 def same_as_parsed(chunks: list[str]) -> list[object]:
-    """Return the result of the chunks; require that the fast path and full parsing agree."""
+    """Return what the chunks yield, an error text included; require that the fast path and full parsing agree."""
     told = []
     for lessons in (8, 0):
         assembly, found = CompletionAssembler(), list[object]()

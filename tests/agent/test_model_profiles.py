@@ -40,7 +40,7 @@ def learn(profiles: ModelProfiles, endpoint: ModelEndpoint = ENDPOINT) -> Flow[N
 
 
 def find(world: AgentHarness, endpoint: ModelEndpoint = ENDPOINT, *, after: float = 0.0) -> ModelProfile:
-    """Return the profile that a new process finds."""
+    """Return the profile that a new process finds after `after` seconds, without the time at which it was learned."""
     found: list[ModelProfile] = []
 
     def plan(profiles: ModelProfiles, engine: Engine) -> Flow[None]:

@@ -34,7 +34,7 @@ DONE = PhoneResponse(200, {"ok": True})
 
 @define
 class Link:
-    """Scripted phone control with one screen, given answers and a given status."""
+    """Scripted phone control with one screen, one answer to all other commands, and a reported `safety`."""
 
     body: Mapping[str, object]
     safety: Mapping[str, object] = field(factory=dict)
@@ -86,7 +86,7 @@ class Consent:
 def play(
     link: Link, *commands: tuple[str, dict[str, Any]], private: bool = False, apps: tuple[str, ...] = ()
 ) -> tuple[Consent, list[str]]:
-    """Send commands in one tool call; return the consent, and the commands that reached the phone."""
+    """Send commands in one tool call; return the consent, and the paths of the commands that reached the phone."""
 
     def plan(parts: object, engine: Engine) -> Flow[Consent]:
         consent, link.engine = Consent(TurnConsent.begin(engine, apps=apps)), engine

@@ -1,4 +1,4 @@
-"""Tests of `svc_proto.agent.request_encoder`."""
+"""Encoding of requests to a model's server: their members, and rows that are encoded once."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ WORDS = {
 
 
 class ScriptedParser:
-    """Parser of scripted sentences: `open_app app=Mail` is that intent with that slot."""
+    """Parser of scripted sentences: `open_app | app=Mail` is the intent `open_app` with a slot `app`."""
 
     def parse(self, text: str) -> Sentence | None:
         name, *slots = text.removeprefix("~").split(" | ")

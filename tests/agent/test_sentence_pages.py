@@ -106,7 +106,7 @@ def test_switch_beside_its_label(states: tuple[bool, ...], tap: str, answer: str
 
 
 class CannedBar:
-    """Phone that shows a bar beside its label, if any; `values` are its values, in turn."""
+    """Phone whose screen has a label and a bar with the next of `values`; after the last the screen is empty."""
 
     def __init__(self, *values: str) -> None:
         self.values = list(values)

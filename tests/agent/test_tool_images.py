@@ -26,7 +26,7 @@ class Camera(McpProgram):
 
 
 def behind_results(request: Any) -> list[Any]:
-    """Return the messages to the model that follow the results of tools."""
+    """Return the contents of the user's messages behind the second message of a request."""
     rows = request["messages"]
     return [row["content"] for place, row in enumerate(rows) if row["role"] == "user" and place > 1]
 

@@ -91,7 +91,7 @@ def test_a_phone_that_takes_no_empty_text_gets_a_blank() -> None:
 
 
 class LossyPhone(EmulatedPhone):
-    """Emulated phone that changes each typed text, or refuses an empty one."""
+    """Emulated phone that stores `typed` in place of each typed text, or refuses to type if it is None."""
 
     typed: str | None = "half"
 

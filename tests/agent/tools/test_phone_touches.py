@@ -317,7 +317,7 @@ def test_an_app_opened_behind_a_lock_is_an_error() -> None:
 
 
 class BlindPhone(EmulatedPhone):
-    """A phone whose screen cannot be read, at first or at last."""
+    """Emulated phone whose screen cannot be read while `blind` is set; opening an app or tapping a text clears it."""
 
     blind = True
 
