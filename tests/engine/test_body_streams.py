@@ -377,7 +377,7 @@ def test_a_peer_that_does_not_read_is_cut() -> None:
 
 
 def test_a_peer_that_reads_slowly_gets_all_of_a_file() -> None:
-    """`file_timeout` is for no progress: on loopback a kernel reports it each 64 KiB, which 300 B/s take 218 s for."""
+    """Check that `file_timeout` begins anew with each report of progress, so that a slow reader gets the whole file."""
     book, order = sending(64)
     book.sent() << []
     for _ in range(4):

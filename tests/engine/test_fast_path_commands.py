@@ -24,7 +24,7 @@ Story = Callable[[ToyPlaybook], None]
 
 
 def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, reference: bool, limits: Limits) -> list[object]:
-    """Run a story (a function that drives a playbook); return every command, log record and deadline of the core."""
+    """Run a story, a function that drives a playbook; return the core's commands, log records and deadline."""
     monkeypatch.setattr(
         server_channel, "FastPathServerConnection", ReferenceServerConnection if reference else FastPathServerConnection
     )

@@ -31,7 +31,7 @@ def opened(**changes: Any) -> OpenedFile:
 
 
 def reading(flow: str = "file") -> tuple[ToyPlaybook, list[Any]]:
-    """Start a flow that opens `/f`."""
+    """Start a flow that reads `/f`, as bytes or as YAML; return the playbook and the list that gets its result."""
     book = open_book()
     owner = Owner(book)
     owner.spawn(read_yaml(book.engine, "/f") if flow == "yaml" else read_file(book.engine, "/f", limit=4))

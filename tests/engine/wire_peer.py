@@ -22,7 +22,7 @@ from tests.wire.connection_pair import seeded
 
 
 class WirePeerDialogue:
-    """A core and the peer of one of its connections, which reads everything."""
+    """A core and the peer of one of its connections, which reads everything unless `reads` is cleared."""
 
     def __init__(self, book: Playbook, version: str, role: Role, ch: ChannelId = CH) -> None:
         self.book = book
@@ -38,7 +38,7 @@ class WirePeerDialogue:
         return (Http2Connection if self.version == "2" else Http1Connection)(role, entropy=seeded(7))
 
     def handle(self, fact: Fact) -> None:
-        """Pass a fact to the core."""
+        """Pass a fact to the core, and exchange bytes until both sides are idle."""
         self._step(fact)
         self.run_until_idle()
 
@@ -53,7 +53,7 @@ class WirePeerDialogue:
         self.handle(Received(self.ch, data))
 
     def after(self, seconds: float) -> None:
-        """Let time pass."""
+        """Let this many seconds pass, and exchange bytes until both sides are idle."""
         self._record(self.book.after(seconds).drain_commands())
         self.run_until_idle()
 
@@ -113,6 +113,6 @@ class CallDialogue(WirePeerDialogue):
         self.handle(Done(self.connect.op, Connected(Address("192.0.2.1", self.connect.port), alpn)))
 
     def took(self) -> list[Command]:
-        """Return the commands since the last call, except the pauses of HTTP/1.1."""
+        """Return the commands since the last call, except those that pause or resume reading."""
         orders, self.orders = self.orders, []
         return [order for order in orders if not isinstance(order, PauseReading | ResumeReading)]
