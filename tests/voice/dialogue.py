@@ -62,7 +62,7 @@ class DialogueRun:
         self._closed: set[str] = set()
 
     def do(self, line: str) -> list[ConversationAction]:
-        """Perform one line and return the events that follow."""
+        """Perform one line, or the lines that a name of `WAYS` stands for; return the events or refusal of one line."""
         words = shlex.split(line)
         if line in WAYS:
             for step in WAYS[line].split("; "):
@@ -141,7 +141,7 @@ class DialogueRun:
         self.rig.after(float(seconds))
 
     def disk_full(self) -> None:
-        """Refuse all writes from now on."""
+        """Refuse all appends to files and all sweeps of folders from now on."""
         self.rig.refuse = (AppendFile, SweepFolder)
 
     def stop(self) -> None:
@@ -194,7 +194,7 @@ def _value(word: str) -> object:
 
 
 def _order(event: Mapping[str, Any], whose: str) -> ConversationAction:
-    """Return an event in the form that `book` prints."""
+    """Return an event as an action, in the form in which dialogues compare it."""
     odd = (bool, float, list, dict)
     fields = {name: json.dumps(value) if isinstance(value, odd) else value for name, value in event.items()}
     return Emit(whose + event["type"].removeprefix("voice."), fields)

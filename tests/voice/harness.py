@@ -102,7 +102,7 @@ class VoiceTestClient:
     # --- the client ---
 
     def send_event(self, kind: str, **fields: object) -> None:
-        """Send a message."""
+        """Send a message of this type as JSON."""
         self.send(json.dumps({"type": kind, **fields}))
 
     def send(self, text: str) -> None:
@@ -195,7 +195,7 @@ class VoiceHarness(CoreHarness):
 
     @property
     def writes(self) -> int:
-        """Return the number of ordered writes."""
+        """Return the number of `AppendFile` commands so far."""
         return sum(isinstance(command, AppendFile) for command in self.commands)
 
     @property

@@ -69,6 +69,6 @@ def container(suffix: str, wav: bytes, rate: int = 48_000) -> bytes:
 
 
 def understood(heard: str, text: str = SENTENCE) -> bool:
-    """Report whether at least three words of five were recognized."""
+    """Report whether at least three fifths of the words were recognized."""
     said, there = ({word.strip(".,?!").lower() for word in each.split()} for each in (text, heard))
     return len(said & there) >= 0.6 * len(said)

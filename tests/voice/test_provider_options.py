@@ -115,7 +115,7 @@ CHECKS = """
 
 
 def found(info: ProviderInfo, **changes: object) -> dict[str, str]:
-    """Return the checks for a choice that has the first value of each option, except for `changes`."""
+    """Return the status of each check of a choice that has the first value of each option, except for `changes`."""
     lists = {"model": info.models, "voice": info.voices, "sample_rate": info.sample_rates}
     first = {name: next(iter(values), "") for name, values in lists.items()}
     choice = OutputSettings(**{**first, "language": "en", **changes})  # type: ignore[arg-type]  # a table's row

@@ -102,7 +102,7 @@ class Stage(DialogueRun):
             self.rig.attach(self.family, self.answer)
 
     def known(self, state: str) -> None:
-        """Check the state of the newest session; the evicted id is known, another one is not."""
+        """Require this state of the newest session; the id of the oldest one is known, an invented id is not."""
         table = self.family
         newest = table.sessions()[-1]
         assert (newest.life.state.value, newest.id) == (state, self.answer["session_id"])

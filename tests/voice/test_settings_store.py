@@ -103,7 +103,7 @@ true -> {language: de, voice: en-gb} -> {} -> [local, espeak-ng, en-gb, 24000]
 
 @pytest.mark.parametrize(("local", "base", "over", "expected"), rows(LAYERS))
 def test_layers(local: bool, base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
-    """Check that model, voice and rate belong to their provider; a voice of this host is a language."""
+    """Check which provider, model, voice and rate result from settings under a change of some of them."""
     found = resolve_settings(OUTPUT_SECTION, base, over, SCOPE, local=local)
     assert [found.provider, found.model, found.voice, found.sample_rate, found.scope] == [*expected, SCOPE]
 

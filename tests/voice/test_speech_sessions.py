@@ -1,4 +1,4 @@
-"""Speech output and the lab as a client and the event log see them, and the resume after a lost socket."""
+"""Speech output and the lab as a client and the event log see them, and the resumption after a lost socket."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def endpoint(provider: str, reply: Any) -> SpeechServer:
 
 
 def asked_of(peer: SpeechServer, target: str) -> SpeechServerRequest:
-    """Return the one request; its key is in the header that the vendor requires."""
+    """Return the one request, which must be a POST to `target` with the key in the header of its vendor."""
     (asked,) = peer.seen
     assert (asked.method, asked.target) == ("POST", target)
     keys = [asked.headers.get(name) for name in (b"authorization", b"xi-api-key")]

@@ -1,4 +1,4 @@
-"""Delivery of a run's answer, its interruption, and progress as speech, in dialogues of `book`."""
+"""Delivery of a run's answer, its interruption, and progress as speech, in dialogues."""
 
 from __future__ import annotations
 

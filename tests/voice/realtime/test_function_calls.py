@@ -1,4 +1,4 @@
-"""The four functions: schemas, calls with valid and invalid arguments, and their results.
+"""The four functions of a voice model: schemas, calls with valid and invalid arguments, and their results.
 
 Summaries are short, and no id is in a text that a model would read aloud.
 """

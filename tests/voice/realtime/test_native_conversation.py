@@ -1,4 +1,4 @@
-"""Whole turns of a native conversation as dialogues of `book`, and their early ends.
+"""Whole turns of a native conversation as dialogues, and their early ends.
 
 Background runs are in `test_native_conversation_background`, the delivery of answers in `test_answer_delivery`.
 """

@@ -1,4 +1,4 @@
-"""Provider responses as dialogues of `book`: requested when the provider is free; only the requested one counts."""
+"""Provider responses as dialogues: requested when the provider is free; only the requested one counts."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Engines:
 
 
 def local(world: SimulatedEnvironment, engines: Engines, api: ScriptedApi) -> tuple[RealtimeAgentSetup, VoiceClient]:
-    """Open a session whose provider is `local`."""
+    """Open a session whose provider is `local`, with these fake engines."""
     agent = RealtimeAgentSetup(world, scripted=api)
     relay = world.relay_host.processes[-1].core._service  # type: ignore[attr-defined]  # of the process in the simulation
     relay.voice_side.voice.providers.transcriber = lambda provider: engines

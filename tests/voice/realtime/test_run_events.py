@@ -1,4 +1,4 @@
-"""Events of a chat run for the client of a voice session, as dialogues of `book`."""
+"""Events of a chat run for the client of a voice session, as dialogues."""
 
 from __future__ import annotations
 

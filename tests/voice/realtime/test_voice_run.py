@@ -78,7 +78,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
 
     @rule(late=st.integers(1, 80))
     def more_time_passes(self, late: int) -> None:
-        """Let time pass beyond the deadline."""
+        """Let at most eighty times `A_MOMENT` pass."""
         self.now += late * A_MOMENT
         self._wake()
 

@@ -30,7 +30,7 @@ class Scene:
         self.all.finish(run, 100.0, idle=True)
 
     def due(self) -> float | None:
-        """Return the next deadline between turns."""
+        """Return the next deadline between turns, or None."""
         return min(filter(None, self.all.due(working=False, idle=False)), default=None)
 
 
