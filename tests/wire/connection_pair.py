@@ -75,7 +75,7 @@ def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[Event
 
 
 def signs(connection: Connection) -> list[str]:
-    """Return the names of the properties that are True."""
+    """Return the names of the state properties, such as `must_close`, that are true."""
     more = ("ready", "has_unsent") if isinstance(connection, Http2Connection) else ()
     return [name for name in ("must_close", "paused", "idle", "has_partial_head", *more) if getattr(connection, name)]
 

@@ -27,7 +27,7 @@ def asked(stream: int) -> bytes:
 
 
 def block(us: Http2Connection) -> bytes:
-    """Let a connection receive its settings, and return the bytes of the header blocks that it has sent."""
+    """Return the header block fragments in the HEADERS frames that a connection has to send."""
     cutter = Http2FrameSplitter(server=False, max_block=10_000)
     cutter.receive(settings() + us.data_to_send())
     found = b""

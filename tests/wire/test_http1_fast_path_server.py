@@ -87,7 +87,7 @@ def test_whole_exchanges() -> None:
 
 
 def said(connection: FastPathServerConnection, target: bytes, fields: bytes, body: bytes = b"") -> Headers | None:
-    """Return the fields of a simple request, which is answered; None if the request is not simple."""
+    """Receive a PUT and answer it with 204; return its fields, or None if it is no simple request."""
     taken = connection.receive_simple_request(b"PUT %b HTTP/1.1\r\n%b\r\n%b" % (target, fields, body))
     if taken is None:
         return None

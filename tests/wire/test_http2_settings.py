@@ -1,4 +1,4 @@
-"""Settings that a new h2 announces."""
+"""Settings that a connection announces, and the `Content-Length` that is hidden from h2."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def test_any_input_is_equal_whole_and_byte_by_byte(text: bytes) -> None:
 
 
 def heard(text: bytes, step: int) -> tuple[list[object], bool]:
-    """Return the values, and whether the input was refused at the end."""
+    """Return the values read from pieces of `step` bytes up to the first error, and whether there was one."""
     reader, found = RespReader(), list[object]()
     try:
         for at in range(0, len(text), step):

@@ -41,7 +41,7 @@ def socket(
 
 
 def frame(first: int, payload: bytes = b"", *, masked: bool = True, size: int | None = None) -> bytes:
-    """Return a frame of a client, its length in the shortest form; `size` replaces the announced length."""
+    """Return a frame with its length in the shortest form; `size` replaces the announced length."""
     n = len(payload) if size is None else size
     if n < 126:
         head = bytes([n])
