@@ -117,7 +117,7 @@ class PhoneHarness:
         return connect
 
     def connected(self, connect: Connect | None = None) -> RelayEnd:
-        """Complete a connection attempt and return the relay's end."""
+        """Let a connection attempt succeed, by default the one just ordered; return the relay's end."""
         order = connect or self.book.order(Connect)
         self.book.answer(order, Connected(RELAY))
         return RelayEnd(order.ch)

@@ -63,14 +63,14 @@ class Talk:
         self.asked = json.loads(body)
 
     def play(self, path: str) -> Compute:
-        """Play a recording, which is read first."""
+        """Type `say` with the path of a recording; return the operation that reads the file."""
         self.rig.type(f"say {path}")
         order = self.rig.book.order(Compute)
         assert (order.name, order.args) == ("speech.read", (path, HEARING_RATE, LONGEST))
         return order
 
     def answered(self, status: int = 200, body: object = MADE) -> list[Command]:
-        """Deliver the relay's answer."""
+        """Deliver the relay's response to the request for a session; return the commands that follow a refusal."""
         self.rig.book >> self.end.answer(status, json.dumps(body).encode())
         return [] if status == 200 and body == MADE else self.rig.book.drain_commands()
 

@@ -94,7 +94,7 @@ class ScriptedBackend:
 
 
 def gate_of(backend: ScriptedBackend, *, flavor: str = "sideload", master: bool = True) -> SafetyGate:
-    """Return a gate with accessibility, overlay permission, capture consent and the master toggle."""
+    """Return a gate with accessibility, overlay permission and capture consent, and by default the master toggle on."""
     gate = SafetyGate(backend, flavor=flavor, wake=backend.wake)
     gate.set_accessibility(True)
     gate.set_overlay_permission(True, NOW)

@@ -275,7 +275,7 @@ class Gates(RuleBasedStateMachine):
 
     @rule(change=st.sampled_from(["text", "app", "nothing"]), remember=st.booleans(), data=st.data())
     def allow_something_else(self, change: str, remember: bool, data: st.DataObject) -> None:
-        """Change the node or the foreground app while the user reads the confirmation."""
+        """Allow a touch after its node, the foreground app or nothing has changed since the confirmation was shown."""
         self.everything_is_granted()
         self.unattended_access(False, True)
         self.other_app(MAIL)
