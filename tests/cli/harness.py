@@ -73,7 +73,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
         self.node.operations.handlers[Ready] = self._ready
 
     def run(self, *, until: float = 1000.0) -> T:
-        """Return the result of the flow; AssertionError with the exit when it ended otherwise."""
+        """Run the service to its end, and return its result; fail if it exits with an error."""
         service = self.advance(until=until)
         assert self.exit == Exit(0), self.exit
         return service.result
@@ -112,7 +112,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
 
     @property
     def stalled(self) -> bool:
-        """Report whether a connection of the service is not read by its peer."""
+        """Report whether the service has paused reading from one of its servers."""
         return any(upstream.held for upstream in self.upstreams)
 
     def open_terminal(self) -> None:
@@ -125,7 +125,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
         self.node.post(ReadClosed(STDIO) if data is None else Received(STDIO, data))
 
     def push(self, message: Mapping[str, Any]) -> None:
-        """Send a message of the relay over the last WebSocket."""
+        """Send a message of the relay over the last WebSocket that is open."""
         upstream = next(upstream for upstream in reversed(self.upstreams) if upstream.upgraded and not upstream.gone)
         upstream.conn.send(TextMessage(FIRST, json.dumps(message)))
         upstream.flush()
@@ -153,7 +153,6 @@ class OneShotHarness(HttpHarness, Generic[T]):
         return {command.name: command.text for command in self.commands if isinstance(command, WriteConfig)}
 
     def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """Implement `CoreHarness.execute`."""
         match operation:
             case Spawn():
                 self._spawn(operation)
@@ -171,7 +170,6 @@ class OneShotHarness(HttpHarness, Generic[T]):
             self.node.post(Failed(op, result) if isinstance(result, Failure) else Done(op, result))
 
     def connect(self, node: HarnessNode, order: Connect) -> Any:
-        """Implement `CoreHarness.connect`."""
         problem = None if self.dial is None else self.dial(order.host, order.port)
         return problem or super().connect(node, order)
 

@@ -205,7 +205,10 @@ STARTED = ("run.started", {"run_id": "run 1"})
 def interrupted(
     begin: Reply, stop: Reply, *, then: float = 9.0, created: Reply = CREATED
 ) -> OneShotHarness[ChatResult]:
-    """Start a turn that does not end; the user presses Ctrl-C after a second."""
+    """Return a chat whose turn does not end, and whose user presses Ctrl-C after 1 s and again after 1.1 s.
+
+    `begin` and `stop` answer the requests to start and to stop the turn; more text arrives after `then` seconds.
+    """
 
     def http(asked: UpstreamRequest) -> Reply:
         if asked.path == "/api/sessions":
@@ -278,7 +281,7 @@ GIVEN = ("approval.responded", {"call_id": "c1", "choice": "once"})
 
 
 def asking(answer: Reply, *, early: bytes = b"") -> OneShotHarness[ChatResult]:
-    """Start a turn that requests approval after a second; the user types y a second later."""
+    """Return a chat whose turn requests approval; the user types y after a second, and the turn ends a second later."""
 
     def http(asked: UpstreamRequest) -> Reply:
         if asked.path == "/api/sessions":

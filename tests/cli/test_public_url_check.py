@@ -29,7 +29,7 @@ WELL = [
 
 
 class Host:
-    """Relay, API and dashboard in order; `answers` replaces the answers of single paths."""
+    """Relay, API and dashboard that work; `answers` replaces the answers of single paths."""
 
     def __init__(self, hint: str = "wss", /, **answers: Reply) -> None:
         self.hint = hint

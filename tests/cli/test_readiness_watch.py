@@ -12,7 +12,7 @@ EVERY = 15.0
 
 
 class Supervised:
-    """Relay with its watch, and one more server that may be absent."""
+    """Simulated host with a relay, and a readiness watch over the relay and over port 8642."""
 
     def __init__(self, every: float | None = EVERY) -> None:
         self.world = Simulation(trace=True)

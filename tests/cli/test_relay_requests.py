@@ -163,7 +163,7 @@ def test_no_media(text: str) -> None:
 
 
 class MediaServer:
-    """Server of one file by ranges."""
+    """Server of one file, in ranges unless `ranges` is False."""
 
     def __init__(self, data: bytes, name: str = 'inline; filename="../a.png"') -> None:
         self.data = data

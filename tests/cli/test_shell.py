@@ -33,7 +33,7 @@ def terminal(kind: str, identity: str = "1", /, **payload: object) -> dict[str, 
 
 
 class Relay:
-    """Relay whose answers to each attach are scripted; None drops the connection."""
+    """Relay whose answers to each attach are scripted, the last one repeatedly; None drops the connection."""
 
     def __init__(self, *attach: list[Mapping[str, Any]] | None) -> None:
         self.attach = list(attach) or [[terminal("attached", session_name="default")]]

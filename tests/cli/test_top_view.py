@@ -15,7 +15,7 @@ ALL = evolve(NOTHING, **dict.fromkeys(NAMES[1:], 1.0))
 
 
 def row(title: str, now: ServerStats) -> tuple[str, str]:
-    """Return a row's value and its side note."""
+    """Return the value and the side note of the row with this title."""
     return {what: (value, beside) for what, value, beside in once_rows(now)}[title]
 
 
