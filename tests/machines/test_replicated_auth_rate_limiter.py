@@ -12,7 +12,7 @@ WHO = "203.0.113.9"
 
 
 class Nodes:
-    """Two limiters that receive each other's messages."""
+    """Two limiters, of which `there` receives the messages of `here`."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Mapping[str, object]]] = []

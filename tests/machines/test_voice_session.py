@@ -32,7 +32,7 @@ T = VoiceTrigger
 
 
 def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW) -> VoiceSessionLifecycle:
-    """Return a voice session in this state at second 0; socket 1 owns it, or owned it before."""
+    """Return a voice session that is brought to this state at second 0."""
     made = VoiceSessionLifecycle(token_hash=sha256_hex(TOKEN), deadline=120.0, window=window)
     if state in (VoiceState.FRESH, VoiceState.CLOSED):
         if state is VoiceState.CLOSED:
