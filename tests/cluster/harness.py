@@ -47,7 +47,6 @@ class RedisHarness(CoreHarness, Generic[T]):
         self.feed(Started())
 
     def handle(self, node: HarnessNode, fact: Fact | None) -> None:
-        """Implement `CoreHarness.handle`."""
         super().handle(node, fact)
         self.commands = [command for command in self.commands if not isinstance(command, Send)]
 
@@ -118,7 +117,7 @@ _numbers = count(1)
 
 
 def signed(channel: bytes, message: Mapping[str, object]) -> bytes:
-    """Return a message of another node, with the next number unless it has one."""
+    """Return a signed message of another node, with the next number unless it has one."""
     return SIGNER.sign(channel.decode(), json.dumps({"number": next(_numbers), **message}).encode())
 
 
@@ -135,7 +134,7 @@ def opened(command: Any) -> dict[str, Any]:
 def started_client(
     where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: RedisHandler | None = None
 ) -> RedisHarness[RedisClient]:
-    """Return the harness of a Redis client that is connected and greeted."""
+    """Return the harness of a Redis client that has started; its connection is not accepted yet."""
     book = RedisHarness(lambda engine: RedisClient(engine, where, channels, listener))
     book.within(book.made.start)
     return book

@@ -20,7 +20,7 @@ from tests.cluster.harness import WHERE, RedisHarness
 
 
 class Quiet:
-    """Node that sends no messages."""
+    """Stub of a `Node` that builds keys and sends no messages."""
 
     def __init__(self, redis: RedisClient) -> None:
         self.redis = redis
@@ -34,7 +34,7 @@ class Quiet:
 
 
 class Owner:
-    """Node with leases, and the names of lost ones."""
+    """Lease manager of one node, and the names of lost and of lapsed leases."""
 
     def __init__(self) -> None:
         self.lost: list[str] = []

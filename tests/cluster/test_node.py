@@ -340,7 +340,7 @@ def test_recorded_message_is_dropped() -> None:
 
 
 def test_broadcasts_wait_for_a_message_to_this_node_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ignore a node whose recorded broadcasts are sent again to a node that has started since."""
+    """Hold a new node's broadcasts until it sends a message to this node alone; too many of them remove the node."""
     scene = Scene()
     scene.hear("b", "news", {"x": 1})
     scene.hear("b", "beat")

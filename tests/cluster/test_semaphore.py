@@ -20,7 +20,7 @@ KEY = "svc:0:kind:places:turns"
 
 
 class Quiet:
-    """Node that sends no messages."""
+    """Stub of a `Node` that builds keys and sends no messages."""
 
     id = "me"
 

@@ -47,12 +47,12 @@ class Town:
         assert self.book.made.is_up
 
     def hear(self, text: bytes) -> list[Command]:
-        """Publish a text to the client's subscription; return the connections that the client then aborts."""
+        """Publish `+switch-master` with this text; return the `Abort` commands that follow."""
         self.publish(text)
         return self.book.ordered(Abort)
 
     def publish(self, text: bytes) -> None:
-        """Publish `+switch-master` at the Sentinel of the last query."""
+        """Publish `+switch-master` with this text at the Sentinel that was queried last."""
         self.book.feed(Received(self.listened, encode_reply(Push([b"message", b"+switch-master", text]))))
 
 
@@ -117,7 +117,7 @@ def test_a_new_master_ends_the_connection_to_the_old_one() -> None:
 
 
 def test_unrelated_switch_messages_are_ignored() -> None:
-    """Ignore such messages: the leading Sentinel answers with the new master before it publishes `+switch-master`."""
+    """Ignore switches of another name or from another master; only one from the present master ends the connection."""
     town = known()
     assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
     assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
@@ -145,7 +145,7 @@ def test_switch_to_the_connecting_address_is_ignored() -> None:
 
 
 def test_master_replaced_during_connecting_is_disconnected() -> None:
-    """Leave the old master, which may still call itself the master while the Sentinels do not reach it."""
+    """Disconnect from the old master at once, even if it still reports itself as the master."""
     town = Town()
     town.asked(MASTER)
     town.publish(b"svc 10.0.0.1 6379 10.0.0.2 6379")
