@@ -12,7 +12,7 @@ from tests.cli.harness import OneShotHarness
 
 
 def run_writer(dotenv: bytes, *, full: bool = False) -> tuple[str, dict[str, object]]:
-    """Set two variables; return the error, and the written files."""
+    """Set two variables; return the error text, empty if there is none, and the written files."""
 
     def plan(engine: Engine) -> Flow[str]:
         try:

@@ -29,7 +29,7 @@ ABOUT = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "server
 
 
 class Bag:
-    """Fake `McpTransport` that records what the client sends, and answers as the server."""
+    """Fake `McpTransport` that records calls and messages; with `ends` it closes after the handshake."""
 
     def __init__(self, client: McpClient) -> None:
         self.client = client
@@ -103,7 +103,7 @@ class Talk:
 
     @property
     def told(self) -> list[Any]:
-        """Return the results of the calls so far, and the text of each failure."""
+        """Return the results of the calls since the last look, and the text of each failure."""
         told = [*self.owner.told]
         self.owner.told.clear()
         return [str(each) if isinstance(each, McpError) else each for each in told]

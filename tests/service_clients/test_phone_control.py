@@ -28,7 +28,7 @@ URL = "http://127.0.0.1:8767"
 
 
 def call(world: AgentHarness, *, url: str = URL, token: str = "", times: int = 1, path: str = "/ping") -> list[Any]:
-    """Return the answers or refusals of simultaneous calls; the relay has no phone by default."""
+    """Return the answers of simultaneous calls, or the texts of their refusals."""
 
     def one(link: RelayPhoneControl) -> Flow[object]:
         try:
