@@ -1,9 +1,9 @@
-"""A dashboard, an API server and a relay beside each other in memory, and a phone's app in front.
+"""A dashboard and an API server beside each other in memory, and a phone's app in front.
 
-book = AppHarness()
-phone = book.sign_in()
-phone.request("GET", "/api/sessions")
-socket = phone.socket()                  # a `GatewayClient`
+    book = AppHarness()
+    phone = book.sign_in()
+    phone.request("GET", "/api/sessions")
+    socket = phone.socket()                  # a `GatewayClient`
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ API_PORT = 8642
 
 
 class AppHarness(HttpHarness):
-    """Harness of a dashboard with an API server."""
+    """Harness of a dashboard, by default with an API server."""
 
     host_name = b"192.168.1.9:9119"
 

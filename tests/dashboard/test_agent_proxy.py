@@ -248,7 +248,7 @@ def test_disconnected_browser_ends_the_call(virtual: SimulatedEnvironment) -> No
 
 
 class Noting(ScriptedApi):
-    """Scripted API server that records the operator of each request."""
+    """Scripted API server that records the method, the operator and the local secret of each request."""
 
     def __init__(self, key: str = KEY) -> None:
         super().__init__(key)

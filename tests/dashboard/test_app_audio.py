@@ -16,7 +16,7 @@ SOUND = "data:audio/mp4;base64," + b64encode(b"RIFF....").decode()
 
 
 def voiced(answer: Reply) -> AppHarness:
-    """Return a dashboard whose relay gives this answer."""
+    """Return a dashboard whose upstream servers give this answer."""
     book = AppHarness()
     del book.servers[8642]
     book.http = lambda asked: answer

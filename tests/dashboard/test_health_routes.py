@@ -22,7 +22,7 @@ DEAD = evolve(WELL, model=ModelFacts(base_url="http://m/v1", name="m", problem="
 
 @define
 class Host:
-    """A host whose observations take a time."""
+    """Host whose health checks take `seconds`, or raise if `fails` is set."""
 
     facts: HostFacts = WELL
     seconds: float = 0.0

@@ -31,7 +31,7 @@ PUBLIC = {
 
 
 class Tailscale(ScriptedProgram):
-    """Program that prints the status of this host and exits; `/silent` never exits."""
+    """Program that prints the Tailscale status of this host and exits."""
 
     def on_start(self) -> None:
         status = {"Self": {"TailscaleIPs": [MESH_ADDRESS]}}

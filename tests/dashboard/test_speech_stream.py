@@ -23,7 +23,7 @@ SETTINGS = "voice_output: {provider: stub}\n"
 
 @define(eq=False)
 class Listener(HttpCall):
-    """WebSocket of a client that listens."""
+    """WebSocket of a client that records messages and the number of audio bytes."""
 
     messages: list[dict[str, Any]] = field(factory=list)
     sound: int = 0  # bytes
