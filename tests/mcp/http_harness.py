@@ -21,7 +21,7 @@ Texts = Mapping[str, str | None]
 
 
 def message(method: str, identity: int | str | None = 1, /, **params: Any) -> dict[str, object]:
-    """Return a request or a notification."""
+    """Return a request, or a notification if `identity` is None."""
     numbered = {} if identity is None else {"id": identity}
     return {"jsonrpc": "2.0", **numbered, "method": method, "params": params}
 
@@ -38,7 +38,7 @@ def events(call: HttpCall) -> list[ServerSentEvent]:
 
 
 def stream_messages(call: HttpCall) -> list[Any]:
-    """Return the messages of a stream."""
+    """Return the messages of a stream so far."""
     return [json.loads(event.data) for event in events(call) if event.data]
 
 
@@ -66,12 +66,12 @@ class McpHttpSession:
         assert (note.status, note.body) == (202, b"")
 
     def call(self, method: str, body: object = None, headers: Texts | None = None) -> HttpCall:
-        """Send an HTTP request."""
+        """Send an HTTP request to `/mcp` with the fields of the session."""
         shown = fields({**self.headers, **(headers or {})})
         return self.book.call(method, "/mcp", body, headers=shown, **self.way)
 
     def post(self, body: object) -> Response:
-        """Send a message and return the immediate answer."""
+        """Send a message by POST and return the response, which must be complete at once."""
         return self.call("POST", body).result
 
     def begin(self, method: str, identity: int | str | None = None, /, **params: Any) -> HttpCall:
@@ -112,11 +112,11 @@ class McpHttpHarness:
         self.token = self.book.pair().token
 
     def call(self, method: str, body: object = None, headers: Texts | None = None) -> HttpCall:
-        """Send an HTTP request."""
+        """Send an HTTP request to `/mcp` with the bearer token."""
         return self.book.call(method, "/mcp", body, token=self.token, headers=fields(headers), peer=REMOTE)
 
     def post(self, body: object, headers: Texts | None = None) -> Response:
-        """Send a message and return the immediate answer."""
+        """Send a message by POST and return the response, which must be complete at once."""
         return self.call("POST", body, headers).result
 
     def open(

@@ -65,7 +65,7 @@ class McpStdioHarness:
         return result
 
     def act(self, what: Callable[[], object]) -> list[Any]:
-        """Call a function in the server's process."""
+        """Call a function in the server's process, and return the messages that follow."""
         return self._record(self.book.act(what))
 
     def after(self, seconds: float) -> list[Any]:
