@@ -85,7 +85,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse unknown loops, and disable the fast paths with `--reference`."""
+    """Refuse unknown loops, disable the fast paths with `--reference`, and load the profile `full` with `--full`."""
     if config.getoption("reference"):
         from fuzz.reference_parsers import disable_fast_paths
 
@@ -154,7 +154,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Report a passed test with one report in place of three, in a worker of pytest-xdist.
+    """Report a passed test with one report in place of three, in a worker of pytest-xdist that needs no phases.
 
     Each report is pickled, sent and read, which costs more than many a test.
     """
@@ -220,7 +220,7 @@ class Measuring:
 
 
 def import_packages(names: Iterable[str]) -> None:
-    """Import all modules of these packages, for the coverage of their bodies."""
+    """Import the modules of these packages, for the coverage of their bodies, unless one needs a missing library."""
     for name in names:
         package = import_module(name)
         for module in walk_packages(package.__path__, f"{name}."):

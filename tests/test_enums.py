@@ -46,7 +46,7 @@ def enumerations() -> Iterator[type[Enum]]:
 
 
 def otherwise(kind: type[Enum]) -> dict[str, str]:
-    """Return the members with another value than their name; numbers are ignored."""
+    """Return the text members whose value is another word than their name; case, blanks and hyphens do not count."""
     words = {each.name: each.value for each in kind if isinstance(each.value, str)}
     return {name: word for name, word in words.items() if re.sub("[ -]", "_", word).lower() != name.lower()}
 

@@ -86,7 +86,10 @@ OWNED = {f"{module}.{name}" for module, names in OWNERS.items() for name in name
 
 
 def imported(tree: ast.AST, *, types: bool = False) -> Iterator[str]:
-    """Yield a module's imports, also in functions; with `types` also those for type checkers, except `OWNERS`."""
+    """Yield a module's imports, also in functions.
+
+    With `types`, also those for type checkers, except statements that import only names which `OWNERS` permits.
+    """
     for node in ast.iter_child_nodes(tree):
         match node:
             case ast.If(test=ast.Name("TYPE_CHECKING"), body=body):

@@ -27,7 +27,10 @@ GIVING = {"get", "pop", "loads", "reread", "json", "json_value", "parse_json", "
 
 
 def is_foreign(node: ast.AST | None, names: set[str]) -> bool:
-    """Return whether the expression is a foreign value: a name in `names`, or the result of a reading call."""
+    """Report whether the expression is a foreign value.
+
+    That is a name in `names`, the result of a reading call, a member with a text as key, or a part of such a value.
+    """
     match node:
         case ast.Name(name):
             return name in names
@@ -62,7 +65,7 @@ def foreign_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def inspects_type(node: ast.AST, names: set[str]) -> bool:
-    """Return whether the node inspects the type of a foreign value or parses one by the standard library."""
+    """Report whether the node inspects the type of a foreign value, or reads JSON by hand."""
     match node:
         case ast.Call(func=ast.Name("isinstance"), args=[value, types]):
             pass
