@@ -1,9 +1,9 @@
 """A dashboard and an API server beside each other in memory, and a phone's app in front.
 
-    book = AppHarness()
-    phone = book.sign_in()
-    phone.request("GET", "/api/sessions")
-    socket = phone.socket()                  # a `GatewayClient`
+book = AppHarness()
+phone = book.sign_in()
+phone.request("GET", "/api/sessions")
+socket = phone.socket()                  # a `GatewayClient`
 """
 
 from __future__ import annotations
