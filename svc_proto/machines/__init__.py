@@ -1,4 +1,4 @@
-"""State machines. Each lifecycle is a table that mirrors SPEC.md row by row; no other module assigns its state.
+"""State machines and bounded tables of the core. A lifecycle with states is a transition table.
 
 The names that embedders may use: docs/reference/public-names.md.
 """

@@ -61,7 +61,7 @@ def parse_changes(text: str) -> tuple[AgentChange, ...]:
 
 
 def write_changes(changes: Iterable[AgentChange]) -> str:
-    """Return the text of the file with the newest changes."""
+    """Return the text of the file with the newest `MAX_CHANGES` changes."""
     return strict_json.dumps({"changes": [asdict(change) for change in (*changes,)[-MAX_CHANGES:]]}) + "\n"
 
 

@@ -116,7 +116,7 @@ class PendingApprovals:
     def answer(self, answer: ApprovalAnswer, now: float) -> list[Approval]:
         """Apply an answer and return the approvals that it settles.
 
-        Raise `Refused` 409 `approval_not_pending` if the approval is not open or not clear, and 400
+        Raise `Refused` 409 `approval_not_pending` if the approval is not open, or if several could be meant, and 400
         `invalid_approval_choice` for a choice that was not offered. Then nothing has changed.
         """
         meant = self._meant(answer, now)

@@ -96,7 +96,7 @@ class AuthRateLimiter:
         self.blocks = 0  # number of blocks so far
 
     def failure(self, address: str, now: Moment) -> bool:
-        """Count a failed attempt; return whether the address is blocked now."""
+        """Count a failed attempt unless the address is blocked; return whether it is blocked now."""
         self._advance(now)
         key = address_key(address)
         entry = self._blocked.peek(key)

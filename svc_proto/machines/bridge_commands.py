@@ -129,7 +129,7 @@ def _ignore_outcome(outcome: CommandOutcome) -> None:
 
 @define
 class BridgeCommandRecord:
-    """An element of `GET /bridge/activity` (spec "Bridge command record"), with its command."""
+    """A command and its record, an element of `GET /bridge/activity` (spec "Bridge command record")."""
 
     request_id: str
     socket: int  # of its phone
@@ -171,7 +171,7 @@ class BridgeCommandRecord:
 class BridgeCommands:
     """Pending commands to phones, and the ring of records.
 
-    A record has its parameters as they were sent, except for `SECRET_KEYS`. With `hide_text` typed texts stay out of
+    The parameters in a record are redacted, and shortened if they are long. With `hide_text` typed texts stay out of
     the ring. The phone's answer to a command with such a text is hidden as well, since phones repeat the text.
     """
 
@@ -212,7 +212,7 @@ class BridgeCommands:
         """Register a command that is about to be sent to a socket; `on_outcome` is called with its outcome, once.
 
         `text` is the JSON text of `params` and `body`, if the caller has it. Raise `Refused` 503 `too_many_commands` at
-        the cap.
+        the cap, and `LocalProtocolError` for a pending request id.
         """
         if request_id in self._pending:
             raise LocalProtocolError("request_id is in use")
@@ -249,7 +249,7 @@ class BridgeCommands:
     ) -> CommandOutcome | None:
         """Complete a command with a `bridge.response` of `size` characters and return its outcome.
 
-        Return None, without a change, if the response belongs to no command of this socket.
+        Return None, without a change, if no command of this socket with this id is pending, or if its time is over.
         """
         command = self._pending.get(as_text(request_id) or "")
         if command is None or command.socket != socket or command.deadline <= now.mono:

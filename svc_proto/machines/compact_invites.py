@@ -20,7 +20,10 @@ ONE_ROUTE = ("host", "port", "key", "tls", "relay")
 
 
 def compact_payloads(text: str) -> list[str]:
-    """Return the text of a QR code, and its shorter forms: without redundant members, and with one route alone."""
+    """Return the text of a QR code, and its shorter forms: without redundant members, and with one route alone.
+
+    A payload without `host` has no shorter form.
+    """
     payload = JsonObject.parse_or_empty(text.encode())
     if not payload.text("host"):
         return [text]

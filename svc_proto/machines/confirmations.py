@@ -40,7 +40,10 @@ class PendingConfirmations:
         return next(iter(self._open.values()), None)
 
     def add(self, question: Confirmation) -> bool:
-        """Add a confirmation; return whether it is to be shown now."""
+        """Add a confirmation; return whether it is to be shown now.
+
+        A repeated one, or one above `MAX_OPEN`, is dropped.
+        """
         if question.id in self._open or len(self._open) >= MAX_OPEN:
             return False
         self._open[question.id] = question

@@ -60,7 +60,10 @@ _SHOWN = 64  # characters of an unknown channel in the refusal
 
 
 def default_grants(now: float, expires_at: float | None) -> dict[str, float | None]:
-    """Return the grants without a preset. A session that never expires has grants that never expire."""
+    """Return the default grants of a new session with this expiry.
+
+    A session that never expires has grants that never expire.
+    """
     if expires_at is None:
         return dict.fromkeys(CHANNELS)
     return {
@@ -85,7 +88,8 @@ def build_grants(now: float, expires_at: float | None, preset: Preset | None) ->
 def build_rights(preset: Preset | None) -> tuple[Right, ...]:
     """Return the rights of a new session: as the preset names them, else those that its channels need.
 
-    A session without a withheld channel is the owner's own device: it has all rights.
+    A session without a withheld channel is the owner's own device: it gets all rights that the preset does not
+    withhold.
     """
     given = preset or {}
     withheld = {channel for channel in CHANNELS if given.get(channel, 0.0) is None}
@@ -106,7 +110,7 @@ def clamp(expiry: float | None, session_expiry: float | None) -> float | None:
 
 
 def later_expiry(one: float | None, other: float | None) -> float | None:
-    """Return the later of two expiries."""
+    """Return the later of two expiries; None, which means never, is later than any."""
     return None if one is None or other is None else max(one, other)
 
 

@@ -91,7 +91,10 @@ def image_type(data: bytes) -> str | None:
 
 
 def inbox_name(wall: float, hint: object, extension: str, nonce: str) -> str:
-    """Return the name of a pasted image under the service home; unique, whatever the hint."""
+    """Return the path of a pasted image under the service home, which contains `nonce` and a cleaned `hint`.
+
+    Raise `Refused` 400 if the hint is not text.
+    """
     word = _FOREIGN.sub("", "" if hint is None else text(hint, "filename_hint"))[:MAX_HINT]
     stamp = f"{datetime.fromtimestamp(wall, UTC):%Y%m%d_%H%M%S}"
     return f"{INBOX_FOLDER}/clip_{stamp}_{nonce}{'_' + word if word else ''}.{extension}"

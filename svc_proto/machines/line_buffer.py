@@ -10,7 +10,7 @@ MAX_LINE = 32 * 1024 * 1024  # bytes, wire terminal 2.3: a resumed transcript or
 
 
 class LineBuffer:
-    """Splits bytes into whole lines without their end. A line over the limit is an error."""
+    """Splitter of bytes into whole lines without their end. A line over the limit is an error."""
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit

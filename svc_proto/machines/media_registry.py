@@ -143,7 +143,7 @@ class MediaRegistry:
         return self._entries.peek(token)
 
     def lookup(self, token: str, now: Moment) -> MediaEntry | None:
-        """Return the live entry of a token and mark it as most recently used, without a longer life."""
+        """Return the live entry of a token, or None; mark it as most recently used, without a change of its expiry."""
         entry = self._entries.get(token, now.mono)
         if entry is None:
             return None
@@ -152,7 +152,7 @@ class MediaRegistry:
         return entry
 
     def evict(self, token: str) -> MediaEntry:
-        """Remove an entry before its expiry."""
+        """Remove an entry before its expiry, and return it."""
         entry = self._entries.peek(token)
         assert entry is not None  # the caller's own table drops a token with its entry
         self._entries.discard(token)
@@ -167,11 +167,11 @@ class MediaRegistry:
         return gone
 
     def next_expiry(self) -> float | None:
-        """Return the time (monotonic s) at which the next entry expires."""
+        """Return the time (monotonic s) at which the next entry expires; None without entries."""
         return self._entries.next_expiry()
 
     def records(self, now: Moment, *, include_expired: bool = False) -> list[MediaEntryJson]:
-        """Return all entries for the inspector, newest first."""
+        """Return the live entries for the inspector, newest first; with `include_expired`, also the expired ones."""
         entries = sorted(self._entries.values(), key=lambda entry: entry.created_at, reverse=True)
         return [entry.record(now) for entry in entries if include_expired or now.mono < entry.deadline]
 

@@ -116,7 +116,7 @@ class AuthorizationConsent:
         self.state = step(CONSENT_TABLE, self.state, trigger)
 
     def to_record(self, now: Moment) -> dict[str, object]:
-        """Return the whole request for another node, which parses it with `parse_consent`."""
+        """Return the request without its `session`, for another node, which parses it with `parse_consent`."""
         authorization_request, allowed = self.question, self.allowed
         return {
             "client": authorization_request.client.identity,
@@ -162,7 +162,7 @@ def parse_consent(record: JsonObject, now: Moment) -> AuthorizationConsent | Non
 
 
 class ConsentRegistry:
-    """All consent requests. Ended ones are removed."""
+    """Consent requests of this node, until they end or are released to another node."""
 
     def __init__(self) -> None:
         self._consents: ExpiringMap[str, AuthorizationConsent] = ExpiringMap(MAX_CONSENTS)  # by ticket
@@ -172,13 +172,16 @@ class ConsentRegistry:
 
     @property
     def is_full(self) -> bool:
-        """Report whether a further request replaces another one."""
+        """Report whether the registry holds `MAX_CONSENTS` requests."""
         return len(self._consents) >= MAX_CONSENTS
 
     def request(
         self, question: AuthorizationRequest, address: str, now: Moment, entropy: Entropy
     ) -> AuthorizationConsent:
-        """Create a request. Raise `Refused` 429 if too many of this address wait for the owner."""
+        """Create a request; a full registry drops another one for it.
+
+        Raise `Refused` 429 if too many of this address wait for the owner.
+        """
         self.expire(now)
         key = address_key(address)
         waiting = [each for each in self._consents.values() if each.state is ConsentState.REQUESTED]
@@ -197,9 +200,10 @@ class ConsentRegistry:
         return consent
 
     def _make_room(self, waiting: list[AuthorizationConsent]) -> None:
-        """Drop a waiting request if there are `MAX_CONSENTS`: the oldest of the address with most, last of this host.
+        """Drop one waiting request if the registry is full: the oldest of the address with most.
 
-        So many addresses neither displace the owner's request nor the codes that were used already.
+        A request from this host is dropped last. So many addresses neither displace the owner's request nor the codes
+        that were used already.
         """
         if not self.is_full or not waiting:
             return
@@ -208,23 +212,26 @@ class ConsentRegistry:
         self._consents.discard(dropped.ticket)
 
     def find_by_ticket(self, ticket: str, now: Moment) -> AuthorizationConsent | None:
-        """Return the request of a page's ticket."""
+        """Return the request of a page's ticket, or None."""
         return self._consents.get(ticket, now.mono)
 
     def find_by_code(self, code: str, now: Moment) -> AuthorizationConsent | None:
-        """Return the request that waits for the owner with this word."""
+        """Return the request that waits for the owner with this word, or None."""
         self.expire(now)
         word = code.strip().upper()
         found = (each for each in self._consents.values() if each.state is ConsentState.REQUESTED)
         return next((each for each in found if secrets_equal(each.code, word)), None)
 
     def find_by_authorization_code(self, secret: str, now: Moment) -> AuthorizationConsent | None:
-        """Return the request of an authorization code, by the code's SHA-256."""
+        """Return the request of an authorization code, by the code's SHA-256, or None."""
         self.expire(now)
         return next((each for each in self._consents.values() if secrets_equal(each.secret, secret)), None)
 
     def find(self, by: str, value: str, now: Moment) -> AuthorizationConsent | None:
-        """Return the request by its `ticket`, by the owner's word (`code`), or by the SHA-256 of its `secret`."""
+        """Return the request with this `ticket`, owner's word (`code`) or SHA-256 of the authorization code (`secret`).
+
+        Return None if there is none.
+        """
         match by:
             case "ticket":
                 return self.find_by_ticket(value, now)
@@ -294,7 +301,7 @@ class ConsentRegistry:
             consent.step(ConsentTrigger.EXPIRE)
 
     def next_expiry(self) -> float | None:
-        """Return the time (monotonic s) at which the next request expires."""
+        """Return the time (monotonic s) at which the next request expires; None without requests."""
         return self._consents.next_expiry()
 
     def _store(self, consent: AuthorizationConsent) -> None:

@@ -66,7 +66,7 @@ class OwnerMessage:
 
 
 class OwnerMessages:
-    """Queue, subscribers, threads and replies."""
+    """Messages to the owner's phones: the queue, the subscribers, the threads, and the owner's replies."""
 
     def __init__(self) -> None:
         self.subscribers: set[int] = set()  # socket numbers of clients
@@ -98,7 +98,7 @@ class OwnerMessages:
         return backlog
 
     def unsubscribe(self, number: int) -> None:
-        """Unsubscribe a client, also one that is gone."""
+        """Unsubscribe a client; do nothing if it is not subscribed."""
         self.subscribers.discard(number)
 
     def outbound(self) -> list[dict[str, object]]:

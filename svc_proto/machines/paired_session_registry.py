@@ -74,7 +74,7 @@ _TOKEN_TRIES = 8  # attempts to create a token with an unused prefix
 
 
 class PairedSessionRegistry:
-    """All sessions whose tokens are accepted, by the SHA-256 of the token."""
+    """Paired sessions by the SHA-256 of their tokens, until they are revoked or removed by `expire_due`."""
 
     def __init__(self, cap: int = MAX_SESSIONS) -> None:
         self.cap = cap
@@ -144,11 +144,11 @@ class PairedSessionRegistry:
         return token, session
 
     def lookup(self, token: str, now: Moment) -> PairedSession | None:
-        """Return the session of a token, if it is accepted now; update `last_seen`."""
+        """Return the session of a device's token, if it is accepted now; update `last_seen`."""
         return self.find_by_token_hash(sha256_hex(token), now)
 
     def find_by_token_hash(self, token_hash: str, now: Moment) -> PairedSession | None:
-        """Return the session whose token has this hash, if it is accepted now; update `last_seen`."""
+        """Return the session whose device's token has this hash, if it is accepted now; update `last_seen`."""
         session = self.hashed(token_hash)
         if session is None or not session.is_for_device or not self._is_alive(session, now):
             return None
@@ -316,7 +316,7 @@ class PairedSessionRegistry:
         self._file(session)
 
     def rename(self, session: PairedSession, name: str, now: Moment) -> None:
-        """Give the device of an active session another name."""
+        """Change the device name of an active session. Raise `LocalProtocolError` if it is not active."""
         self._is_alive(session, now)
         session.step(SessionTrigger.PATCH)
         session.device_name = name
@@ -339,7 +339,7 @@ class PairedSessionRegistry:
         return gone
 
     def next_expiry(self) -> float | None:
-        """Return the time (wall) at which the next session expires."""
+        """Return the wall time at which the next session expires; None if none does."""
         return self._sessions.next_expiry()
 
     def restore(self, record: object, now: Moment) -> PairedSession | None:
@@ -439,7 +439,10 @@ def _named(sessions: list[PairedSession], prefix: str) -> list[PairedSession]:
 
 
 def _limit(policy: SessionPolicy | None, wall: float, held: float | None, given: float | None) -> float | None:
-    """Return the latest permitted expiry in place of `held`; `given`: pairing's duration in s, None if withheld."""
+    """Return the latest permitted expiry in place of `held`; None for no limit.
+
+    `given` is the pairing's duration in s, None if the channel was withheld.
+    """
     match policy:
         case None:
             return None

@@ -53,7 +53,10 @@ class PairingApiKeys:
         )
 
     def name(self, holder: str) -> str:
-        """Return the name of the key's principal for records: prefix and device of its session."""
+        """Return the name of the key's principal for records.
+
+        It is made of prefix and device of the key's session or, without one, of the beginning of the key's hash.
+        """
         session = self.sessions.find_by_api_key(holder)
         return f"key {holder[:8]}" if session is None else session.principal_name
 

@@ -153,7 +153,7 @@ class PairingCodes:
         return [word for word, _ in due]
 
     def next_expiry(self) -> float | None:
-        """Return the time (monotonic s) at which the next code expires."""
+        """Return the time (monotonic s) at which the next code expires; None without codes."""
         return self._codes.next_expiry()
 
 
@@ -203,7 +203,11 @@ def parse_requested_terms(payload: Mapping[str, object]) -> PairingMeta:
 
 
 def merge_terms(operator: PairingMeta, phone: PairingMeta) -> PairingMeta:
-    """Return per term the operator's value, else the phone's (spec: operator policy overrides phone-sent values)."""
+    """Merge the operator's terms with those that a phone requests (spec: operator policy overrides phone-sent values).
+
+    Lifetime, grants, transport hint and endpoints are the operator's, else the phone's. The other terms are the
+    operator's; `own_key` is left out.
+    """
     return PairingMeta(
         ttl_seconds=phone.ttl_seconds if operator.ttl_seconds is None else operator.ttl_seconds,
         grants=phone.grants if operator.grants is None else operator.grants,

@@ -207,7 +207,7 @@ def _without_sig(payload: Mapping[str, object]) -> dict[str, object]:
 
 
 def _value_of_url(rest: str) -> str:
-    """Return the value in the text after `…://pair`."""
+    """Return the value in the text after `…://pair`; raise `Refused` if there is none."""
     if rest.startswith("/?"):
         rest = rest[1:]
     if rest.startswith("/"):

@@ -196,7 +196,7 @@ class PhoneRegistry:
     def status_report(self, selector: str | None, now: Moment) -> PhoneStatusJson:
         """Return the body of `GET /bridge/status` (wire bridge 4.1). Raise `Refused` if there is no such phone.
 
-        When every phone has disconnected, it has the last cached status, with `phone_connected` false.
+        Without a selector and with no phone connected, it has the last cached status, with `phone_connected` false.
         """
         if selector is None and not self._phones:
             return self._absent_report(now)
@@ -280,7 +280,7 @@ def _without_selectors(members: Mapping[str, object]) -> dict[str, object]:
 
 
 def _groups(phone: ConnectedPhone) -> PhoneStatusJson:
-    """Return a copy of the last status in which the three members exist, as objects."""
+    """Return a copy of the last status in which each member of `_GROUPS` exists, as an object."""
     report = _copy(phone.status or {})
     report.update({group: JsonObject.of(report.get(group)) for group in _GROUPS})
     return cast("PhoneStatusJson", report)  # the caller sets the other members

@@ -43,7 +43,7 @@ class ReplicatedAuthRateLimiter(AuthRateLimiter):
         super().clear()
 
     def apply_remote(self, word: str, address: str, now: Moment) -> None:
-        """Apply a change of another node, without a broadcast."""
+        """Apply a change of another node, without a broadcast; ignore an unknown word."""
         match word:
             case "failed":
                 super().failure(address, now)

@@ -181,9 +181,8 @@ class RunScheduler:
     def add(self, run_id: str, session_id: str, *, may_wait: bool, now: Moment) -> RunRecord:
         """Add a queued run. One that may not wait gets its slot at once.
 
-        Raise `Refused` 429 if it may not wait and no slot is free, or if `max_queued` runs wait.
-
-        Call `startable` next: the run may be able to start at once.
+        Raise `Refused` 429 if it may not wait and no slot is free, or if `max_queued` runs wait, and
+        `LocalProtocolError` for an id in use. Call `startable` next: the run may be able to start at once.
         """
         if run_id in self._live or run_id in self._ended:
             raise LocalProtocolError("run_id is in use")

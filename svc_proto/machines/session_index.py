@@ -59,7 +59,7 @@ class SessionIndex:
         return next((each for each in reversed(group) if each.key_hash == key_hash), None)
 
     def page(self, after: str, limit: int) -> tuple[list[PairedSession], str]:
-        """Return the next sessions by token, and the cursor for the following page; empty on the last one.
+        """Return the next `limit` sessions by token, and the cursor for the following page; empty on the last one.
 
         `after` is the cursor of the page before, empty for the first one. A session that is here during all pages is in
         exactly one.

@@ -128,7 +128,7 @@ def parse_terminal_size(payload: Mapping[str, object]) -> TerminalSize:
 
 
 def tmux_name(prefix: str, name: str) -> str:
-    """Return the tmux session name for a client's name: only letters, digits, `_` and `-` of ASCII remain.
+    """Return the tmux session name for a client's name: only ASCII letters, digits, `_` and `-` are kept.
 
     A name in another script gets a hash, since such names would otherwise share one session.
     """

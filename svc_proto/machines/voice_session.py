@@ -141,7 +141,7 @@ class Replay:
 
 @define(kw_only=True)
 class VoiceSessionLifecycle:
-    """State of one voice session; the caller acts on the results."""
+    """State of one voice session: owner, deadline, ids, and the events for replay. It sends nothing itself."""
 
     token_hash: str  # SHA-256 of the resume token
     window: float = RESUME_WINDOW  # s
@@ -177,7 +177,7 @@ class VoiceSessionLifecycle:
         self.deadline = now + UNCLAIMED_TIMEOUT
 
     def detach(self, now: float) -> float:
-        """Keep the session after the loss of its socket, and return the deadline for a resume."""
+        """Detach the session after the loss of its socket, and return the deadline for a resume."""
         self._step(_T.DETACH)
         self._away = [0, 0]
         self.deadline = now + self.window
@@ -189,7 +189,7 @@ class VoiceSessionLifecycle:
             self.deadline = until
 
     def resume(self, token: object, message: Mapping[str, object]) -> Replay | ClaimDenied:
-        """Return the events to replay if `token` is the session's, whose new owner is the socket then; else a denial.
+        """Make a socket the owner if `token` is the session's, and return the events to replay; else return the denial.
 
         Raise `Refused` 400, without a change, for a cursor that is not a whole number.
         """
@@ -228,7 +228,7 @@ class VoiceSessionLifecycle:
     # --- events ---
 
     def number(self, *, audio: bool = False) -> EventIds:
-        """Return the ids of the next event."""
+        """Assign and return the ids of the next event."""
         self.last = EventIds(self.last.event + 1, self.last.audio + audio)
         return self.last if audio else EventIds(self.last.event)
 
