@@ -1,11 +1,11 @@
-"""Access to the dashboard, checked for every request, the page's own files included.
+"""Access to the dashboard: the policies of its routes, and their checks.
 
-Checks in this order. `Host` must be a name of this host. Otherwise a page that resolves its own name to this host (DNS
-rebinding) would have the same origin. `Origin` and `Sec-Fetch-Site` must not name another site. Without a password the
-client must run on this host, as for the relay's loopback-only routes. With one the client must be signed in: by the
-cookie of a session, or by the password in `Authorization: Basic`; with `local_access` a caller of this host needs
-neither. Wrong passwords are limited for each address and in sum; a client with a session is never refused because of
-the guesses of others.
+The checks of an owner's request, in this order. `Host` must be a name of this host. Otherwise a page that resolves its
+own name to this host (DNS rebinding) would have the same origin. `Origin` and `Sec-Fetch-Site` must not name another
+site. Without a password the client must run on this host, as for the relay's loopback-only routes. With one the client
+must be signed in: by the cookie of a session, or by the password in `Authorization: Basic`; with `local_access` a
+client on this host needs neither. Wrong passwords are limited for each address and in sum; a client with a session is
+never refused because of the guesses of others.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class DashboardAccess(Enum):
 
 
 class DashboardAuthorizer:
-    """Checks the access policy, and limits wrong passwords."""
+    """Authorizer of requests for the owner's routes; it also limits wrong passwords."""
 
     def __init__(self, config: DashboardConfig) -> None:
         self.sign_ins = SignInRegistry(config.password)
@@ -80,7 +80,7 @@ class DashboardAuthorizer:
         self._proxies = TrustedProxies(config.relay.trusted_proxies)
 
     def check(self, request: Request, now: Moment) -> SignInSession | None:
-        """Check a request; return its session, or None if it is authorized in another way.
+        """Check a request for an owner's route; return its session, or None if it is authorized in another way.
 
         Raises `Refused` 401, 403 or 429.
         """
@@ -93,7 +93,7 @@ class DashboardAuthorizer:
         return session
 
     def check_origin(self, request: Request) -> None:
-        """Check that the request is no other web site's, and without a password that it is from this host.
+        """Check that no other web site sends the request, and without a password, that this host does.
 
         A link of another site to the page itself may be followed. Raises `Refused` 403.
         """

@@ -96,7 +96,7 @@ def routes(dashboard: ApiServerPort) -> list[Route]:
 
 
 def find_api_server(dashboard: DashboardPort) -> Upstream | None:
-    """Return the API server of the chat; None if there is no chat."""
+    """Return the API server of the chat; None if no API server is configured."""
     config = dashboard.config
 
     def find(known: str) -> Flow[str]:

@@ -109,7 +109,7 @@ class _AppProxy:
         return self._call("GET", f"/api/sessions/search?q={encode_segment(request.query.get('q', ''))}")
 
     def change(self, request: Request) -> Flow[Response]:
-        """Change title or flags of a chat."""
+        """Change the members in `CHANGES` of a chat, such as its title."""
         body = parse_body(request)
         changes = JsonObject({name: body[name] for name in CHANGES if name in body})
         return self._call("PATCH", _path(request), changes)
@@ -138,9 +138,9 @@ class _AppProxy:
         return json_response(200, {"session": chat.get_object("session"), **history}, (PRIVATE,))
 
     def prune(self, request: Request) -> Flow[Response]:
-        """List the chats that are old or of a source; with `dry_run` false delete them instead.
+        """List the chats that are old enough and of the named source; with `dry_run` false, delete them instead.
 
-        At most 10,000 chats are examined.
+        A request must name an age, a source, or both. At most 10,000 chats are examined.
         """
         body = parse_body(request)
         days, source = body.number("older_than_days", 0), body.text("source")
@@ -206,7 +206,7 @@ class _AppProxy:
         return json_response(200, {name: found.text(name) for name in names}, (PRIVATE,))
 
     def set_model(self, request: Request) -> Flow[Response]:
-        """Choose the model of the server."""
+        """Change the model to one that the server offers. Raises `Refused` 400 for any other."""
         body = parse_body(request)
         if body.text("scope") not in ("", "main"):
             raise Refused(400, "invalid", "only the main model can be chosen")

@@ -1,7 +1,7 @@
 """Routes by which the phone's app finds the dashboard and signs in: status, sign-in, tickets, signed-in clients.
 
-`/api/status` is public, and it answers only while the API server answers: the app takes a dashboard that has a status
-for one that can chat. A dashboard without a chat has none of these routes.
+`/api/status` needs no sign-in, and it answers only while the API server answers: the app takes a dashboard that has a
+status for one that can chat. Without a chat, status, sign-in and tickets answer 404.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _SignInRoutes:
         return json_response(200, {"providers": [PROVIDER] if gated else []}, (PRIVATE,))
 
     def sign_in(self, request: Request) -> Flow[JsonResponse[types.SignedInJson]]:
-        """Check a password, and set the cookie of a new session; any user name will do."""
+        """Check a password, and set the cookie of a new session; the user name is ignored."""
         dashboard, body = self._dashboard, parse_body(request)
         dashboard.require_api()
         if body.text("provider") not in ("", "basic") or not dashboard.config.password:

@@ -26,14 +26,14 @@ COMMANDS = {row.by_hand: (row.method, row.path) for row in DEVICE_CONTROL.values
 
 
 class PhoneCommands:
-    """The routes of the commands; the session is created by the first one."""
+    """Route of the owner's commands to phones; the first command creates the session for it at the relay."""
 
     def __init__(self, dashboard: DashboardPort) -> None:
         self._dashboard = dashboard
         self._control: RelayPhoneControl | None = None
 
     def routes(self, prefix: str) -> list[Route]:
-        """Return the route of the commands, `device` names the phone."""
+        """Return the route of the commands, whose path parameter `device` names the phone."""
         pattern = f"{prefix}/phones/{{device}}/{{command}}"
         return [Route(method="POST", pattern=pattern, access=DashboardAccess.OWNER, handler=self.send)]
 

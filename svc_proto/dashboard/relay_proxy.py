@@ -1,4 +1,4 @@
-"""Proxy for the relay: a fixed set of calls to its loopback-only routes, without a bearer (wire core 9)."""
+"""Proxy for the relay: a fixed set of calls to its loopback-only routes, without a bearer token (wire core 9)."""
 
 from __future__ import annotations
 

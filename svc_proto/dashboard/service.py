@@ -219,7 +219,7 @@ class Dashboard:
     # --- the QR of an invite ---
 
     def _draw(self, request: Request) -> Flow[JsonResponse[QrRowsJson]]:
-        """Return the rows of a text's QR: `{"rows": ["1110…", …]}`, without a margin."""
+        """Return the rows of a text's QR: `{"rows": ["1110…", …]}`, without a margin. Raises `Refused` 422."""
         try:
             text = request.body.decode("utf-8")
         except UnicodeDecodeError:

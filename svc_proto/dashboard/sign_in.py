@@ -66,7 +66,7 @@ class SignInSession:
 
 
 class SignInRegistry:
-    """The login sessions and tickets of one dashboard."""
+    """The sign-in sessions and WebSocket tickets of one dashboard."""
 
     def __init__(self, password: str) -> None:
         self._password = password
@@ -103,7 +103,10 @@ class SignInRegistry:
     # --- sessions ---
 
     def create(self, agent: str, address: str) -> Flow[tuple[str, SignInSession]]:
-        """Create a session; return the token for the cookie, and the session."""
+        """Create a session; return the token for the cookie, and the session.
+
+        At the limit, the session that was not used for the longest time ends.
+        """
         engine = self._engine
         token, now = engine.entropy(TOKEN_SIZE).hex(), engine.now.wall
         session = SignInSession(
@@ -120,7 +123,7 @@ class SignInRegistry:
         return token, session
 
     def find(self, token: str) -> SignInSession | None:
-        """Return the session of a cookie, and count the use; None if it is over."""
+        """Return the session of a cookie's token, and store the time of its use; None if it is unknown or over."""
         found = self._sessions.get(sha256_hex(token)) if token else None
         if found is None:
             return None

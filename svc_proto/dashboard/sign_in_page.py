@@ -59,7 +59,10 @@ class _SignInPage:
         return _page(texts, _form(texts, after))
 
     def sign_in(self, request: Request) -> Flow[Response]:
-        """Check the password; set the cookie of a new session and return to the requested page."""
+        """Check the password; set the cookie of a new session and return to the requested page.
+
+        After a wrong password, return the form with the problem. Without a configured password, only redirect.
+        """
         dashboard, form = self._dashboard, parse_query(request.body.decode("utf-8", "replace"))
         after = self._next(form.get("next", ""))
         if not dashboard.config.password:

@@ -102,7 +102,10 @@ class SpeechStream:
     # --- of a passage ---
 
     def add_sound(self, pcm: bytes, rate: int) -> bool:
-        """Send sound to the client; return False if its sample rate is another than before."""
+        """Send PCM to the client, after a `start` message for the first.
+
+        Return False if the sample rate is invalid or changed.
+        """
         if not self._rate and rate > 0:
             self._rate = rate
             self.client.send_text(strict_json.dumps({"type": "start", "sample_rate": rate, "channels": 1}))
@@ -131,7 +134,12 @@ class SpeechStream:
                 return
 
     def _next_passage(self) -> str:
-        """Return the complete sentences that wait, up to the limit of a passage; empty: there are none yet."""
+        """Remove and return the next passage of the text that has arrived, at most `MAX_PASSAGE` characters.
+
+        Empty if none.
+
+        It ends with a sentence, unless none ends within the limit or the text is complete.
+        """
         while self._text:
             ends = [found.end() for found in _SENTENCE_END.finditer(self._text, 0, MAX_PASSAGE)]
             size = ends[-1] if ends else MAX_PASSAGE
@@ -182,7 +190,10 @@ class _Passage:
         self._socket = socket
 
     def on_text(self, text: str) -> None:
-        """Handle an event of the session: sound, the end of the sound, or a failure."""
+        """Handle an event of the session: sound, the end of the sound, or a failure.
+
+        An error before the response has started counts as the end: nothing in the passage can be rendered.
+        """
         event = JsonObject.parse_or_empty(text)
         match event.text("type"):
             case "voice.audio.delta":
@@ -206,7 +217,7 @@ class _Passage:
         """Do nothing: little is sent to the relay."""
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Handle the end of the session; before that of the sound it is a failure."""
+        """Handle the end of the session, which is a failure unless the sound is complete."""
         self._socket = None
         self._finish(complete=False)
 

@@ -34,7 +34,7 @@ __all__ = ["StatsCollector", "health_route"]
 
 
 class StatsCollector:
-    """Samples the servers, and serves the samples."""
+    """Sampler of the servers' metrics, with the route that serves the samples."""
 
     def __init__(self, config: DashboardConfig) -> None:
         self._history = StatsHistory()

@@ -2,8 +2,10 @@
 
 | the server                          | the browser gets                                     |
 |-------------------------------------|------------------------------------------------------|
-| 2xx with JSON, or without a body    | the same                                             |
-| 4xx                                 | the same status; `detail` is its JSON, else its text |
+| 2xx with JSON                       | the same                                             |
+| 2xx without a body                  | 204                                                  |
+| 3xx, or 401 of the API server       | 502                                                  |
+| other 4xx                           | the same status; `detail` is its JSON, else its text |
 | 5xx                                 | 502, with the status and the beginning of the body   |
 | refuses, breaks off, is late        | 502, with the reason                                 |
 | answers in anything but JSON        | 502                                                  |
@@ -39,7 +41,7 @@ PICTURES = (b"image/png", b"image/jpeg", b"image/gif", b"image/webp")  # types t
 
 @frozen
 class Upstream:
-    """A server behind the dashboard. Its `patience` is the limit in s for a whole answer."""
+    """A server behind the dashboard; `patience` of its client `peer` is the limit in s for a whole answer."""
 
     peer: ServiceClient
 
@@ -73,7 +75,10 @@ class Upstream:
             raise self.unreachable(self.reason(cast("Failure", error.failure))) from None
 
     def check_response(self, answer: HttpResult) -> Response:
-        """Convert an answer for the browser. Raises `Refused`."""
+        """Convert an answer for the browser by the module's table.
+
+        Raises `Refused` for errors and for anything but JSON.
+        """
         value = json_value(answer.body, answer)
         if answer.status >= 500:
             raise self.unreachable(f"it answered {answer.status}: {_text(answer.body)}".rstrip(": "))
