@@ -45,7 +45,7 @@ __all__ = ["AgentConfig", "AgentParts", "build_agent"]
 
 @frozen(kw_only=True)
 class AgentConfig:
-    """Configuration of an agent."""
+    """Configuration of an agent: its home, its relay, its tools, and the built-in agent's pace and sentences."""
 
     home: str  # of the service: `<home>/skills`; memory and approvals are in the runtime's state folder
     relay_url: str = "http://127.0.0.1:8767"

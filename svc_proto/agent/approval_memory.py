@@ -120,7 +120,7 @@ def build_owner_question(question: str, call: ToolCall) -> ApprovalRequested:
 
 
 class ApprovalMemory:
-    """Stored approvals, and requests for new ones."""
+    """Store of approvals of tool calls: of a chat in memory, for good in a state file. It also requests new ones."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

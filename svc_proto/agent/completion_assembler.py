@@ -121,7 +121,7 @@ class CompletionAssembler:
 
     @property
     def is_finished(self) -> bool:
-        """Report whether further events are to be ignored."""
+        """Report whether further events are to be ignored: `[DONE]` arrived, or the answer is full."""
         return self.done or self.full
 
     @property
@@ -133,7 +133,10 @@ class CompletionAssembler:
 
     @property
     def extra(self) -> dict[str, object]:
-        """Return the members that go back with the message: unknown ones, and with calls the reasoning by its name."""
+        """Return the members to send back to the server with this message in later requests.
+
+        These are unknown ones and, if the message has calls, the reasoning under the name that the server used.
+        """
         named = {self._reasoning_name: self.reasoning} if self._reasoning_name and self.calls else {}
         return {**named, **self._extra.members}
 

@@ -96,7 +96,7 @@ def _shorten(rows: list[Row], place: int, total: int, limit: int, size: int) -> 
 def _leave_out_steps(rows: list[Row], turn: int, end: int, total: int, limit: int) -> tuple[int, int, int]:
     """Leave out first steps of the turn at row `turn`, before row `end`, until the rest fits; note it in the prompt.
 
-    Nothing is left out if there are fewer than two steps, and the last one stays.
+    Nothing is left out if there are fewer than two steps, or if row `turn` is no user's message. The last step stays.
 
     Return the new total, and how many steps and rows were left out.
     """

@@ -39,7 +39,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def neutralize(text: str) -> str:
-    """Return a text without invisible characters, and with the marks of chat templates in other signs."""
+    """Return a text without invisible characters, and with similar-looking brackets in the marks of chat templates."""
     if not text.isascii():
         text = "".join(each for place, each in enumerate(text) if not _is_hidden(text, place))
     return _MARKS.sub(lambda found: found[0].translate(_INSTEAD), text) if "<" in text or "[" in text else text

@@ -41,7 +41,7 @@ DENIALS = (
 
 
 def fingerprint_of(tree: ScreenTree) -> str:
-    """Return a digest of all that a person sees on a screen: texts, states and places."""
+    """Return a digest of a screen: its app, and the texts, classes, places and states of its nodes."""
     rows = [
         (node.labels, node.class_name, node.bounds, node.focused, node.selected, node.reported_checked)
         for node in tree.nodes
@@ -90,7 +90,7 @@ class _Act:
 
 
 class LoopGuard:
-    """Guard of one turn. `reason` is set once the turn must end."""
+    """Guard of one turn against a model that repeats itself. `reason` is set once the turn must end."""
 
     def __init__(self) -> None:
         self.trail = ScreenTrail()

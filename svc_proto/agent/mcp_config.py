@@ -53,7 +53,7 @@ class McpServerConfig:
 
 
 def parse_mcp_servers(found: Mapping[str, object]) -> tuple[list[McpServerConfig], dict[str, str]]:
-    """Return the valid servers, and the problems of the others by name."""
+    """Parse `mcp_servers`; return the valid servers, and the problems of the invalid or disabled ones by name."""
     servers: list[McpServerConfig] = []
     problems: dict[str, str] = {}
     slugs: dict[str, None] = {}

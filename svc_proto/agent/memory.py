@@ -147,12 +147,12 @@ def usage_of(target: str, entries: tuple[str, ...]) -> str:
 
 
 def file_content(entries: Iterable[str]) -> str:
-    """Return the content of the file that holds these entries."""
+    """Return the content of the file of a list with these entries."""
     return SEPARATOR.join(entries) + "\n"
 
 
 def _parse(content: str) -> tuple[str, ...]:
-    """Return the entries of a file's content."""
+    """Return the entries in the content of a list's file, stripped and without empty ones."""
     return tuple(entry.strip() for entry in content.replace("\r\n", "\n").split(SEPARATOR) if entry.strip())
 
 

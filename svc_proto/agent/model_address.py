@@ -13,7 +13,7 @@ MODELS = "models"
 
 @lru_cache(maxsize=64)
 def endpoint_url(base_url: str, page: str = COMPLETIONS) -> str:
-    """Return the address of a page. A query, such as Azure's `api-version`, stays behind the path.
+    """Return the address of a page such as `models` below a base URL. A query (Azure's `api-version`) stays behind it.
 
     A base URL may name the completions page itself.
     """

@@ -189,7 +189,7 @@ class ModelAgent:
         return TurnOutcome(finish="tool_calls", calls=calls, extra=answer.extra)
 
     def _profile(self, endpoint: ModelEndpoint) -> Flow[ModelProfile]:
-        """Return the profile of an endpoint, in which a configured context has precedence if it is smaller."""
+        """Return the profile of an endpoint, with a configured context size if the profile has none or a larger one."""
         profile = yield from self._profiles.find(endpoint)
         if endpoint.context is not None and (profile.context is None or endpoint.context < profile.context):
             profile.context = endpoint.context

@@ -50,7 +50,7 @@ class Problem(Enum):
 
 @frozen(kw_only=True)
 class ModelRefusal:
-    """A refusal. `problems` are its findings, the likeliest first."""
+    """Parsed refusal of a request. `problems` are the refused parts that its report may mean, the likeliest first."""
 
     status: int | None
     text: str = ""  # the server's words, for people
@@ -103,7 +103,7 @@ def parse_refusal(status: int | None, report: str | object, request: Mapping[str
 
 @frozen(kw_only=True)
 class _Report:
-    """Parts of a report, with the request that it is about."""
+    """Parts of an error report of a model's server, with the request that the report is about."""
 
     words: str
     member: str

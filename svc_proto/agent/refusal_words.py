@@ -1,4 +1,4 @@
-"""Words by which model servers name what they do not take, as patterns over a whole report.
+"""Patterns of the words by which model servers name what they do not accept, for the text of a whole error report.
 
 The texts are those of OpenAI, Azure, Mistral, Groq, Gemini, Anthropic, DeepSeek, OpenRouter, vLLM, llama.cpp, Ollama,
 LM Studio, LiteLLM and FastAPI, and the same terms in other languages.

@@ -176,7 +176,8 @@ class RequestShaper:
     def _bound(self, asked: int | None) -> int | None:
         """Return the limit on the tokens of the answer; None for no limit.
 
-        It is the least of the caller's limit, the server's limit, and the room that the request leaves in the context.
+        With a caller's limit, it is the least of that, the server's limit, and the room that the request leaves in the
+        context, which has a lower bound. Without one, only a small context limits the answer, to at most a quarter.
         """
         profile = self._profile
         context = profile.context

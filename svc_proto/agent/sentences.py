@@ -100,7 +100,7 @@ class SentenceParser(Protocol):
         ...
 
     def nearest(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """Return the likely language of a text and the three known sentences that resemble it most."""
+        """Return the likely language of a text and the known sentences in it that resemble the text most."""
         ...
 
     def examples(self, language: str) -> tuple[str, ...]:

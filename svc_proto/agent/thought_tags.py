@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 
 
 class ThoughtSplitter:
-    """Splits the text of one answer. `answer` is the answer text so far, which the caller extends."""
+    """Splitter of one answer's text into reasoning and answer. The caller appends the answer's pieces to `answer`."""
 
     def __init__(self, answer: list[str]) -> None:
         self.is_plain = True  # text without any of `MARKS` is answer text, unchanged

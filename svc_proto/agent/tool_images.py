@@ -1,4 +1,4 @@
-"""Images of tool results for the model of a turn: in messages behind the results, and marked (decision 162).
+"""Images of tool results for the model of a turn, in messages behind the results (decision 162).
 
 Tool results are text for every model's server, so images have a message of their own. They are part of this turn only:
 a stored result names them. For a server that refuses images `RequestShaper` replaces them by text.

@@ -1,4 +1,4 @@
-"""Limits of a tool's result: it fits the model's context, and what is left of it is whole.
+"""Shortening of a tool's result, so that it fits the model's context.
 
 Text is cut between lines, JSON between the items of its longest array; what is left out is counted.
 """

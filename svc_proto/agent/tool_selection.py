@@ -60,7 +60,7 @@ class ToolPolicy:
     only: tuple[str, ...] | None = None
 
     def includes(self, toolset: str) -> bool:
-        """Report whether a toolset is enabled; `mcp-…` is that of one MCP server."""
+        """Report whether a toolset is enabled. The toolset of an MCP server, `mcp-<name>`, is enabled as `mcp`."""
         return self.only is None or toolset.partition("-")[0] in self.only
 
     def prefers_few(self, context: int | None) -> bool:
@@ -71,8 +71,8 @@ class ToolPolicy:
 class ToolSelection:
     """The tools that a model is offered: `rows`, at most `limit`, a list that changes in place.
 
-    `hidden`: arguments that the model does not need. `known`: earlier selections, to which it is added. The tools of
-    whole toolsets that do not fit are behind `more_tools`, those of the last toolset first.
+    `hidden`: arguments that the model does not need. `known`: earlier selections, to which this one is added. The tools
+    of whole toolsets that do not fit are behind `more_tools`, those of the last toolset first.
     """
 
     def __init__(

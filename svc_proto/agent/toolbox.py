@@ -151,7 +151,10 @@ class Toolbox:
         ]
 
     def visible_tools(self, authority: Authority = OWNER) -> Flow[dict[str, tuple[Tool, ...]]]:
-        """Return the tools to offer to a model, by toolset. Unavailable and withheld ones are omitted."""
+        """Return the tools to offer to a model, by toolset.
+
+        Toolsets that are disabled, unavailable now or not permitted by `authority` are omitted.
+        """
         found: dict[str, tuple[Tool, ...]] = {}
         for toolset in self._selected:
             is_allowed = not toolset.needs or authority.holds(toolset.needs)

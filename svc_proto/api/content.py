@@ -182,7 +182,10 @@ def _own_members(entry: object, place: str) -> Mapping[str, object]:
 
 
 def _calls(entry: object, place: str) -> Mapping[str, object]:
-    """Return the member `tool_calls` of an assistant message, or {} without calls. Raises `Refused` 400."""
+    """Return the member `tool_calls` of an assistant message, or {} without calls.
+
+    Raises `Refused` 400 for calls of an invalid form.
+    """
     members = JsonObject.of(entry)
     if not members.get("tool_calls"):
         return {}

@@ -69,7 +69,7 @@ def check_not_stopping(engine: Engine) -> None:
 
 
 def error_response(refused: Refused, path: str) -> Response:
-    """Build the response to a refused request for `path`."""
+    """Build the response to a refused request: in the short form for management paths, else in OpenAI's form."""
     if path.startswith(MANAGEMENT):
         return json_response(refused.status, {"error": refused.message}, refused.headers)
     error: dict[str, object] = {"message": refused.message, "type": _type(refused.status)}

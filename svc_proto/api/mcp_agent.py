@@ -55,11 +55,11 @@ class AgentPort(TurnPort, Protocol):
     """Members of the API server that the MCP tools of the agent use."""
 
     def authority_of(self, caller: AnonymousType | str | None) -> Authority:
-        """Return the authority of a principal: an API key's id; other values have all powers."""
+        """Return the authority of a principal: of the id of a pairing's API key; any other value has all powers."""
 
 
 def agent_server(api: AgentPort) -> McpHttpServer:
-    """Create the MCP server at `/mcp`."""
+    """Create the MCP server at `/mcp`, which offers the agent's features to each principal."""
     return McpHttpServer(
         api.engine, lambda principal: agent_features(api, api.authority_of(cast("str | None", principal)))
     )

@@ -370,7 +370,7 @@ class Api:
             self._mcp.close_principal_sessions(credential_id)
 
     def _revoke_expired_keys(self) -> None:
-        """Revoke credentials whose key is no longer valid. Another core revokes keys without notice, so poll."""
+        """Revoke credentials whose key is no longer valid; called by a timer, as the relay ends keys without notice."""
         held = self.engine.revocables
         for credential_id in [
             credential_id for credential_id in dict.fromkeys(held.values()) if credential_id != MAIN_KEY_PRINCIPAL

@@ -123,7 +123,7 @@ class NotificationStore(EventStore):
         self._notes: dict[bytes, int] = {}  # numbers by text, oldest first
 
     def append(self, outgoing: OutgoingMessage) -> None:
-        """Store a notification at the end, and notify the reader."""
+        """Store a notification at the end in place of an equal one, and notify the reader."""
         self._count += 1
         self._notes.pop(outgoing.text, None)
         self._notes[outgoing.text] = self._count

@@ -295,7 +295,7 @@ def unsupported_version_error(version: object) -> RpcError:
 
 
 def discard_message(outgoing: OutgoingMessage) -> None:
-    """Discard a message: the client is gone."""
+    """Discard a message: its request was cancelled, or its client is gone."""
 
 
 def error_message(error: RpcError, identity: RequestId) -> OutgoingMessage:

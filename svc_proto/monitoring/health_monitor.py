@@ -32,7 +32,10 @@ ANSWER_TIMEOUT = 4.0  # s that a request waits for new results; then it gets the
 
 
 class HealthMonitor:
-    """Runs the health checks every five minutes and on request, and stores the results for the other servers."""
+    """Results of the health checks. If given the checks, it runs them every five minutes and on request.
+
+    The results of a run are stored for the other servers.
+    """
 
     def __init__(self, check: HealthCheckRun | None = None) -> None:
         """Create the monitor. Without a check it has the results that the dashboard stores."""

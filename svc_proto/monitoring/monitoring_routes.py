@@ -62,9 +62,9 @@ class MonitoringRoutes:
     ) -> None:
         """Create the routes. `guesses` is the service's own limiter, whose blocks are counted as well.
 
-        `local` decides on programs of this host. `address` returns the address that wrong tokens are counted for, in a
-        limiter of this object. Without a `store` none is checked. `health` has the problems of this host,
-        by default those that the dashboard stores. `version` is the one that the metric `svc_build` shows.
+        `local` reports whether a request is from a program of this host. `address` returns the address that wrong
+        tokens are counted for, in a limiter of this object. With `store`, `/readyz` checks the store. `health` has the
+        problems of this host, by default those that the dashboard stores. `version` is that of the metric `svc_build`.
         """
         self._version = version
         self._token = token.encode("utf-8")
@@ -87,11 +87,11 @@ class MonitoringRoutes:
         self._health.bind(engine)
 
     def start(self) -> None:
-        """Schedule the checks of the host."""
+        """Schedule the health checks of the host, if this server runs them."""
         self._health.start()
 
     def stop(self) -> None:
-        """Stop the checks of the host."""
+        """Stop the health checks of the host."""
         self._health.stop()
 
     def routes(self, metrics: Enum, public_access: Enum) -> list[Route]:

@@ -28,7 +28,7 @@ NOTHING: Mapping[str, object] = {}
 
 @define(eq=False)
 class ApiClient(ServiceClient):
-    """Client of the API server. Each call raises `ServiceCallError`."""
+    """Client of the API server. A call that fails raises `ServiceCallError`."""
 
     def create_session(self, engine: Engine, wish: Mapping[str, object]) -> Flow[str]:
         """Create a session with the members `wish`, such as `title`; return its id."""

@@ -85,7 +85,7 @@ class McpError(Exception):
 
 
 class McpTransport(Protocol):
-    """Transport of messages. It calls the client's `receive`, `failed` and `transport_closed`."""
+    """Transport of messages to and from an MCP server. It calls `receive`, `failed` and `transport_closed` of the client."""
 
     def open(self) -> Flow[None]:
         """Open the transport. Raises `McpError`."""
@@ -261,7 +261,7 @@ class McpClient:
         return ""
 
     def failed(self, identity: RequestId, why: McpError) -> None:
-        """Fail a request that will have no answer."""
+        """Fail a request with `why`, since it will have no answer; ignore one that is not pending."""
         pending = self._pending.get(identity)
         if pending is not None:
             self._answer(pending, why)

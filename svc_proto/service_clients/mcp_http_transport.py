@@ -318,7 +318,7 @@ def _first_event(reader: EventReader) -> Flow[str]:
 
 
 def _is_error(data: bytes | str) -> bool:
-    """Report whether a message looks like an error, which no result of a tool is."""
+    """Report whether a message looks like a JSON-RPC error: it is short, and has "error" but no "result"."""
     raw = data if isinstance(data, bytes) else data.encode("utf-8")
     return len(raw) <= MAX_ERROR and b'"error"' in raw and b'"result"' not in raw
 

@@ -23,7 +23,7 @@ __all__ = ["RelayClient"]
 
 @define(eq=False)
 class RelayClient(ServiceClient):
-    """Client of the relay. Each call raises `ServiceCallError`."""
+    """Client of the relay. A call that fails raises `ServiceCallError`."""
 
     def health(self, engine: Engine, *, within: float) -> Flow[JsonObject]:
         """Return the relay's health report, with its version, if it is healthy."""

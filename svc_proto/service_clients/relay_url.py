@@ -35,7 +35,7 @@ class RelayUrl:
 
     @property
     def pinned(self) -> tuple[str, int] | None:
-        """Host and port with a pinned certificate; None without TLS."""
+        """Return the host and port for which a client pins the relay's certificate; None without TLS."""
         url = parse_url(self.url)
         return (url.host, url.port) if url.tls else None
 

@@ -187,7 +187,7 @@ class ServiceClient:
     def socket(
         self, engine: Engine, path: str, handler: WebSocketHandler, *, within: float
     ) -> Flow[WebSocketConnection]:
-        """Open a WebSocket. Raises `ServiceCallError`."""
+        """Open a WebSocket. Raises `ServiceCallError` without a response, or if the server refuses."""
         into = websocket_upgrade(handler)
         opened = yield from self.request(engine, "GET", path, into=into, fields=(), within=within)
         if isinstance(opened, HttpResult):
@@ -205,14 +205,14 @@ class ServiceClient:
         return answer
 
     def json_object(self, answer: HttpResult) -> JsonObject:
-        """Return the JSON object of a response. Raises `ServiceCallError`."""
+        """Return the JSON object of a response. Raises `ServiceCallError` if the body is none."""
         found = JsonObject.of_or_none(self.json_value(answer))
         if found is None:
             raise ServiceCallError(self, ServiceFault.NO_OBJECT, answer)
         return found
 
     def json_value(self, answer: HttpResult) -> object:
-        """Return the JSON value of a response. Raises `ServiceCallError`."""
+        """Return the JSON value of a response. Raises `ServiceCallError` if the body is no JSON."""
         try:
             return strict_json.loads(answer.body)
         except strict_json.JsonError as error:

@@ -14,7 +14,7 @@ __all__ = ["ChatPage", "ChatSession", "Content", "StoredResponse", "Message", "S
 
 @fast_frozen(kw_only=True)
 class Usage:
-    """Tokens of one turn, summed over its model calls."""
+    """Numbers of input and output tokens, such as those of one turn, summed over its model calls."""
 
     input_tokens: int = 0
     output_tokens: int = 0

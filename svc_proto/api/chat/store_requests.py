@@ -190,7 +190,7 @@ class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
 class SaveResponse(StoreRequest[bool]):
     """Store a response or a conversation by `kind` (`response`, `conversation`); one of the same name is replaced.
 
-    Of each kind the `most` entries used last stay, as far as their texts have `size` characters together.
+    Of each kind the entries used last stay: at most `most`, and at most `size` characters of text together.
     """
 
     answer = bool

@@ -58,11 +58,11 @@ class LocalSessionOwnership:
         self.limiter = AuthRateLimiter()  # counts wrong keys by address
 
     def start(self) -> Flow[None]:
-        """Connect to the other nodes; a single node has none."""
+        """Do nothing. In a cluster, connect to the other nodes."""
         yield from ()
 
     def stop(self) -> None:
-        """Disconnect from the other nodes; a single node has none."""
+        """Do nothing. In a cluster, disconnect from the other nodes."""
 
     def acquire(
         self, session_id: str, request: Request | None = None, key: str = ""
@@ -77,7 +77,7 @@ class LocalSessionOwnership:
         return None
 
     def release(self, session_id: str) -> None:
-        """Release a session after `acquire`; a single node does nothing."""
+        """Do nothing. In a cluster, release a session after `acquire`."""
 
     # --- slots: the number of concurrent turns ---
 
@@ -124,5 +124,5 @@ class LocalSessionOwnership:
         return ResponseStore(self.api.engine)
 
     def metrics(self) -> list[MetricFamily]:
-        """Return the metrics of the cluster; empty for a single node."""
+        """Return an empty list. In a cluster, return the metrics of the cluster."""
         return []

@@ -245,7 +245,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         return None
 
     def responses(self) -> ResponseStore:
-        """Return the response store that all nodes share."""
+        """Return a new `ClusterResponseStore`, whose responses are in the store that all nodes share."""
         return ClusterResponseStore(self.api)
 
     # --- forwarding ---

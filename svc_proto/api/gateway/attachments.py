@@ -154,7 +154,7 @@ class _AttachmentMethods:
         return {"attached": True, "path": name, "name": name, "ref_text": f"@file:{name}", "size": len(data)}
 
     def attach_pdf(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Attach the text of a PDF file, as one attachment."""
+        """Attach the text of a PDF file to the next prompt of a session. Raises `RpcError` if it cannot be read."""
         content = call.text("content_base64")
         with self._received(len(content)):
             session = yield from self._gateway.find(connection, call)

@@ -55,7 +55,7 @@ class GatewayConnection:
 
     @property
     def credential_id(self) -> str:
-        """The credential of the client, see `Engine.revocables`; empty: none."""
+        """Return the id of the client's credential (see `Engine.revocables`); empty without one."""
         return self.request.credential_id
 
     # --- WebSocketHandler ---

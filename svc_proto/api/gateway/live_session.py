@@ -34,7 +34,7 @@ MERGED = ("message.delta", "reasoning.delta")  # consecutive texts of one `handl
 
 @frozen
 class PromptAttachment:
-    """An image in a file, or the text of a file, for the next prompt."""
+    """An attachment of a prompt whose turn has not begun: an image, which is in a file, or the text of a file."""
 
     name: str
     source: tuple[str, bytes]  # given name and hash of the content: equal ones are one attachment

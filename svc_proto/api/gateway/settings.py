@@ -123,7 +123,7 @@ class _SettingMethods:
         self._gateway = gateway
 
     def get(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Return a setting of the session, or of the server."""
+        """Return a setting of the session, or of the server. Raises `RpcError` for an unknown one."""
         key = call.text("key")
         session = (yield from self._gateway.find(connection, call)) if "session_id" in call.params else None
         settings = yield from self._gateway.api.settings()

@@ -36,7 +36,7 @@ CLOSED = ": stream closed\n\n"  # wire api 6.3: at the end, a comment
 
 
 class RunProjection:
-    """Projection for the one reader of a run's events."""
+    """Projection for the client that reads the events of a run of `/v1/runs`."""
 
     __slots__ = ("_delta", "_encoders", "_run_id", "_session_id", "_stamp")
 

@@ -255,7 +255,7 @@ class _ManagementRoutes:
 
 
 def _access(method: str) -> ApiAccess:
-    """Return the policy of a route: changes need the right `manage`."""
+    """Return the access policy for a method: a GET needs a key, any other method also the right `manage`."""
     return ApiAccess.KEY if method == "GET" else ApiAccess.MANAGE
 
 

@@ -112,7 +112,7 @@ class _ChatSessionRoutes:
         return json_response(200, body)
 
     def messages(self, request: Request) -> Flow[JsonResponse[types.MessagesJson]]:
-        """List all rows; a page of them if the client requests one (wire api 3.7)."""
+        """List all messages of a session; a page of them if the client requests one (wire api 3.7)."""
         identity, query = request.params["id"], request.query
         limit, offset = _lenient(query.get("limit"), 0), _lenient(query.get("offset"), 0)
         order: Literal["latest", "oldest"] = "latest" if query.get("order") == "latest" else "oldest"

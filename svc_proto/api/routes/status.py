@@ -106,7 +106,7 @@ class _ApiStatusRoutes:
         return json_response(200, self._identity(request, "ok"))
 
     def details(self, request: Request) -> Flow[JsonResponse[types.DetailedHealthJson]]:
-        """Return the health of the server's parts: states and counts only."""
+        """Return the health of the store, the model and the runs as states and counts, and the server's uptime."""
         api = self._api
         settings = yield from api.settings()
         state_db: types.HealthCheckJson = {"status": "ok"}

@@ -29,8 +29,9 @@ class ClientOptions:
 def resolve_options(
     settings: AgentSettings, name: str, options: CompletionOptions, messages: MessageList, *, place: str
 ) -> ClientOptions:
-    """Return the options for a turn with the model `name`. Raises `Refused` 400.
+    """Return the options for a turn with the model `name`.
 
+    Raises `Refused` 400 if the client's tools need a model, and none is configured.
     `place`: the member of the body that has the messages.
     """
     endpoint = settings.aliases.get(name, settings.endpoint)

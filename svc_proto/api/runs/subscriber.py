@@ -67,7 +67,7 @@ _READING = SubscriberState.READING  # as in `machines.session`
 
 
 class Subscriber:
-    """A reader with its own projection. `on_caught_up` is called when it has read its backlog, or is gone."""
+    """Reader of a run's events, as texts of a projection. `on_caught_up` is called when it has read all or is gone."""
 
     __slots__ = (
         "_engine",
