@@ -242,6 +242,6 @@ def _bounded(pattern: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Escape characters as JSON does that could reorder or imitate parts of the line, or that look like others."""
+    """Return a text as one line, with unprintable characters and look-alike letters escaped."""
     text = show_look_alikes(text)
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)

@@ -100,9 +100,9 @@ class LoopGuard:
         self._acts: list[_Act] = []
 
     def record(self, call: ToolCall, result: str, *, is_act: bool) -> str | None:
-        """Record a call with its result; return a notice for the model if the call repeats too much.
+        """Record a call with its result; return a notice for the model if the call repeats too much, else None.
 
-        May set `reason`.
+        Sets `reason` once the repetition must end the turn.
         """
         trail = self.trail
         outcome = _outcome_of(result)

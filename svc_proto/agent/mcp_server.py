@@ -118,9 +118,9 @@ class McpServer:
             yield from self._bell.wait(until)
 
     def call(self, name: str, arguments: Arguments) -> Flow[ToolResult]:
-        """Call a tool by the server's name for it. Raises `ToolError`.
+        """Call a tool by the server's name for it, and return its result. Raises `ToolError` if that fails.
 
-        A call that the server did not receive because its session had ended is repeated.
+        A call that the server did not receive because its session had ended is repeated once.
         """
         try:
             return (yield from self._request(name, arguments))

@@ -67,7 +67,7 @@ class AgentMemory:
         return _parse(text) if text else ()
 
     def add(self, target: str, content: str) -> Flow[MemoryChangeResult]:
-        """Add an entry at the end. An existing one is a success without a change."""
+        """Add an entry at the end, and return the result. An existing entry is a success without a change."""
         entry = _plain(content)
 
         def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:

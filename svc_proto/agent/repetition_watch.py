@@ -25,7 +25,8 @@ MAX_PERIOD = 2_000  # characters of the text that is repeated
 class RepeatedText:
     """End of an answer whose text repeats itself.
 
-    `repeated`: characters of the repetition that belong to the answer; `length`: all characters of the model call.
+    `repeated`: length of the repetition at the end of the answer's text, 0 if only the reasoning repeats itself.
+    `length`: all characters of the model call.
     """
 
     repeated: int

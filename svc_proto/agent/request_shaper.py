@@ -43,8 +43,8 @@ NO_IMAGES = "[The model's server takes no pictures: it gets a line in the place 
 class RequestShaper:
     """Shapes the requests of one turn. `turn_start` is the place of the turn's first message.
 
-    `needed` members are never dropped. `reduce_tools` makes the list of tools smaller, in place, if it can: to a number
-    of tools, or to few.
+    With `tools` in `needed`, no refusal makes the shaper drop tools. `reduce_tools` makes the list of tools smaller, in
+    place, if it can: to a number of tools, or to few.
     """
 
     def __init__(

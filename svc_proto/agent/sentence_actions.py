@@ -179,7 +179,7 @@ class SentenceActions(SettingPages):
         return (yield from self._act(sentence, call, "phone_send_sms", {"to": number, "body": message}))
 
     def _split(self, rest: str) -> Flow[tuple[str, str]]:
-        """Split a name and a message that stand beside each other.
+        """Split a text that begins with a name; return the name and the message behind it.
 
         The name is a number, or the longest start of at most four words that is a contact; else it is the first word.
         In a text without blanks, characters count as words.

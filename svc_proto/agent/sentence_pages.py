@@ -42,7 +42,10 @@ class SettingPages(SentenceSteps):
     """Switches and bars of the phone's settings."""
 
     def set_switch(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        """Open the page of a setting, press its switch if another state is wanted, and report the state."""
+        """Open the page of a setting, press its switch if another state is wanted, and return a reply with the state.
+
+        If that fails, the reply has the reason.
+        """
         setting = PhoneSetting(sentence.slots["setting"])
         name, wanted = self.parser.label(sentence.language, setting.value), sentence.slots.get("state")
         tool, given = "phone_send_intent", {"action": f"android.settings.{PAGES[setting]}"}
@@ -83,7 +86,7 @@ class SettingPages(SentenceSteps):
         return identity, described.body.get("checked") is True
 
     def set_level(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        """Set a bar: brightness in the quick settings if its bar is shown there, any other bar on its page."""
+        """Set a bar and return the reply. Brightness is set in the quick settings if it is there, else on its page."""
         kind = sentence.slots["bar"]
         name = self.parser.label(sentence.language, f"bar_{kind}")
         found = None

@@ -141,7 +141,7 @@ class SkillLibrary:
         return tuple(str(name) for name in names if not str(name).startswith("."))
 
     def _open(self, folder: str, name: str) -> Flow[bytes | Failure]:
-        """Read a file of a folder; a `Failure` if it is missing, too large or, by real paths, outside of the folder."""
+        """Return a file's content; a `Failure` if it is missing, too large or, by real paths, outside of the folder."""
         engine = self._engine
         if "\x00" in name or name.startswith("/"):
             return OUTSIDE

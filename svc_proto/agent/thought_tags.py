@@ -47,7 +47,7 @@ class ThoughtSplitter:
         self._tags_left = MAX_TAGS
 
     def feed(self, text: str) -> Iterator[Piece]:
-        """Split the next piece of the text. The caller appends each piece of the answer before it takes the next."""
+        """Split the next text and yield its pieces. The caller appends each piece of the answer before the next one."""
         text, self._kept = self._kept + text, ""
         start = 0
         while self._tags_left and (found := _TAG.search(text, start)) is not None:

@@ -93,7 +93,7 @@ class ToolSelection:
         self._select()
 
     def reduce(self, limit: int | None = None) -> bool:
-        """Select few tools, or at most `limit`; report whether the list has changed."""
+        """Select few tools, or with a `limit` at most that many; report whether the list has changed."""
         before = list(self.rows)
         if limit is None:
             self._few = True

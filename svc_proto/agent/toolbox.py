@@ -96,7 +96,7 @@ class RequestedToolCall:
 
 
 class DynamicToolSource(Protocol):
-    """Tools that change at run time: those of MCP servers."""
+    """Source of tools that change at run time: those of MCP servers."""
 
     def ready(self) -> Flow[None]:
         """Wait, for a limited time, until the tools are known."""
@@ -225,7 +225,9 @@ class Toolbox:
     def run_calls(
         self, turn: Turn, host: AgentHost, calls: tuple[RequestedToolCall, ...], consent: TurnConsent | None = None
     ) -> Flow[list[ToolResult]]:
-        """Run the calls of one answer; store each result and emit its events. Tool errors do not raise.
+        """Run the calls of one answer, store each result and emit its events; return the results in the calls' order.
+
+        A tool's error is its result, and is not raised.
 
         `consent` is the state of the turn before the calls were made; None: it begins with them.
         """
@@ -245,7 +247,7 @@ class Toolbox:
             queue.release()
 
     def _attempt(self, attempt: _Attempt, requested: RequestedToolCall, tool: Tool | None) -> Flow[ToolResult]:
-        """Run one call: check, approval, execution, stored row and events; a failure is its result."""
+        """Run one call (check, approval, execution, stored row, events) and return its result, also of a failure."""
         engine, call, host = self._engine, requested.call, attempt.host
         begun = engine.now.mono
         error: str | None = None

@@ -154,7 +154,7 @@ class AgentSettingsReader:
 
 
 def build_agent_settings(config: ApiConfig, found: Mapping[str, object]) -> AgentSettings:
-    """Build the settings from the start-up configuration and the parsed file."""
+    """Build the agent's settings from the start-up configuration and the parsed configuration file."""
     found = JsonObject.of(found)
     model, agent, display = _model(found), found.get_object("agent"), found.get_object("display")
     extra = _extra(found)

@@ -1,4 +1,4 @@
-"""Ledger of changes at the agent, and their undoing.
+"""Ledger of changes of the agent's approvals, settings and notes, and their undoing.
 
 A change is undone only if it is still in force: a later change of the same setting or note stays.
 """

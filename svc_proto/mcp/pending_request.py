@@ -166,7 +166,10 @@ class PendingRequest:
         return {"supportedVersions": [STATELESS_VERSION, *HANDSHAKE_VERSIONS], **self._answers.capabilities()}
 
     def _listen(self, params: JsonObject, call: PendingRequest) -> Deferred:
-        """Send notifications of changes from now on; resources without notifications are not acknowledged."""
+        """Send notifications of changes from now on; resources without notifications are not acknowledged.
+
+        Raises `RpcError` if the parameters are invalid, or at the limit of listening requests.
+        """
         wanted = params.object_or_none("notifications")
         asked = JsonObject.of(wanted).get("resourceSubscriptions") or []
         uris = JsonObject.of(wanted).texts("resourceSubscriptions")

@@ -201,7 +201,7 @@ class McpSession:
             self._on_idle()
 
     def own_handler(self, method: str) -> Handler | None:
-        """Return the handler of a method that only versions with the handshake have."""
+        """Return the handler of a method that only versions with the handshake have; None for any other method."""
         match method:
             case "initialize":
                 return self._initialize

@@ -94,7 +94,7 @@ class HostAddresses:
         return None if row is None else row.address
 
     def best_row(self, bind_host: str = "::") -> HostAddress | None:
-        """Return the row of `best`. A server on `0.0.0.0` has no IPv6 address; one on `::` has both."""
+        """Return the row of `best`, or None. A server on `0.0.0.0` has no IPv6 address; one on `::` has both."""
         versions = (4,) if bind_host in ("0.0.0.0", "") else (4, 6)
         return next((row for row in self.rows if row.kind < AddressKind.DOWN and row.version in versions), None)
 

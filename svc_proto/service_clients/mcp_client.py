@@ -85,7 +85,7 @@ class McpError(Exception):
 
 
 class McpTransport(Protocol):
-    """Transport of messages to and from an MCP server. It calls `receive`, `failed` and `transport_closed` of the client."""
+    """Transport of messages to and from an MCP server. It calls the client's methods `receive`, `failed` and so on."""
 
     def open(self) -> Flow[None]:
         """Open the transport. Raises `McpError`."""
@@ -298,7 +298,7 @@ class McpClient:
                 self.ignored += 1
 
     def _find_pending(self, identity: RequestId | None, sole: RequestId | None) -> _PendingRequest | None:
-        """Return the request with an id; without an id the `sole` one, or the only one that waits."""
+        """Return the pending request with an id; without an id, the `sole` one or the only pending one; else None."""
         if identity is None:
             identity = sole if sole is not None or len(self._pending) != 1 else next(iter(self._pending))
         return None if identity is None else self._pending.get(identity)

@@ -185,7 +185,10 @@ class McpHttpTransport:
         return _FailedRequest(why, suspicious=status not in TEMPORARY, gone=gone, refused=400 <= status < 500)
 
     def _receive(self, data: bytes | str, identity: RequestId) -> Flow[_FailedRequest]:
-        """Pass a message on, unless it is an error because the session is lost."""
+        """Pass a message to the client, unless it is an error because the session is lost.
+
+        Return the failure of the request, or `END` if the message was passed on.
+        """
         if self._session and self._version and _is_error(data) and (yield from self._find_loss()):
             return _FailedRequest(GONE, gone=True, refused=True)
         problem = self._ends.receive(data, identity)
@@ -215,7 +218,10 @@ class McpHttpTransport:
     # --- streams --------------------------------------------------------------------------------------------------
 
     def _read_on(self, reader: EventReader, identity: RequestId) -> Flow[_FailedRequest]:
-        """Read a stream to its end, and resume it where it breaks off, until its answer cancels the task."""
+        """Read a stream to its end, and resume it where it breaks off, until its answer cancels the task.
+
+        Return the failure of the request if no answer came.
+        """
         for attempt in range(MAX_RESUMED):
             last, pause, failed = yield from self._read(reader, identity)
             if not last or failed.gone:
@@ -283,7 +289,10 @@ class McpHttpTransport:
     def _send_request(
         self, method: str, body: bytes, *more: tuple[bytes, bytes], within: float
     ) -> Flow[EventReader | HttpResult]:
-        """Send a request, and follow redirects within the origin; later requests go where they led."""
+        """Send a request, follow redirects within the origin, and return the response.
+
+        Later requests go where the redirects led.
+        """
         into = event_stream(accept=BOTH if method == "POST" else EVENT_STREAM, longest=MAX_MESSAGE)
         fields = (*((JSON,) if body else ()), *more, *self._fields())
         until, peer = self._engine.now.mono + within, self._peer

@@ -26,7 +26,7 @@ class RelayClient(ServiceClient):
     """Client of the relay. A call that fails raises `ServiceCallError`."""
 
     def health(self, engine: Engine, *, within: float) -> Flow[JsonObject]:
-        """Return the relay's health report, with its version, if it is healthy."""
+        """Return the relay's health report, with its version. Raises `ServiceCallError` if it is not healthy."""
         answer = yield from self.request(engine, "GET", "/health", within=within)
         found = self.json_object(answer)
         if answer.status != 200 or found.get("status") != "ok":
@@ -67,7 +67,7 @@ class RelayClient(ServiceClient):
         return found
 
     def revoke(self, engine: Engine, prefix: str) -> Flow[JsonObject]:
-        """End the one session whose token begins with the prefix."""
+        """End the one session whose token begins with the prefix; return the relay's answer."""
         answer = self.check((yield from self.request(engine, "DELETE", f"/sessions/{encode_segment(prefix)}")))
         if answer.status == 204:
             return JsonObject({"ok": True, "revoked": prefix[:8], "revoked_self": False})

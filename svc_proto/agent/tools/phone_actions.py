@@ -67,7 +67,10 @@ class PhoneActions(TouchActions):
     # --- text and keys --------------------------------------------------------------------------------------------
 
     def type_text(self, arguments: Arguments) -> Flow[str]:
-        """Put text into a field, and report what the field then holds."""
+        """Put text into a field (replace, append or clear), and return a report of what the field then holds.
+
+        Raises `ToolError` if there is no such field, if it is disabled, or if it cannot be appended to.
+        """
         device, mode = device_of(arguments), str(arguments.get("mode", "replace"))
         text = str(arguments.get("text", ""))
         if mode == "append" and not text:
@@ -101,7 +104,10 @@ class PhoneActions(TouchActions):
         return (yield from self.finish(device, f"{told}; then Enter", after))
 
     def press_key(self, arguments: Arguments) -> Flow[str]:
-        """Press a key and report what changed. Volume, Enter, paste and delete are done by other routes if need be."""
+        """Press a key and return the report. Volume keys, paste and delete are done by other routes.
+
+        Enter is the phone's key, or else that of the on-screen keyboard.
+        """
         device, key = device_of(arguments), str(arguments["key"])
         before = yield from self.read_before(device)
         told = f"pressed {key}"
@@ -120,7 +126,7 @@ class PhoneActions(TouchActions):
     # --- the rest -------------------------------------------------------------------------------------------------
 
     def open_app(self, arguments: Arguments) -> Flow[str]:
-        """Open an app by its package, or by the name that it has on the phone."""
+        """Open an app by its package, or by the name that it has on the phone, and return the report."""
         device, wanted = device_of(arguments), str(arguments["package"])
         before = yield from self.read_before(device)
         package = wanted if "." in wanted else (yield from self._package_of(device, wanted))
@@ -128,14 +134,17 @@ class PhoneActions(TouchActions):
         return (yield from self.finish(device, f"opened {package}", before, opens=True))
 
     def return_to_app(self, path: str, arguments: Arguments) -> Flow[str]:
-        """Bring the chat app to the front."""
+        """Bring the chat app to the front, and return the report."""
         device = device_of(arguments)
         before = yield from self.read_before(device)
         yield from self.call(path, device, {})
         return (yield from self.finish(device, "brought the chat app to the front", before, opens=True))
 
     def wait(self, arguments: Arguments) -> Flow[str]:
-        """Wait for a time, or until a text is shown or gone. Raises `ToolError` if that does not come in time."""
+        """Wait for a time, or until a text is shown or gone; return a report.
+
+        Raises `ToolError` if the text is not shown, or not gone, in time.
+        """
         device, wanted = device_of(arguments), arguments.get("text")
         given = JsonObject.of(arguments).integer("ms")
         ms = WAIT_DEFAULT if given is None else given

@@ -110,7 +110,7 @@ class PhoneLooks:
         return None
 
     def screen_of(self, device: str, look: int | None) -> PhoneScreen | None:
-        """Return the screen of a look by its number, else of the newest look at the phone, if any.
+        """Return the screen of a look by its number; without one, that of the newest look at the phone, or None.
 
         Raises `ToolError` if no stored look at this phone has the number.
         """

@@ -130,7 +130,7 @@ class PhoneScreen:
         return bool(KEYBOARD.search(self.windows.get(window, ""))) and len(self.windows) > 1
 
     def row_of(self, number: str) -> ScreenRow | None:
-        """Return the row of a node, or of the node that it belongs to."""
+        """Return the row of the node with this number, or the row that the node belongs to; None if it is not there."""
         wanted = number.rpartition(":")[2]
         for row in self.rows:
             if row.node.number == wanted or any(node.number == wanted for node in row.inner):
@@ -138,7 +138,7 @@ class PhoneScreen:
         return None
 
     def row_at(self, x: int, y: int) -> ScreenRow | None:
-        """Return the smallest row at a point of the topmost window that has one."""
+        """Return the smallest row at a point, of the topmost window that has one there; None without one."""
         there = [row for row in self.rows if row.node.covers((x, y))]
         top = [row for row in there if row.node.window == there[0].node.window]
         return min(top, key=lambda row: row.node.area, default=None)

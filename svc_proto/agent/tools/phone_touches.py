@@ -47,16 +47,19 @@ class TouchActions:
     # --- touching -------------------------------------------------------------------------------------------------
 
     def tap(self, arguments: Arguments) -> Flow[str]:
-        """Tap a node, or a point."""
+        """Tap a node, or a point, and return the report. Raises `ToolError` if it is not there or the phone refuses."""
         return (yield from self._press(arguments, "/tap", "tapped", {}))
 
     def long_press(self, arguments: Arguments) -> Flow[str]:
-        """Press a node, or a point, for long."""
+        """Press a node, or a point, for long, and return the report. Raises `ToolError` as `tap` does."""
         more = {name: arguments[name] for name in ("duration",) if name in arguments}
         return (yield from self._press(arguments, "/long_press", "pressed for long:", more))
 
     def tap_text(self, arguments: Arguments) -> Flow[str]:
-        """Tap the row with a text: a whole text before a part of one, what can be tapped before what cannot."""
+        """Tap the row with a text, and return the report. Of several rows, `index` selects one, by default the first.
+
+        Rows with the whole text precede those with a part of it. Raises `ToolError` if no row has the text.
+        """
         device, wanted = device_of(arguments), str(arguments["text"])
         before = yield from self.read_before(device)
         if before is None:  # the phone refuses the call with its reason
@@ -80,7 +83,10 @@ class TouchActions:
         return (yield from self._touch(device, row, before, "/tap", "tapped", {}, about))
 
     def swipe(self, arguments: Arguments) -> Flow[str]:
-        """Swipe between two points, or in a direction, which is converted to points (wire bridge 3.9)."""
+        """Swipe between two points, or in a direction, which is converted to points (wire bridge 3.9).
+
+        Returns the report. Raises `ToolError` if neither is given, or if the phone refuses.
+        """
         device = device_of(arguments)
         line = {name: arguments[name] for name in POINTS if name in arguments}
         before = yield from self.read_before(device)
@@ -96,14 +102,17 @@ class TouchActions:
         return (yield from self._perform(device, "/swipe", {**line, **more}, told, before))
 
     def drag(self, arguments: Arguments) -> Flow[str]:
-        """Drag from one point to another."""
+        """Drag from one point to another, and return the report."""
         device = device_of(arguments)
         before = yield from self.read_before(device)
         told = "dragged from {start_x},{start_y} to {end_x},{end_y}".format(**arguments)
         return (yield from self._perform(device, "/drag", _without_device(arguments), told, before))
 
     def scroll(self, arguments: Arguments) -> Flow[str]:
-        """Scroll the screen or a node, once, or until a text is shown."""
+        """Scroll the screen or a node, once, or until a text is shown, at most `MAX_SCROLLS` times; return the report.
+
+        Raises `ToolError` if the text is not found, or if the phone refuses.
+        """
         device, until = device_of(arguments), str(arguments.get("until", ""))
         before = yield from self.read_before(device)
         body: dict[str, object] = {"direction": arguments["direction"]}
@@ -135,7 +144,7 @@ class TouchActions:
         return f"{told} {count} times; {quote(until)} is {describe_row(found[0])}\n{self.looks.show(device, now)}"
 
     def set_bar(self, arguments: Arguments) -> Flow[str]:
-        """Set a bar to `percent` of its length by a tap, and report what changed."""
+        """Set a bar to `percent` of its length by a tap, and return the report. Raises `ToolError` if it is no bar."""
         device, percent = device_of(arguments), int(str(arguments["percent"]))
         before = yield from self.read_before(device)
         if before is None:
@@ -230,7 +239,7 @@ class TouchActions:
         more: Mapping[str, object],
         about: str = "",
     ) -> Flow[str]:
-        """Touch a row at the node that carries its text, and report."""
+        """Touch a row as `touch_row` does, and return the report."""
         row, before = yield from self.touch_row(device, row, before, path, more)
         told = f"{verb} {describe_row(row)} ({row.node.class_name}){about}"
         return (yield from self.finish(device, told, before, field=row))

@@ -48,7 +48,7 @@ class ClusterResponseStore(ResponseStore):
         return cast("ResponseJson", strict_json.loads(found[1], max_depth=1_000, ours=True))
 
     def session_of(self, kind: str, name: str) -> Flow[str | None]:
-        """Return the session of a `response` or a `conversation`. Raises `Refused` 503 if the store does not answer."""
+        """Return the session of a `response` or `conversation`, or None. Raises `Refused` 503 without the store."""
         found = yield from self._find(kind, name)
         return None if found is None else found[0]
 

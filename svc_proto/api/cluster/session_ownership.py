@@ -104,7 +104,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
     def acquire(
         self, session_id: str, request: Request | None = None, key: str = ""
     ) -> Flow[Response | StreamedResponse | None]:
-        """Acquire the lease of a session, or return the answer of the node that has it.
+        """Acquire the lease of a session and return None, or return the answer of the node that has the lease.
 
         See `LocalSessionOwnership.acquire`.
         """

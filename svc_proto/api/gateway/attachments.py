@@ -74,7 +74,10 @@ class _AttachmentMethods:
 
     @contextmanager
     def _received(self, size: int) -> Iterator[None]:
-        """Count the characters of a content until the `with` block ends. Raises `RpcError` at the limit for all."""
+        """Count `size` characters as being received until the `with` block ends.
+
+        Raises `RpcError` if all contents that are being received exceed their common limit.
+        """
         if self._receiving + size > MAX_UPLOADS:
             raise RpcError(NOT_SUPPORTED, "too many attachments are being received: try again")
         self._receiving += size
@@ -118,7 +121,7 @@ class _AttachmentMethods:
         return {"attached": True, "path": shown, "count": count, "size": len(data)}
 
     def detach(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Remove the attachment that has the given path."""
+        """Remove the attachments of the client's next prompt that have the given path, and report if there were any."""
         session = yield from self._gateway.find(connection, call)
         path = call.text("path")
         detached = [attached for attached in session.attachments_of(connection) if attached.name == path]
@@ -128,7 +131,10 @@ class _AttachmentMethods:
         return {"detached": bool(detached), "count": len(session.attachments_of(connection))}
 
     def attach_file(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Attach a text or PDF file to the next prompt; the client puts the answer's `ref_text` before that prompt."""
+        """Attach a text or PDF file to the next prompt; the client puts the answer's `ref_text` before that prompt.
+
+        Raises `RpcError` for any other file, and at a limit.
+        """
         url = call.text("data_url")
         start = url.find(",", 0, MAX_HEAD) + 1  # of the content: the URL is not cut, since that copies 67 MB
         if not url.startswith("data:") or not url.endswith(";base64,", 0, start):

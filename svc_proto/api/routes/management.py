@@ -176,7 +176,7 @@ class _ManagementRoutes:
         return json_response(200, {"changes": [cast("change_types.ChangeJson", asdict(change)) for change in found]})
 
     def undo_changes(self, request: Request) -> Flow[JsonResponse[change_types.UndoneChangesJson]]:
-        """Undo what a principal has changed, newest first."""
+        """Undo what a principal has changed, newest first; report for each change whether it was undone."""
         name = text(request.json_object().get("principal"), "principal")
         done = yield from self._api.ledger.undo(name)
         self._api.record_audit("changes undone", request, of=name, count=sum(not each.kept for each in done))
@@ -223,7 +223,7 @@ class _ManagementRoutes:
         return json_response(200, {"servers": [] if found is None else found.report()})
 
     def switch_server(self, request: Request) -> Flow[JsonResponse[change_types.McpSwitchedJson]]:
-        """Set whether the agent uses an MCP server."""
+        """Set in the configuration file whether the agent uses an MCP server."""
         enabled = boolean(request.json_object().get("enabled"), "enabled")
         name = (yield from self._server_row(request))["name"]
         yield from self._api.config_file.switch_server(name, enabled=enabled)

@@ -71,7 +71,7 @@ class _ProfileRoutes:
         )
 
     def soul(self, request: Request) -> Flow[JsonResponse[types.SoulJson]]:
-        """Return the system prompt."""
+        """Return the system prompt of the agent."""
         _check_profile(request)
         content = (yield from self._api.settings()).system
         body: types.SoulJson = {
@@ -85,7 +85,7 @@ class _ProfileRoutes:
         return json_response(200, body)
 
     def write_soul(self, request: Request) -> Flow[JsonResponse[types.FileWrittenJson]]:
-        """Change the system prompt."""
+        """Change the system prompt of the agent in the configuration file."""
         _check_profile(request)
         content = request.json_object().get("content")
         yield from self._api.change_settings(request, parse_prompt(content, "content"))
@@ -112,7 +112,7 @@ class _ProfileRoutes:
         return json_response(200, {"profile": PROFILE, "memories_dir": folder, "entries": files, "total": len(files)})
 
     def write_memory(self, request: Request) -> Flow[JsonResponse[types.FileWrittenJson]]:
-        """Replace a list of notes by the content of its file."""
+        """Replace a list of notes by the content of its file. Raises `Refused` 404 for another file, 400 or 503."""
         _check_profile(request)
         content = text(request.json_object().get("content"), "content")
         target = FILE_NAMES.get(request.params["filename"])
@@ -145,7 +145,7 @@ class _ProfileRoutes:
         return json_response(200, {"enabled": settings.endpoint is not None, "blocks": blocks})
 
     def avatar(self, request: Request) -> Flow[Response]:
-        """Return the agent's picture."""
+        """Return the agent's picture. Raises `Refused` 404 without one."""
         _check_profile(request)
         found = yield from read_avatar(self._api.engine)
         if found is None:

@@ -206,9 +206,9 @@ class _RunRoutes:
 
 
 def _talk(body: JsonObject) -> MessageList:
-    """Parse `input` (text, parts or messages) and its history.
+    """Parse `input` (text, parts or messages) and its history. Raises `Refused` 400.
 
-    `conversation_history` replaces earlier messages (6.1).
+    `conversation_history` replaces earlier messages (wire api 6.1).
     """
     value = body.get("input")
     if value is None and body.get("message") is None:

@@ -203,7 +203,7 @@ class _ChatSessionRoutes:
     def truncate(self, request: Request) -> Flow[Response | StreamedResponse]:
         """Remove a message of the user and all after it, so that a turn can be repeated or its message changed.
 
-        The session's turns are stopped before.
+        The session's turns are stopped before. Raises `Refused` 400 if `from_row` is no message of the user.
         """
         api, identity = self._api, request.params["id"]
         row_id = _strict(request.query.get("from_row"), "from_row", 0)

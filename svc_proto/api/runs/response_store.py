@@ -71,7 +71,7 @@ class ResponseStore:
         return cast("ResponseJson", strict_json.loads(text, max_depth=1_000, ours=True))
 
     def session_of(self, kind: str, name: str) -> Flow[str | None]:
-        """Return the session of a `response` or a `conversation`. Raises `Refused` 503 as `load` does."""
+        """Return the session of a `response` or a `conversation`, or None. Raises `Refused` 503 as `load` does."""
         yield from self.load()
         return (self._sessions if kind == "response" else self._conversations).get(name)
 

@@ -146,7 +146,7 @@ class RunManager:
                 yield from run.wait_ended()
 
     def session_runs(self, session_id: str) -> list[Run]:
-        """Return the live runs of a session, waiting ones included, in order."""
+        """Return the live runs of a session, waiting ones included, in the order in which they came."""
         return [self._runs[record.id] for record in self.registry.live() if record.session_id == session_id]
 
     def stop_session_runs(self, session_id: str) -> list[Run]:
