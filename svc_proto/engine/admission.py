@@ -8,8 +8,8 @@ address that the last request was forwarded for.
 Bytes of unauthenticated connections are read in turn, a slice at a time (`machines.read_scheduler`). So one round of
 the loop stays short for authenticated peers.
 
-Memory freed after a crowd has disconnected stays with the allocator of this process. So the host is requested to return
-such memory to the system, once for each crowd.
+The allocator of this process keeps the memory of connections that have ended. So when many of them have ended, or much
+memory was freed, the host is requested to return it to the system.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class AdmissionControl:
     def admit(self, fact: Accepted) -> ServerChannel | None:
         """Return a channel for an accepted connection, or None to reject it.
 
-        Rejected are connections over `max_connections`, of which peers elsewhere leave `local_connections` for this
-        host, and too many unauthenticated ones from one address.
+        A connection is rejected over `max_connections`, or if its address has too many unauthenticated connections.
+        `local_connections` of the former, at most an eighth of them, are reserved for peers on this host.
         """
         limit = self.limits.max_connections
         if fact.peer.host not in LOOPBACK:
@@ -174,9 +174,10 @@ class UnauthenticatedConnection(BudgetedConnection):
         return False
 
     def charge_requests(self, heads: int, *, more: bool) -> None:
-        """Charge the scheduler for `heads` requests begun in one read, each at more than its bytes.
+        """Charge the read scheduler a fixed number of bytes for each of `heads` requests that were begun in one read.
 
-        With `more`, further requests wait in the channel and the connection is scheduled again.
+        The number is higher if many connections are unauthenticated. With `more`, further requests wait in the channel,
+        and the connection is scheduled again.
         """
         admission = self.admission
         each = BUSY_HEAD_COST if admission.budget.peers > BUSY_CONNECTIONS else HTTP2_HEAD_COST
@@ -202,7 +203,10 @@ class UnauthenticatedConnection(BudgetedConnection):
             self.channel.parse_end()
 
     def update_usage(self, size: int) -> bool:
-        """Record that `size` bytes are held; return True if no more may be read. The channel may have been cut."""
+        """Record that the channel holds `size` bytes, besides the bytes kept here; return True if reading must pause.
+
+        Over the budget the channel is cut, and True returned.
+        """
         size += len(self.late)
         if size != self.held and not self.admission.update_usage(self, size):
             self._on_memory_timeout()
@@ -219,9 +223,9 @@ class UnauthenticatedConnection(BudgetedConnection):
         self.channel.after_events()
 
     def set_forwarded_address(self, request: Request) -> None:
-        """Count the connection for the address in a proxy's headers.
+        """Count the connection for the client's address in a proxy's headers.
 
-        Raises `Refused` (429) over the limit of that address.
+        Raise `Refused` (429) if that address has too many connections.
         """
         admission = self.admission
         assert admission.address_behind_proxy is not None

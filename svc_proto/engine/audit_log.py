@@ -23,7 +23,7 @@ class AuditLog:
         self._engine = engine
 
     def record(self, event: str, principal: str, address: str = "", /, **about: object) -> None:
-        """Store an event; `about` has the names of what was changed."""
+        """Store an event of this moment in the background; `about` has details, such as the changed object."""
         entry = AuditEvent.of(self._engine.now.wall, event, principal, address, **about)
         self._engine.spawn(self._store(entry))
 

@@ -2,8 +2,8 @@
 
 A handler reads a request in pieces. Over `high_water` unread bytes the channel is not read, and that time does not
 count against the peer. A producer writes a response in pieces and waits until the peer has read them. If it does not
-wait, the channel is dropped at `max_unsent` bytes. A file bypasses the core, a part at a time, and `Sent` facts report
-progress. A peer that reads nothing for `write_timeout` is dropped; one that reads slowly is not.
+wait, the channel is dropped over `max_unsent` bytes. Over HTTP/1.1 a file bypasses the core, a part at a time, and
+`Sent` facts report progress. A peer that reads nothing for a time is dropped; one that reads slowly is not.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class BodyStream:
 class ResponseWriter:
     """Writer for the producer of a `StreamedResponse`.
 
-    The exchange notifies `read` when the channel is writable.
+    `read` is the condition that the exchange notifies when the channel is writable again.
     """
 
     __slots__ = ("_channel", "_stream", "half_closed", "on_half_close", "read")
@@ -119,7 +119,7 @@ class ResponseWriter:
             self.on_half_close()
 
     def drained(self) -> Flow[None]:
-        """Wait until unsent bytes are below the mark; return at once if they are."""
+        """Wait until the channel is writable: unsent bytes are not over the high-water mark, or have fallen again."""
         channel = self._channel
         channel.write_pending()
         while channel.credit.blocked:
@@ -127,7 +127,10 @@ class ResponseWriter:
 
 
 def send_file_part(channel: HttpChannel, stream: StreamId, file: FilePart) -> Flow[Failure | None]:
-    """Send part of a file as the body of the response whose head was just sent; return a `Failure` if incomplete."""
+    """Send part of a file, past the core, as the body of the response whose head was just sent.
+
+    Return None when all of it was sent, otherwise a `Failure`.
+    """
     engine, offset, left = channel.engine, file.offset, file.length
     channel.conn.send(ResponseBodyDelegated(stream, left))
     channel.write_pending()
@@ -146,7 +149,7 @@ def send_file_part(channel: HttpChannel, stream: StreamId, file: FilePart) -> Fl
 def copy_file_part(channel: HttpChannel, writer: ResponseWriter, file: FilePart) -> Flow[Failure | None]:
     """Send part of a file through the core in pieces, for connections that several streams share.
 
-    Return a `Failure` if the part is incomplete.
+    Return a `Failure` if a read fails or the file is too short, otherwise None.
     """
     engine, offset, left = channel.engine, file.offset, file.length
     while left:

@@ -1,4 +1,4 @@
-"""Base of all channels: number, backpressure, read pause and end, independent of the protocol.
+"""Base of all channels: backpressure, read pauses, write timeout and close, independent of the protocol.
 
 Reading pauses while too many of our bytes are unsent, or while the consumer requests a pause. So memory is bounded by
 the two water marks of `Limits`, and a peer that does not read cannot make us work. A WebSocket is the exception,
@@ -52,7 +52,7 @@ class Channel(ABC):
         """Handle the peer's FIN."""
 
     def sent(self, n: int) -> None:
-        """Record that `n` bytes left for the kernel: ours first, then those of a file."""
+        """Record that the kernel accepted `n` bytes: the channel's own first, then those of a file."""
         credit = self.credit
         if n == credit.unsent and not (credit.blocked or self._passing):  # the usual case: all bytes were sent
             credit.unsent = 0
@@ -120,7 +120,7 @@ class Channel(ABC):
             self._stall.cancel()
 
     def extend_write_timeout(self) -> None:
-        """Restart `write_timeout`: the peer is alive."""
+        """Restart `write_timeout` if bytes are unsent, since the peer has shown that it is alive."""
         if self.credit.unsent:
             self._stall.set(self.engine.now.mono + self.limits.write_timeout)
 
@@ -131,7 +131,7 @@ class Channel(ABC):
             self._update_reading()
 
     def abort(self) -> None:
-        """Cut the channel now, unless it is gone; the runtime then reports `closed`."""
+        """Cut the channel now, unless it is gone; the runtime then reports `Closed`."""
         if not self.gone:
             self.gone = True
             self._stall.cancel()

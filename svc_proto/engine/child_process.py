@@ -34,7 +34,10 @@ MAX_OUTPUT = 1024 * 1024  # bytes of a command's output that are kept
 
 
 class ChildHandler(Protocol):
-    """Handler of a child's output; `on_exit` comes last, once, unless the child was detached."""
+    """Handler of a child's output; `on_exit` is called last and once, or never if the child was released before.
+
+    `detach`, `terminate` and `kill` of the child release it.
+    """
 
     def on_output(self, data: bytes) -> None:
         """Handle bytes of the child's output or terminal."""
@@ -86,12 +89,18 @@ class ChildProcess(Channel):
         self.engine.emit(CloseWrite(self.ch))
 
     def detach(self) -> None:
-        """Release the child without a signal: a tmux client ends, its session continues."""
+        """Close the channel to the child without a signal. Its handler receives no further calls.
+
+        A tmux client ends then, while its session continues.
+        """
         self._handler = None
         self.abort()
 
     def terminate(self, signal: SignalName = SignalName.HANGUP, *, patience: float = HANGUP_TIMEOUT) -> None:
-        """Signal the child to end, and kill it after `patience` seconds. Its handler receives no further calls."""
+        """Signal the child to end, and kill it if it runs after `patience` seconds.
+
+        Its handler receives no further calls.
+        """
         self._handler = None
         if self.gone:
             return
@@ -111,7 +120,7 @@ class ChildProcess(Channel):
     # --- facts ---
 
     def received(self, data: bytes) -> None:
-        """Pass output to the handler."""
+        """Pass output to the handler, or drop it if the handler was released."""
         if self._handler is not None:
             self._handler.on_output(data)
 
@@ -123,7 +132,7 @@ class ChildProcess(Channel):
         """Ignore the end of the child's output: `Closed` follows when it exits."""
 
     def ended(self, fact: Closed) -> None:
-        """Report the exit to the handler, unless the child was detached."""
+        """Report the exit to the handler, unless it was released before."""
         super().ended(fact)
         self._kill.cancel()
         handler, self._handler = self._handler, None
@@ -131,7 +140,7 @@ class ChildProcess(Channel):
             handler.on_exit(fact.exit)
 
     def stop(self) -> None:
-        """Detach the child if it is not terminating yet: the process is stopping."""
+        """Close the channel to the child, unless the child is being terminated or is stopped with its main channel."""
         if self._kill.when is None and not self.stays:
             self.abort()
 
@@ -178,7 +187,8 @@ def run_command(
 ) -> Flow[CommandResult | Failure]:
     """Run a command to its end with `said` as input; return its status and the first megabyte of its output.
 
-    Return a `Failure` if it cannot be started; after `within` seconds kill it and return a `Failure` TIMED_OUT.
+    Return a `Failure` if it cannot be started within `within` seconds. If it runs for as long after that, kill it and
+    return a `Failure` TIMED_OUT.
     """
     collector = _OutputCollector(engine)
     child = yield from spawn(engine, argv, collector, inherit=inherit, within=within)

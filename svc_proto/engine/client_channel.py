@@ -61,13 +61,17 @@ class ResponseReader(Protocol):
         ...
 
     def finish(self, end: Failure | None) -> None:
-        """Handle the end of the response; only the first reason counts."""
+        """Handle the end of the response: `end` is None if it is complete. Only the first call counts."""
         ...
 
 
 @fast_frozen
 class ResponseMode(Generic[T_co]):
-    """Description of how a response is consumed: by default buffered, up to `limit` bytes, and more is a `Failure`."""
+    """Description of how a response is consumed: by default buffered, and a `Failure` over `limit` bytes.
+
+    Otherwise `reader` makes the reader of a response from its head (None: buffer this one), or `handler` is that of the
+    requested WebSocket.
+    """
 
     limit: int = MAX_ANSWER
     accept: tuple[tuple[bytes, bytes], ...] = ()  # header fields that request this kind of response
@@ -128,16 +132,16 @@ class ClientChannel(HttpChannel):
 
     @property
     def opens_no_sockets(self) -> bool:
-        """Report whether the server refuses WebSockets over HTTP/2."""
+        """Report whether this connection uses HTTP/2 and its server refuses WebSockets over it."""
         return self._http2 is not None and self._http2.opens_sockets is False
 
     def extend_write_timeout(self) -> None:
-        """Restart `write_timeout`, also for bytes that wait for a window."""
+        """Restart `write_timeout`, also for bytes that wait for a flow-control window of the server."""
         self._window_due = self.engine.now.mono + self.limits.write_timeout
         super().extend_write_timeout()
 
     def writable(self) -> None:
-        """Resume the flow that sends a body."""
+        """Notify the WebSocket, if there is one, and resume the flow that waits to send more of a body."""
         super().writable()
         self.engine.resume(self.ticket, None)
 
@@ -161,7 +165,7 @@ class ClientChannel(HttpChannel):
     # --- facts and events ---
 
     def received(self, data: bytes) -> None:
-        """Parse received bytes; a piece of the body may go to the fast-path handler."""
+        """Parse received bytes; a whole piece of the body is first offered to `fast_reader`."""
         if self._http2 is not None:
             self._http2.set_time(self.engine.now.mono)
         elif self.fast_reader is not None and not (self._holding or self.closing):
@@ -171,7 +175,10 @@ class ClientChannel(HttpChannel):
         super().received(data)
 
     def sent(self, n: int) -> None:
-        """Record sent bytes and write more. A pong is no progress of bytes that wait for a window."""
+        """Record sent bytes and write more.
+
+        While all unsent bytes wait for the server's windows, only progress of those bytes extends the write timeout.
+        """
         super().sent(n)
         if self._waiting:
             self.mark_dirty()
@@ -185,11 +192,14 @@ class ClientChannel(HttpChannel):
             self.close_gracefully()
 
     def reads_while_unsent(self) -> bool:
-        """Report whether reading continues: over HTTP/2 always, since a window update may have to be read."""
+        """Report whether reading continues while bytes are unsent: over HTTP/2 always, else with a WebSocket.
+
+        Over HTTP/2 a window update may have to be read before more can be sent.
+        """
         return self._http2 is not None or super().reads_while_unsent()
 
     def write_pending(self) -> None:
-        """Write pending output; of bodies and messages no more than the socket has room for."""
+        """Write pending output; over HTTP/2, of bodies and messages no more than the socket has room for."""
         http2 = self._http2
         if http2 is None:
             super().write_pending()
@@ -207,12 +217,12 @@ class ClientChannel(HttpChannel):
             self.change_stream_unsent(self._waiting - before)
 
     def closed(self, why: str) -> None:
-        """Fail the request if it has no result yet."""
+        """Fail the request, or the reader of its response, with UNREACHABLE if the response is incomplete."""
         super().closed(why)
         self._fail(FailureKind.UNREACHABLE, why or "the connection was closed")
 
     def stop(self) -> None:
-        """Close an open WebSocket with 1001; a request is left to its flow."""
+        """Close an open WebSocket with 1001; a plain request continues, and its flow decides when to end it."""
         if self.socket is not None:
             self.socket.close(1001, "going away")
 
@@ -261,7 +271,7 @@ class ClientChannel(HttpChannel):
         self.engine.resume(self.ticket, outcome)
 
     def _update_reading(self) -> None:
-        """Apply backpressure to a response through its HTTP/2 window, so that the rest of the connection is read."""
+        """Pause or resume reading; a response over HTTP/2 by its window, so that the rest of the connection is read."""
         if self._http2 is None or self.socket is not None:
             super()._update_reading()
         else:

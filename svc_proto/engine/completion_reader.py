@@ -24,7 +24,7 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"  # a byte order mark, and blanks
 
 
 def completion_response() -> ResponseMode[CompletionReader]:
-    """Request a successful response as events; any other one is returned whole."""
+    """Return the response mode that reads a 200 response with a `CompletionReader`; others are returned whole."""
     accept = ((b"accept", b"text/event-stream, application/json"), (b"accept-encoding", b"identity"))
 
     def reader(channel: ClientChannel, head: ResponseHead) -> CompletionReader | None:
@@ -73,7 +73,7 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
 
     @property
     def is_stream(self) -> bool:
-        """Report whether the response is an event stream; of an empty one the label decides."""
+        """Report whether the response is an event stream; until its first bytes decide, its `Content-Type` does."""
         return self._is_labelled if self._is_stream is None else self._is_stream
 
     def _decide(self) -> bool | None:

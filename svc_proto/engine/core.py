@@ -232,9 +232,9 @@ class Engine:
         self.out = []  # `Exit` is the last command: later ones are dropped
 
     def revoke_credential(self, holder: str, refused: Refused) -> None:
-        """Revoke all objects that depend on a credential.
+        """Revoke all registered objects that depend on the credential with the id `holder`.
 
-        The search is linear, since this is rare and requests are frequent.
+        The search is linear, since revocations are rare and requests are frequent.
         """
         for held in [held for held, mine in self.revocables.items() if mine == holder]:
             held.revoke(refused)
@@ -248,12 +248,12 @@ class Engine:
 
     @property
     def stops_by(self) -> float:
-        """Monotonic time at which a stopping process ends; infinity while it is not stopping."""
+        """Monotonic time at which a stopping process ends at the latest; infinity while it is not stopping."""
         return inf if self._grace.when is None else self._grace.when
 
     @property
     def channel_count(self) -> int:
-        """Number of open channels, lingering ones included."""
+        """Number of channels whose `Closed` has not been received, including those that are closing."""
         return len(self._channels)
 
     @property
@@ -382,7 +382,7 @@ def _describe(error: Exception) -> dict[str, object]:
 
 
 def _drop_overtaken(out: list[Command], fact: Fact | None) -> None:
-    """Remove commands that timers just issued for a channel or operation which `fact` ends."""
+    """Remove each `Send` to the channel, or `Cancel` of the operation, that `fact` ends."""
     match fact:
         case Closed(ch=ch):
             out[:] = [command for command in out if not (isinstance(command, Send) and command.ch == ch)]

@@ -1,4 +1,4 @@
-"""HTTP request and its response: policy before the body, limits while it arrives, handler, exactly one response."""
+"""HTTP exchange: access check before the body, limits while the body arrives, the handler, and at most one response."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _READING, _RUNNING = ExchangeState.READING, EXCHANGE_TABLE[ExchangeState.READING
 class Exchange:
     """A request on a server channel, with the states of `machines.exchange`.
 
-    `route` and `request` are the channel's findings; an admitted request has both.
+    `route` and `request` are None if the channel could not find or make them; an admitted request has both.
     """
 
     __slots__ = (
@@ -78,7 +78,7 @@ class Exchange:
 
     @property
     def full(self) -> bool:
-        """Report whether too much of the body is unread: the handler must read before the peer is read further."""
+        """Report whether too much of a streamed body is unread: the peer is not read until the handler reads."""
         incoming, reading = self._incoming, self.state in (ExchangeState.STREAMING, ExchangeState.DUPLEX)
         return incoming is not None and reading and incoming.full_since is not None
 
@@ -89,9 +89,10 @@ class Exchange:
 
     @property
     def ends_with_peer(self) -> bool:
-        """Report whether the request is unanswered, and ends when the peer closes its end.
+        """Report whether the request ends when the peer closes its end before the response is complete.
 
-        A stream whose producer sends probes goes on: they find out whether the peer is gone.
+        The route or the request decides that. A stream whose producer sends probes continues: its probes find out
+        whether the peer is gone.
         """
         if self.outgoing is not None and self.outgoing.on_half_close is not None:
             return False
@@ -141,7 +142,10 @@ class Exchange:
             self._incoming.feed(data)
 
     def end(self) -> None:
-        """Handle the end of the request: run its handler, or finish a refused one."""
+        """Handle the end of the request: run its handler, end its body stream, or finish an answered request.
+
+        Access is checked again first; without it the request is refused.
+        """
         self._step(_BODY_END)
         if self.state is _DONE:
             self.channel.finished()
@@ -181,7 +185,10 @@ class Exchange:
         self.channel.close_gracefully()
 
     def revoke(self, refused: Refused) -> None:
-        """Refuse the request: its credential was revoked. A handler that caused that may still respond."""
+        """End the request because its credential was revoked: refuse it, or abort a response that has begun.
+
+        A handler that is running now, and so caused the revocation, may still respond.
+        """
         acts = (
             self.state in (ExchangeState.RUNNING, ExchangeState.STREAMING)
             if self._task is None
@@ -202,7 +209,10 @@ class Exchange:
         self.channel.process_events()
 
     def _admit(self, principal: object) -> None:
-        """Admit the request, or refuse it if the policy raised or the announced body or handshake is wrong."""
+        """Admit the request, or refuse it if the policy raised or the announced body or handshake is wrong.
+
+        The handler of a streamed route starts here.
+        """
         try:
             if isinstance(principal, Exception):
                 raise principal
@@ -227,9 +237,9 @@ class Exchange:
             self.channel.engine.revocables[self] = self._request.credential_id
 
     def _recheck_access(self) -> None:
-        """Check access again after a slow body, since the credential may have ended.
+        """Call the access policy again if the body took time, since the credential may have ended; `Refused` passes.
 
-        A policy that needs a flow is not repeated.
+        It is not called for a caller without a credential, and a flow that it returns is not run.
         """
         channel, request = self.channel, self._request
         waited = self._incoming is not None or channel.engine.now.mono > self.begun
@@ -239,7 +249,10 @@ class Exchange:
                 principal.close()
 
     def _check_head(self) -> None:
-        """Check the announced body, or the WebSocket handshake, before the body is read."""
+        """Raise `Refused` if the announced body or the WebSocket handshake is unacceptable.
+
+        Otherwise send 100 Continue if the client expects it.
+        """
         head, channel, route = self.head, self.channel, self._route
         if self._length > self._limit:
             raise self._too_large()
@@ -283,7 +296,10 @@ class Exchange:
             self._failed(error)
 
     def _body_read(self, since: float) -> None:
-        """Read the body further, since the handler has read it, or will not; the time since `since` does not count."""
+        """Read from the peer again after a pause, since the handler has read the body, or will not read it.
+
+        The time of the pause, since `since`, does not count for the deadlines of the body.
+        """
         now = self.channel.engine.now.mono
         self.begun += now - since
         self.last_data_at = now

@@ -1,4 +1,4 @@
-"""Whole small files as flows: opened first, checked by the real path of the opened file, always released."""
+"""Flows for small files: read configuration, state and secrets, edit YAML, create spool files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MISSING_FILE_KINDS = (FailureKind.NOT_FOUND, FailureKind.UNSUPPORTED)  # the lat
 
 
 def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[bytes | Failure]:
-    """Read a whole regular file; return a `Failure` if it cannot be read, or has more than `limit` bytes."""
+    """Return the content of a regular file, or a `Failure` if it cannot be read or has more than `limit` bytes."""
     opened = yield from run_operation(engine, OpenFile(engine.new_op(), path))
     if isinstance(opened, Failure):
         return opened
@@ -68,7 +68,10 @@ def read_env_file(engine: Engine, path: str) -> Flow[Mapping[str, str] | Failure
 
 
 def read_yaml(engine: Engine, path: str) -> Flow[JsonObject | Failure]:
-    """Read a YAML mapping. An empty file is an empty mapping; return a `Failure` for any other content."""
+    """Return the mapping in a YAML file; an empty file is an empty mapping.
+
+    Return a `Failure` if the file cannot be read, or has other content.
+    """
     text = yield from _read_text(engine, path)
     if isinstance(text, Failure):
         return text
@@ -93,8 +96,8 @@ def update_yaml(
     """Set members of a YAML file and replace the file as a whole; comments and order are kept.
 
     A missing file counts as empty. `change` returns the new members for the parsed content, or for the `Failure` if it
-    is no YAML. `refused` makes the error to raise, from a problem text that follows the file's name; `name` is the file
-    to write, if not `path`.
+    is no YAML. `refused` makes the error to raise, from a problem text that follows the file's name; `unfit` is that
+    text if the content cannot be edited. `name` is the file to write, if not `path`.
     """
     text = yield from _read_text(engine, path)
     if isinstance(text, Failure):
@@ -112,13 +115,16 @@ def update_yaml(
 
 
 def read_state(engine: Engine, name: str) -> Flow[str | Failure | None]:
-    """Read a file of the state folder; None if missing. After a `Failure` it must not be overwritten."""
+    """Return the text of a file of the state folder; None if it is missing.
+
+    Return a `Failure` if it exists but cannot be read: the caller must not overwrite it then.
+    """
     text = yield from run_operation(engine, ReadConfig(engine.new_op(), name))
     return None if isinstance(text, Failure) and text.kind in MISSING_FILE_KINDS else text
 
 
 def read_json_state(engine: Engine, name: str) -> Flow[JsonObject]:
-    """Read a JSON object of the state folder; empty if it is missing or no object."""
+    """Return the JSON object in a file of the state folder; an empty one if there is none that can be read."""
     text = yield from read_state(engine, name)
     return JsonObject.parse_or_empty(text) if isinstance(text, str) else JsonObject()
 
@@ -129,7 +135,10 @@ def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Fai
 
 
 def spool_file(engine: Engine, suffix: str, data: bytes = b"") -> Flow[str | Failure]:
-    """Create a private file in the spool folder and return its path. The caller has to delete it (`DeleteBlob`)."""
+    """Create a private file with `data` in the spool folder and return its path, or a `Failure`.
+
+    The caller has to delete the file (`DeleteBlob`).
+    """
     blob = yield from run_operation(engine, CreateBlob(engine.new_op(), suffix))
     if isinstance(blob, Failure):
         return blob

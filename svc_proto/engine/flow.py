@@ -44,9 +44,9 @@ TIMED_OUT = Failure(FailureKind.TIMED_OUT, "no answer in time")
 
 
 def run_operation(engine: Engine, operation: Operation[T], *, within: float = 30.0) -> Flow[T | Failure]:
-    """Order an operation and wait at most `within` seconds for its answer.
+    """Issue an operation and return its answer, which is a `Failure` if the operation failed.
 
-    Without an answer the operation is cancelled, and a `Failure` TIMED_OUT returned.
+    Without an answer after `within` seconds, the operation is cancelled and a `Failure` TIMED_OUT returned.
     """
     engine.emit(operation)
     started = engine.now.mono
@@ -58,7 +58,10 @@ def run_operation(engine: Engine, operation: Operation[T], *, within: float = 30
 
 
 def wait(ticket: OperationId, until: float) -> Flow[object]:
-    """Wait until `engine.resume(ticket, value)` is called; return a `Failure` at the monotonic time `until`."""
+    """Wait until `engine.resume(ticket, value)` is called and return the value.
+
+    Return a `Failure` TIMED_OUT if that did not happen by the monotonic time `until`.
+    """
     return (yield WaitRequest(ticket, until))
 
 
@@ -85,7 +88,7 @@ class Deferred:
         self._on_result = on_result
 
     def resolve(self, outcome: object) -> bool:
-        """Deliver the outcome; return False if the owner has cancelled or was answered."""
+        """Pass the result of `outcome` to the callback; return False if there is none (any more)."""
         on_result, self._on_result = self._on_result, None
         if on_result is None:
             return False
@@ -108,7 +111,7 @@ class Deferred:
 class Task:
     """A flow in progress, made by `Engine.spawn`; its owner calls `cancel()` when it ends.
 
-    A task that is cancelled while running is done, too: its next operation is cancelled and no callback is called.
+    A task that is cancelled while it runs is stopped at its next wait, and no callback is called.
     """
 
     __slots__ = ("_engine", "_flow", "_on_done", "_on_error", "_timer", "_wait", "done")
@@ -135,7 +138,7 @@ class Task:
         return self._wait is None and not self.done
 
     def accepts(self, result: object) -> bool:
-        """Report whether `result` has the type of the awaited operation's answer."""
+        """Report whether `result` has the type of the awaited operation's answer; True if it awaits no operation."""
         operation = self._wait.operation if self._wait is not None else None
         return operation is None or operation.accepts(result)
 
@@ -147,13 +150,16 @@ class Task:
         self.advance(answer)
 
     def cancel(self) -> None:
-        """Stop the flow, run its `finally` blocks and cancel its operation. Harmless when done."""
+        """Stop the flow, run its `finally` blocks and cancel its operation. Harmless when done.
+
+        A flow that runs at this moment is stopped at its next wait.
+        """
         self._retire()
         if self._wait is not None:
             self._stop()
 
     def advance(self, answer: object) -> None:
-        """Run the flow up to its next wait, or its first."""
+        """Run the flow with `answer` up to its next wait or its end."""
         try:
             wait_request = self._flow.send(answer)
         except StopIteration as end:

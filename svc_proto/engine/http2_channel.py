@@ -77,7 +77,7 @@ class Http2Channel(HttpChannel):
             self.admission.charge_requests(self._heads, more=self.has_unread)
 
     def parse_end(self) -> None:
-        """Handle the end of input; streams that wait for the client end, or probe it."""
+        """Handle the end of input, and pass it to the request of each open stream."""
         super().parse_end()
         for stream_channel in list(self.stream_channels.values()):
             stream_channel.half_close()
@@ -91,7 +91,7 @@ class Http2Channel(HttpChannel):
         self.stream_channels.clear()
 
     def stop(self) -> None:
-        """Finish the requests that have begun; close WebSockets with 1001."""
+        """Refuse further requests with GOAWAY, and stop each stream: WebSockets close, requests are finished."""
         if self.closing:
             return
         self.conn.go_away()
@@ -116,11 +116,11 @@ class Http2Channel(HttpChannel):
         return self.admission is not None and self._heads >= MAX_HEADS_PER_READ
 
     def reads_while_unsent(self) -> bool:
-        """Report whether reading continues while bytes are unsent: with a WebSocket always."""
+        """Report whether reading continues while bytes are unsent: True if a stream is a WebSocket."""
         return any(stream_channel.socket is not None for stream_channel in self.stream_channels.values())
 
     def handle_event(self, event: Event) -> None:
-        """Pass an event to its stream."""
+        """Pass an event to its stream, which a request head creates; an event of an unknown stream is dropped."""
         stream = event.stream
         if isinstance(event, RequestHead | BadRequest):
             self._heads += 1
@@ -145,7 +145,7 @@ class Http2Channel(HttpChannel):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes buffered for the peer. A first stream is free, as HTTP/1.1 connections are."""
+        """Bytes buffered for the peer; the fixed cost of one stream is not counted, as none is for HTTP/1.1."""
         return super().buffered_bytes + max(0, self.bodies - MAX_STREAM_READ)
 
     def end_stream(self, stream_channel: Http2StreamChannel) -> None:
@@ -231,7 +231,7 @@ class Http2StreamChannel(ServerChannel):
         self.proxy_admission = under.proxy_admission  # a stream has the origin of its connection
 
     def receive_event(self, event: Event) -> None:
-        """Queue or handle an event of this stream."""
+        """Handle an event of this stream; while the stream is closing, bytes of the body are discarded."""
         if isinstance(event, BadRequest):
             error = RemoteProtocolError(event.why, status=event.status, code=event.code)
             self.protocol_error(error, RequestHead(self.stream, event.method, "/", http_version="2"))
@@ -301,7 +301,7 @@ class Http2StreamChannel(ServerChannel):
             self.change_stream_unsent(change)
 
     def send_end(self) -> None:
-        """End the stream after all pending output."""
+        """Reset the stream after its pending output, unless it has ended or the rest of the request is expected."""
         http2 = self._under.conn
         if http2.knows(self.stream) and not http2.awaits_request_end(self.stream):
             http2.send(StreamReset(self.stream))

@@ -108,7 +108,7 @@ class HttpChannel(Channel):
             HttpChannel.parse(self, data)  # a subclass's `parse` concerns HTTP only
 
     def parse(self, data: bytes) -> None:
-        """Parse received bytes and handle the events."""
+        """Parse received bytes and handle the events; discard the bytes if the channel is closing."""
         if self.closing:
             self._discard(len(data))
             return
@@ -144,7 +144,7 @@ class HttpChannel(Channel):
         self.process_events()
 
     def closed(self, why: str) -> None:
-        """Release timer and admission, and end an open WebSocket with 1006."""
+        """Release the timer, the admission and a permit for large input, and end an open WebSocket with 1006."""
         super().closed(why)
         self._timer.retire()
         self.engine.large_inputs.release(self)
@@ -156,7 +156,7 @@ class HttpChannel(Channel):
             socket.end(1006, why)
 
     def writable(self) -> None:
-        """Notify the WebSocket that it is writable."""
+        """Notify the WebSocket, if there is one, that it is writable."""
         if self.socket is not None:
             self.socket.deliver_writable()
 
@@ -216,7 +216,10 @@ class HttpChannel(Channel):
 
     @property
     def is_over_budget(self) -> bool:
-        """Report the buffered bytes to the peer's budget; return True if reading has to pause."""
+        """Return whether reading has to pause, after an update of what the buffered bytes count for.
+
+        They count for the memory budget of unauthenticated peers, otherwise for the permits of large inputs.
+        """
         admission = self.admission
         if admission is None:
             return self.engine.large_inputs.must_wait(self)
@@ -241,7 +244,7 @@ class HttpChannel(Channel):
             admission.authenticated()
 
     def mark_websocket_authenticated(self, stream: StreamId) -> None:
-        """Mark the peer of a WebSocket as authenticated."""
+        """Mark the peer as authenticated by a WebSocket, whose message limit for anonymous callers ends."""
         self.conn.lift_limits(stream)
         self.mark_authenticated()
 
@@ -262,7 +265,7 @@ class HttpChannel(Channel):
             self.send_event(BinaryMessage(stream, message) if binary else TextMessage(stream, message.decode("utf-8")))
 
     def change_stream_unsent(self, change: int) -> None:
-        """Change the count of unsent bytes by those that wait on an HTTP/2 stream."""
+        """Add `change` bytes that wait on an HTTP/2 stream to the unsent bytes; a negative number removes them."""
         if change > 0:
             if not self.credit.unsent:
                 self._stall.set(self.engine.now.mono + self.limits.write_timeout)
@@ -319,7 +322,7 @@ class HttpChannel(Channel):
             self.write(data)
 
     def socket_event(self, event: Event) -> None:
-        """Pass an event to the WebSocket; at its end an HTTP/1.1 connection closes."""
+        """Pass an event to the WebSocket; after its end, close the channel."""
         assert self.socket is not None
         self.socket.deliver_event(event)
         if isinstance(event, WebSocketClosed):
@@ -329,7 +332,7 @@ class HttpChannel(Channel):
     def _discard(self, n: int) -> None:
         """Count discarded input during the linger.
 
-        It is read so that the peer reads our output, but only up to `max_linger`.
+        Input is read, so that the peer reads our output, but only up to `max_linger` bytes.
         """
         self._discarded += n
         self.set_read_paused(self._discarded > self.limits.max_linger)
@@ -340,7 +343,7 @@ class HttpChannel(Channel):
 
     @abstractmethod
     def protocol_error(self, error: RemoteProtocolError) -> None:
-        """Answer a protocol error of the peer if possible, then close."""
+        """Handle a protocol error of the peer."""
 
     @abstractmethod
     def after_events(self) -> None:

@@ -52,17 +52,20 @@ class UploadBody:
 
 
 def buffered(limit: int) -> ResponseMode[HttpResult]:
-    """Request the whole response, with a body of at most `limit` bytes."""
+    """Return the response mode for a whole response, with a body of at most `limit` bytes."""
     return ResponseMode(limit)
 
 
 def websocket_upgrade(handler: WebSocketHandler) -> ResponseMode[WebSocketConnection]:
-    """Request a WebSocket. After it is returned, events go to its handler (`on_open` was called already)."""
+    """Return the response mode for a WebSocket, whose events go to `handler`.
+
+    `on_open` is called before `fetch` returns.
+    """
     return ResponseMode(handler=handler)
 
 
 def bearer_header(token: str) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the Authorization header field for a token; none for an invalid one, such as an empty one."""
+    """Return the Authorization header field for a token; an empty tuple for an invalid or empty token."""
     return ((b"authorization", b"Bearer " + token.encode("ascii")),) if _TOKEN.fullmatch(token) else ()
 
 
@@ -80,8 +83,8 @@ def fetch(
 ) -> Flow[T | HttpResult | Failure]:
     """Send one request; the response is buffered, unless `into` requests another kind.
 
-    `within` seconds apply to a whole response, or to the head of any other, including the connection. `connect_within`
-    can limit the connection further. A caller that receives a reader has to `abandon` it.
+    `within` seconds apply to a whole response, or to the head of any other, including the connection; `connect_within`,
+    if given, applies to the connection instead. A caller that receives a reader has to `abandon` it.
     """
     wanted = ResponseMode[T]() if into is None else into
     upgrade = wanted.handler is not None
@@ -125,7 +128,10 @@ def fetch(
 
 
 def _upload(channel: ClientChannel, body: UploadBody, until: float) -> Flow[object]:
-    """Send a body in pieces. Return None, or the result of the request if that came before the end of the body."""
+    """Send a body in pieces. Return None when all of it was sent.
+
+    Otherwise return the result of the request, if that came earlier, or a `Failure`.
+    """
     sent, answer = 0, channel.outcome
     while answer is None and sent < body.length:
         piece = yield from body.read(sent)

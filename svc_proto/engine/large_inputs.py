@@ -46,7 +46,7 @@ class LargeInputs:
         return False
 
     def release(self, channel: HttpChannel) -> None:
-        """Return the permit of a channel, if it has or awaits one; the channel that has waited longest gets it."""
+        """End the wait of a channel for a permit, or pass its permit to the channel that has waited longest."""
         self.waiting.pop(channel, None)
         timer = self.holders.pop(channel, None)
         if timer is None:

@@ -1,4 +1,7 @@
-"""Reader of a peer's JSON that grants no access: deviations from JSON are counted, and the first is logged."""
+"""Lenient reader of a peer's JSON, for texts that grant no access.
+
+Deviations from JSON are counted by peer and kind, and the first of each is logged.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class LenientReader:
         self._source = source
 
     def read(self, data: bytes | str, *, max_bytes: int | None = None) -> object:
-        """Return the value of a JSON text. Raises `JsonError` if it cannot be read."""
+        """Return the value of a JSON text, with deviations accepted. Raise `JsonError` if it cannot be read."""
         value, deviations = lenient_json.loads(data, max_bytes=max_bytes)
         for deviation in deviations:
             count = self._engine.counts.json_deviations

@@ -65,9 +65,9 @@ ANONYMOUS = AnonymousType.ANONYMOUS
 
 @define(eq=False)
 class Request:
-    """A request. `path` is raw; only `params` are decoded.
+    """A request. `path` and `raw_query` are as received; `params` are the decoded path parameters.
 
-    `principal` is the result of the access policy. It may set a `credential_id`; when that credential is revoked
+    `principal` is the result of the access policy. The policy may set `credential_id`; when that credential is revoked
     (`Engine.revocables`), the request ends.
     """
 
@@ -97,7 +97,7 @@ class Request:
 
     @property
     def fields(self) -> Mapping[bytes, bytes]:
-        """Header fields by name, of a repeated one the first."""
+        """Header fields by name; of a repeated name the first value."""
         return self.headers.by_name
 
     def stop_with_client(self) -> None:
@@ -113,14 +113,17 @@ class Request:
         self.stops_with_client = True
 
     def json(self) -> object:
-        """Return the body as JSON, whatever its Content-Type (wire core 0.2). Raises `Refused` (400 `invalid_json`)."""
+        """Return the body as JSON, whatever its Content-Type (wire core 0.2).
+
+        Raise `Refused` (400 `invalid_json`, or 413 if parsing would take too long).
+        """
         try:
             return parse_json(self.body)
         except strict_json.JsonError as error:
             raise Refused(400, "invalid_json", f"the body is not valid JSON: {error}") from None
 
     def json_object(self) -> JsonObject:
-        """Return the body as a JSON object. Raises `Refused` (400) otherwise."""
+        """Return the body as a JSON object. Raise `Refused` (400) if it is none, 413 as `json`."""
         found = JsonObject.of_or_none(self.json())
         if found is None:
             raise Refused(400, "invalid_body", "the body must be a JSON object")
@@ -145,7 +148,7 @@ class Response:
 
 @fast_frozen
 class JsonResponse(Response, Generic[T_co]):
-    """A JSON response. A handler names the type of the body, which is that of its OpenAPI operation."""
+    """A JSON response; the type argument is the type of the body, for type checkers and the OpenAPI document."""
 
 
 @fast_frozen
@@ -164,9 +167,9 @@ class StreamedResponse:
 
 
 def parse_json(body: bytes) -> object:
-    """Parse a body as JSON, without a byte order mark before it (RFC 8259 section 8.1).
+    """Parse a body as JSON; a byte order mark before it is ignored (RFC 8259 section 8.1).
 
-    Raises `JsonError`, or `Refused` (413) if parsing would take too long.
+    Raise `JsonError`, or `Refused` (413) if parsing would take too long.
     """
     try:
         return strict_json.loads(body.removeprefix(BYTE_ORDER_MARK))
@@ -180,7 +183,7 @@ def too_large_refusal(error: Exception) -> Refused:
 
 
 def json_response(status: int, value: T, headers: tuple[tuple[bytes, bytes], ...] = ()) -> JsonResponse[T]:
-    """Return a JSON response."""
+    """Return a response with `value` encoded as JSON."""
     return JsonResponse(status, Headers((JSON, *headers)) if headers else JSON_ALONE, strict_json.dumps_bytes(value))
 
 

@@ -1,8 +1,8 @@
 """Language of the HTML pages that the servers write: sign-in, consent, OAuth and OpenAPI viewer.
 
-The cookie `svc-relay-language`, which the language setting of the dashboard's page writes, goes before
+The cookie `svc-relay-language`, which the language setting of the dashboard's page writes, has precedence over
 `Accept-Language` (RFC 9110 section 12.5.4); without a supported language the pages are in English. Cookies are for a
-host and not for a port (RFC 6265 section 8.5), so that one setting is for all servers of a host.
+host and not for a port (RFC 6265 section 8.5), so one setting applies to all servers of a host.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class PageTexts:
         return _VALUE.sub(lambda found: values[found[1]], escape(words, quote=False))
 
     def error_html(self, message: str) -> str:
-        """Return the message of an error as HTML; a message without a translation is marked as English."""
+        """Return the message of an error as HTML; on a page in another language, English text is marked as English."""
         if self.language == "en" or message in MESSAGES:
             return self.html(message) if message in MESSAGES else escape(message)
         return f'<span lang="en">{escape(message)}</span>'

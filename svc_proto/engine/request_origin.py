@@ -71,9 +71,9 @@ class TrustedProxies:
         return address
 
     def forwarded_https(self, request: Request) -> bool:
-        """Report whether a trusted proxy received the request over TLS (wire terminal-voice 7: first item).
+        """Report whether a trusted proxy states that it received the request over TLS.
 
-        Some proxies write `wss` for a WebSocket.
+        The first value of `X-Forwarded-Proto` counts: `https`, or `wss`, which some proxies write for a WebSocket.
         """
         declared = request.headers.tokens(b"x-forwarded-proto")
         return declared[:1] in ([b"https"], [b"wss"]) and self._trusts(request.peer.host)
@@ -95,7 +95,7 @@ def is_local(request: Request) -> bool:
 
 
 def is_from_this_host(request: Request) -> bool:
-    """Report whether a program on this host makes the request; a browser here may show any page."""
+    """Report whether a program on this host makes the request. That may be a browser with a page of any site."""
     host = request.headers.get(b"host")
     named = host is None or is_loopback_name(b"http://" + host)
     return named and request.peer.host in LOOPBACK and not is_of_other_user(request) and not is_forwarded(request)
@@ -115,7 +115,7 @@ def is_forwarded(request: Request) -> bool:
 
 
 def is_browser_request(request: Request) -> bool:
-    """Report whether a browser marks the request as made by a page; unmarked requests count as no foreign page."""
+    """Report whether the request has a header field by which browsers mark requests (`BROWSER_HEADERS`)."""
     return not BROWSER_HEADERS.isdisjoint(request.fields)
 
 
@@ -145,7 +145,7 @@ def is_trusted_host_name(authority: bytes, names: tuple[str, ...] = ()) -> bool:
 
 
 def is_loopback_name(url: bytes) -> bool:
-    """Report whether a URL names this host, whatever name servers resolve."""
+    """Report whether the host of a URL is `localhost` or a loopback address; False for an invalid URL."""
     try:
         return parse_url(url.decode("latin-1")).host.lower() in (*LOOPBACK, "localhost")
     except RemoteProtocolError:

@@ -38,14 +38,15 @@ BatchT = TypeVar("BatchT")
 
 
 def streamed() -> ResponseMode[BodyReader]:
-    """Request the body of a success in pieces: 200, and 206 for a range request."""
+    """Return the response mode that reads a 200 or 206 response in pieces; others are returned whole."""
     return ResponseMode(reader=lambda channel, head: BodyReader(channel, head) if head.status in (200, 206) else None)
 
 
 def event_stream(*, accept: bytes = EVENT_STREAM, longest: int = MAX_LINE) -> ResponseMode[EventReader]:
-    """Request the events of an event stream, of a 200 response, with at most `longest` characters in a line.
+    """Return the response mode that reads a 200 response of type `text/event-stream` as events.
 
-    With other types in `accept` a response may be of those, and is returned whole.
+    Other responses are returned whole. `accept` is sent as the Accept field; a line of the stream has at most `longest`
+    characters.
     """
 
     def reader(channel: ClientChannel, head: ResponseHead) -> EventReader | None:
@@ -96,7 +97,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
     def read(self, *, within: float = SILENCE_TIMEOUT) -> Flow[BatchT | Failure | None]:
         """Return what was received since the last call, at least one piece; None at the end.
 
-        A `Failure` when the connection broke off, or when nothing came for `within` seconds.
+        Return a `Failure` if the response broke off, or if nothing was received for `within` seconds.
         """
         engine = self._channel.engine
         begun = engine.now.mono
@@ -150,9 +151,9 @@ class BodyReader(PacedReader[bytes, bytes]):
     __slots__ = ("_tap",)
 
     def observe(self, listener: Callable[[bytes], bool]) -> None:
-        """Pass a piece to `listener` first, if it arrives alone and no earlier one is unread.
+        """Register `listener`, which receives a piece first if it arrives alone and no earlier one is unread.
 
-        A piece for which `listener` returns True is not queued.
+        A piece for which `listener` returns True is not queued for `read`.
         """
         self._tap, self._channel.fast_reader = listener, self._show
 
@@ -176,9 +177,10 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
         self._decoder = EventStreamDecoder(max_line=longest)
 
     def observe(self, listener: Callable[[str, str], bool]) -> None:
-        """Pass an event's type and data to `listener` first, if it arrives alone and no earlier one is unread.
+        """Register `listener`, which receives an event's type and data first, before the event is queued for `read`.
 
-        An event for which `listener` returns True is not queued.
+        That happens if the event arrives alone, is not long, and no earlier one is unread. If `listener` returns True,
+        the event is not queued.
         """
         self._tap, self._channel.fast_reader = listener, self._show
 

@@ -95,7 +95,7 @@ def send_response_head(
 
 
 def send_file_response(exchange: Exchange, response: Response) -> Flow[bool]:
-    """Respond with a file; return whether all of it was sent."""
+    """Respond with a file and release its handle; return whether all of it was sent. HEAD needs the head only."""
     channel, file, outcome = exchange.channel, response.file, None
     assert file is not None
     try:
@@ -115,7 +115,7 @@ def send_file_response(exchange: Exchange, response: Response) -> Flow[bool]:
 
 
 def send_streamed_response(exchange: Exchange, response: StreamedResponse) -> Flow[bool]:
-    """Respond with the output of a producer; return whether it is complete."""
+    """Respond with the output of a producer, to HEAD without it; return whether the response is complete."""
     exchange.begin_body(response, length=None)
     if exchange.head.method == "HEAD":
         return True
@@ -126,7 +126,7 @@ def send_streamed_response(exchange: Exchange, response: StreamedResponse) -> Fl
 
 @lru_cache(maxsize=4)
 def http_date(second: int) -> bytes:
-    """Return the `Date` of an epoch time (RFC 9110 section 5.6.7), such as ``Sun, 06 Nov 1994 08:49:37 GMT``."""
+    """Return Unix seconds as an HTTP date (RFC 9110 section 5.6.7), such as ``Sun, 06 Nov 1994 08:49:37 GMT``."""
     when = datetime.fromtimestamp(second, UTC)
     text = f"{DAYS[when.weekday()]}, {when.day:02} {MONTHS[when.month - 1]} {when.year:04} {when:%H:%M:%S} GMT"
     return text.encode("ascii")

@@ -21,7 +21,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_retry_delay(headers: Headers, body: str, wall: float) -> float | None:
-    """Return the seconds until the next attempt, by the server; None if it names no time.
+    """Return the seconds that a model's server requests to wait before the next attempt; None if it names no time.
 
     In this order: `retry-after-ms`; `Retry-After` in seconds, as a duration or as a date (RFC 9110, 10.2.3);
     `retryDelay` (Google), `retry_after` or `retry_after_seconds` in the body; the words "try again in" or "retry
@@ -63,7 +63,7 @@ def _parse_value(text: str, wall: float) -> float | None:
 
 
 def _duration(text: str) -> float | None:
-    """Return the seconds of a duration such as `1m30.5s`."""
+    """Return the seconds of a duration such as `1m30.5s`; None if the text is no duration."""
     parts = _DURATION.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None

@@ -80,7 +80,10 @@ NO_PARAMS: dict[str, str] = {}
 
 @frozen
 class _Pattern:
-    """Routes of one pattern by method. `words`: its literal segments by place, the last first; `names`: the others."""
+    """Routes of one pattern by method.
+
+    `words` has the index and text of its literal segments, the last first; `names` has those of its path parameters.
+    """
 
     words: tuple[tuple[int, str], ...]
     names: tuple[tuple[int, str], ...]
@@ -190,7 +193,7 @@ class Router:
                 methods.setdefault("HEAD", match)
 
     def _find(self, path: str) -> tuple[dict[str, RouteMatch], dict[str, str]] | None:
-        """Return the routes at a path by method, and the path parameters."""
+        """Return the routes at a path by method, and the decoded path parameters; None if no route has the path."""
         exact = self.exact.get(path)
         if exact is not None:
             return exact, NO_PARAMS

@@ -60,8 +60,8 @@ class HttpApp(Protocol):
 
         `ANONYMOUS` is the principal where all callers are admitted: a WebSocket that it opens accepts small messages
         only, until its handler calls `mark_authenticated`. A policy that has to wait returns a flow with the same
-        result; the connection is not read meanwhile. If the body took time, the policy is called again when it is
-        complete, before a handler uses all of it.
+        result; the connection is not read meanwhile. If a body took time and the principal is not `ANONYMOUS`, the
+        method is called again when the body is complete, before a handler uses all of it.
         """
         ...
 
@@ -70,7 +70,10 @@ class HttpApp(Protocol):
         ...
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Return the header fields of every response to this request; `secure`: over TLS."""
+        """Return the header fields that responses to this request have in common; `secure`: over TLS.
+
+        A response with `only_these_headers` is sent without them.
+        """
         ...
 
 
@@ -84,7 +87,7 @@ _IDLE, _WORKING, _SOCKET = (
 
 
 class ServerChannel(HttpChannel):
-    """An accepted connection."""
+    """Server end of an HTTP/1.1 connection; base of the streams of an HTTP/2 connection."""
 
     __slots__ = (
         "_first",
@@ -111,7 +114,10 @@ class ServerChannel(HttpChannel):
         http2: Callable[[Engine, Accepted, HttpApp, Limits], HttpChannel] | None = None,
         stream_channel: tuple[ChannelId, Connection] | None = None,
     ) -> None:
-        """`http2` makes the channel that takes over for an HTTP/2 peer; `stream_channel` is a shared connection."""
+        """Initialize; `http2` makes the channel that takes over if the peer uses HTTP/2.
+
+        `stream_channel`, for a stream of HTTP/2, is the number and the shared connection of its channel.
+        """
         self.own_connection: ServerConnection | None = None  # the connection, unless it is shared
         if stream_channel is None:
             self.own_connection = FastPathServerConnection(limits=limits, entropy=engine.entropy)
@@ -197,7 +203,10 @@ class ServerChannel(HttpChannel):
 
     @property
     def accepts_requests(self) -> bool:
-        """Report whether requests are accepted; pipelined ones wait while too much is unsent."""
+        """Report whether events are handled now: not while a policy's flow runs.
+
+        Pipelined requests also wait while too many bytes are unsent.
+        """
         return not self.admitting and (not self.credit.blocked or self.socket is not None)
 
     def handle_event(self, event: Event) -> None:
@@ -243,7 +252,8 @@ class ServerChannel(HttpChannel):
     def _identify(self, head: RequestHead) -> tuple[Route | None, Request | None, object]:
         """Find the route of a request and call the policy, before a byte of the body is read.
 
-        The third value is the principal, a flow that returns one, or the exception of the policy.
+        Return the route and the request, or None for what could not be found or made. The third value is the principal,
+        a flow that returns one, or the exception of the lookup or the policy.
         """
         route = request = None
         try:
@@ -365,7 +375,7 @@ class ServerChannel(HttpChannel):
             self.close_gracefully()
 
     def update_handler_pause(self) -> None:
-        """Pause or resume reading, unless that has other reasons as well."""
+        """Pause or resume reading after a request of the WebSocket's handler; other reasons for a pause count, too."""
         self.after_events()
 
     @property

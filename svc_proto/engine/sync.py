@@ -42,7 +42,7 @@ class Condition:
         self.waiting: list[OperationId] = []  # in order of arrival
 
     def wait(self, until: float) -> Flow[object]:
-        """Wait for a notification (None); a `Failure` at the monotonic time `until`."""
+        """Wait for a notification and return None, or return a `Failure` at the monotonic time `until`."""
         ticket = self._engine.new_op()
         self.waiting.append(ticket)
         try:
@@ -121,7 +121,7 @@ class Semaphore:
         return free
 
     def acquire(self, within: float = inf) -> Flow[bool]:
-        """Wait at most `within` seconds for a slot; a caller that gets it (True) has to `release` it."""
+        """Wait at most `within` seconds for a slot; return whether the caller has one, and so has to `release` it."""
         return self.try_acquire() or (yield from self._queue.wait(self._engine.now.mono + within)) is None
 
     def release(self) -> None:

@@ -45,7 +45,7 @@ class WebSocketHandler(Protocol):
     """Handler of a WebSocket. `on_closed` is called last, exactly once, if `on_open` was called."""
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Handle the open WebSocket; keep `socket` to send."""
+        """Handle the opened WebSocket; `socket` sends and closes."""
         ...
 
     def on_text(self, text: str) -> None:
@@ -127,13 +127,13 @@ class WebSocketConnection:
 
     @property
     def writable(self) -> bool:
-        """Report whether at most `high_water` bytes are unsent: if False, defer what can wait."""
+        """Report whether unsent bytes are within the water marks: if False, defer output that can wait."""
         return not self._carrier.credit.blocked
 
     def send_text(self, message: str | bytes, *, binary: bool = False) -> bool:
-        """Send a message; return False, with nothing sent, when the WebSocket is closing or closed.
+        """Send a message; return False, with nothing sent, when the WebSocket is closing, closed or dropped.
 
-        Bytes are UTF-8 text, unless `binary`. A peer that leaves `max_unsent` bytes unread is dropped.
+        Bytes are UTF-8 text, unless `binary`. A WebSocket with more than `max_unsent` unsent bytes is dropped.
         """
         carrier = self._carrier
         if self.state is not _OPEN or carrier.gone:
