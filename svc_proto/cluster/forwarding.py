@@ -45,7 +45,7 @@ T = TypeVar("T")
 class ForwardRule:
     """Fields of a request that are forwarded, and statuses and fields of the response that come back.
 
-    A success always comes back.
+    A response that the caller of `send_to_node` requested, such as the stream of a success, always comes back.
     """
 
     asked: Collection[bytes]  # header fields of the request, in lower case
@@ -75,7 +75,10 @@ def is_forwarded(request: Request) -> bool:
 
 
 def forward(engine: Engine, request: Request, url: str, hop: ForwardRule) -> Flow[Response | StreamedResponse | None]:
-    """Forward a request with its body and return the response; None if the node is lost or has no answer."""
+    """Forward a request with its body and return the response of the other node.
+
+    Return None if there is no response, or one with a status that `hop` does not pass back.
+    """
     answer = yield from send_to_node(engine, request, url, hop, into=streamed())
     if isinstance(answer, BodyReader):
         if request.method == "HEAD":
@@ -87,9 +90,9 @@ def forward(engine: Engine, request: Request, url: str, hop: ForwardRule) -> Flo
 def send_to_node(
     engine: Engine, request: Request, url: str, hop: ForwardRule, *, into: ResponseMode[T]
 ) -> Flow[T | HttpResult | Failure]:
-    """Send the request to another node and return its answer in the form that `into` gives.
+    """Send the request to another node and return the kind of result that `into` describes.
 
-    An answer of another form is an `HttpResult`; without an answer return a `Failure`.
+    Any other response is returned as an `HttpResult`. Without a response, return a `Failure`.
     """
     fields = (f for f in request.headers if f[0] in hop.asked or f[0].startswith(hop.asked_prefixes))
     return (

@@ -109,7 +109,7 @@ class LeaseManager:
     def acquire(self, name: str) -> Flow[str | Failure]:
         """Acquire a lease until `release`. Return an empty string, or the owner's name if another node has it.
 
-        Return a `Failure` if Redis does not answer. Only a lease that was acquired is to be released.
+        Return a `Failure` if Redis does not answer as expected. Only a lease that was acquired is to be released.
         """
         engine, lease, taken = self._engine, self._leases.setdefault(name, _Lease(name)), False
         lease.users += 1
@@ -147,7 +147,7 @@ class LeaseManager:
             self._node.redis.send("EVAL", DROP, 1, self._key(name), self._owner)
 
     def renew(self) -> None:
-        """Renew all leases; called each `RENEW_INTERVAL`, and as soon as Redis is back."""
+        """Renew all acquired leases; called each `RENEW_INTERVAL`, and as soon as Redis is back."""
         engine, names = self._engine, iter([lease.name for lease in self._leases.values() if lease.fence])
         self._timer.cancel()
         if self._leases:

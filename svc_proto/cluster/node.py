@@ -110,7 +110,7 @@ class NodeHandler(Protocol):
     """Handler of the service that runs on the nodes."""
 
     def export_state(self) -> dict[str, object]:
-        """Return all of this node that the others need."""
+        """Return the state of this node, for the other nodes to store."""
 
     def apply_state(self, node: str, state: JsonObject) -> None:
         """Replace the state of another node."""
@@ -122,7 +122,10 @@ class NodeHandler(Protocol):
         """Return the answer to a request of another node."""
 
     def on_messages_missed(self) -> None:
-        """Reload durable state: a broadcast was missed. Its sender need not be queried."""
+        """Reload durable state from the store, since broadcasts may have been missed.
+
+        The handler need not query the sender: the node requests the sender's state itself.
+        """
 
     def on_node_lost(self, node: str) -> None:
         """Handle that a node is lost or unreachable."""
@@ -169,7 +172,7 @@ class Node(RedisHandler):
         self._timer = engine.timers.timer(self._beat)
 
     def start(self) -> Flow[None]:
-        """Join the cluster, after the store has answered with the secret."""
+        """Join the cluster after the store has answered with the secret, unless this node was stopped meanwhile."""
         self._since = self._engine.now.wall
         self._signer = yield from load_message_signer(self._engine)
         if self._broadcast_count != _LEAVING:
@@ -231,7 +234,10 @@ class Node(RedisHandler):
         self._publish(self._all, word, body)
 
     def send_to(self, node: str, word: str, body: Mapping[str, object]) -> bool:
-        """Send a message to one node, once. An unreachable node gives False, or is reported lost later."""
+        """Send a message to one node, once; return False if the node is unknown or Redis is not connected.
+
+        A node that does not receive the message is reported as lost later.
+        """
         is_there = node in self.members or self._departing.get(node, self._engine.now.mono) is not None
         return is_there and self._publish(self._inbox(node), word, body, partial(self._reached, node))
 
@@ -274,7 +280,7 @@ class Node(RedisHandler):
     # --- connection events ---
 
     def on_up(self) -> None:
-        """Send `hello`, and have missed state reloaded."""
+        """Handle a new connection: send `hello`, start the heartbeats, and have missed state reloaded."""
         self.up_since = self._engine.now.mono
         self.redis.send("TIME", take=self._timed)
         self._publish(self._all, "hello", {}, self._greeted)
@@ -289,7 +295,7 @@ class Node(RedisHandler):
             self._lose(node)
 
     def on_message(self, channel: str, data: bytes) -> None:
-        """Handle a message of another node; own messages are dropped."""
+        """Handle a message of another node; own, repeated and invalid messages are dropped."""
         message = self._open(channel, data)
         if message is None:
             return
@@ -318,7 +324,7 @@ class Node(RedisHandler):
     # --- receiving ---
 
     def _open(self, channel: str, data: bytes) -> JsonObject | None:
-        """Return a message with a valid signature; its members are absent if it cannot be parsed."""
+        """Return the message in `data`, an empty object if it cannot be parsed, or None without a valid signature."""
         text = None if self._signer is None else self._signer.verify(channel, data)
         if text is None:
             if self._engine.now.mono >= self._warning_due:
@@ -328,7 +334,7 @@ class Node(RedisHandler):
         return JsonObject.parse(text, ours=True) or JsonObject()
 
     def _is_new(self, node: str, number: int | None) -> bool:
-        """Report whether a message is of another node and was not received before."""
+        """Report whether a message is of another node and was not received before; record its number then."""
         if node == self.id or number is None or number <= (self._last_numbers.get(node, 0.0) or 0):
             return False
         self._last_numbers.put(node, number, None)
@@ -342,7 +348,10 @@ class Node(RedisHandler):
             self._departing.put(node, True, self._engine.now.mono + DEPARTURE)
 
     def _receive(self, member: RemoteNode, word: str, body: JsonObject, *, is_broadcast: bool) -> None:
-        """Dispatch a message, or hold it until its node is proven."""
+        """Dispatch a message, or store a broadcast until its sender has signed a message for this node alone.
+
+        A sender with more than `MAX_HELD` stored broadcasts counts as lost.
+        """
         if is_broadcast and not member.is_proven and word not in _UNCOUNTED:
             member.held.append((word, body))
             if len(member.held) > MAX_HELD:

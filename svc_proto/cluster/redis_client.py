@@ -88,7 +88,10 @@ class RedisClient:
         return CONNECTION_LOST if self._link is None else (yield from self._link.execute(*arguments))
 
     def send(self, *arguments: Argument, take: Callable[[Reply], object] | None = None) -> bool:
-        """Send one command; `take` is called with the reply, if one is to come. Return False without a connection."""
+        """Send one command; `take` is called with the reply or a `Failure`, once.
+
+        Return False, with nothing sent, without a connection or if too many commands are pending.
+        """
         link = self._link
         return link is not None and link.send_command(arguments, take) is None
 
@@ -148,7 +151,7 @@ class RedisClient:
                 pass  # confirmations of subscriptions, and pushes of later server versions
 
     def _judge(self, greeted: Reply) -> Failure | None:
-        """Return the reason if a server that has answered HELLO cannot be used."""
+        """Return why a server that has answered HELLO cannot be used; None if it can."""
         match greeted:
             case {b"mode": b"cluster"}:
                 return IS_REDIS_CLUSTER

@@ -77,7 +77,10 @@ def _greet(
     channels: Sequence[str],
     judge: Callable[[Reply], Failure | None],
 ) -> Flow[Failure | None]:
-    """Send all greetings and the subscription at once, and wait for the replies."""
+    """Send all greetings and the subscription at once; return the first failure of the greetings, or None.
+
+    `judge` may return a failure for the reply to the first greeting.
+    """
     engine, answers = link.engine, list[Reply]()
     ticket = engine.new_op()
 
@@ -121,7 +124,10 @@ class RedisConnection(Channel):
     def send_command(
         self, arguments: Sequence[Argument], on_reply: Callable[[Reply], object] | None, *, answered: bool = True
     ) -> Failure | None:
-        """Send a command; `on_reply` gets its reply or `Failure` once, unless a `Failure` is returned here."""
+        """Send a command; `on_reply` gets its reply or `Failure` once, unless a `Failure` is returned here.
+
+        A command with `answered` False has no reply of its own.
+        """
         if self.gone or self._closing:
             return CONNECTION_LOST
         if self._is_full:
@@ -186,7 +192,7 @@ class RedisConnection(Channel):
         return True
 
     def flush(self) -> None:
-        """Write all commands of this `handle` at once."""
+        """Write all commands of this `handle` at once, then a FIN if the connection is closing."""
         if self.gone:
             return
         if self._out:
