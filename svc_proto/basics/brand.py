@@ -1,7 +1,7 @@
-"""Branded words on the wire: the neutral set, and the one that existing clients use.
+"""Branded words on the wire: a neutral set, and the set that existing clients use.
 
-Input accepts both spellings, always. Output uses the one of the client: a client of today's app is recognized
-by its sign-in (`machines.paired_session`) or by a header. For other clients `--brand` or `SVC_BRAND` decides.
+Input accepts both spellings. Output uses the client's spelling: a client of the existing app is recognized by its
+sign-in (`machines.paired_session`) or by a header. For other clients `--brand` or `SVC_BRAND` decides.
 """
 
 from __future__ import annotations

@@ -36,7 +36,10 @@ def is_pin(value: str) -> bool:
 
 
 def _element(data: bytes, at: int, tag: int | None = None) -> tuple[int, int]:
-    """Return the start of the content of the element at `at`, and the end of the element."""
+    """Return the start of the content of the element at `at`, and the end of the element.
+
+    Raise ValueError if its tag is not `tag`, where given, or it is incomplete.
+    """
     if at + 2 > len(data) or (tag is not None and data[at] != tag):
         raise ValueError("not a certificate")
     length, content = data[at + 1], at + 2

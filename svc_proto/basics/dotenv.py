@@ -1,7 +1,7 @@
-"""Settings of `.env` in the service home, of which our variables count.
+"""Settings from the file `.env` in the service home.
 
-It may set all of our variables except those that locate the home. Variables of other programs are ignored. The host
-parses the file (`dotenv.load` of `Compute`).
+The file may set all variables of this project except those that locate the home. Variables of other programs are
+ignored. The host parses the file (`dotenv.load` of `Compute`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HOME_VARIABLES = ("SVC_HOME", "HERMES_HOME")
 
 
 class EnvFileError(Exception):
-    """An `.env` file exists and cannot be read; the message names the path, and the line if it is one."""
+    """An `.env` file exists and cannot be read; the message names the path, and the line if a line is the cause."""
 
 
 def merge_env_file(env: Mapping[str, str], file: Mapping[str, str]) -> dict[str, str]:
@@ -24,5 +24,5 @@ def merge_env_file(env: Mapping[str, str], file: Mapping[str, str]) -> dict[str,
 
 
 def select_own_settings(file: Mapping[str, str]) -> dict[str, str]:
-    """Return our variables among those that the file sets."""
+    """Return the settings of `file` that are variables of this project and do not locate its home."""
     return {name: value for name, value in file.items() if name.startswith(OWN_PREFIXES) and name not in HOME_VARIABLES}

@@ -3,7 +3,7 @@
 Exception
 └── ProtocolError
     ├── LocalProtocolError     we broke a rule of the protocol: a bug on this side
-    └── RemoteProtocolError    the peer did; carries the response it deserves
+    └── RemoteProtocolError    the peer broke a rule; has the status or close code to answer with
 Refused                        a well-formed request that the service declines, with a status and a code
 ToolError                      text for a model in place of a result
 """
@@ -23,7 +23,7 @@ class ProtocolError(Exception):
 
 
 class LocalProtocolError(ProtocolError):
-    """Attempt of this side at what the protocol forbids."""
+    """Attempt of this side to do what the protocol forbids."""
 
 
 class RemoteProtocolError(ProtocolError):

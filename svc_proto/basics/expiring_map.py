@@ -28,9 +28,9 @@ class _Entry(Generic[V]):
 
 
 class ExpiringMap(Generic[K, V]):
-    """Map whose entries leave by `pop`, by `purge`, or when a newer one displaces them; a lookup changes nothing.
+    """Map with at most `cap` entries. A due entry stays in the map until it is removed, such as by `purge`.
 
-    At the cap a `put` of a new key drops the entry that was put longest ago, and returns it.
+    At the cap a `put` of a new key drops the entry that was put longest ago, and returns it. Lookups change nothing.
     """
 
     def __init__(self, cap: int) -> None:

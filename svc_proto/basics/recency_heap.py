@@ -1,4 +1,4 @@
-"""Most-recent lookup over a changing set, at a cost that does not grow with its size."""
+"""Most-recent lookup over a changing set, in O(log n) for each change."""
 
 from __future__ import annotations
 

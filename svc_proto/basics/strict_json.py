@@ -56,7 +56,7 @@ class JsonError(ValueError):
 
 
 class JsonTooLarge(JsonError):  # noqa: N818 - it may be JSON
-    """The text may be JSON, but parsing would block all other work for too long."""
+    """The text may be JSON, but is longer than permitted, or parsing it would block all other work for too long."""
 
 
 def loads(data: bytes | str, *, max_bytes: int | None = None, max_depth: int = MAX_DEPTH, ours: bool = False) -> object:
@@ -109,7 +109,7 @@ def loads_trusted(data: bytes | str) -> Any:
 
 
 def dumps(value: object) -> str:
-    """Return compact JSON that can always be encoded.
+    """Return compact JSON that can be encoded as UTF-8: a text with a lone surrogate is returned as ASCII escapes.
 
     Raises ValueError for NaN and infinities, TypeError for other types.
     """
@@ -120,7 +120,7 @@ def dumps(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text in the form that `dumps` writes."""
+    """Return a text as a JSON string with its quotes, in the form that `dumps` writes."""
     if len(text) < MIN_CHECKED_LENGTH:
         return _quote(text) if text.isascii() else dumps(text)
     try:
@@ -173,7 +173,11 @@ def canonical(value: object) -> str:
 
 
 def _judge(raw: bytes, max_depth: int, *, ours: bool) -> None:
-    """Check a text before parsing, in a few passes in C. Text after a syntax error may be misread."""
+    """Raise `JsonError` for a text that is nested too deep, or `JsonTooLarge` if parsing it would take too long.
+
+    With `ours` only the depth is checked. The text is scanned in a few passes in C, and may be misread after a syntax
+    error.
+    """
     if b"\\" in raw:
         if raw.count(b"\\") > MAX_ESCAPES and not ours:
             raise JsonTooLarge(f"more than {MAX_ESCAPES} escapes")
@@ -190,7 +194,7 @@ def _judge(raw: bytes, max_depth: int, *, ours: bool) -> None:
 
 
 def _work(rest: bytes) -> int:
-    """Return the ns that parsing of the text between the strings takes."""
+    """Return an estimate in ns of the time to parse `rest`, a JSON text without its strings."""
     work = _BYTE_COST * len(rest)
     if work > MAX_WORK:
         return work

@@ -61,7 +61,7 @@ class Timer:
     def sweep(self, filed: float) -> bool:
         """Report whether a heap entry of this timer with the time `filed` is still valid.
 
-        `Timers.sweep` drops the others.
+        `Timers.sweep` drops invalid entries.
         """
         if filed != self._filed:
             return False

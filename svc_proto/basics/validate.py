@@ -89,7 +89,7 @@ def integer(value: object, field: str, low: float = -inf, high: float = inf) -> 
 
 
 def integer_text(value: object) -> object:
-    """Return the whole number that a text holds; any other value unchanged."""
+    """Return the whole number that a text of at most `MAX_DIGITS` digits holds; any other value unchanged."""
     if isinstance(value, str):
         word = value.strip()
         digits = word.removeprefix("-")
@@ -117,7 +117,7 @@ def single_line(value: object, field: str, most: int, least: int = 0) -> str:
 
 
 def boolean_word(value: object, field: str) -> bool:
-    """Read true or false: as a boolean, as 1 or 0, or as a word."""
+    """Read a boolean, or a number or word that stands for one (`TRUE_WORDS`, `FALSE_WORDS`)."""
     word = str(value).strip().lower() if isinstance(value, str | int) else ""
     if word not in (*TRUE_WORDS, *FALSE_WORDS):
         raise invalid(field, "true or false")

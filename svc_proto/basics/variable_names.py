@@ -48,11 +48,10 @@ MAX_UNKNOWN = 20  # names that are reported
 
 
 def find_unknown_variables(names: Iterable[str]) -> dict[str, str]:
-    """Return names with one of our prefixes that we do not read, sorted, each with the nearest name, or "".
+    """Return the names that have a prefix of this project but are not read, each with the nearest name, or "".
 
-    At most `MAX_UNKNOWN` names are returned.
-
-    The prefix is recognized in any case, since the names of variables are case-sensitive and `relay_host` is ignored.
+    At most `MAX_UNKNOWN` names are returned, sorted. A prefix is recognized in any case: names of variables are
+    case-sensitive, so `relay_host` is not read.
     """
     own = tuple(prefix.lower() for prefix in OWN_PREFIXES)
     strange = {name for name in names if name not in VARIABLE_NAMES and name.lower().startswith(own)}
