@@ -1,8 +1,7 @@
 """Commands of a core to its runtime: immutable, comparable values, carried out in the order of the list.
 
 Channel commands concern one channel and are answered by the channel's facts. Operations carry an `op` number and are
-answered by exactly one `Done(op, result)` or `Failed(op, error)`; `answer` is the type of the result. Each docstring
-names the answer.
+answered by exactly one `Done(op, result)` or `Failed(op, error)`; `answer` is the type of the result.
 """
 
 from __future__ import annotations
@@ -113,9 +112,8 @@ class Notify:
 class Send:
     """Write bytes, after what was sent before. Answered by `Sent` facts that add up to `len(data)`.
 
-    With `low_priority` the `Sent` may come together with that of later bytes, if all of them left at once (decision
-    184). The latest time is after a `CloseWrite`, or before the first fact that comes 0.1 s later, measured at the
-    moment of the fact before.
+    With `low_priority`, and if all bytes left at once, the runtime may report `Sent` later, together with that of later
+    bytes. Decision 184 limits the delay.
     """
 
     ch: ChannelId
@@ -338,7 +336,8 @@ class ReadFile(Operation[bytes]):
 class SendFile(Operation[int]):
     """Write `n` bytes of a file to a channel after what was sent before, without passing them through the core.
 
-    Answered with the written count when the last byte has left; `Sent` reports each part. `Send` only after that.
+    Answered with the written count when the last byte has left; `Sent` reports each part. The core must not `Send` on
+    the channel before the answer.
     """
 
     answer = int
@@ -472,7 +471,10 @@ class WriteConfig(Operation[None]):
 
 @fast_frozen
 class EnsureSecret(Operation[bytes]):
-    """Read a secret file of the state folder; when it is missing or under 16 bytes, create it with `default`."""
+    """Read a secret file of the state folder; when it is missing or under 16 bytes, create it with `default`.
+
+    Result: its content.
+    """
 
     answer = bytes
 

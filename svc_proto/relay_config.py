@@ -154,7 +154,7 @@ class RelayConfig:
 
     @property
     def pair_grants(self) -> dict[str, float | None] | None:
-        """Grants of a code that is made without options; None: as the relay gives them."""
+        """Grants of a pairing code that is made without options; None: the relay's default grants."""
         return None if self.pair_scope is None else dict.fromkeys(PAIR_SCOPES[self.pair_scope])
 
     @property
@@ -176,9 +176,10 @@ class RelayConfig:
         return ApiAddress(found.host, found.port or (443 if found.tls else 8642), found.tls)
 
     def local_trust_policy(self, *, public_route: bool) -> LocalTrustPolicy:
-        """Return the policy in force: as configured, else the secret if requests may come from outside.
+        """Return the policy in force: the configured one, or by default SECRET or USER.
 
-        That is with trusted proxies, with a public route or address, or with several processes on one home.
+        The default is SECRET if requests may come from outside: with trusted proxies, a public route or address, or
+        several processes on one home.
         """
         # the other processes of a shared home would not notice a new route
         asked = self.trusted_proxies or public_route or self.public_url or self.shares_home
@@ -296,7 +297,10 @@ def _pin(source: SettingsSource, variable: str) -> str | None:
 
 
 def parse_pair_scope(source: SettingsSource) -> str | None:
-    """Return what a new code grants without options, of `PAIR_SCOPES`; None: everything. Raises `ConfigError`."""
+    """Return the configured scope, of `PAIR_SCOPES`, of codes that are made without options; None if unset.
+
+    Raise `ConfigError` for another word.
+    """
     return source.choice("SVC_PAIR_SCOPE", None, tuple(PAIR_SCOPES))
 
 

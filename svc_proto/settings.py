@@ -85,7 +85,10 @@ def http_address(url: str) -> HttpAddress | None:
 
 @fast_frozen
 class SettingsSource:
-    """An environment, and the given start options (without those that are `None`)."""
+    """An environment, and the given start options (without those that are `None`), with readers of values.
+
+    A reader raises `ConfigError` for a value that it does not accept.
+    """
 
     env: Mapping[str, str]
     options: Mapping[str, object]
@@ -191,7 +194,10 @@ class SettingsSource:
         return text
 
     def split_list(self, variable: str, default: str = "", separator: str = ",") -> tuple[str, ...]:
-        """Return the parts between separators, without the blanks around them."""
+        """Return the parts between separators, without blanks around them and without empty parts.
+
+        If the variable is unset, `default` is split.
+        """
         return tuple(part.strip() for part in (self.text(variable, None) or default).split(separator) if part.strip())
 
     def networks(self, variable: str, default: str) -> tuple[str, ...]:
@@ -276,7 +282,10 @@ class SettingsSource:
         return found
 
     def media_store(self, variable: str) -> S3Bucket | str | None:
-        """Return the shared upload store: file:///FOLDER, or s3://BUCKET/PREFIX; None: each node has its own."""
+        """Return the shared upload store: the path of a folder for file:///FOLDER, or a bucket for s3://BUCKET/PREFIX.
+
+        Return None if the variable is unset: each node has an upload store of its own.
+        """
         text = self.text(variable, None)
         if text is None:
             return None
@@ -326,7 +335,10 @@ def _redis_address(url: str, usual: int = 6379) -> RedisAddress | None:
 
 
 def _sentinel_address(url: str) -> RedisAddress | None:
-    """Parse an address with several hosts, each as a URL of its own: together they are no URL (RFC 3986)."""
+    """Parse the address of Sentinels, which may have several hosts; None if it is invalid.
+
+    Each host is parsed as a URL of its own, since several are no URL (RFC 3986).
+    """
     scheme, _, rest = url.partition("://")
     place, _, options = rest.partition("?")
     authority, _, path = place.partition("/")

@@ -1,6 +1,6 @@
 """Requests of a core to the store: named, typed, never SQL.
 
-A runtime answers each one in the order given, and `Done` means that the change survives a crash.
+A runtime carries them out in the order given. With a durable store, `Done` means that the change survives a crash.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ SESSIONS_PAGE = 50  # records of one answer, for which a core takes one to three
 
 @fast_frozen
 class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
-    """A page of the session records that were saved and not deleted, by token hash; those behind the hash `after`.
+    """Request a page of the stored session records, in order of their token hash, that follow the hash `after`.
 
-    Fewer than `limit` records mean that no more follow. With `token_hash` only that one, if it exists.
+    Fewer than `limit` records mean that no more follow. With `token_hash` only the record of that hash, if it exists.
     """
 
     answer = tuple
@@ -61,7 +61,7 @@ class SessionChange:
 
 @fast_frozen
 class LoadSessionChanges(StoreRequest[tuple[SessionChange, ...]]):
-    """A page of the sessions that changed after revision `since`, oldest change first, each once.
+    """Request a page of the sessions that changed after revision `since`, oldest change first, each session once.
 
     Each save and deletion by any process has the next revision, in the order in which they become visible. Fewer than
     `limit` changes mean that no more follow. The failure is `NOT_FOUND` if the store does not have all changes since
