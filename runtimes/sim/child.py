@@ -156,7 +156,7 @@ class SimChildEnd:
         return self.gone or self._end_taken or (self.child.held_open and self._held == 0)
 
     def launch(self, data: bytes) -> None:
-        """Send bytes that the child has written to the core; they arrive after a delay."""
+        """Deliver output of the child to the core after a delay; drop it if this end is closed."""
         if not self.gone and data:
             self._held += len(data)
             self.child.later(lambda: self._arrive(data))
@@ -221,7 +221,7 @@ class SimChild:
     # --- for scripts and tests -----------------------------------------------------------------------------------
 
     def emit(self, data: bytes) -> None:
-        """Write to the output; if no reader has it open, SIGPIPE ends the child.
+        """Write to the output; if it is a pipe without a reader, SIGPIPE ends the child.
 
         Bytes beyond `room` are buffered; `on_room` is called when the core has read them all.
         """
@@ -233,7 +233,7 @@ class SimChild:
             self._full = self.room == 0
 
     def emit_error(self, data: bytes) -> None:
-        """Write to the error output, which is the terminal if the child has one."""
+        """Write to the error output, which is the terminal if the child has one; without either, drop the bytes."""
         if self.alive and (self.errors is not None or self._terminal):
             (self.errors or self.output).launch(data)
 
@@ -369,7 +369,7 @@ class SimChild:
         self.check_finished()
 
     def _break(self) -> None:
-        """Handle the closing of the other end: a terminal hangs up, a pipe ends."""
+        """Handle the close at the core's side: send HANGUP to a child with a terminal, otherwise end its input."""
         if self._terminal:
             self.signal(SignalName.HANGUP)
         else:

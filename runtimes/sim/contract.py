@@ -83,7 +83,10 @@ class _ChannelRecord:
 
 
 class Contract:
-    """Checker for one core. Needs every fact before the core gets it, and every command before its execution."""
+    """Checker for one core, which raises `ContractError`.
+
+    It has to be given every fact before the core gets it, and every command before its execution.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -174,7 +174,7 @@ class SimDisk:
             return _join(self.real(_parent(path)), path.rpartition("/")[2])
 
     def open(self, path: str) -> tuple[str, Node]:
-        """Resolve a path for reading; `DENIED` where that is forbidden."""
+        """Return the real path and node of a path to read. Raise `HostError`, DENIED for a path in `denied`."""
         real, node = self.resolve(path)
         if real in self.denied:
             raise HostError(FailureKind.DENIED, "permission denied")
@@ -185,13 +185,13 @@ class SimDisk:
         return as_file(self.open(path)[1])
 
     def create(self, path: str, *, mode: int = 0o600) -> FileNode:
-        """Create an empty file; `EXISTS` when the name is taken."""
+        """Create an empty file and its folders. Raise `HostError` EXISTS when the name is taken."""
         if path in self._nodes:
             raise HostError(FailureKind.EXISTS, "the file exists")
         return self.put(path, b"", mode=mode)
 
     def append(self, file: FileNode, data: bytes, *, spare: int = 0) -> int:
-        """Append all or nothing, leaving `spare` bytes free; return the new size."""
+        """Append all of `data` and return the new size, or raise `HostError` if under `spare` bytes would stay free."""
         self._make_room(len(data) + spare)
         file.data += data
         file.modified = self.wall()

@@ -136,7 +136,10 @@ class SimNetwork:
         return SimHandshake(self, source, target, tls=tls, outcome=outcome, alpn=alpn)
 
     def resolve(self, source: SimHost, name: str) -> tuple[SimHost | None, str] | None:
-        """Return the host of a name or address, and the address; None for a name that does not exist."""
+        """Return the host of a name or address (None: no host has the address), and the address.
+
+        Return None in place of both for a name that does not exist.
+        """
         if name.lower() in LOOPBACK_NAMES:
             return source, LOOPBACK
         address = self._names.get(name.lower(), name)

@@ -232,7 +232,10 @@ class SimProcess:
         self.post(Started())
 
     def post(self, item: _Item) -> None:
-        """Queue a fact, or the notice of one. The core gets it in the same instant, after earlier ones."""
+        """Queue a fact, or the notice of one, unless the process has ended.
+
+        The core gets it after earlier ones, in the same instant if no computation is in progress.
+        """
         if not self.alive:
             return
         self._inbox.append(item)
@@ -241,7 +244,7 @@ class SimProcess:
             self._world.at(self._world.now, self._drain)
 
     def adopt(self, ch: ChannelId, end: SimEnd | SimChildEnd) -> None:
-        """Own a channel from now on."""
+        """Register channel `ch` for an end of a connection, whose events become facts from now on."""
         channel = self._channels[ch] = _SimChannel(self, ch, end)
         end.adopt(channel)
 

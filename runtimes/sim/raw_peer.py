@@ -90,7 +90,10 @@ class RawPeer:
         return data
 
     def read_exactly(self, n: int, *, limit: float = LIMIT) -> bytes:
-        """Return and remove `n` bytes. Raises EOFError when the connection ends before."""
+        """Return and remove `n` bytes.
+
+        Raise EOFError when the connection ends before, and `SimulationLimitError` after `limit` virtual seconds.
+        """
         self._world.run_until(lambda: len(self._buffer) >= n or self.eof or self.closed, limit)
         if len(self._buffer) < n:
             raise EOFError(f"the connection ended ({self.why or 'FIN'}) after {len(self._buffer)} of {n} bytes")
@@ -99,7 +102,10 @@ class RawPeer:
         return data
 
     def read_all(self, *, limit: float = LIMIT) -> bytes:
-        """Return and remove all bytes up to the end of the connection, by FIN or reset."""
+        """Return and remove all bytes up to the end of the connection, by FIN or reset.
+
+        Raise `SimulationLimitError` if it does not end within `limit` virtual seconds.
+        """
         self._world.run_until(lambda: self.eof or self.closed, limit)
         return self.receive()
 
@@ -153,7 +159,10 @@ class RawPeerListener:
         world.network.listen(host, port, self)
 
     def accept(self, *, limit: float = LIMIT) -> RawPeer:
-        """Return the next connection, in the order of arrival."""
+        """Wait for the next connection and return it, in the order of arrival.
+
+        Raise `SimulationLimitError` after `limit` virtual seconds.
+        """
         self._world.run_until(lambda: bool(self._wires), limit)
         return self._wires.popleft()
 

@@ -96,7 +96,7 @@ class RedisService:
         return _Client(self, fact.ch)
 
     def on_stopping(self) -> None:
-        """Implement `Service.on_stopping`: clients see their connections end."""
+        """Implement `Service.on_stopping`: the engine closes the connections."""
 
     # --- commands ---
 

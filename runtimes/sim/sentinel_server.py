@@ -3,8 +3,8 @@
     masters = {"svc": ("10.0.9.1", 6379)}
     host.start(lambda entropy: sentinel_core(entropy, masters), [26379])
 
-The test determines the master: it changes the mapping, and makes one Redis a replica and another the master. Only the
-protocol is shared with `RedisService`.
+The test determines the master: it changes the mapping, and makes one Redis a replica and another the master. The
+Sentinel does not connect to them.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class Simulation:
         connection.cut()
 
     def heal_all(self) -> None:
-        """End all faults, and mend connections and partitions as far as possible."""
+        """End all faults, partitions and hangs of connections; a broken connection stays broken."""
         self.faults = Faults.NONE
         self.network.heal()
 

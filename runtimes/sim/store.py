@@ -92,7 +92,10 @@ class SimStore:
         return tuple(found if self._is_snapshot else map(_copy_record, found))  # records of a snapshot never change
 
     def _page(self, after: str, limit: int) -> list[str]:
-        """Return the next hashes in order. A store that is no snapshot may have changed since the last page."""
+        """Return up to `limit` hashes that follow `after`, in order.
+
+        Only a snapshot caches the order, since any other store may have changed after the last page.
+        """
         if not self._is_snapshot:
             return nsmallest(limit, (token_hash for token_hash in self.sessions if token_hash > after))
         if self._order is None:

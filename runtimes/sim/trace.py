@@ -20,7 +20,10 @@ SHOWN = 160  # characters shown of each event
 
 @frozen
 class TraceRecord:
-    """A fact given to a core, a command of a core, or a change of a process (`started`, `killed`, `exited 0`)."""
+    """A fact given to a core (None: a call without one), a command of a core, or a change of a process.
+
+    A change is a text: `started`, `killed` or `exited 0`, for example.
+    """
 
     when: float  # monotonic seconds
     process: str
