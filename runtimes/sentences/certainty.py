@@ -1,7 +1,8 @@
-"""Certainty of the free words of a sentence: names, labels and messages that an act may use.
+"""Check of the free words of a sentence: names, labels and messages.
 
-A sentence acts only if each of its free words is explained: a name has no word of the grammar at its ends, an app's
-name consists of no words of another intent, and a way of sending ("by text") belongs to neither name nor message.
+The action of a sentence is performed only if its free words are plausible. A name has no word of the grammar at its
+ends, an app's name consists of no words of another intent, and a way of sending ("by text") belongs to neither name
+nor message.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Certainty:
         return found
 
     def is_certain(self, intent: str, slots: Mapping[str, str]) -> bool:
-        """Report whether the free words of an act are explained."""
+        """Report whether the free words in `slots` are plausible names, labels or messages for the intent."""
         if any(self._is_vague(slots[slot]) for slot in DETERMINED.get(intent, ()) if slot in slots):
             return False
         match intent:
@@ -122,7 +123,10 @@ class Certainty:
         return all(found.end() < len(folded) for found in self.last.finditer(folded) if found.start())
 
     def _is_of_other_intent(self, name: str) -> bool:
-        """Report whether the words of an app's name are those of one other intent, as in "open quick settings"."""
+        """Report whether the words of an app's name are those of one other intent, as in "open quick settings".
+
+        All words count, of Chinese at least half of the pairs of characters. A name with a dot never does.
+        """
         folded = self._fold(name).text
         words = {word for word in words_of(folded) if len(word) == 2} if self.code == "zh" else set(folded.split())
         if not words or "." in name:
@@ -184,7 +188,7 @@ def load_certainty(code: str, table: Mapping[str, list[str]], nouns: Mapping[str
 
 
 def fold_pattern(pattern: str, code: str) -> str:
-    """Return a pattern in folded letters."""
+    """Return a regular expression whose letters are folded: lower case and plain, as in a folded text."""
     return fold(pattern, code).text
 
 

@@ -86,7 +86,10 @@ def fold_template(template: str, language: str) -> str:
 
 
 def word_pattern(words: Iterable[str], language: str) -> re.Pattern[str]:
-    """Return a pattern of whole words, the longest first; of Chinese words, anywhere."""
+    """Return a pattern that matches one of the words, the longest first; none without words.
+
+    It matches whole words in folded text, with the blanks and commas behind them. Chinese words match anywhere.
+    """
     found = sorted({fold(word, language).text for word in words if word}, key=len, reverse=True)
     if not found:
         return re.compile("(?!)")

@@ -99,7 +99,7 @@ class Language:
         return score, name, slots
 
     def _slots_of(self, result: RecognizeResult, candidate: Folded, text: str) -> tuple[dict[str, str], set[int]]:
-        """Return the slots of a match, and the places of words that are no part of the request."""
+        """Return the slots of a match, and the indexes of letters in free text that no refusal rule is applied to."""
         name = result.intent.name
         slots: dict[str, str] = {}
         unguarded: set[int] = set()
@@ -125,15 +125,18 @@ class Language:
         return is_known or self.certainty.is_certain(intent, slots)
 
     def kinds_of(self, text: str) -> tuple[str, ...]:
-        """Return the kinds of app that a text names."""
+        """Return the kinds of app that have the whole text as a name; empty if none has."""
         return self.kinds.get(fold(text, self.code).text, ())
 
     def count_known_words(self, text: str) -> int:
-        """Return how many words of a text are in the templates, the skipped words and the replies."""
+        """Return how many different words of a text are in the templates, the skipped words or the replies."""
         return len(words_of(self._fold(text).text) & self._all_words)
 
     def count_mistyped_words(self, text: str) -> int:
-        """Return how many of the first words of a text differ from a known word by one letter."""
+        """Return how many of the first `TYPED` words of a text differ from a known word by one letter.
+
+        Words of one or two letters do not count.
+        """
         words = [word for word in _WORD.findall(self._fold(text).text)[:TYPED] if len(word) > 2]
         return sum(any(is_slip(word, known) for known in self._all_words if len(known) > 2) for word in words)
 
@@ -346,7 +349,7 @@ def _score(match: RecognizeResult, candidate: Folded) -> Score:
 
 
 def _is_bare_setting(intent: str, match: RecognizeResult, text: str) -> bool:
-    """Report whether a sentence that switches consists of a setting and a state, without a verb."""
+    """Report whether a sentence that would switch a setting has only its name and a state, without a verb."""
     if intent == "turn_off" and text.endswith(_GUESS):  # "off, isn't it" or "switch it off", of a setting named first
         return any(entity.name == "setting" and text.startswith(entity.text) for entity in match.entities_list)
     if intent != "toggle":

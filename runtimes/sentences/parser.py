@@ -42,7 +42,7 @@ _PACKAGE = re.compile(r"(?:com|org|net|de|io|app)\.[a-z]\w*\.\w+", re.IGNORECASE
 
 
 class HassilParser:
-    """Parser of all languages. The language whose templates match the most literal text wins."""
+    """Parser of all languages. Of the matches in several languages the one with the least free text counts."""
 
     def parse(self, text: str) -> Sentence | None:
         """Implement `SentenceParser.parse`."""
@@ -111,6 +111,7 @@ class HassilParser:
 def _reduced(intent: SentenceIntent, slots: Mapping[str, str]) -> tuple[SentenceIntent, dict[str, str]] | None:
     """Return an intent with its slots in their final form: addresses, times of day and lengths of time.
 
+    An app to open whose name is an address becomes an address to open, and a site without an address a web search.
     Return None for a place that is neither a known app nor an address.
     """
     match intent:

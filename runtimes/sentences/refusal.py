@@ -39,7 +39,8 @@ class SentenceRefusal:
         """Report whether a sentence is no plain request, so that it must not be performed.
 
         Such a sentence is a negation, a question or a quotation, or has a condition, a time that its intent lacks, or
-        several acts, or names several persons, or a person only by a pronoun.
+        several acts, or names several persons, or a person only by a pronoun. For the intents in `ANSWERS`, which
+        change nothing, only a negation counts.
         """
         text = "".join(
             " " if place in unguarded else letter for letter, place in zip(whole.text, whole.places, strict=True)

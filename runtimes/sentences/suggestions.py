@@ -53,7 +53,10 @@ class Suggestions:
         return {word: log((1 + len(self.vocabulary)) / found) for word, found in count.items()}
 
     def nearest(self, folded: str) -> tuple[str, ...]:
-        """Return one example of each intent, the likeliest first, for a text that `fold` has folded."""
+        """Return examples for a text that `fold` has folded, the likeliest first: one of each intent.
+
+        If the text names settings, the examples that switch are of these settings and states only.
+        """
         text = _WORD.sub(lambda found: self._corrected(found[0]), folded)
         words = {self._corrected(word) for word in words_of(text)}
         first = next(iter(_WORD.findall(text)), "")
@@ -87,7 +90,7 @@ class Suggestions:
                 yield setting, question, self.vocabulary["check_setting"]
 
     def _states_of(self, text: str) -> tuple[str, ...]:
-        """Return the one state that a text names; nothing if it names none or several."""
+        """Return the one state that a text names, alone in a tuple; an empty tuple if it names none or several."""
         words = words_of(text)
         found = tuple(state for state in STATES if words & self.state_words[state])
         return found if len(found) == 1 else ()
