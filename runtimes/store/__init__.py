@@ -1,1 +1,1 @@
-"""SQL store of the cores."""
+"""Stores of the cores: in memory, in an SQLite file, or in another SQL database."""

@@ -1,4 +1,4 @@
-"""The requests of `svc_proto.api.chat.store_requests` in SQL. Each function runs in a transaction of its own.
+"""The requests of `svc_proto.api.chat.store_requests` in SQL. Each function runs within a transaction.
 
 A function that changes a session locks its row first, so that counters are right with several writers.
 """
@@ -174,7 +174,7 @@ class _SessionCounts:
         self._known.clear()
 
     def changed_by(self, handler: Callable[[C, Any], object]) -> Callable[[C, Any], object]:
-        """Wrap the handler of a request that may change the numbers."""
+        """Return the handler of a request that may change the numbers, which discards the cached ones first."""
 
         def forgetting(connection: C, request: Any) -> object:
             self.forget()
@@ -375,7 +375,7 @@ def _lock_session(hand: SqlExecutor, session_id: str, fence: int | None) -> Chat
 
 
 def _append(hand: SqlExecutor, session: ChatSession, added: Sequence[Message]) -> None:
-    """Store the messages of a locked session and update its counters."""
+    """Store messages of a locked session, in place of stored ones with the same id, and update its counters."""
     messages = {message.id: message for message in added}  # the last message of an id, at the position of the first
     old: dict[str, Message] = {}
     for message in messages.values():

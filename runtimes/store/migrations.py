@@ -1,7 +1,7 @@
 """Migrations of the schema as SQL text, applied when a database is opened.
 
 A schema change is one more function at the end of `MIGRATIONS`. Existing functions and the texts that they run never
-change. Queries are in `runtimes.store.session_requests` and `runtimes.store.chat_tables`.
+change. Queries are in `runtimes.store.session_requests` and `runtimes.store.chat_requests`.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _create(statements: Sequence[str], hand: SqlExecutor) -> None:
 
 
 def _create_session_changes(hand: SqlExecutor) -> None:
-    """Number present and future changes of sessions."""
+    """Create the table of changes of sessions, and the triggers that number each later change."""
     _create(_SESSION_CHANGES, hand)
     if hand.kind == "sqlite":
         for event, row in (("insert", "new"), ("update", "new"), ("delete", "old")):
@@ -249,7 +249,7 @@ def migrate(hand: SqlExecutor, migrations: Sequence[Migration] = MIGRATIONS, *, 
 
 
 def version_in(hand: SqlExecutor) -> int | None:
-    """Return the version of a database's schema; None without a schema."""
+    """Return the version of a database's schema: None without the table of versions, 0 without our row in it."""
     if hand.kind == "sqlite":
         there = hand.query("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'")
     else:

@@ -1,4 +1,4 @@
-"""Check and repair of SQLite's full-text index: messages are sound without it, and no request fails because of it.
+"""Check and repair of SQLite's full-text index, without which the messages are complete.
 
 Another program, a restored file or a bad sector can damage the index alone. A request that meets the damage has the
 index repaired, and is repeated. A search on a damaged index may find nothing without an error. So the first search of a

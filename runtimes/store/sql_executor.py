@@ -66,7 +66,7 @@ class SqlExecutor:
         self._text_of = text_of
 
     def query(self, statement: object, **values: object) -> list[Row]:
-        """Run a statement and return its rows, with columns in its order; a boolean may be a number."""
+        """Run a statement and return its rows, columns in the order of the statement; a boolean may be a number."""
         self._run(statement, values)
         found: list[Row] = self._cursor.fetchall()
         return found

@@ -28,7 +28,7 @@ class Store(Protocol):
         """Perform a request and return its answer. Raises `HostError`."""
 
     def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
-        """Return the answer to each request in order, or its exception; changes are on the disk by then."""
+        """Return the answer to each request in order, or its exception; a durable store has synced the changes then."""
 
     def close(self) -> None:
         """Close the database."""
