@@ -1,1 +1,1 @@
-"""Terminal input and output of the client programs."""
+"""Parts of the command lines of all programs: options, help, and output for terminals."""

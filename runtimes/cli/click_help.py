@@ -1,4 +1,7 @@
-"""Help and `--version` of every program: those of click, with examples that fit the terminal, and with the commit."""
+"""Help formatter and `--version` option of the programs, based on those of click.
+
+Examples in the help fit the terminal, and the version includes the commit.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,10 @@ REPLACEMENTS = {
 
 
 def prepare_process() -> None:
-    """Prepare this process for its locale; start the interpreter again if the locale is not UTF-8."""
+    """Prepare paths, arguments and output for the locale; start the interpreter again if the locale is not UTF-8.
+
+    Standard output and error output then replace the characters that their encoding lacks.
+    """
     _set_home()
     if not sys.flags.utf8_mode and codecs.lookup(sys.getfilesystemencoding()).name != "utf-8" and sys.executable:
         os.environ[OUTPUT_ENCODING] = getattr(sys.stdout, "encoding", "") or ""

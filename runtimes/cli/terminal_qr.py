@@ -1,4 +1,4 @@
-"""QR on a terminal, if it fits: a camera cannot read one that has wrapped or scrolled."""
+"""QR codes on a terminal, only if they fit: a camera cannot read a code that has wrapped or scrolled."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""File operations, private folders, backups."""
+"""File operations of cores; private folders and files, `.env` files, backups, and text from PDF."""

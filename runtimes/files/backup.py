@@ -71,7 +71,10 @@ class BackupSummary:
 
 
 def back_up(home: Path, target: Path, *, database: Path | None, replace: bool = False) -> BackupSummary:
-    """Write the archive `target`, mode 0600. `database` is an SQLite file at any path. Raises `BackupError`."""
+    """Write the archive `target`, mode 0600. `database` is an SQLite file at any path.
+
+    Raise `BackupError` if it fails, or if `target` exists and `replace` is not set.
+    """
     if target.exists() and not replace:
         raise BackupError(f"{target} is there already")
     if not home.is_dir():
@@ -232,7 +235,10 @@ def _with_side_files(database: Path) -> list[Path]:
 
 
 def _unpack(archive: Path, staged: Path) -> BackupSummary:
-    """Extract all files of an archive into a folder and verify them against its manifest."""
+    """Extract all files of an archive into a folder and return the archive's summary.
+
+    Raise `BackupError` if the files do not agree with the manifest.
+    """
     digests, about = dict[str, str](), None
     with tarfile.open(archive, "r:gz") as members:
         for member in members:

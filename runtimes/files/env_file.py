@@ -55,9 +55,9 @@ def parse_env_file(text: str) -> dict[str, str]:
 
 
 def set_env_line(text: str, name: str, value: str) -> str:
-    """Return the text with a value that needs no quotes: in the lines that set the name, else in one more.
+    """Return the text of an `.env` file with `name` set to `value`, which must need no quotes.
 
-    All other lines stay as they are.
+    Lines that set the name are replaced; without any, a line is added. All other lines stay as they are.
     """
     parts, found = list[str](), False
     for binding in _bindings(text):

@@ -234,7 +234,7 @@ def _open(path: str) -> tuple[int, OpenedFile]:
 
 
 def _real_path(fd: int, path: str) -> str:
-    """Return the real path of an open file."""
+    """Return the real path of an open file; where the system does not report it, the real path of `path`."""
     if sys.platform == "darwin":
         return os.fsdecode(fcntl.fcntl(fd, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
     try:
@@ -276,7 +276,7 @@ def _append(blob: _Blob, data: bytes) -> int:
 
 
 def _delete_upload(spool: Path, name: str) -> None:
-    """Delete a regular file directly in the spool folder; the resolved parent must be that folder."""
+    """Delete `name` if it is the absolute path of a regular file directly in the spool folder."""
     path = Path(name)
     if path.is_absolute() and path.parent.resolve() == spool.resolve() and stat.S_ISREG(path.lstat().st_mode):
         path.unlink()

@@ -30,7 +30,7 @@ def installed_version() -> str:
 
 
 def find_commit(root: Path, *, length: int | None = LENGTH) -> str:
-    """Return the first characters of the commit of a source tree or an installation; "" if it is unknown."""
+    """Return the first `length` characters (None: all) of the commit of a source tree or installation, or ""."""
     recorded = _read(root / COMMIT_FILE)
     if recorded:
         return recorded[:length] if _COMMIT.fullmatch(recorded) else ""

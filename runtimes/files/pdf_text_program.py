@@ -58,7 +58,7 @@ def read_text(data: bytes) -> dict[str, object]:
 
 
 def _limit() -> None:
-    """Limit the resources of this process."""
+    """Lower the priority of this process, limit its processor time, memory and open files, and forbid file writes."""
     os.nice(NICE)
     limits = ((resource.RLIMIT_CPU, CPU_SECONDS), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_NOFILE, FILES))
     for what, limit in (*limits, (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):

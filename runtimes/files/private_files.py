@@ -29,7 +29,10 @@ def make_private_folder(path: Path) -> None:
 
 
 def ensure_private_folder(path: Path) -> Path:
-    """Create a folder and its missing parents, mode 0700; remove the access of others from an own folder."""
+    """Create a folder and its missing parents, mode 0700, and return it.
+
+    If the folder exists and belongs to this user, set its mode to 0700, too, where other users have access.
+    """
     make_private_folder(path)
     status = path.stat()
     if status.st_mode & 0o077 and status.st_uid == os.geteuid():

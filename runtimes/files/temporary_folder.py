@@ -9,7 +9,7 @@ __all__ = ["temporary_folder"]
 
 
 def temporary_folder() -> str:
-    """Return the folder by name; `tempfile` raises where no file can be written, as on a full or read-only disk."""
+    """Return the path of the folder: that of `tempfile`, or TMPDIR or /tmp where `tempfile` can write no file."""
     try:
         return tempfile.gettempdir()
     except OSError:

@@ -1,1 +1,1 @@
-"""Runs cores: pump, logs, metrics, signals, thread pool."""
+"""Host of cores: pump, logs, metrics, signals, thread pool, and blocking work for `Compute`."""

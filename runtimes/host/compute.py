@@ -76,7 +76,8 @@ class ComputeService:
 def load_yaml(text: str) -> dict[str, object]:
     """Parse a YAML document whose top is a mapping (or empty) into plain JSON types; dates become ISO text.
 
-    Only `true` and `false` are booleans, as in YAML 1.2: `language: no` is Norwegian.
+    Only `true` and `false` are booleans, as in YAML 1.2: `language: no` is Norwegian. Raise `HostError` INVALID for
+    other text, and for a document with too many values or levels.
     """
     import yaml  # noqa: PLC0415, RUF100 - loaded when first needed: start-up is a user's time
 
@@ -300,7 +301,7 @@ def _scalar(text: str) -> object:
 
 
 class _Plain:
-    """Converter of loaded YAML into JSON types; the limits on nodes and depth count each alias again."""
+    """Converter of loaded YAML into JSON types. A node counts for the limits again wherever an alias repeats it."""
 
     def __init__(self) -> None:
         self._nodes = 0

@@ -11,7 +11,11 @@ __all__ = ["exit_process"]
 
 
 def exit_process(code: int) -> NoReturn:
-    """Exit the process; a later Ctrl-C ends it at once, without a traceback from the interpreter's shutdown."""
+    """Exit with `code` by `SystemExit`.
+
+    On the main thread, and unless SIGINT is ignored, a Ctrl-C during the interpreter's shutdown then ends the process
+    at once, without a traceback.
+    """
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(code)

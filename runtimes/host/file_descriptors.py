@@ -13,7 +13,7 @@ MAX_DESCRIPTORS = 65_536  # more than any server here uses; also limits how many
 
 
 def limits_per_server(servers: int, limits: Limits = DEFAULT_LIMITS) -> Limits:
-    """Return the limits of one server when `servers` of them share this process."""
+    """Raise this process's limit on descriptors; return the limits of a server that shares it with `servers` in all."""
     return limits.shared(descriptors=raise_descriptor_limit(), servers=servers)
 
 

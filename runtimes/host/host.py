@@ -162,7 +162,7 @@ class Host:
 
     @property
     def exit_codes(self) -> tuple[Exit, ...]:
-        """The `Exit` of each core, in the order of the programs."""
+        """The `Exit` of each core, in the order of the programs; code 1 for a core that has not exited."""
         return tuple(hosted.pump.outcome or Exit(1, "the loop ended first") for hosted in self._hosted)
 
     # --- for pumps -----------------------------------------------------------------------------------------------

@@ -63,7 +63,10 @@ class LogWriter:
 
 
 class TextFormatter(logging.Formatter):
-    """ISO time in UTC, level, logger, event, `key=value` pairs; values with odd characters are quoted as in JSON."""
+    """Formatter to a line of text: ISO time in UTC, level, logger, event, and `key=value` pairs.
+
+    Values with other than plain characters are quoted as in JSON. A `ForeignLogLine` is not changed.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Format a record as one line; a traceback follows on lines of its own."""
@@ -74,7 +77,10 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formatter to one JSON object on a line: `time`, `level`, `logger`, `event`, and the fields beside them."""
+    """Formatter to one JSON object on a line: `time`, `level`, `logger`, `event`, and the fields beside them.
+
+    A `ForeignLogLine` is not changed.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Format a record as one line; a traceback is in the member `traceback`."""

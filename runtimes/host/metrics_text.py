@@ -17,7 +17,10 @@ EDGES = (*map(str, HISTOGRAM_BOUNDS), "+Inf")
 
 
 def metrics_text(families: Iterable[MetricFamily], *, of_process: bool = True) -> bytes:
-    """Return the metrics as text; on Linux with memory, processor time and descriptors of this process."""
+    """Return the metrics as OpenMetrics text.
+
+    With `of_process`, on Linux, memory, processor time and descriptors of this process are added.
+    """
     from prometheus_client import CollectorRegistry, ProcessCollector  # noqa: PLC0415, RUF100 - loaded when first needed
     from prometheus_client.openmetrics.exposition import ALLOWUTF8, generate_latest  # noqa: PLC0415, RUF100 - as above
 

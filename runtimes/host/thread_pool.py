@@ -73,7 +73,10 @@ class ThreadPool:
         self._under_way = 0
 
     def submit(self, work: Callable[[], object], done: DoneCallback) -> ThreadCall:
-        """Run `work` on a thread and then `done(result, error)` on the loop's thread, always."""
+        """Run `work` on a thread, then `done(result, error)` on the loop's thread, also after a failure.
+
+        If the host can start no thread, `error` is a `RuntimeError`.
+        """
 
         def deliver(result: object, error: BaseException | None) -> None:
             self._under_way -= 1

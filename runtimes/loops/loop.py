@@ -83,7 +83,10 @@ class OneWaySource(Source):
 
 
 class Loop(Protocol):
-    """The methods that the synchronous part calls. All may be called inside a callback, and all are idempotent."""
+    """The methods that a host and its channels call, also inside a callback.
+
+    It has no effect to watch or unwatch a source again, to close it again, or to finish again.
+    """
 
     def watch_read(self, source: Source) -> None:
         """Call `source.on_readable()` whenever the source is readable, until `unwatch_read`."""

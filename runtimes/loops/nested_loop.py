@@ -18,7 +18,7 @@ __all__ = ["NestedLoop", "serve_on"]
 
 
 class NestedLoop(Loop, Protocol):
-    """A `Loop` that is awaited."""
+    """A `Loop` that is awaited in a task of another library's loop."""
 
     host: Host
 

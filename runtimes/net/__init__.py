@@ -1,1 +1,1 @@
-"""TCP sockets, listeners, outgoing connections, standard input and output."""
+"""TCP sockets, listeners, outgoing connections, file transfer, standard input and output, users of peers, mDNS."""

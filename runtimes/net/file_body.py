@@ -64,7 +64,9 @@ class FileBody:
             self._source.release_use()
 
     def step_sendfile(self, sock: socket.socket, done: StepCallback) -> None:
-        """Have the kernel send the next part; `done(0, None)` means that the socket takes no more now.
+        """Send the next part by `sendfile` on a worker, then call `done` with the number of sent bytes and the error.
+
+        Zero bytes without an error mean that the socket accepts no more now.
 
         The worker uses a duplicate of the socket. Otherwise, after the channel closes, its descriptor could belong to
         another socket.
@@ -94,7 +96,7 @@ class FileBody:
         self._workers.submit(work, written)
 
     def step_read(self, done: StepCallback) -> None:
-        """Read the next part into `chunk`."""
+        """Read the next part into `chunk` on a worker, then call `done` with its length and the error."""
         fd, offset, n = self._source.fd, self._offset, min(self.left, CHUNK_SIZE)
 
         def work() -> bytes:

@@ -245,7 +245,7 @@ class Acceptor(Source):
 
 
 class _Handshake:
-    """An accepted connection that is not reported to the core yet."""
+    """An accepted connection whose TLS handshake is in progress; the core receives it afterwards."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ _CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 
 
 def can_look_up_users() -> bool:
-    """Report whether this kernel names the users of its sockets."""
+    """Report whether this system offers the look-up: a Netlink socket for `sock_diag` can be opened."""
     lookup = PeerUserLookup()
     try:
         return lookup.is_available
@@ -100,7 +100,10 @@ class PeerUserLookup:
 
 
 def _trusted_users() -> frozenset[int]:
-    """Return our own user, and root where that is the host's: a container's root may be a port forwarder outside."""
+    """Return the ids of the trusted users: our own, and root if it is the host's root.
+
+    The root of a container is not trusted, since a port forwarder may run as it. Without user ids the set is empty.
+    """
     if not hasattr(os, "geteuid"):
         return frozenset()
     try:

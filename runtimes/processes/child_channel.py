@@ -206,7 +206,7 @@ class ChildChannel:
         self._end(reason, None)
 
     def abandon(self) -> None:
-        """Release the child without a report; without a terminal, which would hang up, it is killed."""
+        """Release the child without a report. A child without a terminal is killed; a terminal hangs up (SIGHUP)."""
         if self._release() and not self.process.terminal:
             self.process.signal(signal.SIGKILL)
 
@@ -264,7 +264,7 @@ class StderrChannel:
 
 
 def _end_of_file(fd: int) -> bytes:
-    """Return the characters that end a terminal's input: the first may only end an unfinished line."""
+    """Return the characters that end a terminal's input: two, as the first may only end a line; none in raw mode."""
     attributes = termios.tcgetattr(fd)
     if not attributes[3] & termios.ICANON:
         return b""  # a program that reads raw keys has no end-of-file character

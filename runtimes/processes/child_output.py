@@ -1,7 +1,7 @@
 """Output of a child as facts of a channel: held back by a pause, delivered completely after the exit.
 
 The output does not end when all writers have closed it: a background process may keep it open for hours. It ends when
-the child has exited and everything written before that is read.
+the child has exited and what was written before that is read, up to `MAX_AFTER_EXIT` bytes.
 """
 
 from __future__ import annotations

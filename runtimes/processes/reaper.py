@@ -26,7 +26,7 @@ ExitCallback = Callable[[int], None]
 
 
 class Reaper:
-    """All children of one process."""
+    """Reaper of all children of this process, at most `MAX_CHILDREN`."""
 
     def __init__(self, loop: Loop, post: Callable[[Callable[[], None]], None]) -> None:
         self._loop = loop
@@ -62,7 +62,10 @@ class Reaper:
         watch.exited(status)
 
     def close(self) -> None:
-        """End the remaining children: SIGHUP with a terminal, otherwise SIGKILL; reap all."""
+        """End and reap the remaining children: SIGHUP for those with a terminal, otherwise SIGKILL.
+
+        A child that does not exit in time receives SIGKILL, too, and is awaited for a limited time.
+        """
         watches = list(self._watches.values())
         self._watches.clear()
         for watch in watches:

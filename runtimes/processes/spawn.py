@@ -28,7 +28,10 @@ MAX_CELLS = 0xFFFF  # struct winsize holds unsigned shorts, ioctl_tty(2)
 
 @define(eq=False, kw_only=True)
 class SpawnedProcess:
-    """A running child and the host's ends of its pipes or terminal: non-blocking; a terminal's ends are one."""
+    """A running child and the host's ends of its pipes or terminal, non-blocking.
+
+    For a terminal, `output` and `input` are the same descriptor.
+    """
 
     popen: subprocess.Popen[bytes]
     terminal: bool

@@ -1,1 +1,1 @@
-"""The home folder of a service: log file, running servers."""
+"""The home folder of a service: its location, `.env`, log files, and registry of running servers."""

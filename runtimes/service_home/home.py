@@ -13,7 +13,7 @@ ENV_FILE = ".env"
 
 
 def service_home_path(env: Mapping[str, str]) -> Path:
-    """Return `SVC_HOME`, or `~/.svc`, without creating it."""
+    """Return the path in `SVC_HOME` or `HERMES_HOME`, else `~/.svc`, absolute. The folder is not created."""
     named = env.get("SVC_HOME", "").strip() or env.get("HERMES_HOME", "").strip() or "~/.svc"
     return Path(named).expanduser().absolute()
 
@@ -21,8 +21,8 @@ def service_home_path(env: Mapping[str, str]) -> Path:
 def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
     """Return the environment together with this service's settings in the file; the environment wins.
 
-    The API's key in the file is left out: code that needs it searches all places of wire core 2.7. Raises
-    `EnvFileError` for a file that exists and cannot be read.
+    The API's key in the file is left out unless `env` has `API_SERVER_KEY`: code that needs the key searches all places
+    of wire core 2.7. Raise `EnvFileError` for a file that exists and cannot be read.
     """
     path = service_home_path(env) / ENV_FILE
     found = merge_env_file(env, _read(path) if _may_exist(path) else {})

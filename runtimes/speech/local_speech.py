@@ -54,7 +54,10 @@ SPEECH_FUNCTIONS: Mapping[str, Callable[..., object]] = {"voice.engines": find_s
 
 
 def _listener() -> list[str]:
-    """Return the recognizer's command; Whisper is preferred for its accuracy (docs/reference/performance.md)."""
+    """Return the recognizer's command, empty without a recognizer.
+
+    Whisper, where it has a model, is preferred for its accuracy (docs/reference/performance.md).
+    """
     if _has("faster_whisper"):
         with suppress(EnvFileError):  # an unreadable file of settings has no model
             model = with_env_file(os.environ).get(MODEL)

@@ -122,7 +122,10 @@ def _decode_into(pcm: bytearray, container: InputContainer) -> None:
 
 
 def transcribe(pcm: bytes, model: str) -> str:
-    """Return the words in PCM at `RATE`, by Whisper. Raises `RecordingError`, also for an unusable model."""
+    """Return the words in PCM at `RATE`, by Whisper; an empty text for silence.
+
+    Raise `RecordingError` if Whisper or its model does not start.
+    """
     if _loudest(pcm) < MIN_SPEECH_LEVEL:
         return ""
     os.environ["HF_HUB_OFFLINE"] = "1"  # use only local files
@@ -173,7 +176,10 @@ def _utterances(pcm: bytes) -> Iterator[bytes]:
 
 
 def _with_room(pcm: bytes, noise: int) -> bytes:
-    """Add faint noise: the model does not recognize the digital silence of synthetic voices."""
+    """Return the sound with a pause at both ends and faint noise.
+
+    The model does not recognize the digital silence of synthetic voices.
+    """
     gauss, level = random.Random(1).gauss, _loudest(pcm) / noise  # the same noise every time  # noqa: S311 - no secret
     sound = memoryview(QUIET + pcm + QUIET).cast("h")
     return array("h", (max(-32768, min(32767, round(sample + gauss(0, level)))) for sample in sound)).tobytes()
@@ -195,7 +201,10 @@ def _without_tags(data: bytes) -> bytes:
 
 
 def _plain_wav(data: bytes) -> bytes:
-    """Decode 16-bit PCM with the standard library: first channel, nearest sample."""
+    """Decode a WAV file of 16-bit PCM to `RATE` with the standard library: first channel, without interpolation.
+
+    Raise `RecordingError` for any other file, and for one that is too long or empty.
+    """
     if not data.startswith(b"RIFF") or data[8:12] != b"WAVE":
         raise RecordingError("only WAV can be decoded here: PyAV is not installed")
     try:
@@ -216,7 +225,7 @@ def _plain_wav(data: bytes) -> bytes:
 
 
 def _with_true_sizes(data: bytes) -> bytes:
-    """Correct the sizes in a WAV head: a recorder that stopped early leaves 0, or a size beyond the end."""
+    """Return a WAV file with correct sizes in its head: a recorder that stopped early leaves 0, or too large a size."""
     place = 12
     while place + 8 <= len(data):
         name, size = data[place : place + 4], int.from_bytes(data[place + 4 : place + 8], "little")
@@ -234,7 +243,10 @@ def _require_short(pcm: bytes | bytearray) -> None:
 
 
 def _limit() -> None:
-    """Limit the resources of this process, so that a malicious file exhausts nothing else."""
+    """Lower the priority of this process, and limit its processor time, memory, open files and written files.
+
+    A malicious file can then exhaust nothing else.
+    """
     os.nice(NICE)
     for what, limit in (
         (resource.RLIMIT_CPU, CPU_SECONDS),

@@ -93,7 +93,10 @@ def client_context(cafile: str | Path | None = None) -> ssl.SSLContext:
 
 
 def context_for_certificates(*certificates: str | Path) -> ssl.SSLContext:
-    """Build a context that trusts exactly the given certificates, whatever their issuer and host name."""
+    """Build a client's context that trusts exactly the given certificates, whatever their issuer and host name.
+
+    Raise `TlsFileError` if a file cannot be used.
+    """
     context = client_context(certificates[0])
     for certificate in certificates[1:]:
         try:
@@ -127,7 +130,7 @@ class PinnedTrust:
             self._expected[host, port] = pin
 
     def seen(self, host: str, port: int) -> str | None:
-        """Return the pin of the last accepted connection to a server."""
+        """Return the pin of the last accepted connection to a server; None if there was none."""
         return self._seen.get((host, port))
 
     def context(self, host: str, port: int) -> ssl.SSLContext:
