@@ -144,7 +144,7 @@ Examples:
 
 
 def traffic(rng: Random) -> bytes:
-    """Return the bytes that a client sends on one connection."""
+    """Return random bytes that an HTTP client sends on one connection: requests, mostly plain."""
     if rng.random() < 0.4:
         return _one_flaw(rng)
     odd = rng.choice((0.0, 0.0, 0.03, 0.15))  # frequency of deviations
@@ -160,7 +160,7 @@ def traffic(rng: Random) -> bytes:
 
 
 def _one_flaw(rng: Random) -> bytes:
-    """Return the bytes of plain requests, of which one has a single deviation or a head near the limit."""
+    """Return the bytes of plain requests, of which one has a single deviation, or a head near a limit."""
     requests = [_request(rng, 0.0) for _ in range(rng.choice((1, 2, 3)))]
     at = rng.randrange(len(requests))
     first, end, rest = requests[at].partition(b"\r\n")
@@ -200,7 +200,7 @@ def compare_websocket(seed: int) -> int:
 
 
 def conversation(rng: Random, bits: int) -> list[bytes]:
-    """Return the frames that a peer sends on one WebSocket."""
+    """Return random frames that a peer sends on one WebSocket."""
     odd = rng.choice((0.0, 0.0, 0.03, 0.15))
     packer = zlib.compressobj(wbits=-9)
     frames = [_frame(rng, bits, odd, packer) for _ in range(rng.choice((1, 2, 4, 8)))]

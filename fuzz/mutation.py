@@ -13,7 +13,7 @@ _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[\\\"])")
 
 
 def mutate(seed: bytes, others: Sequence[bytes], rng: Random, words: Sequence[bytes] = ()) -> bytes:
-    """Return a changed copy of a seed; `others` are seeds to splice with, `words` those of a dictionary."""
+    """Return a changed copy of a seed; `others` are seeds to splice with, `words` the words of a dictionary."""
     data = bytearray(seed)
     for _ in range(rng.randint(1, MOST)):
         at = rng.randint(0, len(data))

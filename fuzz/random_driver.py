@@ -40,7 +40,7 @@ class RandomFuzzRun:
     _words: dict[str, list[bytes]] = field(init=False)
 
     def run(self, name: str, inputs: int) -> None:
-        """Run the next inputs of a target, which do not depend on the other targets."""
+        """Run the next `inputs` inputs of a target; they do not depend on the other targets."""
         rng, seeds = self._rngs[name], self._seeds[name]
         for _ in range(inputs):
             data = mutate(rng.choice(seeds), seeds, rng, self._words[name])

@@ -35,7 +35,7 @@ class ReferenceClientConnection(Http1Connection):
         super().__init__(Role.CLIENT, limits=limits, entropy=entropy)
 
     def try_whole_body(self, data: bytes) -> None:
-        """Return None: the caller continues event by event."""
+        """Return None without reading `data`: the caller continues event by event."""
 
 
 class ReferenceFrameReader:
@@ -51,7 +51,7 @@ class ReferenceFrameReader:
         return [], True
 
     def next_frame(self) -> Frame | None:
-        """Return the next frame, or the received part of it; None if there is neither."""
+        """Return the next frame, or the part of it that was received; None if nothing was."""
         return next(self._reference.received_frames(), None)
 
     def close(self) -> None:

@@ -116,7 +116,7 @@ class DisconnectSocket(Step):
 @kind("revoke")
 @frozen
 class RevokeSession(Step):
-    """Session {caller} revokes session {session}."""
+    """Session {caller}, or the operator, revokes session {session}."""
 
     caller: int = index()
     session: int = choice()
@@ -125,7 +125,7 @@ class RevokeSession(Step):
 @kind("extend")
 @frozen
 class ExtendSession(Step):
-    """Session {session} gets {lifetime:g} s more and grants {grants}."""
+    """Session {session} requests other terms: lifetime {lifetime:g} s, grants {grants}."""
 
     session: int = index()
     grants: int = choice()

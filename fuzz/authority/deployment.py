@@ -1,4 +1,4 @@
-"""Two nodes of a relay, each with an API server in its process and a home, in memory: one store and one Redis.
+"""Two relay nodes in memory, each with an API server in the same process and a home; one store and one Redis.
 
 deployment = AuthorityDeployment()
 deployment.at(1)                             # from now on requests go to that relay
@@ -32,7 +32,7 @@ NODES = 2
 
 
 class AuthorityDeployment(RelayHarness):
-    """Harness of the nodes. `relay` is the selected relay."""
+    """Harness of the nodes. `relay` is the relay that was selected last with `at`."""
 
     def __init__(self) -> None:
         config = RelayConfig(home=HOME, config_path=CONFIG, cluster=RedisAddress("redis.example"))
@@ -79,7 +79,7 @@ class AuthorityDeployment(RelayHarness):
         self.node = self.apis[n]
 
     def api(self, n: int) -> Api:
-        """Return the service of an API server."""
+        """Return the service of the API server of node `n`."""
         return self._services[n]
 
     def publish(self, channel: bytes, text: bytes) -> None:
@@ -99,7 +99,10 @@ class AuthorityDeployment(RelayHarness):
     def status(
         self, method: str, path: str, body: object = None, *, token: str = "", host: str = "", headers: Fields = ()
     ) -> int:
-        """Send a request from an address, or from this host; return the status, 0 while there is no answer."""
+        """Send a request from the address `host`, or from this host if that is empty; return the status.
+
+        The status is 0 without an answer.
+        """
         call = self.call(method, path, body, token=token or None, peer=self.address(host), headers=headers)
         status = 0 if call.reader.head is None else call.head.status
         call.vanish()

@@ -40,7 +40,7 @@ class PrincipalModel:
 
     @property
     def address(self) -> str:
-        """Return the principal's IP address: failures are counted by address."""
+        """Return the principal's own IP address: the servers count failures by address."""
         return f"203.0.113.{self.number + 1}"
 
     def is_active(self, now: float) -> bool:

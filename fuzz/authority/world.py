@@ -1,4 +1,4 @@
-"""Random world: principals pair, act, answer and are revoked at two nodes, and a model decides on each action."""
+"""Random world: principals pair, act, answer and are revoked at two nodes; each result is compared with a model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class World:
         self.owner_values: set[str] = set()
 
     def run(self) -> Counter[str]:
-        """Run the world. Raise `AuthorityViolation` at the first difference."""
+        """Run the world; return the number of actions by name. Raise `AuthorityViolation` at the first difference."""
         self.pair()
         for _ in range(ACTIONS):
             action = self.rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
@@ -90,7 +90,7 @@ class World:
         self.trace.append(f"{self._now:.0f} pair {who}")
 
     def revoke(self) -> None:
-        """Let the operator, or another principal, revoke a principal."""
+        """Let the operator or a random principal revoke a principal, and check the result."""
         who, by = self._any(), self.rng.choice([None, None, *self.principals])
         if who is None:
             return
@@ -106,7 +106,7 @@ class World:
             self._check_sockets()
 
     def change_grants(self) -> None:
-        """Let the operator, the principal or another withdraw or extend a grant or right."""
+        """Let the operator, the principal or another withdraw or extend a grant or right, and check the result."""
         who, by = self._any(), self.rng.choice([None, *self.principals])
         if who is None or who.audience or not who.is_active(self._now):
             return
@@ -135,7 +135,7 @@ class World:
             who.ends[power] = min(who.until, deadline(self._now, float(str(span))))
 
     def wait(self) -> None:
-        """Let time pass."""
+        """Advance the time by 0.5, 2 or 10 s, and check the sockets."""
         self.book.after(self.rng.choice((0.5, 2.0, 10.0)))
         self._check_sockets()
 
@@ -165,7 +165,7 @@ class World:
         self._expect(seen == (active if who.may("manage", self._now) else {who.prefix}), f"{who} sees", seen)
 
     def open_socket(self) -> None:
-        """Authenticate a WebSocket, and try the channels that are withheld."""
+        """Open a WebSocket with a principal's token; if it is accepted, check that withheld channels are refused."""
         who = self._any()
         if who is None:
             return
@@ -209,7 +209,7 @@ class World:
             self._compare(who, method, path, allowed=False, token=who.key)
 
     def change_agent(self) -> None:
-        """Let a principal, or the owner, write a note or the model's name."""
+        """Let a principal, or the owner, write a note or the model's name, and check whether that is permitted."""
         who = self.rng.choice([None, *self.principals])
         if who is not None and not who.key:
             return
@@ -284,7 +284,7 @@ class World:
     # --- checks ---
 
     def _check_runs(self) -> None:
-        """Compare the authority of each run with the model."""
+        """Compare the authority of each run that is not cancelled with the model."""
         for run in self.runs:
             who, authority = run.principal, run.turn.turn.authority
             if run.turn.cancelled:
@@ -301,7 +301,8 @@ class World:
     def _end(self) -> None:
         """Revoke all principals.
 
-        Then check that their sockets, runs and keys have ended, and that the ledger names changes.
+        Then check that their sockets, runs and keys have ended, and that the ledger of changes lists their values in
+        force.
         """
         for who in self.principals:
             if who.is_active(self._now):
@@ -324,7 +325,10 @@ class World:
         self._check_changes()
 
     def _check_changes(self) -> None:
-        """Require that the ledger lists principals' values in force, also after an undo, which spares the owner's."""
+        """Check that the ledger lists the values of principals that are in force, before and after undoing them.
+
+        An undo must not remove the owner's own values.
+        """
         for n in range(NODES):
             before = self._in_force(n)
             for who in self.principals:
@@ -373,7 +377,7 @@ class World:
         return answer.json
 
     def _in_force(self, n: int) -> set[str]:
-        """Return the settings, notes and approvals of an API server."""
+        """Return the model's name, the notes and the approved patterns that an API server uses."""
         found = set(self._owner("GET", "/api/memory?target=memory", n=n)["entries"])
         found.add(self._owner("GET", "/api/config", n=n)["model"])
         return found | {each["pattern"] for each in self._owner("GET", "/api/approvals", n=n)["approvals"]}

@@ -43,7 +43,7 @@ class ClusterPhone:
 
     @property
     def is_authenticated(self) -> bool:
-        """Report whether the phone is connected and authenticated."""
+        """Report whether the phone is connected and authenticated, and has not reconnected elsewhere."""
         return bool(self.token) and not self.closed and not self.refused and self.left_at is None
 
     def on_message(self, talker: WebSocketClient, envelope: dict[str, Any]) -> None:
@@ -83,7 +83,7 @@ class ClusterPhone:
 
 @define(eq=False)
 class PendingCommand:
-    """Command that a client has sent; the body of its request contains `number`."""
+    """Command that a client has sent, and its outcome; the body of its request contains `number`."""
 
     number: int
     node: int

@@ -109,7 +109,7 @@ class ClusterDeployment:
         uploads: S3Bucket | str | None = None,
         far: bool = False,
     ) -> None:
-        """Start the deployment.
+        """Start Redis and the nodes, without waiting for them.
 
         `uploads` is the media store of all nodes: a bucket, or a shared folder. With `far`, each node has its own link
         to Redis, slower than the link to clients.
@@ -250,7 +250,10 @@ class ClusterDeployment:
         self.troubled = self.sim.now
 
     def fail_over(self) -> None:
-        """Promote the replica; the old master, if alive, keeps its connections but refuses writes."""
+        """Promote the replica; the old master, if alive, keeps its connections but refuses writes.
+
+        A dead replica is not promoted; if the master is dead too, this is tried again after 1 s.
+        """
         assert self.replica is not None
         old, new = self.redis, self.replica
         if not new.alive:  # two failovers overlap: Sentinels promote no dead server
@@ -316,7 +319,7 @@ class ClusterDeployment:
 
     @property
     def is_fault_free(self) -> bool:
-        """Report whether no fault is active, and none has ended just now."""
+        """Report whether no fault of Redis or of a partition or delay is active, and none has ended just now."""
         return self.redis.alive and not self.parted and self.sim.now > self.troubled
 
     # --- clients ---
@@ -445,7 +448,7 @@ class ClusterDeployment:
         return guess
 
     def pair_phone(self, name: str, n: int, *, at: int | None = None) -> ClusterPhone:
-        """Pair a phone, with a code of the same node or another."""
+        """Pair a phone at node `n`, with a code of node `at`, or of the same node."""
         phone = self.new_phone(name, n, code=self.create_pairing_code(n if at is None else at))
         self.run(lambda: bool(phone.token or phone.refused))
         assert phone.token, phone.refused
@@ -466,7 +469,7 @@ class ClusterDeployment:
         return self.request(n, "POST", path, token=token, body=body, done=over)
 
     def revoke(self, n: int, token: str) -> RequestClient:
-        """Revoke a session at a node, as its operator."""
+        """Request the revocation of a session at a node, as its operator, and record the result."""
         held = self.invariants.held.setdefault(token, TokenModel())
         held.asked = True
 
@@ -492,7 +495,7 @@ class ClusterDeployment:
         return self.request(n, "PATCH", f"/sessions/{token}", body={"grants": {"bridge": False}}, done=over)
 
     def try_drive(self, n: int, token: str) -> None:
-        """Try to drive a phone, which a node must refuse to a session without the bridge grant."""
+        """Send a request that needs the bridge grant, and check that a session without it is refused."""
         began = self.sim.now
 
         def over(caller: RequestClient) -> None:
@@ -505,5 +508,5 @@ class ClusterDeployment:
         return not self.invariants.held[phone.token].bereft
 
     def check_invariants(self) -> None:
-        """Check that logs have no secrets and errors, and that each Redis key expires."""
+        """Check the logs and the expiry of Redis keys, as `ClusterInvariants.check_logs_and_redis` does."""
         self.invariants.check_logs_and_redis()

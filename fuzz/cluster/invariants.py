@@ -55,7 +55,7 @@ class TokenModel:
 
 
 class ClusterInvariants:
-    """Expected state of the cluster: what clients have observed so far."""
+    """Checker of the invariants, with what clients have observed so far."""
 
     def __init__(self, world: ClusterDeployment) -> None:
         self.world = world
@@ -75,7 +75,7 @@ class ClusterInvariants:
         return command
 
     def _isolation_count(self, node: int) -> int:
-        """Return the number of past connections to Redis while the node is isolated; 0 otherwise."""
+        """Return the number of past connections to Redis while the node is isolated; 0 for a connected node."""
         coordinator = getattr(self.world.relays[node].coordinator, "node", None)
         return 0 if coordinator is None or coordinator.is_up else coordinator.redis.connections
 
@@ -93,7 +93,11 @@ class ClusterInvariants:
         self._check_token(phone.token, self.world.sim.now, "signed in")
 
     def note_guess(self, address: str) -> None:
-        """Check that an address guesses at most five codes a minute at all nodes, once their counts are replicated."""
+        """Record a refused guess, and check that an address has not guessed too often.
+
+        In a cluster without faults, at most five guesses within a minute are accepted at all nodes, once their counts
+        are replicated.
+        """
         world, now = self.world, self.world.sim.now
         before = self.guesses.setdefault(address, [])
         calm = max(world.troubled, world.shuffled) + SOON
@@ -130,7 +134,7 @@ class ClusterInvariants:
             raise ClusterViolation(f"a command is performed {now - command.began:.1f} s after it was asked for")
 
     def note_outcome(self, caller: RequestClient, command: PendingCommand) -> None:
-        """Check that a command has one outcome, its own, and that a revoked session has no access."""
+        """Record the outcome of a command; check that it is its own, and that a revoked session has no access."""
         status, code, token = caller.status, caller.answer.json.get("code", ""), command.token
         command.over_at, command.told = self.world.sim.now, f"{status} {code}"
         if status == 200:
@@ -200,7 +204,10 @@ class ClusterInvariants:
             self._check_timing(held.revoked_at, f"{token[:8]} {what}", when, "was revoked")
 
     def _check_revoked_grant(self, token: str, when: float, what: str) -> None:
-        """Check the grant; a node that was away at the change reads it from the store, which may be slow."""
+        """Check that a withdrawn bridge grant is not used any more.
+
+        Skipped while the store is slow: a node that was away at the change reads it from there.
+        """
         if when > self.world.slow_until:
             self._check_timing(self.held[token].withheld_at, what, when, "may not any more")
 
@@ -214,7 +221,10 @@ class ClusterInvariants:
     # --- logs and Redis ---
 
     def check_logs_and_redis(self) -> None:
-        """Check that logs hold no secrets, bugs, or errors except the store's, and that each Redis key expires."""
+        """Check the logs, and that each Redis key expires.
+
+        Logs must have no password of Redis, no bugs, and no errors except the store's.
+        """
         world = self.world
         for host in (*world.hosts, *world.redis_services):
             for process in host.processes:

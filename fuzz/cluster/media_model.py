@@ -37,7 +37,7 @@ class UploadedFile:
     knows: list[SimProcess]  # live nodes that certainly learned of it
 
     def forget(self, world: ClusterDeployment) -> None:
-        """Remove ended nodes from the nodes that must have the file.
+        """Remove nodes that have ended, or are about to, from the nodes that must have the file.
 
         Under faults, soon after the upload, only the receiving node must have it.
         """

@@ -202,7 +202,7 @@ class _ClusterScenario:
             self.world.request(node, "GET", "/bridge/activity")
 
     def check_device_list(self) -> None:
-        """Check the device list of a node."""
+        """Request the device list of a node, and check it."""
         world, node, began = self.world, self._node(), self.world.sim.now
 
         def listed(caller: RequestClient) -> None:
@@ -289,7 +289,11 @@ class _ClusterScenario:
                 self.world.new_phone(f"P{self._names}", node, code=code)
 
     def revoke_during_slow_load(self) -> None:
-        """Revoke a session, with or without the store, while a node loads all sessions slowly."""
+        """Revoke a session or its bridge grant while a node, which was away, loads all sessions slowly.
+
+        Or revoke it at a node without the store, while another node is away. Then probe the session at the node that
+        was away.
+        """
         world, up, phone = self.world, self.running_nodes, self._pick_phone(inside=True)
         if len(up) < 2 or phone is None:
             return
@@ -309,7 +313,10 @@ class _ClusterScenario:
             world.sim.after(gone + 6.0 + more * SOON, partial(self._probe, away, phone))
 
     def revoke_on_isolated_node(self) -> None:
-        """Revoke at a node that has lost Redis, then kill this node; or revoke elsewhere, and kill the other nodes."""
+        """Revoke at a node that has lost Redis, then kill this node; or revoke elsewhere, and kill the other nodes.
+
+        Then probe the session at a node that must have learned of it.
+        """
         world, up, phone = self.world, self.running_nodes, self._pick_phone(inside=True)
         if len(up) < 2 or phone is None:
             return
@@ -423,7 +430,7 @@ class _ClusterScenario:
         go_on()
 
     def try_wrong_code(self) -> None:
-        """Try a wrong code at any node, from an address of its own."""
+        """Try a wrong code at any node, from one of the addresses that only guess."""
         if (node := self._node()) is not None:
             self.world.try_wrong_code(node, self.rng.choice(self.world.unknown_hosts))
 

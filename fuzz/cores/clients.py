@@ -70,13 +70,13 @@ class CoreClient:
             self._busy = True
 
     def send_envelope(self, who: int, channel: str, kind: str, payload: object) -> None:
-        """Send an envelope on one of the sockets."""
+        """Send an envelope on one of the open WebSockets, if there is one."""
         if self.sockets:
             text = json.dumps({"channel": channel, "type": kind, "id": "i", "payload": payload})
             self._send(TextMessage(self.sockets[who % len(self.sockets)], text))
 
     def reset_stream(self, who: int) -> None:
-        """Reset one of the streams, over HTTP/2."""
+        """Reset one of the streams over HTTP/2; do nothing over HTTP/1.1."""
         if self._http2 is not None and self._next > 1:
             self._send(StreamReset(StreamId(2 * (who % (self._next - 1)) + 1)))
 

@@ -113,7 +113,7 @@ class CoreDriver(CoreHarness):
         return [token for peer in self.accepted_peers if peer.client is not None for token in peer.client.tokens]
 
     def connect_client(self, client: CoreClient | None, *, local: bool) -> FuzzPeer | None:
-        """Connect a client; return None if the core accepts no connection."""
+        """Connect a client, or a peer without a client; return None if the core accepts no more connections."""
         if not self.node.alive or self._stopping or len(self.accepted_peers) >= MAX_CHANNELS:
             return None
         if client is not None:
@@ -140,7 +140,7 @@ class CoreDriver(CoreHarness):
         self.deliver_waiting(peer)
 
     def close_read(self, peer: FuzzPeer) -> None:
-        """Close the sending side of the peer."""
+        """Close the sending side of the peer, if it is open."""
         if not (peer.gone or peer.read_closed or peer.aborted or peer.held):
             peer.read_closed = True
             self.feed(ReadClosed(peer.ch))
@@ -204,7 +204,7 @@ class CoreDriver(CoreHarness):
             self.feed(Failed(op, Failure(kind)))
 
     def answer_all(self) -> None:
-        """Execute all operations, and those that follow from them."""
+        """Execute all operations, and those that follow from them. Raise `AssertionError` if they do not end."""
         for _ in range(MAX_OPERATIONS):
             if not self.pending:
                 return
@@ -214,7 +214,7 @@ class CoreDriver(CoreHarness):
     # --- time ----------------------------------------------------------------------------------------------------
 
     def stop(self, grace: float = 5.0) -> None:
-        """Request the end of the process."""
+        """Request the end of the process, once."""
         if not self._stopping:
             self._stopping = True
             super().stop(grace)

@@ -138,7 +138,7 @@ class CoreScriptRun:
         self.driver.connect_client(client, local=what % 2 == 0)
 
     def send_request(self, who: int, what: int) -> None:
-        """Send a request of a client."""
+        """Send a request of a client, with a known token for most variants."""
         peer = self._pick_accepted(who)
         if peer is None or peer.client is None:
             return
@@ -193,7 +193,7 @@ class CoreScriptRun:
             self.driver.deliver_waiting(peer, 1 + what)
 
     def inject_noise(self, who: int, what: int) -> None:
-        """Send noise between the bytes of a client."""
+        """Send invalid bytes behind those of a client, which then ignores what the core sends."""
         peer = self._pick_accepted(who)
         if peer is not None:
             if peer.client is not None:
@@ -234,7 +234,7 @@ class CoreScriptRun:
         self.driver.answer_all()
 
     def wait(self, who: int, what: int) -> None:
-        """Let time pass."""
+        """Advance the time; for one in four values of `who`, the core is called only at the end."""
         seconds = TIMES[what % len(TIMES)]
         if who % 4:
             self.driver.after(seconds)
@@ -275,7 +275,7 @@ ACTIONS: tuple[Action, ...] = (
 
 
 def run_core_script(data: bytes) -> CoreScriptRun:
-    """Run a script, and stop the core at its end."""
+    """Run a script, stop the core at its end, and return the run."""
     kinds = tuple(ServiceKind)
     play = CoreScriptRun(kinds[data[0] % len(kinds)] if data else ServiceKind.RELAY)
     for at in range(1, min(len(data) - 2, 3 * MAX_ACTIONS), 3):

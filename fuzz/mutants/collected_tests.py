@@ -57,7 +57,7 @@ class NeedsFreshProcessError(Exception):
 
 @frozen
 class _Survey:
-    """Calls and failures of the tests of one file."""
+    """Survey of the tests of one file: the tests by called function, and the tests that failed."""
 
     tests: Sequence[int]
     calls: Mapping[Place, Sequence[int]]  # the tests that call a function
@@ -75,7 +75,7 @@ class _Try:
 
 
 class CollectedTests:
-    """Client of the collected tests, with `jobs` concurrent trials."""
+    """Client of a process that has collected all tests; up to `jobs` trials run at once."""
 
     def __init__(self, tree: SourceTree, compiled: str, jobs: int) -> None:
         pipes = [FORKSERVER.Pipe() for _ in range(jobs)]
@@ -104,7 +104,10 @@ class CollectedTests:
             connection.close()
 
     def run_trial(self, request: TrialRequest) -> str | None:
-        """Return the name of a failing test, or None; raise `NeedsFreshProcessError` if a fork is not enough."""
+        """Return the name of a failing test or how the fork ended; None if all tests pass.
+
+        Raise `NeedsFreshProcessError` if a fork is not enough.
+        """
         assert request.text is not None
         changes = _changes(self._tree.path(request.module), request.text)
         asked = list(self._asked(request, {_place(lineage[-1][0]) for lineage in changes}))
@@ -115,7 +118,11 @@ class CollectedTests:
         return answer
 
     def _left(self, request: TrialRequest) -> TrialRequest:
-        """Return a request for the tests that name the module, or call a function of its users."""
+        """Return a request for the tests that may fail in a fresh process.
+
+        These are all tests of a file that names the module, and tests that call a function of the module or of modules
+        that import it.
+        """
         users = {str(path) for path in self._tree.users(request.module)}
         named = re.compile(rf"\b{request.module.rpartition('.')[2]}\b")
         left: dict[str, set[int]] = {}
@@ -128,7 +135,7 @@ class CollectedTests:
         return evolve(request, tests=list(left), words=(), only=names)
 
     def _asked(self, request: TrialRequest, places: Iterable[Place]) -> Iterator[int]:
-        """Yield the tests that call a function at one of these places."""
+        """Yield the numbers of the tests that call a function at one of these places."""
         for survey in self._surveyed(request).values():
             yield from sorted({number for place in places for number in survey.calls.get(place, ())} - survey.failed)
 
@@ -287,7 +294,7 @@ class _ServerPlugin:
         return None if whole else UNABLE
 
     def _change(self, module: str, text: bytes) -> bool:
-        """Install the mutant's code in the existing functions; return whether no other change is needed."""
+        """Install the mutant's code in the existing functions; return whether the mutant needs no other change."""
         whole = f"{self._tree.package}.{module}" in sys.modules
         for lineage in _changes(self._tree.path(module), text):
             changed, _ = lineage[-1]
@@ -303,7 +310,7 @@ class _ServerPlugin:
 
 
 def _changes(path: Path, text: bytes) -> list[Lineage]:
-    """Return each code object that has changed, after those that contain it."""
+    """Return for each changed code object the pairs of old and new code from the module's down to its own."""
     old, new = (compile(each, str(path), "exec", dont_inherit=True) for each in (path.read_bytes(), text))
     return list(_changed([(old, new)]))
 

@@ -76,7 +76,10 @@ def read_rules(folder: Path = RULES) -> list[Rule]:
 
 
 def noticed(rule: Rule, compiled: str, *, shown: bool = False) -> str | None:
-    """Insert the bug; return the failed test or seed, None if a failure is missing. `compiled`: folder for bytecode."""
+    """Insert the bug; return the failed test or the seed that found it, None if one of both is missing.
+
+    `compiled` is a folder for bytecode.
+    """
     found = []
     if rule.test:
         request = TrialRequest(rule.below, rule.text(), [rule.test], limit=LIMIT)

@@ -24,11 +24,10 @@ def find_seed(
     sessions: int = 0,
     limit: float,
 ) -> int | None:
-    """Return the first of `seeds` that finds the mutant.
+    """Return the first of `seeds` whose run finds the mutant; None if none does within `limit` seconds.
 
     A simulation does so if it reports the `Invariant` with the name `breaks`. A cluster run does so if its report
-    contains `breaks`. With `sessions` that many are stored, and computing costs simulated time. `limit` is in seconds,
-    for all seeds together.
+    contains `breaks`. With `sessions` that many are stored, and computing costs simulated time.
     """
     play = partial(_play_storm, sessions=sessions) if storm else _play_world
     costs = sessions > 0
@@ -47,7 +46,10 @@ def _play(
     play: Callable[[int, str], bool],
     costs: bool,
 ) -> None:
-    """Send the seed as text, or None. Runs in a process of its own; only with `costs`, computing takes time."""
+    """Install the mutant in this process, and send the first seed that finds it as text, or None.
+
+    Only with `costs`, computing takes simulated time.
+    """
     begin(tree, compiled)
     change(tree, module, text)
     from runtimes.sim.cost import HandleCost

@@ -37,7 +37,10 @@ class SourceTree:
         return mutants_of(module, self.path(module).read_bytes())
 
     def sample(self, size: int, seed: int) -> list[Mutant]:
-        """Return mutants, equally many of each subpackage and kind; a larger sample starts with the smaller one."""
+        """Return a sample of mutants, as equally spread over subpackages and kinds as possible.
+
+        A larger sample starts with the smaller one of the same seed.
+        """
         rooms: dict[str, dict[MutationKind, list[Mutant]]] = {}
         for module in self.modules():
             cells = rooms.setdefault(_room(module), {kind: [] for kind in MutationKind})
@@ -60,7 +63,7 @@ class SourceTree:
         return self._sorted(module, {path for path in self._of_room(_room(module)) if path not in own})
 
     def neighbours_tests(self, module: str) -> list[Path]:
-        """Return the test files of subpackages that import from this one."""
+        """Return the test files of subpackages whose modules mention this one."""
         room = _room(module)
         wanted = f"{self.package}.{room or module}"
         others = {_room(each) for each in self.modules() if wanted in self.path(each).read_text()} - {room}
@@ -110,7 +113,7 @@ def _room(module: str) -> str:
 
 
 def _rounds(rooms: list[list[list[Mutant]]], size: int, seed: int) -> Iterator[Mutant]:
-    """Yield mutants round by round: in each round one of each subpackage, of another kind each time."""
+    """Yield up to `size` mutants round by round: in each round one of each subpackage, of another kind each time."""
     left = min(size, sum(len(cell) for cells in rooms for cell in cells))
     for turn in count(seed):
         for number, cells in enumerate(rooms):

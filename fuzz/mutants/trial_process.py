@@ -77,7 +77,10 @@ def answer_of(target: Callable[..., None], *arguments: object, limit: float) -> 
 
 
 def begin(tree: SourceTree, compiled: str, *, shown: bool = False) -> None:
-    """Prepare a process in which tests run."""
+    """Prepare a process in which tests run: folder, environment, memory limit and place of bytecode.
+
+    Unless `shown`, the process prints nothing.
+    """
     os.chdir(tree.root)
     os.environ.update(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", HYPOTHESIS_PROFILE="ci")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -97,7 +100,7 @@ def change(tree: SourceTree, module: str, text: bytes) -> None:
 
 
 def _run(answer: Connection, tree: SourceTree, request: TrialRequest, compiled: str, shown: bool) -> None:
-    """Run the tests in a process of its own."""
+    """Run the tests in this process, and send the failed test or the exit code of pytest; None if all pass."""
     begin(tree, compiled, shown=shown)
     if request.text is not None:
         change(tree, request.module, request.text)

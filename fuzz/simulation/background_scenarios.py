@@ -105,7 +105,7 @@ def _gateways(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> l
 
 
 def _lives(seed: int, others: list[Step]) -> list[Step]:
-    """Return steps that end sessions, reconnect phones, and set the clock near expiries."""
+    """Return steps that end sessions and reconnect phones; in scripts with faults, also steps that set the clock."""
     rng = Random(f"lives {seed}")
     peaceful = not any(isinstance(step, Fault) for step in others)
     weights = {kind: weight for kind, weight in LIFE_WEIGHTS.items() if not (peaceful and issubclass(kind, Fault))}
@@ -127,7 +127,10 @@ def _lives(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _media(seed: int, others: list[Step]) -> list[Step]:
-    """Return steps that register a few media, fetch one of them repeatedly, and again after its expiry."""
+    """Return steps that register a few media and fetch one of them repeatedly.
+
+    Some of the fetches follow the expiry of the file, its change, or the end of a program.
+    """
     rng = Random(f"media {seed}")
     faulty = any(isinstance(step, Fault) for step in others)
     steps: list[Step] = []
@@ -157,7 +160,7 @@ def _media(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _unwatched(seed: int, others: list[Step]) -> list[Step]:
-    """Return a step that starts a run with a long answer, without a reader for some minutes."""
+    """Return a step that starts a run with a long answer, without a reader for some minutes; or none, by chance."""
     rng = Random(f"unwatched {seed}")
     if rng.random() < WATCHED:
         return []
@@ -166,7 +169,7 @@ def _unwatched(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _drops(seed: int, others: list[Step]) -> list[Step]:
-    """Return disconnects of a model during an answer."""
+    """Return steps that disconnect a model during an answer; none in some scripts."""
     rng = Random(f"drops {seed}")
     if rng.random() < KEPT:
         return []
@@ -179,7 +182,10 @@ def _drops(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _disks(seed: int, others: list[Step]) -> list[Step]:
-    """Return a disk fault during chats and uploads, and a kill in half of the cases, for scripts with faults."""
+    """Return a disk fault during chats and uploads, and a kill in half of the cases.
+
+    None in scripts without faults, and in some others.
+    """
     rng = Random(f"disks {seed}")
     if rng.random() < SOUND or not any(isinstance(step, Fault) for step in others):
         return []
@@ -209,7 +215,10 @@ def _disks(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _hiccups(seed: int, others: list[Step]) -> list[Step]:
-    """Return short refusals of the store during answers that take several rows."""
+    """Return steps of answers that take several rows, and of short refusals of the store during them.
+
+    None in scripts without faults, and in some others.
+    """
     rng = Random(f"hiccups {seed}")
     if rng.random() < SMOOTH or not any(isinstance(step, Fault) for step in others):
         return []
@@ -223,7 +232,7 @@ def _hiccups(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
-    """Return steps of a run that is queued behind a turn of its chat, and is stopped before its start."""
+    """Return steps of runs that are queued behind a turn of their chat, and a stop; none in some scripts."""
     rng = Random(f"line {seed}")
     if rng.random() < IN_ORDER:
         return []
@@ -237,7 +246,10 @@ def _stopped_in_line(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _impatience(seed: int, others: list[Step]) -> list[Step]:
-    """Return steps of clients that disconnect before their response, at once or during the processing."""
+    """Return steps of clients that disconnect before their response, at once or during the processing.
+
+    None in some scripts.
+    """
     rng = Random(f"impatience {seed}")
     asking = [step for step in others if type(step) in ASKING and step.at > PAIRED]
     if rng.random() < PATIENT or not asking:
@@ -257,7 +269,7 @@ def _impatience(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _questions(seed: int, others: list[Step]) -> list[Step]:
-    """Return commands that the phone's user must confirm, slowly, while the connection may be lost."""
+    """Return commands that the phone's user must confirm, and answers after some seconds; none in some scripts."""
     rng = Random(f"questions {seed}")
     if rng.random() < TRUSTED:
         return []

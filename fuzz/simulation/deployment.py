@@ -282,7 +282,7 @@ class Deployment:
         done: Callable[[RequestClient], None],
         piece: Callable[[bytes], None] | None = None,
     ) -> RequestClient:
-        """Send a request; `done` is called when a response has arrived, or none will."""
+        """Send a request and check the response; `done` is called when it has arrived, or none will."""
 
         def over(caller: RequestClient) -> None:
             self.lines.pop(caller, None)
@@ -376,7 +376,7 @@ class Deployment:
         self.wall.steps.append((self.sim.now, self.home.wall() - self.sim.now))
 
     def blackhole(self, connection: SimConnection, seconds: float) -> None:
-        """Drop all packets of a connection for `seconds`."""
+        """Change the home's wall clock by `seconds`, and record the step."""
         connection.hang()
         self.hurt[connection] = None
         self.note_network_fault(seconds)
@@ -428,7 +428,7 @@ class Deployment:
         self.shaken = max(self.shaken, self.sim.now + seconds) if seconds < 1e9 or self.shaken < 1e9 else self.shaken
 
     def heal_all(self) -> None:
-        """End all faults."""
+        """End all faults; some seconds later the deployment counts as fault-free."""
         self.sim.heal_all()
         self.impatient.clear()
         self.home.disk.capacity = None
@@ -461,7 +461,7 @@ class Deployment:
         return sum(run.ended is None for run in self.api_service.runs._runs.values())
 
     def note_registrations(self) -> None:
-        """Record from the log the registrations that clear the rate limiter; a program's code for itself does not."""
+        """Record the registrations of pairing codes in the relay's log: each of them clears the rate limiter."""
         log = self.relay.logs
         if self._registered[0] is not self.relay:
             self._registered = (self.relay, 0, self.sim.now)
@@ -473,7 +473,10 @@ class Deployment:
     # --- checks --------------------------------------------------------------------------------------------------
 
     def check_invariants(self) -> None:
-        """Check the invariants of the whole deployment that hold at any moment."""
+        """Restart programs that have ended, and check the invariants of the whole deployment.
+
+        They hold at any moment; without an event since the last check, nothing is checked.
+        """
         self.supervise()
         self.note_registrations()
         if self._seen == self.sim.events:

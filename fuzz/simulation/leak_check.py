@@ -148,7 +148,10 @@ class LeakCheck:
         return table_sizes(process.core)
 
     def _check_store(self) -> None:
-        """Check that each stored session exists, or that the relay continues to erase it."""
+        """Check that each stored session exists, or that the relay continues to erase it.
+
+        After a failure of the store, an expired session may remain.
+        """
         world = self._world
         sessions = world.relay_service.sessions
         for token_hash, record in world.home.store.sessions.items():

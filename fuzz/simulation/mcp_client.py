@@ -67,7 +67,7 @@ class McpClientSession:
         self.used = client.world.sim.now
 
     def request(self, method: str, params: Message, on_answer: Callable[[Message], None]) -> PendingMcpRequest:
-        """Send a request."""
+        """Send a request in this session, and return its record; `on_answer` gets the response."""
         number = len(self.asked) + 1
         asked = self.asked[number] = PendingMcpRequest(number, method, self._now, on_answer)
         told = {**params, "_meta": {"progressToken": number}}
@@ -75,7 +75,7 @@ class McpClientSession:
         return asked
 
     def send(self, message: Message, done: Done = lambda caller: None) -> None:
-        """Send a notification or a response."""
+        """Send a notification or a response; `done` gets the HTTP response."""
         self.used = self._now
         self.client.send(self, "POST", {"jsonrpc": "2.0", **message}, done)
 
@@ -201,7 +201,7 @@ class SimMcpClient:
         self.talks: list[McpClientSession] = []
 
     def open(self, server: SimProcess, then: Callable[[McpClientSession], None]) -> RequestClient:
-        """Initialize a session, and pass the session to `then`."""
+        """Send a request that opens a session; `then` gets the session if it succeeds."""
         about = {
             "protocolVersion": VERSION,
             "capabilities": {},

@@ -96,7 +96,10 @@ def in_words(what: Fact | Command | str | None) -> str:  # noqa: C901 - one case
 
 
 def place_of(error: BaseException) -> str:
-    """Return where in the simulation's code an error occurred: the calling functions, and the line."""
+    """Return where in the simulation's code an error occurred: the calling functions, and the line.
+
+    Empty if it occurred elsewhere.
+    """
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/fuzz/" in frame.filename]
     if not frames:
         return ""

@@ -90,7 +90,7 @@ def replay_command(script: Script) -> str:
 def outcomes(
     seeds: Iterable[int], jobs: int, *, rows: bool = False, reference: bool = False, rooms: Sequence[str] = ()
 ) -> Iterator[Iterator[ScenarioReport | ScenarioFailure]]:
-    """Run the simulations of some seeds in several processes; outcomes are in order, and independent of their number.
+    """Run the simulations of some seeds in `jobs` processes, and yield an iterator of the outcomes in order.
 
     With `rows` each process counts the used rows of transition tables. With `reference` no process uses fast paths
     (`fuzz.reference_parsers`). With `rooms` these checks run at the end of each simulation.

@@ -109,7 +109,7 @@ def run_script(script: Script, *, trace: bool = False) -> ScenarioReport | Scena
 
 
 def run_seed(seed: int) -> ScenarioReport | ScenarioFailure:
-    """Run the script of a seed."""
+    """Run the script of a seed, and return its outcome."""
     return run_script(generate_script(seed))
 
 

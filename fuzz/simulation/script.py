@@ -32,7 +32,7 @@ class Script:
 
     @classmethod
     def from_json(cls, text: str) -> Script:
-        """Parse the output of `to_json`. Raise ValueError for any other text."""
+        """Parse the output of `to_json`. Raise ValueError for a text that is not JSON, or has an unknown step."""
         first, *rows = text.splitlines()
         steps: list[Step] = []
         for row in rows:

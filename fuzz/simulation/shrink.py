@@ -72,7 +72,7 @@ class _ShrinkBudget:
         self._known: dict[Script, bool] = {}
 
     def first(self, script: Script, candidates: Iterable[Script]) -> Script:
-        """Return the first candidate that fails too, or the script."""
+        """Return the first candidate that fails too; the script if none does, or no tries or time are left."""
         for candidate in candidates:
             if candidate == script:
                 continue
@@ -119,7 +119,7 @@ def _less(script: Script, places: Sequence[int], size: int) -> Iterator[Script]:
 
 
 def _hurried(script: Script) -> Script:
-    """Return the script without long pauses."""
+    """Return the script with each pause shortened to `SHORT` seconds at most."""
     at, before, steps = 0.0, 0.0, list[Step]()
     for step in script.steps:
         at, before = round(at + min(step.at - before, SHORT), 3), step.at

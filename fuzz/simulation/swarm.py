@@ -47,7 +47,7 @@ PACES = (ORDINARY, ORDINARY, ORDINARY, SLOW_PACE, HEAVY_FAULTS)
 
 @frozen
 class SwarmConfig(Generic[Kind]):
-    """Swarm configuration of one script."""
+    """Swarm configuration of one script: pace, kinds of steps left out and overdone, and the numbers in steps."""
 
     pace: Pace
     left_out: tuple[Kind, ...]

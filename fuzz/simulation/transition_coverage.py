@@ -37,7 +37,7 @@ class _CountingTable(dict[tuple[Enum, Enum], Any]):
 
 
 def start_counting() -> None:
-    """Count from now on, in this process, for good."""
+    """Replace each table of the core by a counting one, permanently in this process."""
     for name, table, holders in _tables():
         if not isinstance(table, _CountingTable):
             watched = _CountingTable(name, table)

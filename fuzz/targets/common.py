@@ -29,12 +29,12 @@ T = TypeVar("T")
 
 
 def split_input(data: bytes) -> list[bytes]:
-    """Split the input into pieces, equally each time."""
+    """Split the input into random pieces, which depend on its length only."""
     return split_randomly(data, Random(len(data)))
 
 
 def check_chunking_invariance(hear: Callable[[list[bytes]], T], data: bytes) -> T:
-    """Return the result of the input, and check that the split input has the same result."""
+    """Return the result of `hear` for the whole input, and check that it is the same for the split input."""
     whole = hear([data])
     assert hear(split_input(data)) == whole, "chunking changed what is heard"
     return whole

@@ -22,7 +22,7 @@ class LocalMisuseError(Exception):
 
 
 class DifferentialPair(Generic[Reference, FastPath]):
-    """A reference implementation and its fast path."""
+    """A reference implementation and its fast path, which get the same calls and must have the same results."""
 
     properties: ClassVar[tuple[str, ...]] = ("must_close", "paused", "idle", "buffered_bytes", "has_partial_head")
 
@@ -49,7 +49,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
         return event if isinstance(event, Event) else None
 
     def on_event(self, event: Event) -> None:
-        """Handle an event that both have returned."""
+        """Called with each event that both implementations have returned; does nothing here."""
 
     def send_events(self, *events: Event) -> None:
         """Send events, one by one, up to the first that is not allowed; `LocalMisuseError` if HTTP/1.1 forbids it."""

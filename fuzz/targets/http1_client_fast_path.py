@@ -65,7 +65,7 @@ def http1_client_fast_path(data: bytes) -> None:
 
 
 def compare_calls(data: bytes, rng: Random) -> int:
-    """Run one script on both; return 1 if the fast path handled the call alone."""
+    """Run one script on both implementations; return whether the fast path handled the call alone."""
     both = ClientPair()
     with suppress(LocalMisuseError):
         _play(both, data, rng)

@@ -77,7 +77,7 @@ def http1_server_fast_path(data: bytes) -> None:
 
 
 def compare(data: bytes, rng: Random) -> int:
-    """Run one script on both; return the number of responses that the fast path sent alone."""
+    """Run one script on both implementations; return the number of responses that the fast path sent alone."""
     both = ServerPair()
     with suppress(LocalMisuseError):
         _play(both, data, rng)

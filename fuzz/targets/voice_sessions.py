@@ -158,7 +158,7 @@ class _VoiceScript(VoiceHarness):
         self.known.setdefault(number, text)
 
     def end(self) -> None:
-        """Disconnect all clients, and wait until all timers are over."""
+        """Disconnect all clients, let all timers end, and check that no session, timer or logged bug is left."""
         self.refuse = ()
         for client in list(self.clients):
             self.disconnect(client, 1006)

@@ -29,7 +29,7 @@ def websocket_fast_path(data: bytes) -> None:
 
 
 def compare_frames(bits: int, pieces: list[bytes], rng: Random) -> int:
-    """Run one script on both, with further splits; return the number of messages received."""
+    """Run one script on both implementations, with further splits; return the number of messages received."""
     both = WebSocketPair(bits)
     if rng.random() < 0.4:
         pieces = split_randomly(b"".join(pieces), rng)
@@ -91,7 +91,7 @@ class WebSocketPair(DifferentialPair[WebSocket, WebSocket]):
         self.messages += len(texts)
 
     def on_event(self, event: Event) -> None:
-        """Count a message."""
+        """Count the event if it is a message."""
         self.messages += isinstance(event, TextMessage | BinaryMessage)
 
     def release(self) -> None:

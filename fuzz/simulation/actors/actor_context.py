@@ -78,7 +78,7 @@ class SignedInDevice:
     left: float | None = None  # when its socket ended
 
     def send_result(self, request_id: str, mark: str, *, stray: bool = False) -> None:
-        """Answer a command with its mark; with `stray`, a command of another phone."""
+        """Answer a command with its mark; `stray`: the command was sent to another phone."""
         result = {"echo": mark, "by": f"stray {self.name}" if stray else self.name}
         self.talker.send_envelope(
             "bridge", "bridge.response", {"request_id": request_id, "status": 200, "result": result}
@@ -100,7 +100,7 @@ class ActorContext:
         self._numbers = 0
 
     def next_number(self) -> int:
-        """Return a fresh number."""
+        """Return a number that was not returned before."""
         self._numbers += 1
         return self._numbers
 
@@ -110,7 +110,7 @@ class ActorContext:
         return self.world.sim.now
 
     def pick_session(self, who: int) -> SessionModel:
-        """Return one of the sessions; there must be at least one."""
+        """Return the session with number `who`, modulo their count; there must be at least one."""
         return self.sessions[who % len(self.sessions)]
 
     @property
@@ -158,12 +158,12 @@ class ActorContext:
         return max(ended, stepped + RECHECK) if begun < stepped and ended - stepped < RECHECK else ended
 
     def seconds_past_end(self, session: SessionModel, slack: float, since: float = -inf) -> float:
-        """Return for how many seconds a session is over; 0 until `slack` s after the later of its end and `since`."""
+        """Return how many seconds ago a session ended; 0 until `slack` s after the later of its end and `since`."""
         over = self.latest_end(session)
         return 0.0 if over is None or self.now <= max(over, since) + slack else self.now - over
 
     def check_invariants(self) -> None:
-        """Check that no socket outlives its session."""
+        """Check that no socket of a device is open long after its session ended."""
         for device in self.open:
             late = self.seconds_past_end(device.session, END_TIMEOUT)
             if late and self._is_observed(device):
@@ -187,7 +187,7 @@ class ActorContext:
             self.request_as_agent(method, path, body, by, done, headers)
 
     def request_as_operator(self, method: str, path: str, body: object, done: Told, more: Pairs | None = None) -> None:
-        """Send a request as the operator, from the home itself."""
+        """Send a request as the operator, from the relay's host, with the local secret; `done` gets the response."""
         world = self.world
         headers = {**world.local_headers(), **(more or {})}
         world.request(world.home, LOCAL, method, path, headers=headers, body=body, done=done)

@@ -128,7 +128,10 @@ class ApprovalUsers:
         self.chats.request("POST", f"/v1/runs/{run.id}/approval", body, done)
 
     def _check_told(self, run: _ApprovalRun, meant: list[str], since: float) -> None:
-        """Check that an accepted answer was applied to each call that it names."""
+        """Check that an accepted answer was applied to each call that it names.
+
+        Nothing is checked if the run's stream has ended or a fault occurred.
+        """
         if run.reader is None or run.reader.is_closed or not self.world.is_fault_free_since(since):
             return
         missing = [identity for identity in meant if identity not in run.told]

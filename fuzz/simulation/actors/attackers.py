@@ -45,9 +45,10 @@ NO_WORD = (0, 408, 503)  # no response, or the relay was about to stop
 
 @frozen
 class _AttackRoute:
-    """Way of a request: client kind of the access matrix, headers, and whether it is sent from the relay's host.
+    """Way in which an attacker sends a request: client kind of the access matrix, headers, and from which host.
 
-    With `version`, the request is written as HTTP/1 text; with `opens`, it is a WebSocket handshake.
+    With `here`, it is sent from the relay's host. With `version`, the request is written as HTTP/1 text; with `opens`,
+    it is a WebSocket handshake.
     """
 
     caller: str
@@ -164,7 +165,7 @@ class Attackers:
         world.request(host, LOCAL if here else REMOTE, method, path, headers=headers, body=_body(method), done=done)
 
     def _forward(self, way: _AttackRoute, route: str, headers: dict[str, str]) -> None:
-        """Send a request as a proxy on the relay's host, or a WebSocket handshake as a browser."""
+        """Write a request or a WebSocket handshake as HTTP/1 text, and check the response after 20 s."""
         method, path = example_path("GET /ws" if way.opens else route)
         target = LOCAL if way.here else REMOTE
         host = self.world.home if way.here else self.world.attackers[0]

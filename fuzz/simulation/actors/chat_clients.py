@@ -68,7 +68,7 @@ class ChatClients:
         }
 
     def create(self) -> None:
-        """Create a chat."""
+        """Request a new chat, which is added to `chats` when the API has created it."""
         self._asked += 1
 
         def done(caller: RequestClient) -> None:
@@ -78,7 +78,7 @@ class ChatClients:
         self.request("POST", "/api/sessions", {"title": f"chat {self._asked}"}, done)
 
     def pick(self, who: int) -> ChatModel | None:
-        """Return one of the chats that are not being deleted; for some numbers, also create a chat."""
+        """Return one of the chats that are not being deleted, or None; for some numbers, also request a new chat."""
         if self._asked < MAX_CHATS and (not self.chats or who % 4 == 0):
             self.create()
         there = [chat for chat in self.chats if not chat.deleting]
@@ -93,7 +93,7 @@ class ChatClients:
         piece: Callable[[bytes], None] | None = None,
         headers: Pairs | None = None,
     ) -> RequestClient:
-        """Send a request to the API."""
+        """Send a request to the API with its key; `done` gets the response, `piece` the data as they arrive."""
         world, fields = self.world, {"authorization": f"Bearer {API_KEY}", **(headers or {})}
         return world.request(world.home, API, method, path, headers=fields, body=body, done=done, piece=piece)
 
@@ -123,7 +123,7 @@ class ChatClients:
             self._chat(step, "murmur", dawdle=max(step.seconds, DEAF))
 
     def turn(self, chat: ChatModel, manner: str) -> RequestClient:
-        """Send a message and read the stream of the turn."""
+        """Send a message and read the stream of the turn, which is checked at its end."""
         manner = chat.allowed(manner)
         turn = TurnModel(chat, f"{manner}: question {self.number()}")
         chat.turns.append(turn)

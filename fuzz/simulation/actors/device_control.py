@@ -95,14 +95,14 @@ class DeviceControlActors:
         return self._commands.values()
 
     def by_request(self, request_id: str) -> CommandModel | None:
-        """Return the command that was sent to a phone with this request id."""
+        """Return the command that was sent to a phone with this request id, or None."""
         return self._commands.get(self._known.get(request_id, ""))
 
     def check_invariants(self) -> None:
         """Check confirmations, calls and reports.
 
-        An offline phone has no open confirmation, no call waits for an ended session or a lost phone, and the reference
-        phone reports.
+        The reference phone has no open confirmation while it is offline, no call waits for an ended session or a lost
+        phone, and the reference phone reports.
         """
         phone = self.world.phone_service
         if phone.state is not PhoneState.ONLINE and phone.gate.confirmations():
@@ -203,7 +203,7 @@ class DeviceControlActors:
         self._behave(device, request_id, command)
 
     def _heard_of_others(self, device: SignedInDevice, payload: dict[str, Any]) -> None:
-        """Answer a command of the API's agent or of an MCP client, which is not recorded here."""
+        """Answer a command of the API's agent or of an MCP client, unless a handler in `others` does."""
         request_id = str(payload["request_id"])
         if any(knows(device, payload) for knows in self.others):
             return
@@ -230,7 +230,7 @@ class DeviceControlActors:
         self.world.sim.after(delay, answer)
 
     def _stray(self, step: AnswerForeignCommand) -> None:
-        """Answer the last command of a phone from another socket, and the next command likewise."""
+        """Answer the last command of a phone from another socket, and plan the same for the next command."""
         self._strays.append(step.socket)
         others = [device for device in self.crowd.open if device.sent]
         if others:

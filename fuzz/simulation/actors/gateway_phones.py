@@ -1,4 +1,4 @@
-"""Phones on the app's standard connection: they sign in to a dashboard, chat on its gateway, lose it and come back.
+"""Phones on the app's standard connection: they sign in to a dashboard, chat through its gateway, and reconnect.
 
 Prompts may have attachments, and turns may need an approval. Some phones share one chat, and some return from
 another address. At the end each prompt is stored once, with its attachments: none is lost, and none is sent twice.
@@ -48,7 +48,7 @@ class _AttachingPhone(DashboardPhone):
     """Phone whose user attaches a picture and a text file to prompts that begin with `ATTACHED`."""
 
     def on_user_input(self, word: UserInput | None) -> None:
-        """Submit such a prompt with its attachments; pass on any other input."""
+        """Submit a prompt that begins with `ATTACHED` with its attachments; pass on any other input."""
         if not isinstance(word, TextInput) or not word.text.startswith(ATTACHED):
             super().on_user_input(word)
             return
@@ -107,9 +107,10 @@ class GatewayPhones:
         phone.keys.client.send(f"chat {head}{text}\n".encode())
 
     def _chatting(self, phone: _GatewayPhone) -> _GatewayPhone:
-        """Return the phone that sends a prompt. A phone that shares a chat joins that of the first phone before.
+        """Return the phone that sends the next prompt of `phone`.
 
-        Until the first phone has a chat, it sends the prompts of all.
+        If the phones share a chat, `phone` first joins the chat of the first phone. Until the first phone has a chat,
+        it sends the prompts of all.
         """
         first = self._phones[0]
         if not self._shares or phone is first or phone.service.chat.session_id:

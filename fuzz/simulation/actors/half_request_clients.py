@@ -23,7 +23,7 @@ class HalfRequestClients:
         self.world = crowd.world
 
     def begin(self, session: SessionModel, which: int, after: float) -> None:
-        """Begin a request; send the rest after some seconds."""
+        """Begin a request, send the rest after some seconds, and check that an ended session gets no result."""
         world, path = self.world, CALLS[which % len(CALLS)]
         body = json.dumps({"text": f"late-{self.crowd.next_number()}", "x": 1, "y": 1}).encode()
         head = f"POST {path} HTTP/1.1\r\nhost: {REMOTE.authority}\r\nauthorization: Bearer {session.token}\r\n"
@@ -48,7 +48,10 @@ class HalfRequestClients:
         world.sim.after(after, go_on)
 
     def download(self, session: SessionModel, after: float) -> None:
-        """Request a large file, and read the response after some seconds, when the session may have ended."""
+        """Request a large file, and read the response after some seconds, when the session may have ended.
+
+        Then the file must not arrive whole.
+        """
         world = self.world
         world.home.disk.put(LARGE, bytes(SIZE))
         head = f"GET /media/by-path?path={LARGE} HTTP/1.1\r\nhost: {REMOTE.authority}\r\n"

@@ -79,7 +79,7 @@ class McpPingers:
                 talk.request("tools/list", {}, lambda message: None)
 
     def listen(self, session: SessionModel, talk: McpClientSession) -> None:
-        """Listen for notifications; an earlier listener of the session receives nothing more."""
+        """Listen for notifications, and check that an earlier listener of the MCP session is replaced."""
         before = talk.listener
 
         def over(caller: RequestClient) -> None:
@@ -97,7 +97,7 @@ class McpPingers:
             self.world.sim.after(2 * LATE, lambda: check_replaced(before))
 
     def check_invariants(self) -> None:
-        """Check that a listener is disconnected after the end of its grant."""
+        """Check that a listener is disconnected after the end of its session."""
         for session, client in self._clients.items():
             over = self.crowd.latest_end(session)
             for talk in client.talks:
@@ -115,7 +115,7 @@ class McpPingers:
                     violated(Invariant.RESOLVED, f"{session.prefix} listens by MCP {since}")
 
     def is_able(self, session: SessionModel) -> bool:
-        """Report whether a session certainly has, and always had, the grant for MCP."""
+        """Report whether a session certainly has, and always had, the bridge grant, which MCP needs."""
         highest = self.world.wall.highest(self.crowd.now)
         return self.crowd.must_be_alive(session) and session.surely_held("bridge", highest)
 

@@ -56,7 +56,7 @@ class MediaUsers:
         self.crowd.request_as_operator("POST", "/media/register", body, self._registered(data, path))
 
     def _change_one(self, step: ChangeFile) -> None:
-        """Change a registered file of the host, and with it the results of later fetches."""
+        """Remove or change a registered file of the host, and record what later fetches may return."""
         told, disk = self._media_model.known_files, self.world.home.disk
         path = told[step.file % len(told)].path if told else ""
         if not path:
@@ -139,7 +139,7 @@ class MediaUsers:
             violated(Invariant.MEDIA_LIFE, f"{data[:12]!r} was had: {over}")
 
     def check_inspector(self, caller: RequestClient, sent: float) -> None:
-        """Check the media inspector against the model."""
+        """Check that the media inspector shows the entries that must exist, and none that must have ended."""
         media_model = self._media_model
         live = {record["token"] for record in caller.answer.json["media"] if not record["is_expired"]}
         if len(live) > media_model.cap:

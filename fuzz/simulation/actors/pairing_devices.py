@@ -70,7 +70,7 @@ class PairingDevices:
             self.pair(self.world.devices[step.device % len(self.world.devices)], code, phone=step.device % 3 != 2)
 
     def pair(self, host: SimHost, code: CodeModel, *, phone: bool = True) -> WebSocketClient:
-        """Pair a device with a code."""
+        """Pair a device with a code, and with random requested terms."""
         rng = Random(f"wish {self.world.script.seed} {code.word} {host.name}")
         ttl, grants = rng.choice(TTL_WISHES), rng.choice(GRANT_WISHES)
         payload: dict[str, object] = {
@@ -127,7 +127,7 @@ class PairingDevices:
         fresh: bool = False,
         on_welcome: Callable[[SignedInDevice], None] | None = None,
     ) -> WebSocketClient:
-        """Open a WebSocket and authenticate."""
+        """Open a WebSocket, authenticate, and check the answer; `on_welcome` is called after success."""
         world = self.world
         surface = str(payload.get("client_surface", "unknown")) if session is None else session.surface
         attempt: list[AuthAttempt] = []
@@ -276,7 +276,7 @@ class PairingDevices:
         return device
 
     def _relay_gone(self) -> None:
-        """Set the expected state after a restart: changes that the store refused are lost."""
+        """Update the expected state for a restart of the relay: codes and changes that were not stored may be lost."""
         for session in self.crowd.sessions:
             session.suspended = None
             session.terms, session.afterwards = session.afterwards or session.terms, []

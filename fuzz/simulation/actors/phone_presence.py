@@ -55,7 +55,7 @@ class PhonePresence:
         )
 
     def _has_reported(self, sign_in: SignIn) -> float:
-        """Return until when a status of the socket may have arrived."""
+        """Return until when a status of the socket may have arrived; minus infinity if it sent none."""
         if sign_in.reported is None:
             return -inf
         return sign_in.reported + (LATE if self.world.is_unaffected(sign_in.talker) else UNTIL_DROPPED)

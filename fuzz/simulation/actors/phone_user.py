@@ -20,7 +20,7 @@ ACTION_TIMEOUT = 10.0  # s within which an allowed command is executed
 
 
 class PhoneUser:
-    """Steps that let the phone send a message, and the answers of its user."""
+    """Steps of an agent that has the reference phone send messages, and the answers of the phone's user."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
@@ -102,7 +102,7 @@ class PhoneUser:
         self._type(f"{word} {question}\n")
 
     def _performed(self) -> None:
-        """Check that the user has allowed a message a moment ago."""
+        """Check that the user has allowed a message a moment ago, and has not turned messages off."""
         since = self.crowd.now - ACTION_TIMEOUT
         if self._off is not None and self.crowd.now > self._off + TURNED:
             violated(Invariant.CONFIRMED, "the phone sent a message, and its holder had turned that off")

@@ -1,4 +1,4 @@
-"""Lives of sessions and phones in several acts: each step schedules its consequences."""
+"""Steps on sessions and phones with several stages: each step schedules what follows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SPEAKS, TYPES = 6, 4  # actions for a gateway and a terminal, as in their actors
 
 
 class SessionLifecycles:
-    """Steps with several acts. `others`: steps of terminals and gateways."""
+    """Steps with several stages. `others` are the handlers of the steps of terminals and gateways."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class SessionLifecycles:
         self._owners.extend(device.session, wish, changed)
 
     def _use(self, device: SignedInDevice) -> None:
-        """Use each message channel of a socket."""
+        """Use the terminal and the gateway of a device, send commands, and probe the device's terminal grant."""
         if device not in self.crowd.open:
             return
         who = self.crowd.open.index(device)
@@ -236,7 +236,10 @@ class SessionLifecycles:
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
     def _bury(self, step: RevokeOnFullDisk) -> None:
-        """Revoke a session while the store refuses changes and mostly the disk is full: the response must hold."""
+        """Revoke a session while the store refuses changes, mostly with a full disk, and restart the relay.
+
+        What the relay has answered about the session must hold after the restart.
+        """
         world, disk = self.world, self.world.home.disk
         if not self.crowd.sessions:
             return

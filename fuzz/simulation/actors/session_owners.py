@@ -157,5 +157,5 @@ class SessionOwners:
 
 
 def _lasts(told: str) -> bool:
-    """Report whether a session that the store could not erase stays refused after a restart."""
+    """Report whether the relay's error text says that a session, though not erased, stays refused after a restart."""
     return LASTS in told and PASSES not in told

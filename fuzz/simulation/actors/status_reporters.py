@@ -205,7 +205,7 @@ class StatusReporters:
         device.talker.send_envelope("system", "ping", {"ts": 1})
 
     def _recent(self, caller: RequestClient, sent: float, most: int = MAX_NOTES) -> None:
-        """Check that all notifications are shown unchanged, once, and the newest of each device first."""
+        """Check the shown notifications: once, unchanged, those of each device newest first, and none missing."""
         shown: list[str] = [note["title"] for note in caller.answer.json["notifications"]]
         if len(set(shown)) < len(shown):
             violated(Invariant.REPORTED, f"a notification is shown twice: {shown}")

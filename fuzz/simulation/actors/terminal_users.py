@@ -45,7 +45,7 @@ class _TerminalSet:
 
     @property
     def last(self) -> str:
-        """Return the terminal attached last, if that is certain."""
+        """Return the terminal attached last; empty if that is uncertain."""
         if not self.sure or not self.names or self.leaving:
             return ""
         name = self.names[-1]
@@ -61,7 +61,7 @@ class _EchoShell(ScriptedProgram):
         self._typed = ""
 
     def on_input(self, data: bytes) -> None:
-        """Handle whole lines."""
+        """Print each whole line, many times for `flood`; end at `exit`."""
         *lines, self._typed = (self._typed + data.decode()).split("\n")
         for line in lines:
             self._terminal_users.typed(line)
@@ -85,7 +85,7 @@ class TerminalUsers:
         self.world.home.programs[SHELL] = lambda child: _EchoShell(child, self)
 
     def typed(self, line: str) -> None:
-        """Record a line that a shell received."""
+        """Record a line that a shell received, and check that its device may use terminals."""
         found = SAID.search(line)
         if found is None:
             return

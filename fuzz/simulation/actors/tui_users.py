@@ -48,7 +48,7 @@ class _EchoGateway(ScriptedProgram):
         self._send(READY)
 
     def on_input(self, data: bytes) -> None:
-        """Handle whole lines."""
+        """Answer the request in each whole line, after what its method adds; end at `die`."""
         *lines, self._heard = (self._heard + data.decode()).split("\n")
         for line in lines:
             request = json.loads(line)
@@ -94,7 +94,7 @@ class TuiUsers:
         self.world.home.programs[GATEWAY] = lambda child: _EchoGateway(child, self)
 
     def on_gateway_request(self, mark: int) -> None:
-        """Record a request that a gateway received."""
+        """Record a request that a gateway received, and check that its device may use the TUI channel."""
         self.world.count("requests to gateways")
         if mark not in self._marks:
             return  # a request of another actor, which checks it

@@ -80,7 +80,7 @@ class SocketClient:
         return command
 
     def next_message(self, within: float = LATEST) -> dict[str, Any]:
-        """Return the next unread message, which arrives within `within` seconds."""
+        """Return the next unread message; fail if none arrives within `within` seconds."""
         self._context.wait_until(lambda: bool(self.heard) or self.is_closed, within, "nothing is said")
         if not self.heard:
             so = f"{self.talker.status}, {self.talker.close_code}"
@@ -88,7 +88,7 @@ class SocketClient:
         return self.heard.pop(0)
 
     def disconnect(self) -> None:
-        """Disconnect."""
+        """Disconnect from the server."""
         self.talker.disconnect()
 
     def expect_close(self, code: int, about: str, within: float = 10.0) -> None:
@@ -119,7 +119,7 @@ class CheckContext:
         return self.world.sim.now
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the simulation by some seconds."""
         self._pass_until(self.now + seconds)
 
     def wait_until(self, so: Callable[[], bool], within: float = LATEST, why: str = "it is not so") -> None:
@@ -130,7 +130,7 @@ class CheckContext:
                 self.fail(f"{why}, after {within:.0f} s")
 
     def wait_closed(self, what: RequestClient | SocketClient, within: float, why: str) -> None:
-        """Wait until a request or WebSocket has ended."""
+        """Wait until a request or WebSocket has ended; fail after `within` seconds."""
         self.wait_until(lambda: what.is_closed, within, why)
 
     def restart(self, name: str, *, kill: bool = False) -> None:
@@ -177,7 +177,10 @@ class CheckContext:
         )
 
     def wait_response(self, caller: RequestClient, within: float = LATEST) -> RequestClient:
-        """Run the simulation until a response has arrived, at most `within` seconds."""
+        """Run the simulation until the response to a request is complete, and return the request.
+
+        Fail without a response within `within` seconds.
+        """
         self.wait_until(lambda: caller.is_closed, within, f"{caller.method} {caller.path} has no answer")
         if not caller.status:
             self.fail(f"{caller.method} {caller.path} has no answer, and nothing is broken")
@@ -226,7 +229,7 @@ class CheckContext:
         return rows
 
     def open_socket(self, host: SimHost, path: str = "/ws", **headers: str) -> SocketClient:
-        """Open a socket, and wait until it is open, or refused."""
+        """Open a WebSocket, and wait until it is open, or refused."""
         seat = SocketClient(self, host, path, _fields(headers))
         self.wait_until(lambda: seat.opened or seat.is_closed, why="a socket is neither opened nor refused")
         return seat

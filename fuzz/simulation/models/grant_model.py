@@ -54,7 +54,7 @@ class WallClockModel:
         return max(offset for _, offset in self.steps) + now
 
     def was_set(self, since: float) -> bool:
-        """Report whether the clock was set after `since`."""
+        """Report whether the clock was set at or after `since`."""
         return any(when >= since for when, _ in self.steps[1:])
 
     def over_since(self, expiry: float, now: float) -> float | None:
@@ -149,7 +149,7 @@ def refusal(
 ) -> str:
     """Return the error code of a session's change of its own terms; empty if the change is permitted.
 
-    `withheld` are the channels that only the operator grants. The operator is never refused.
+    `withheld` are the channels that only the operator grants.
     """
     end = before.expires_at if wish.ttl is None else _expiry(wall, wish.ttl, policy)
     if policy.reduce_only and end > before.expires_at:
@@ -162,7 +162,10 @@ def refusal(
 
 
 def fits(told: GrantTerms, due: Callable[[float], GrantTerms], readings: Iterable[tuple[float, float]]) -> bool:
-    """Report whether the reported terms are due at some reading; terms never end sooner at a later reading."""
+    """Report whether the reported terms are possible in one of the spans `readings` of wall-clock times.
+
+    They are if they end no sooner than those due at the first time of a span, and no later than those due at its last.
+    """
     return any(_is_between(told, due(low), due(high)) for low, high in readings)
 
 

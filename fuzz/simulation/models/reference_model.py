@@ -223,13 +223,16 @@ class AddressBlockModel:
         self.successes.setdefault(address, []).append((attempt.sent, told))
 
     def forget(self, since: float, until: float, *, sure: bool = True) -> None:
-        """Record a registration or a restart. `sure` is False for a registration that may never have been executed."""
+        """Record a time span within which a registration or a restart has cleared the failures of all addresses.
+
+        `sure` is False for a registration that may never have been executed.
+        """
         self.cleared.append((since, until))
         if sure:
             self.surely_cleared.append((since, until))
 
     def check_open(self, address: str, opened: float, now: float) -> None:
-        """Check an accepted WebSocket; the request was sent at `opened`."""
+        """Check that an accepted WebSocket, requested at `opened`, comes from an address that need not be blocked."""
         sure = [attempt for attempt in self.attempts.get(address, []) if attempt.told is not None]
         sure.sort(key=_describe)
         for last in range(MAX_FAILURES - 1, len(sure)):
@@ -242,7 +245,7 @@ class AddressBlockModel:
             violated(Invariant.BLOCKED, f"{address} got 101 {opened - told:.1f} s after 5 failures in a minute")
 
     def check_refused(self, address: str, opened: float, now: float) -> None:
-        """Check a WebSocket that was refused with 429."""
+        """Check that a WebSocket that was refused with 429 comes from an address that may be blocked."""
         since = opened - BLOCK_DURATION - WINDOW - SLACK
         # Failures that a finished registration has cleared do not count any more.
         cleared = max((begun for begun, until in self.surely_cleared if until <= opened), default=-inf)

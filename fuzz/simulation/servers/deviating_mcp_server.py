@@ -72,7 +72,7 @@ class DeviatingMcpProgram(ScriptedProgram):
         self._received = b""
 
     def on_input(self, data: bytes) -> None:
-        """Answer whole lines."""
+        """Answer the request in each whole line; ignore notifications."""
         *lines, self._received = (self._received + data).split(b"\n")
         for message in map(json.loads, lines):
             if "id" in message:

@@ -39,7 +39,7 @@ class ModelRound:
 
 
 def chunk(delta: dict[str, object], finish: str | None = None) -> bytes:
-    """Return a chunk of an answer."""
+    """Return a chunk of an answer as an event of the stream."""
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return _event({"id": "c", "object": "chat.completion.chunk", "choices": [choice]})
 
@@ -54,7 +54,7 @@ def calling(*calls: tuple[str, str, Any]) -> list[bytes]:
 
 
 def usage(asked: int, said: int) -> bytes:
-    """Return the chunk with the token counts."""
+    """Return the event with the token counts."""
     told = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
     return _event({"id": "c", "choices": [], "usage": told})
 

@@ -1,6 +1,6 @@
 """Simulated model server: it repeats the question, slowly, and fails on request.
 
-The server is none of ours: a listener of the network with the server's role of HTTP, without flows and deadlines.
+It is a listener in the simulated network that uses the product's HTTP parser, but no other code of the product.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _ModelConnection(ServerSideConnection):
             upstream.broken.append((upstream.host.world.now, self.question))
 
     def on_request(self, body: bytes) -> None:
-        """Answer a request."""
+        """Answer a request: with the list of models, or as `trouble` or the question selects."""
         upstream = self._upstream
         if self.head.method == "GET":
             self._send_response(200, b'{"data":[{"id":"sim"}]}')

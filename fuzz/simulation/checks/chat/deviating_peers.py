@@ -1,4 +1,4 @@
-"""Checks of MCP servers and phones that deviate, and of clients that leave: an answer soon follows its cause."""
+"""Checks of deviating MCP servers and phones, and of clients that disconnect: the consequence must follow soon."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PHONE_PROBLEMS = {'{"ok":true,': 502, "[" * 500 + "]" * 500: 502}
 
 
 def _expect_soon(context: CheckContext, so: Callable[[], bool], about: str) -> None:
-    """Check that a condition holds soon."""
+    """Run the simulation until a condition holds; a violation if it does not within `SOON` seconds."""
     sim, until = context.world.sim, context.now + SOON
     while not so():
         if sim.now >= until or not sim.step():
@@ -77,7 +77,7 @@ def _call(context: CheckContext, server: DeviatingMcpServer, tool: str, how: str
 
 
 def deviating_phones(context: CheckContext) -> None:
-    """Let a phone answer a command with a message that is not JSON to the letter."""
+    """Answer commands as a phone with unusual or invalid JSON, and check the status that each caller gets."""
     session = pair(context)
     phone = pair(context, device_id=context.new_word(), surface="android", form="phone")
     for result, status in {**PHONE_RESULTS, **PHONE_PROBLEMS}.items():
@@ -90,7 +90,7 @@ def deviating_phones(context: CheckContext) -> None:
 
 
 def leaving_clients(context: CheckContext) -> None:
-    """Let clients leave while the model is silent: its work ends soon, however the client has closed."""
+    """Disconnect clients while the model is silent, and check that the model call ends soon."""
     for protocol in ANSWERS:
         path, body_of, _ = PROTOCOLS[protocol]
         question = f"hang: {context.new_word()}"

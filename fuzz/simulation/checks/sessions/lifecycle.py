@@ -58,7 +58,7 @@ def session_end(context: CheckContext) -> None:
 
 
 def _open_mcp_stream(context: CheckContext, session: PairedDevice) -> RequestClient:
-    """Open an MCP session and its event stream."""
+    """Open an MCP session and its event stream; return the request of the stream."""
     params: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a"}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     opened = context.request(session.token, "POST", "/mcp", body, **MCP)

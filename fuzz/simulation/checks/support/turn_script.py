@@ -44,7 +44,7 @@ class TurnScript:
 
     @property
     def usage(self) -> Members:
-        """Return the tokens of all answers."""
+        """Return the numbers of input, output and all tokens, each summed over the answers that report them."""
         used = [each.usage for each in self.rounds if each.usage is not None]
         given, made = sum(pair[0] for pair in used), sum(pair[1] for pair in used)
         return {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
@@ -62,7 +62,7 @@ class TurnScript:
         }
 
     def rows(self) -> list[tuple[object, ...]]:
-        """Return the stored rows: role, content, finish reason, tool."""
+        """Return the rows that must be stored, in order: role, content, finish reason, tool."""
         rows: list[tuple[object, ...]] = [("user", self.question, None, None)]
         for said, each, result in zip(self.texts, self.rounds, self.results, strict=False):
             rows += [("assistant", said, "tool_calls", None), ("tool", result, None, each.calls[0][0])]
@@ -72,7 +72,7 @@ class TurnScript:
 
 
 def draw_turn(rng: Random, word: str) -> TurnScript:
-    """Draw a turn: up to two tool calls, then a text, an empty answer, one that is cut, or a refusal."""
+    """Draw a turn: up to two tool calls, then a text, an empty or shortened one, or an error of the model."""
     rounds, results = list[ModelRound](), list[str]()
 
     def usage() -> list[int] | None:
