@@ -94,7 +94,7 @@ def api_section(scale: Scale, progress: Progress, *, loops: tuple[str, ...] = LO
 
 
 class _World:
-    """Servers that run side by side, and the readers."""
+    """Benchmarks of running servers, which the same readers load in turn."""
 
     def __init__(
         self, scale: Scale, progress: Progress, contestants: Sequence[Contestant], model: Server, stack: ExitStack
@@ -110,7 +110,7 @@ class _World:
             self._readers.read(server.address, _sessions(server, 2), Script(20, 0.0))
 
     def streams(self, count: int, notes: Sequence[str]) -> Table:
-        """Measure deltas sent without a pause."""
+        """Return the table of deltas that are sent without a pause, to `count` readers at once."""
         scale, runs = self._scale, {name: _Runs() for name in self._servers}
         script = Script(scale.deltas, 0.0)
         for turn in range(scale.load_rounds):
@@ -124,7 +124,7 @@ class _World:
         return Table(f"api_streams_{count}", title, STREAMS, rows, [*notes_on(runs, "deltas"), *notes])
 
     def turns(self, notes: Sequence[str]) -> Table:
-        """Measure turns of one delta, which is the cost of a turn itself."""
+        """Return the table of turns of one delta, which is the cost of a turn itself."""
         scale, runs = self._scale, {name: _Runs() for name in self._servers}
         for turn in range(scale.load_rounds):
             for name in rotated(list(runs), turn):
@@ -138,7 +138,7 @@ class _World:
         return Table("api_turns", title, TURNS, rows, [*notes_on(runs, "turns"), *notes])
 
     def paced(self, notes: Sequence[str]) -> Table:
-        """Measure deltas that arrive one by one, like those of a model."""
+        """Return the table of deltas that arrive one by one, like those of a model."""
         scale, runs = self._scale, {name: _Runs() for name in self._servers}
         script = Script(int(max(PACED_FOR, scale.seconds / scale.load_rounds) / PACE), PACE)
         shares: dict[str, list[float]] = {name: [] for name in runs}
@@ -166,7 +166,7 @@ class _World:
         return Table("api_paced", title, PACED, rows, [said, *notes_on(runs, "deltas")[1:], *notes])
 
     def first_deltas(self, notes: Sequence[str]) -> Table:
-        """Measure the additional latency of the first delta, compared with the model's server."""
+        """Return the table of the first delta's latency, without the part of the model's server."""
         scale, runs = self._scale, {name: _Runs() for name in self._servers}
         idle: dict[str, list[float]] = {name: [] for name in runs}
         busy: dict[str, list[float]] = {name: [] for name in runs}
@@ -208,7 +208,7 @@ class _World:
 
 
 def _held(scale: Scale, progress: Progress, contestants: Sequence[Contestant], model: Server, most: int) -> Table:
-    """Measure the memory of an open silent stream, and of a run without reader."""
+    """Return the table of the memory of an open silent stream, and for the API of a run without reader."""
     count = min(scale.held, most // 2)
     rows = []
     for one in contestants:

@@ -113,19 +113,22 @@ class Server:
     address: Address
 
     def cpu(self) -> float:
-        """Return its CPU seconds so far, in user and kernel mode, all threads."""
+        """Return the server's CPU seconds so far, in user and kernel mode, all threads."""
         fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS  # utime and stime, proc_pid_stat(5)
 
     def waited(self) -> float:
-        """Return the seconds for which its first thread was ready without a CPU; zero where that is not counted."""
+        """Return the seconds for which the server's first thread was ready without a CPU.
+
+        0.0 where the system does not count them.
+        """
         try:
             return int(Path(f"/proc/{self.pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
         except OSError:
             return 0.0
 
     def others(self) -> float:
-        """Return the CPU seconds of other processes on the servers' CPU, or monotonic time if they have none.
+        """Return the CPU seconds of other processes on the servers' CPU; monotonic time if there is only one CPU.
 
         The difference of two values limits how long a server has waited for others.
         """
@@ -137,7 +140,7 @@ class Server:
         return (int(user) + int(nice) + int(system)) / TICKS - self.cpu()
 
     def resident(self) -> int:
-        """Return the bytes of its resident memory."""
+        """Return the bytes of the server's resident memory."""
         return int(Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1]) * PAGE
 
 
@@ -186,7 +189,7 @@ def child(
 
 @contextmanager
 def pinned() -> Iterator[None]:
-    """Keep this process off the servers' CPU during the context."""
+    """Keep this process off the servers' CPU during the context, if there are several CPUs."""
     _pin(0, CPUS[-1:])
     try:
         yield

@@ -54,7 +54,7 @@ COLUMNS = (
 
 
 def core_section(scale: Scale, progress: Progress) -> list[Table]:
-    """Measure request and response cycles in memory, and compare with the targets."""
+    """Return the table of request and response cycles in memory, with notes on whether the targets are met."""
     progress("core: cycles in memory")
     relay, unknown_host = MemoryRelay(), MemoryRelay()
     token = relay.pair()
@@ -121,7 +121,7 @@ def _round_trips(relay: MemoryRelay) -> Cycles:
 
 
 class _H11Cycle:
-    """h11 alone: the same bytes in, the same bytes out."""
+    """Cycles of h11 alone, with the same bytes in and out as the relay."""
 
     def __init__(self, asked: bytes, answer: bytes) -> None:
         self._asked = asked
@@ -146,7 +146,7 @@ class _H11Cycle:
 
 
 class _Http1Cycle:
-    """Http1Connection alone: h11 with this project's events, checks and limits."""
+    """Cycles of Http1Connection alone: h11 with this project's events, checks and limits."""
 
     def __init__(self, asked: bytes, answer: bytes) -> None:
         self._asked = asked
@@ -172,7 +172,10 @@ class _Http1Cycle:
 
 
 class _Route:
-    """A whole route of the relay: `Received` to `Send`, then `Sent`, with a call of `next_deadline` after each."""
+    """Cycles of a whole route of the relay.
+
+    A cycle is `Received` to `Send`, then `Sent`, with a call of `next_deadline` after each.
+    """
 
     def __init__(self, relay: MemoryRelay, asked: bytes, answer: bytes) -> None:
         self._engine = relay.engine
@@ -193,7 +196,7 @@ class _Route:
 
 
 class _Streams:
-    """Unauthenticated HTTP/2 connections with up to 100 streams each; a cycle is one stream."""
+    """Cycles of unauthenticated HTTP/2 connections with up to 100 streams each; a cycle is one stream."""
 
     def __init__(self, *, websocket: bool) -> None:
         self._relay = MemoryRelay(admission=False)
@@ -224,7 +227,7 @@ class _Streams:
 
 
 class _Bridge:
-    """A caller's command to the phone and back, without the phone's own work."""
+    """Cycles of a caller's command to the phone and back, without the phone's own work."""
 
     def __init__(self, relay: MemoryRelay, token: str) -> None:
         self._engine = relay.engine
@@ -255,7 +258,7 @@ class _Bridge:
 
 
 class _Parts:
-    """Lower bound of a bridge round trip: the libraries alone on the same messages, without decisions."""
+    """Cycles of the libraries alone on the messages of a bridge round trip, without decisions: its lower bound."""
 
     def __init__(self, bridge: _Bridge) -> None:
         self._asked = bridge.asked

@@ -100,7 +100,7 @@ class _Phone:
         return self._wait_for(b'"id":1')
 
     def run_turn(self, session: str, text: str) -> None:
-        """Run a turn up to its last event."""
+        """Run a turn up to its last event, `session.info`."""
         self.call("prompt.submit", session_id=session, text=text)
         self._wait_for(b'"session.info"')
 

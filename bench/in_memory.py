@@ -44,7 +44,7 @@ def now() -> Moment:
 
 
 class MemoryRelay:
-    """A started relay with one open caller channel. Raises `BenchError` for an unexpected reply."""
+    """A started relay in memory with one open caller channel."""
 
     def __init__(self, *, admission: bool = True) -> None:
         relay = (Relay if admission else _Open)(RelayConfig(home="/nonexistent"))
@@ -54,7 +54,10 @@ class MemoryRelay:
         self.tell(Accepted(CALLER, PEER, LOCAL))
 
     def tell(self, fact: Fact) -> list[Command]:
-        """Give a fact and the facts that follow at once (answers to operations, and `Sent`); return the commands."""
+        """Give a fact to the core, and the facts that follow at once: answers to operations, and `Sent`.
+
+        Returns all commands.
+        """
         facts, told = deque([fact]), list[Command]()
         while facts:
             for command in self.engine.handle(facts.popleft(), now()):
@@ -75,7 +78,7 @@ class MemoryRelay:
         return b"".join(command.data for command in told if isinstance(command, Send) and command.ch == receiver)
 
     def pair(self, ch: ChannelId = PHONE) -> str:
-        """Open a phone's channel and pair it; return its session token."""
+        """Open a phone's channel and pair it; return its session token. Raises `BenchError` if the relay refuses."""
         answer = self.sent(CALLER, request("POST", "/pairing"))
         code = json.loads(answer.partition(b"\r\n\r\n")[2])["code"]
         self.tell(Accepted(ch, Address("127.0.0.1", 50_000 + ch), LOCAL))

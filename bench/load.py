@@ -73,7 +73,7 @@ class Phone:
             raise
 
     def on_readable(self) -> None:
-        """Answer every received command."""
+        """Answer every received command and ping."""
         out = []
         for opcode, payload in self._frames.feed(self._recv()):
             if opcode == TEXT:

@@ -47,7 +47,7 @@ def media_section(
     peers: tuple[str, ...] = LOOPS,
     nginx: str | None = None,
 ) -> list[Table]:
-    """Measure bytes a second of one file over one kept connection. The ratios refer to the first relay.
+    """Return the table of bytes a second of one file over one kept connection. The ratios refer to the first relay.
 
     `peers` are the loops for aiohttp; `nginx` is its path, None searches for it.
     """

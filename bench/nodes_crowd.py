@@ -72,7 +72,10 @@ class _Crowd:
     phones: list[_Phone] = field(factory=list)
 
     def pair(self, count: int) -> float:
-        """Pair all phones in batches; return processor seconds for each phone."""
+        """Pair all phones in batches; return processor seconds for each phone.
+
+        Raises `BenchError` if one is refused.
+        """
         begun, numbers, places = time.process_time(), iter(range(count)), cycle(range(len(self.world.nodes)))
         while batch := [self._begin(number, next(places)) for number in islice(numbers, AT_ONCE)]:
             self.world.run(partial(_judged, batch))
@@ -117,7 +120,10 @@ class _Crowd:
         return sorted(took)
 
     def revoke(self) -> float:
-        """Return the greatest simulated milliseconds from a revocation's answer to the closing of the socket."""
+        """Revoke some phones; return the most simulated milliseconds from an answer to the closing of the socket.
+
+        Raises `BenchError` if a revocation fails, or takes longer than `SOON` seconds.
+        """
         worst = 0.0
         for phone in self.rng.sample(self.phones, min(REVOKED, len(self.phones) - 1)):
             node = (phone.node + 1) % len(self.world.nodes)

@@ -61,7 +61,7 @@ class _Ear:
         return encode_reply(Push([b"message", channel, SIGNER.sign(channel.decode(), json.dumps(said).encode())]))
 
     def tell(self, word: str, bodies: list[Mapping[str, object]]) -> float:
-        """Deliver messages with these bodies to the node; return its processor seconds."""
+        """Deliver messages with these bodies to the node; return the processor seconds that it needs for them."""
         texts = []
         for body in bodies:
             self.told += 1

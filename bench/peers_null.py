@@ -22,7 +22,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 
 
 
 class NullCore:
-    """Core that answers every read at once."""
+    """Core that sends the same answer to every read at once."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         """Send one answer to each piece that is read, whatever its content."""
@@ -42,7 +42,7 @@ class NullCore:
 
 
 def main(runtime: str) -> int:
-    """Serve until the process is stopped."""
+    """Print the address on standard error, and serve until the process is stopped."""
     listener = bind("127.0.0.1", 0)
 
     def say() -> None:

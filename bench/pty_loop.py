@@ -20,7 +20,7 @@ READ = 65_536  # bytes of one read, as in the relay
 
 
 def main() -> None:
-    """Run until the end of the input."""
+    """Let the talker write for each line of standard input, and print how many bytes it has written."""
     terminal, inside = os.openpty()
     with subprocess.Popen([sys.executable, "-I", TALKER, *sys.argv[1:3]], stdin=inside, stdout=inside) as talker:
         os.close(inside)

@@ -57,7 +57,7 @@ def show(table: Table, console: Console) -> None:
 
 
 def write_json(tables: Iterable[Table], machine: dict[str, object], path: Path) -> None:
-    """Write every table in full precision."""
+    """Write machine and tables to a JSON file, in full precision."""
     document = {"machine": machine, "tables": [asdict(table) for table in tables]}
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 

@@ -109,7 +109,7 @@ def take_round(rounds: Rounds, server: Server, run: Callable[[], Work]) -> Work:
 
 
 def take_timed_round(rounds: TimedRounds, server: Server, run: Callable[[], Load]) -> None:
-    """Run one round and add it, with its latencies."""
+    """Run one round of load on a server, and add its result and latencies to the contestant's rounds."""
 
     def timed() -> Load:
         load = run()

@@ -30,5 +30,8 @@ class Script:
 
 
 def stamp(asked_at: int) -> str:
-    """Return the text of a delta: time of the request, and now. All processes share the clock, clock_gettime(2)."""
+    """Return the text of a delta: time of the request, and now, in monotonic nanoseconds.
+
+    All processes share the clock, clock_gettime(2).
+    """
     return f"{asked_at} {time.monotonic_ns()} "

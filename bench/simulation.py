@@ -26,7 +26,10 @@ NOTES = (
 
 
 def simulation_section(scale: Scale, progress: Progress) -> list[Table]:
-    """Measure the same simulations once in this process, once in as many processes as there are cores."""
+    """Measure the same simulations in this process, and with several cores in as many processes; return one table.
+
+    Raises `BenchError` if the results differ.
+    """
     seeds = range(scale.worlds)
     run_seed(0)  # initializes caches
     begun, cpu = time.perf_counter(), time.process_time()

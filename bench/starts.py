@@ -41,7 +41,7 @@ def starts_section(
     others: tuple[Contestant, ...] = OTHERS,
     peers: tuple[Contestant, ...] = PEERS,
 ) -> list[Table]:
-    """Measure wall-clock time from the start of a process to its end, or to the first answered `/health`."""
+    """Return the table of wall-clock times from the start of a process to its end, or to the first answered `/health`."""
     timed: dict[str, Callable[[], float]] = {name: _command(arguments) for name, arguments in COMMANDS.items()}
     for one in available(relays)[:1]:
         timed[f"svc pair: {one.name}"] = _pairing(one)
@@ -61,7 +61,7 @@ def starts_section(
 
 
 def _pairing(contestant: Contestant) -> Callable[[], float]:
-    """Return a function that times a pairing code and its invite from a running relay."""
+    """Return a function that starts a relay, runs `svc pair` with it, and returns the seconds of `svc pair`."""
 
     def run() -> float:
         with running(contestant) as server, tempfile.TemporaryDirectory(prefix="svc-bench-") as home:

@@ -109,7 +109,7 @@ class Readers:
         self._model = model
 
     def read(self, address: Address, sessions: Sequence[str], script: Script) -> tuple[Told, list[Reader]]:
-        """Request one stream in each session at once, and read all to their ends."""
+        """Request one stream in each session at once, and read all to their ends; return the result and the readers."""
         told = Told()
         with self.opened(address, sessions, script) as readers, selectors.DefaultSelector() as selector:
             with pinned(), no_gc():
@@ -124,7 +124,11 @@ class Readers:
             return told, readers
 
     def probe(self, address: Address, background: Sequence[str], script: Script, probes: Sequence[str]) -> list[float]:
-        """Request a stream of one delta in each session in turn, while others run; return the latencies."""
+        """Request a stream of one delta in each session of `probes` in turn; return the seconds to each first delta.
+
+        Meanwhile streams by `script` run in the sessions of `background`; no more probes are sent once one of them has
+        ended.
+        """
         firsts = []
         with (
             self.opened(address, background, script) as others,
@@ -171,7 +175,10 @@ def begin(selector: selectors.BaseSelector, reader: Reader) -> None:
 
 
 def take(selector: selectors.BaseSelector) -> int:
-    """Read available bytes; return how many streams have ended."""
+    """Read available bytes; return how many streams have ended.
+
+    Raises `BenchError` without data for `PATIENCE` seconds.
+    """
     ready = selector.select(PATIENCE)
     if not ready:
         raise BenchError(f"no delta within {PATIENCE:g} s")

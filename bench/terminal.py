@@ -46,7 +46,7 @@ Stream = Callable[[], Stretch]
 
 
 def terminal_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
-    """Measure bytes a second that a program in a terminal can write. The ratios refer to the first relay."""
+    """Return the table of bytes a second that a program in a terminal can write. Ratios refer to the first relay."""
     size = scale.terminal_bytes
     with ExitStack() as stack:
         contestants: dict[str, tuple[Server, Stream]] = {}

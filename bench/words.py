@@ -74,7 +74,7 @@ Recording = tuple[str, bytes]  # the text, and a WAV file
 
 
 def words_section(scale: Scale, progress: Progress) -> list[Table]:
-    """Return one table: each recognizer with each voice."""
+    """Return one table with each recognizer and each voice, without rows where a needed program is not installed."""
     if not find_speech_programs()["listen"] or shutil.which("espeak-ng") is None:
         return [Table("words", "Words understood", COLUMNS, [], ["left out: svc-relay[voice] or espeak-ng is missing"])]
     rows = []
