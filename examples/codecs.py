@@ -76,7 +76,7 @@ def serve(sock: socket.socket) -> None:
 
 
 def ask(sock: socket.socket, target: str, *texts: str) -> list[str]:
-    """Open a WebSocket, send texts, and return as many as came back."""
+    """Open a WebSocket, send texts, and return the texts that came back, fewer if the connection ends early."""
     conn, stream = Http1Connection(Role.CLIENT, entropy=os.urandom), StreamId(1)
     conn.send(RequestHead(stream, "GET", target, Headers([(b"host", b"localhost")]), websocket=True))
     answers: list[str] = []

@@ -72,7 +72,10 @@ class InMemory:
                     return f"{status} {body.decode()}"
 
     def run_until(self, done: Callable[[], bool]) -> None:
-        """Deliver facts until `done()`; without facts, advance the clock to the next timer."""
+        """Deliver facts until `done()`; without facts, advance the clock to the next timer.
+
+        Raises `TimeoutError` after `PATIENCE` seconds of the virtual clock.
+        """
         until = self._mono + PATIENCE
         while not done():
             if self._facts:
@@ -124,7 +127,7 @@ class InMemory:
 
 
 def main() -> None:
-    """Pair, and control the phone."""
+    """Control the paired phone by three requests, and print the answers."""
     memory = InMemory()
     for path in ("/ping", "/current_app"):
         print(path, memory.call("GET", path))

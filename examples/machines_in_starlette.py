@@ -54,7 +54,7 @@ waiting: dict[str, asyncio.Future[CommandOutcome]] = {}
 
 
 def now() -> Moment:
-    """Return the clocks, which machines receive and never read."""
+    """Return the present time on both clocks, for the machines, which read no clock themselves."""
     return Moment(time.monotonic(), time.time())
 
 
@@ -66,7 +66,10 @@ def settle(request_id: str, outcome: CommandOutcome | None) -> None:
 
 
 async def make_code(request: Request) -> Response:
-    """Create a code that one phone may use within ten minutes. A real app authenticates the caller."""
+    """Create a code that one phone may use within ten minutes, and clear the limiter.
+
+    A real app authenticates the caller.
+    """
     code = new_code(os.urandom)
     codes.register(code, now(), PairingMeta())
     limiter.clear()
@@ -123,7 +126,10 @@ async def phone_socket(socket: WebSocket) -> None:
 
 
 async def sign_in(socket: WebSocket, number: int, address: str, first: Envelope | None) -> bool:
-    """Accept a valid token, or a code from an address that is not blocked; send `auth.ok` and register the phone."""
+    """Accept a valid token, or a code from an address that is not blocked, and send `auth.ok` or `auth.fail`.
+
+    Returns whether the phone was accepted; it is registered then.
+    """
     payload = first.payload if first is not None and (first.channel, first.type) == ("system", "auth") else {}
     device, token = parse_device(payload), str(payload.get("session_token") or "")
     session = sessions.lookup(token, now())

@@ -90,7 +90,7 @@ class Notes:
         return ANONYMOUS
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Return every refusal as JSON, including those of the protocol."""
+        """Return a refusal as JSON, also for a violation of the protocol."""
         return json_response(refused.status, {"error": refused.code, "message": refused.message}, refused.headers)
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:

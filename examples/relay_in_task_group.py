@@ -24,7 +24,7 @@ def make_relay() -> Engine:
 
 
 async def in_task_group(listener: Listener) -> bytes:
-    """Serve a relay with anyio, request its health, and stop it by a cancellation."""
+    """Serve a relay with anyio, stop it by a cancellation, and return its answer to `GET /health`."""
     ready = anyio.Event()
     program = Program(core=make_relay(), listeners=[listener], on_ready=ready.set)
     async with anyio.create_task_group() as tasks:
@@ -38,7 +38,7 @@ async def in_task_group(listener: Listener) -> bytes:
 
 
 async def in_nursery(listener: Listener) -> bytes:
-    """Serve a relay with trio alone, request its health, and stop it by a cancellation."""
+    """Serve a relay with trio alone, stop it by a cancellation, and return its answer to `GET /health`."""
     ready = trio.Event()
     program = Program(core=make_relay(), listeners=[listener], on_ready=ready.set)
     async with trio.open_nursery() as nursery:
