@@ -59,7 +59,7 @@ def imports() -> tuple[int, set[str]]:
 
 
 def servers(home: Path) -> str:
-    """Start the servers, query them, and stop them; return their statuses."""
+    """Start the servers, query them, and stop them; return a text with their statuses and the memory in use."""
     os.environ["SVC_HOME"] = str(home)
     log = home / "said"
     with log.open("wb") as said, subprocess.Popen([BIN / "svc", *UP], stdout=said, stderr=said) as process:
@@ -76,7 +76,7 @@ def servers(home: Path) -> str:
 
 
 def answer(home: Path, role: str, process: subprocess.Popen[bytes], log: Path) -> int:
-    """Return the status of a server's health route."""
+    """Return the status of a server's health route; exit if it does not answer."""
     until = time.monotonic() + READY_WITHIN
     while time.monotonic() < until and process.poll() is None:
         try:
