@@ -157,5 +157,5 @@ class SessionOwners:
 
 
 def _lasts(told: str) -> bool:
-    """Report whether the relay's error text says that a session, though not erased, stays refused after a restart."""
+    """Report whether a session that could not be erased stays refused after a restart, by the relay's error text."""
     return LASTS in told and PASSES not in told
