@@ -125,7 +125,10 @@ def _paired_api(key: str | None) -> tuple[str | None, str | None]:
 
 
 def _somebody_is_there() -> bool:
-    """Report whether a user can answer at the terminal; a background job must not touch the terminal."""
+    """Report whether standard input and error are a terminal and this process is in the terminal's foreground.
+
+    A background job must not touch the terminal.
+    """
     try:
         return sys.stdin.isatty() and sys.stderr.isatty() and os.tcgetpgrp(0) == os.getpgrp()
     except OSError:

@@ -1,6 +1,6 @@
 """Behaviour of every command: lazy subcommands, one-line errors, exit codes, Ctrl-C, broken output.
 
-Only click is imported here, so that `--help` and shell completion cost nothing else.
+The module imports little beside click, so that `--help` and shell completion start fast.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_json(value: object, *, ordered: bool = False) -> None:
-    """Print a JSON document to standard output, indented; `ordered` sorts by name."""
+    """Print a JSON document to standard output, indented; `ordered` sorts members by name."""
     print(json_text(value, indent=2, ordered=ordered))
 
 

@@ -70,7 +70,7 @@ def relay_selection(remote: str | None, token: str | None) -> RelaySelection:
 
 
 def session_path() -> Path:
-    """Return the path of the session file."""
+    """Return the path of this desktop's session file, in the service home."""
     from clients.commands.host_settings import service_home
     from clients.commands.session_file import SessionFile
 

@@ -25,7 +25,8 @@ def service_home() -> Path:
 def read_relay_config(*, named: bool = False, lenient: bool = False, **options: object) -> RelayConfig:
     """Return the relay's configuration, with the settings of the running relay unless `named`.
 
-    Raises `CliError` if it is invalid. `lenient` uses the environment alone where `.env` has an error.
+    The environment alone counts where `.env` cannot be read, and with `lenient` also where it has an error. Raises
+    `CliError` if the configuration is invalid.
     """
     try:
         env = with_env_file(os.environ)

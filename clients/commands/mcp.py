@@ -104,7 +104,7 @@ def install(*, client: str) -> None:
 
 
 def _command() -> tuple[list[str], dict[str, str]]:
-    """Return the command that starts the server from any folder, and its environment."""
+    """Return the command that starts `svc mcp` from any folder, and its environment."""
     installed = Path(sys.executable).with_name("svc")
     found = str(installed) if installed.exists() else which("svc")
     words = [found, "mcp"] if found else [sys.executable, "-P", "-m", "clients.commands.svc", "mcp"]
@@ -113,7 +113,7 @@ def _command() -> tuple[list[str], dict[str, str]]:
 
 
 def _run_client_command(*words: str) -> None:
-    """Run the client's own command and print its output; if it is not installed, print the command line.
+    """Run the MCP client's command and print its output; if it is not installed, print the command line.
 
     Raises `CliError` if the command fails.
     """
@@ -133,7 +133,10 @@ def _run_client_command(*words: str) -> None:
 
 
 def _merge(path: Path, entry: dict[str, Any]) -> None:
-    """Add the server to a client's configuration file, which is replaced atomically. Raises `CliError`."""
+    """Add the server to an MCP client's configuration file, which is replaced atomically.
+
+    Raises `CliError` if the file cannot be read or written, or has another format.
+    """
     from clients.commands.host_settings import service_home
     from runtimes.files.state_folder import StateFolder
     from svc_proto.schema.json_object import JsonObject, NotJsonObjectError

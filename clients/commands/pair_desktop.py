@@ -170,7 +170,7 @@ class _DesktopPairing:
         self._new_certificate = new_certificate
 
     def use(self, invitation: DesktopInvite, *, by_qr: bool) -> PairingResult:
-        """Pair with the relay of an invite, and store the session."""
+        """Pair with the relay of an invite, store the session, and return the result."""
         from clients.commands.desktop_options import run_on_desktop
         from svc_proto.cli.desktop_sessions import PairRequest, pair_desktop
 

@@ -213,7 +213,7 @@ def _lines(found: dict[str, RunningServer], answers: dict[str, bool], devices: l
 
 
 def _accepts(url: str) -> bool:
-    """Report whether the server of a URL accepts a connection."""
+    """Report whether a connection to the server of a URL can be opened."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)

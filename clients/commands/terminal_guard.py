@@ -16,7 +16,10 @@ FATAL = (signal.SIGHUP, signal.SIGQUIT)  # end the process at once; the loop han
 
 
 class TerminalGuard:
-    """Context around a run: `with TerminalGuard() as terminal`. Does nothing if standard input is not a terminal."""
+    """Context manager that restores the terminal's settings and the signal handlers at its end.
+
+    It changes nothing if standard input is not a terminal.
+    """
 
     def __init__(self) -> None:
         self._fd = 0
@@ -43,12 +46,15 @@ class TerminalGuard:
         os.close(self._writer)  # a thread in `resized` reads the end; the process closes the reader
 
     def raw(self) -> None:
-        """Set the terminal to raw mode, if standard input is one."""
+        """Set the terminal to raw mode, if standard input is a terminal."""
         if self._is_one:
             tty.setraw(self._fd, termios.TCSADRAIN)
 
     def restore(self) -> None:
-        """Restore the terminal's settings, if standard input is one. May be called twice."""
+        """Restore the terminal's settings as they were at the beginning, if standard input is a terminal.
+
+        May be called twice.
+        """
         if self._before is not None:
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 

@@ -189,7 +189,7 @@ def talk(
 
 
 def recorder(rate: int) -> tuple[str, ...]:
-    """Return the command of a program that records raw PCM of one channel; empty if none is installed."""
+    """Return the command of a program that records raw PCM of one channel at `rate` Hz; empty if none is installed."""
     return _found(RECORDERS, rate)
 
 

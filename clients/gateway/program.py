@@ -1,4 +1,4 @@
-"""Set-up of the gateway: settings and program."""
+"""Set-up of the gateway: reads its settings from the environment, and builds its program."""
 
 from __future__ import annotations
 

@@ -218,10 +218,7 @@ def _streams(*, waiting: bool) -> tuple[TextIO, TextIO]:
 
 
 def _at_terminal(stream: TextIO | None) -> bool:
-    """Report whether a stream is a terminal whose user can answer.
-
-    False in the background of the controlling terminal.
-    """
+    """Report whether a stream is a terminal, unless this process is in the background of its controlling terminal."""
     if stream is None or not stream.isatty():
         return False
     try:

@@ -68,7 +68,10 @@ class PhoneDisplay:
         self._shown: tuple[str, ...] = ()  # ids of shown activities that are still in the log
 
     def on_notify(self, news: Notify) -> None:
-        """Print one notification of the phone."""
+        """Print one notification of the phone.
+
+        With `view`, the outcomes of commands are printed with the gates' state only.
+        """
         fields = news.fields
         match news.event:
             case "paired" | "online":
@@ -167,7 +170,7 @@ class PhoneDisplay:
 
 
 def describe_safety(view: SafetyView) -> str:
-    """Return the gates' state in one line, equal to an app's notification, chip and banner."""
+    """Return the gates' state in one line, with the contents of the app's notification, chip and banner."""
     if view.flavor != "sideload":
         return "[store build: no Device Control]"
     parts = ["Device Control is off"]

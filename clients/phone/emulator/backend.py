@@ -1,7 +1,6 @@
 """Phone backend of the emulator: performs a command at a given time and returns the reply.
 
-It has no policy: every command is performed. Safety gates check commands before, with `foreground`, `text_of`,
-`texts_pressed` and `consents`.
+It has no policy. Safety gates check commands before, with `foreground`, `text_of`, `texts_pressed` and `consents`.
 """
 
 from __future__ import annotations
@@ -126,7 +125,10 @@ class EmulatedPhone:
         return self.device.foreground()
 
     def text_of(self, node_id: str) -> str | None:
-        """Return the text of a node on the screen, or its description, for the verb gate; None if it has neither."""
+        """Return the text of a node on the screen, or its description, for the verb gate.
+
+        None without such a node, or if it has neither.
+        """
         seen = find_node(self.device.windows(), node_id)
         return None if seen is None else seen.node.text or seen.node.description
 

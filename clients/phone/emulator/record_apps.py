@@ -37,7 +37,7 @@ LONG_TEXT = "\n".join(f"{number}. The boat leaves the harbour at {number % 12 + 
 
 
 def _empty(*keys: str) -> tuple[tuple[str, str], ...]:
-    """Return the form's texts by key, all empty, for a new record."""
+    """Return pairs of key and empty text for a form and the id of its record, so that a new record is entered."""
     return tuple((key, "") for key in ("id", *keys))
 
 

@@ -39,7 +39,7 @@ TEXT_LIMIT = 2000  # characters of a text in a reply, 3.2
 
 
 def ping(_device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
-    """Answer `GET /ping`."""
+    """Answer `GET /ping` with `pong` and the time."""
     return CommandReply(200, {"pong": True, "ts": int(now.wall * 1000)})
 
 

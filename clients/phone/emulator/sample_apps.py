@@ -225,7 +225,7 @@ SAMPLE_APPS: tuple[App, ...] = (
 
 
 def client_app(package: str) -> App:
-    """Build the client's own app, which the self-foreground route opens."""
+    """Build the client's own app, which the route of `return_to_client` opens."""
     chat = Screen(
         title="Chat",
         rows=(label("Ask your agent something."), text_field("prompt", "Message")),

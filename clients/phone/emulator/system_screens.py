@@ -70,7 +70,7 @@ def app_list(title: str, apps: Iterable[App]) -> Screen:
 
 
 def shade(notices: Iterable[Notice]) -> Screen:
-    """Build the notification shade."""
+    """Build the notification shade with an entry for each notification."""
     rows = tuple(entry(notice.title, notice.text, Launch(notice.package)) for notice in notices)
     return Screen(title="Notifications", rows=rows or (label("No notifications"),), foot=(CLOSE,))
 

@@ -34,7 +34,11 @@ class TouchTarget:
 
 
 def find_touch_target(windows: Sequence[Window], needle: str, *, exact_only: bool) -> TouchTarget | None:
-    """Return the target of a text: the whole text first (the node, then an ancestor), then a part of it."""
+    """Return the target of a text, or None if no node matches.
+
+    Nodes with the whole text come first (the node itself, then an ancestor), then, unless `exact_only`, nodes that
+    contain the text.
+    """
     visible = [seen for seen in traverse(windows) if seen.node_id is not None]
     exact = [seen for seen in visible if _is_called(seen, needle)]
     partly = [] if exact_only else [seen for seen in visible if mentions(seen.node, needle) and seen not in exact]

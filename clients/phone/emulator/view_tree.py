@@ -78,7 +78,7 @@ class Bounds:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return the bounds object of 3.1."""
+        """Return the bounds object of wire/bridge.md 3.1."""
         return {"left": self.left, "top": self.top, "right": self.right, "bottom": self.bottom}
 
 
@@ -128,7 +128,7 @@ class ViewNode:
 
     @property
     def interesting(self) -> bool:
-        """Report whether the node gets an id."""
+        """Report whether the node is interesting by the module's rules, and therefore gets an id."""
         if self.bounds.empty:
             return False
         labelled = bool((self.text or "").strip() or (self.description or "").strip())

@@ -41,7 +41,7 @@ def longest_scroll(screen: Screen, size: tuple[int, int] = (1080, 2400)) -> int:
 
 
 def build_window(package: str, screen: Screen, look: ScreenState) -> Window:
-    """Build the window of nodes that shows a screen in this state."""
+    """Build the window of nodes that shows a screen in the state `look`."""
     if screen.form is not Form.WHOLE:
         return _popup(package, screen, look)
     width, height = look.size
