@@ -59,7 +59,10 @@ __all__ = [
 
 
 def api_programs(options: Mapping[str, object]) -> Sequence[Program]:
-    """Build the API server beside a running relay; empty if switched off. Raises `CannotStartError`."""
+    """Build the API server, which uses the running relay of its home if there is one; empty if switched off.
+
+    Raises `CannotStartError`.
+    """
     config = read_api_config(os.environ, options)
     if not config.enabled:
         announce_disabled()

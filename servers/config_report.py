@@ -28,7 +28,7 @@ def log_config_problems(logger: logging.Logger, *paths: str) -> None:
 
 
 def find_config_problems(path: str) -> list[tuple[int | None, str]]:
-    """Return the problems of a file with the numbers of their lines; a missing file has none."""
+    """Return the problems of a file with the numbers of their lines, None where unknown; a missing file has none."""
     try:
         text = Path(path).expanduser().read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):

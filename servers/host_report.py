@@ -46,7 +46,7 @@ PATH_LISTS = ("RELAY_MEDIA_ALLOWED_ROOTS",)
 
 
 def collect_host_report(home: str, ports: Sequence[tuple[str, int]] = ()) -> dict[str, object]:
-    """Return the observations as plain values, by the names of `HostFacts` where these exist.
+    """Return the observations of this host as plain values, by the names of `HostFacts` where these exist.
 
     `ports` are the configured ones, by role.
     """

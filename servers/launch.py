@@ -122,7 +122,7 @@ def claim_home(home: Path, role: str) -> HomeClaim:
 
 
 class ServerResources(NamedTuple):
-    """Resources of a server on its host."""
+    """Resources of a server: its home and the claim of the home, its listeners, and the store."""
 
     home: Path
     claim: HomeClaim | None  # None: another process holds the claim
@@ -238,7 +238,7 @@ def trust_certificates(*certificates: str) -> ssl.SSLContext:
 
 
 def format_authority(host: str, port: int) -> str:
-    """Return `host:port` for a URL."""
+    """Return `host:port` for a URL, with an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

@@ -30,7 +30,7 @@ NOTIFY_MESSAGES = {
 def readiness_programs(
     programs: Sequence[Program], url_of: Callable[[Listener], str], env: Mapping[str, str]
 ) -> list[Program]:
-    """Build the program that notifies a supervisor of these servers; empty without a supervisor."""
+    """Return the program that notifies a supervisor of these servers, in a list; empty without a supervisor."""
     named, every, process = (env.get(name, "") for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"))
     if not named.startswith(("/", "@")):
         return []
