@@ -65,7 +65,7 @@ class RandomFuzzRun:
 
 
 def fuzz_inputs(names: Sequence[str], inputs: int, seed: int, crashes: Path) -> RandomFuzzRun:
-    """Run a number of inputs for each target."""
+    """Run a number of inputs for each target, and return the run with its counts."""
     burst = RandomFuzzRun(names, seed, crashes)
     for name in names:
         burst.run(name, inputs)
@@ -73,7 +73,7 @@ def fuzz_inputs(names: Sequence[str], inputs: int, seed: int, crashes: Path) -> 
 
 
 def fuzz_for(names: Sequence[str], seconds: float, seed: int, crashes: Path) -> RandomFuzzRun:
-    """Run the targets alternately for some seconds."""
+    """Run the targets alternately for some seconds, and return the run with its counts."""
     burst = RandomFuzzRun(names, seed, crashes)
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -54,7 +54,7 @@ class PrincipalModel:
     def may_as_device(self, power: str, now: float) -> bool:
         """Report whether the principal's token opens a route that needs `power`.
 
-        An empty one needs a session alone. A token for MCP opens none of them.
+        An empty `power` needs a session alone. A token for MCP opens no such route.
         """
         return not self.audience and (self.may(power, now) if power else self.is_active(now))
 
@@ -63,11 +63,11 @@ class PrincipalModel:
         return self.may("bridge", now) or self.may(READ, now)
 
     def may_use_api(self, now: float) -> bool:
-        """Report whether the principal's API key is valid: a key permits chat."""
+        """Report whether the principal's API key is valid: it is as long as the principal's chat grant."""
         return bool(self.key) and self.may("chat", now)
 
     def may_at_api(self, power: str, now: float) -> bool:
-        """Report whether the principal's key opens an API route that needs `power`, and gives it to its runs."""
+        """Report whether the principal's key opens an API route that needs `power`, and its runs hold `power`."""
         return self.may_use_api(now) and self.may(power, now)
 
 

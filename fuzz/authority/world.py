@@ -142,7 +142,10 @@ class World:
     # --- the relay ---
 
     def probe_relay(self) -> None:
-        """Send requests of a principal to some routes for devices, to all for programs of the host, and to `/mcp`."""
+        """Send requests of a principal to some routes for devices, to all for programs of the host, and to `/mcp`.
+
+        Check for each whether it is permitted.
+        """
         who = self._any()
         if who is None:
             return
@@ -198,7 +201,10 @@ class World:
     # --- the API ---
 
     def probe_api(self) -> None:
-        """Send requests with a principal's key to the API, to routes for clients and for the owner."""
+        """Send requests with a principal's key to the API's routes for clients and for the owner.
+
+        Check for each whether it is permitted.
+        """
         who, n = self._any(), self._node()
         if who is None or not who.key:
             return
@@ -227,7 +233,10 @@ class World:
             (self.owner_values if who is None else who.values).add(value)
 
     def start_run(self) -> None:
-        """Start a run with a principal's key, or by the relay for a principal, or by the owner."""
+        """Start a run with a principal's key, or by the relay for a principal, or by the owner.
+
+        Check whether the run is permitted.
+        """
         who, n = self.rng.choice([None, *self.principals]), self._node()
         headers: tuple[tuple[bytes, bytes], ...] = ()
         by_relay, key = None, KEY
@@ -256,7 +265,10 @@ class World:
             self.runs.append(_Run(who, n, hands[-1], answer.json["run_id"], by_relay))
 
     def answer_approval(self) -> None:
-        """Let a run request an approval, and let a principal or the owner answer the request."""
+        """Let a run request an approval, and let a principal or the owner answer the request.
+
+        Check whether the answer is permitted.
+        """
         running = [run for run in self.runs if not run.turn.cancelled]
         if not running:
             return

@@ -98,7 +98,7 @@ def _check_phones(world: ClusterDeployment, rng: Random) -> None:
 
 
 def _check_news(world: ClusterDeployment, rng: Random) -> None:
-    """Check that activity, online sessions and notifications are equal at all nodes."""
+    """Check that all nodes report the same activity, plausible online sessions, and the newest notification."""
     records = [[record["request_id"] for record in view["activity"]] for view in _views(world, "/bridge/activity")]
     if any(each != records[0] for each in records):
         raise ClusterViolation(f"the nodes tell different commands: {records}")

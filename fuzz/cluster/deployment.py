@@ -350,7 +350,7 @@ class ClusterDeployment:
         )
 
     def run(self, until: Callable[[], bool], limit: float = 60.0) -> None:
-        """Run the simulation until a condition holds."""
+        """Run the simulation until a condition holds. Raise `SimulationLimitError` after `limit` simulated seconds."""
         self.sim.run_until(until, limit)
 
     def request_and_wait(
@@ -362,7 +362,7 @@ class ClusterDeployment:
         return caller
 
     def create_pairing_code(self, n: int) -> str:
-        """Create a pairing code at a node."""
+        """Create a pairing code at a node, and return it."""
         answer = self.request_and_wait(n, "POST", "/pairing").answer
         assert answer.status == 200, answer
         code = answer.json["code"]
@@ -457,7 +457,7 @@ class ClusterDeployment:
     def send_command(
         self, n: int, token: str, *, device: str = "", done: Callable[[RequestClient], None] | None = None
     ) -> RequestClient:
-        """Send a bridge command to a node."""
+        """Send a bridge command to a node, and check its outcome; `done` is called afterwards."""
         command = self.invariants.note_command_sent(n, token, device)
 
         def over(caller: RequestClient) -> None:

@@ -187,7 +187,10 @@ class ClusterInvariants:
             raise ClusterViolation(f"node {node} lists {ghosts}, which have gone")
 
     def note_probe(self, token: str, status: int, began: float) -> None:
-        """Check the status of a probe that needs the bridge grant."""
+        """Check the response to a request that needs the bridge grant.
+
+        It must be refused after the end of the session or of the grant.
+        """
         held = self.held[token]
         if status not in (0, 401):
             self._check_token(token, began, "was let in")

@@ -129,7 +129,7 @@ class _ClusterScenario:
             do(node, phone)
 
     def pair(self) -> None:
-        """Create one code, and let up to three phones use it at once, at different nodes."""
+        """Create one code, and let up to three phones use it at once, each at a random node."""
         node, world, rng = self._node(), self.world, self.rng
         if node is None:
             return

@@ -172,7 +172,7 @@ class CoreDriver(CoreHarness):
         """Ignore the cancellation: the operation is answered nevertheless."""
 
     def answer(self, op: OperationId) -> None:
-        """Execute an operation. Requests to the store are executed in their order."""
+        """Execute a pending operation; if it is a request to the store, execute the oldest such request instead."""
         operation = self.pending.get(op)
         if isinstance(operation, Query):
             operation = next(one for one in self.pending.values() if isinstance(one, Query))
@@ -182,7 +182,7 @@ class CoreDriver(CoreHarness):
             self.run_until_idle()
 
     def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """Execute an operation; nearly all succeed."""
+        """Execute an operation: a child starts without a program, and a missing file is created when it is opened."""
         match operation:
             case Spawn(op=op, ch=ch, stderr=errors):
                 for number in (ch, errors):

@@ -38,7 +38,7 @@ class ServiceKind(Enum):
 
 @frozen
 class RequestTemplate:
-    """HTTP request of a script, in which placeholders such as `{token}` are replaced by known values."""
+    """HTTP request of a script; in its path `{prefix}` is replaced by the start of a known token."""
 
     method: str
     path: str
@@ -154,7 +154,7 @@ class CoreScriptRun:
         self.driver.deliver_waiting(peer)
 
     def send_envelope(self, who: int, what: int) -> None:
-        """Send an envelope on a WebSocket."""
+        """Send one of the envelopes of `WORDS` as a client, with a known token or request id where it needs one."""
         peer = self._pick_accepted(who)
         if peer is None or peer.client is None:
             return
@@ -187,7 +187,7 @@ class CoreScriptRun:
         self.driver.deliver(peer, words[what % len(words)])
 
     def deliver_some(self, who: int, what: int) -> None:
-        """Deliver some of the waiting bytes to the core."""
+        """Deliver up to `what` + 1 waiting bytes of a peer to the core."""
         peer = self._pick_peer(who)
         if peer is not None:
             self.driver.deliver_waiting(peer, 1 + what)
@@ -207,19 +207,19 @@ class CoreScriptRun:
             self.driver.close_read(peer)
 
     def drain(self, who: int, what: int) -> None:
-        """Read some bytes as a peer."""
+        """Let a peer read a share of the core's unsent bytes."""
         peer = self._pick_peer(who)
         if peer is not None:
             self.driver.drain(peer, (what + 1) / 256)
 
     def close(self, who: int, what: int) -> None:
-        """Close a channel."""
+        """Close the channel of a peer from the peer's side."""
         peer = self._pick_peer(who)
         if peer is not None:
             self.driver.close(peer, what % 3 - 1)
 
     def answer(self, who: int, what: int) -> None:
-        """Answer an operation; one in four fails."""
+        """Execute a pending operation, or report its failure for one in four values of `what`."""
         pending = list(self.driver.pending)
         if not pending:
             return

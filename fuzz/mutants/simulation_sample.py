@@ -11,6 +11,6 @@ WORLDS = 20
 
 @pytest.mark.parametrize("seed", range(WORLDS))
 def test_a_world_of_the_simulator_holds(seed: int) -> None:
-    """Check that no invariant is violated."""
+    """Check that the simulation of a seed violates no invariant."""
     outcome = run_seed(seed)
     assert not isinstance(outcome, ScenarioFailure), outcome

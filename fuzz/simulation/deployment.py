@@ -226,7 +226,10 @@ class Deployment:
         return (*self.home.processes, self.phone)
 
     def supervise(self) -> None:
-        """Restart each program that has ended, like a service manager; an end that nothing explains is a violation."""
+        """Restart each program that has ended, after its pause, like a service manager.
+
+        An end that was not ordered is a violation, unless the store had failed.
+        """
         for name in ("relay", "api"):
             process: SimProcess = getattr(self, name)
             if process.alive:
@@ -371,12 +374,12 @@ class Deployment:
     # --- faults ---------------------------------------------------------------------------------------------------
 
     def set_clock(self, seconds: float) -> None:
-        """Advance or set back the home's wall clock."""
+        """Change the home's wall clock by `seconds`, and record the step."""
         self.home.step_wall(seconds)
         self.wall.steps.append((self.sim.now, self.home.wall() - self.sim.now))
 
     def blackhole(self, connection: SimConnection, seconds: float) -> None:
-        """Change the home's wall clock by `seconds`, and record the step."""
+        """Drop all packets of a connection for `seconds`."""
         connection.hang()
         self.hurt[connection] = None
         self.note_network_fault(seconds)
@@ -424,7 +427,7 @@ class Deployment:
             process.stop(5.0)
 
     def note_network_fault(self, seconds: float) -> None:
-        """Record a network fault that lasts `seconds` and is detected with a delay."""
+        """Record a network fault that lasts `seconds`."""
         self.shaken = max(self.shaken, self.sim.now + seconds) if seconds < 1e9 or self.shaken < 1e9 else self.shaken
 
     def heal_all(self) -> None:

@@ -238,7 +238,7 @@ class SimMcpClient:
         piece: Callable[[bytes], None] | None = None,
         **more: str,
     ) -> RequestClient:
-        """Send one HTTP request."""
+        """Send one HTTP request to `/mcp`, in the session `talk` if given; `done` gets the response."""
         place = self.place
         headers = {
             "authorization": f"Bearer {place.bearer()}",

@@ -86,13 +86,16 @@ class _ShrinkBudget:
         return script
 
     def exhaust(self, script: Script, candidates: Candidates, how: int) -> Script:
-        """Repeat with the smaller script, until no candidate fails."""
+        """Repeat `first` with the smaller script, until no candidate fails; return the last script."""
         while (smaller := self.first(script, candidates(script, how))) is not script:
             script = smaller
         return script
 
     def fewer(self, script: Script, *, only_faults: bool) -> Script:
-        """Remove steps: halves, quarters, and at last single ones."""
+        """Return the script without steps that the failure does not need.
+
+        Halves of the steps are left out first, then quarters, and at last single steps.
+        """
         size = max(1, len(script.steps) // 2)
         while size:
             script = self.exhaust(script, _without_faults if only_faults else _without, size)

@@ -48,7 +48,7 @@ class Replies:
         self._sockets: dict[StreamId, None] = {}
 
     def respond(self, event: Event) -> None:
-        """Respond to an event."""
+        """Answer a request with 200, accept a WebSocket, or echo a message, as the event requires."""
         connection, stream = self._connection, event.stream
         if connection.must_close:
             return

@@ -14,14 +14,18 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def http1(data: bytes) -> None:
-    """Check a server connection, which answers requests, and accepts and echoes WebSockets."""
+    """Check that a server has the same results for any chunking of `data`.
+
+    It answers requests, and accepts and echoes WebSockets. Its first request must be received equally if our client
+    sends it.
+    """
     heard = check_chunking_invariance(_serve, data).heard
     client = Http1Connection(Role.CLIENT, entropy=bytes)
     round_trip_request([event for event in heard if event.stream == ONE], client, _server())
 
 
 def answer(data: bytes) -> None:
-    """Check a client connection after a GET, with any response."""
+    """Check that a client has the same results for any chunking of a response to its GET."""
     check_chunking_invariance(_listen, data)
 
 

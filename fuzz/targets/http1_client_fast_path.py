@@ -60,7 +60,7 @@ ODD_TARGETS = ("*", "a", "http://h/", "/ a", "/\u00e9", "/\ud800", "")
 
 
 def http1_client_fast_path(data: bytes) -> None:
-    """Compare bytes of a server; the bytes determine where they are split, and the request."""
+    """Compare fast path and h11 for the bytes of a server, which also determine their splitting and the request."""
     compare_calls(data, Random(crc32(data)))
 
 

@@ -72,7 +72,7 @@ BODIES = (b"", b"", b"ok", b'{"ok":true}', b"x" * 300)
 
 
 def http1_server_fast_path(data: bytes) -> None:
-    """Compare bytes of a client; the bytes determine where they are split, and the events sent."""
+    """Compare fast path and h11 for the bytes of a client, which also determine their splitting and the responses."""
     compare(data, Random(crc32(data)))
 
 

@@ -23,14 +23,18 @@ HOST = Headers(((b"host", b"a"),))
 
 
 def http2(data: bytes) -> None:
-    """Check a server connection, which answers requests, and accepts and echoes WebSockets."""
+    """Check that a server has the same results for any chunking of `data` after the preface.
+
+    It answers requests, and accepts and echoes WebSockets. Its first request must be received equally if our client
+    sends it.
+    """
     heard = check_chunking_invariance(_serve, PREFACE + data).heard
     server = _server()
     round_trip_request([_as_first(event) for event in _first_request(heard)], _settled_client(server), server)
 
 
 def answer2(data: bytes) -> None:
-    """Check a client connection after a GET, a POST and a WebSocket request, with any responses."""
+    """Check that a client with a GET, a POST and a WebSocket has the same results for any chunking of the responses."""
     check_chunking_invariance(_listen, data)
 
 

@@ -16,7 +16,7 @@ CLIENT, DEFLATE, ALONE, SMALL = 1, 2, 4, 8  # bits of the first byte
 
 
 def websocket(data: bytes) -> None:
-    """Parse frames of a peer; send and parse every valid message again."""
+    """Check that frames are parsed equally for any chunking, and that each message is equal after being sent again."""
     if not data:
         return
     bits, frames = data[0], data[1:]
@@ -32,7 +32,7 @@ def websocket(data: bytes) -> None:
 
 
 def make_socket(bits: int, *, limits: Limits = LIMITS, max_message: int | None = None) -> WebSocket:
-    """Build the WebSocket of a side, with the selected options."""
+    """Build the WebSocket with the side and the options that `bits` selects."""
     deflate = DeflateParameters(
         server_no_context_takeover=bool(bits & ALONE),
         client_no_context_takeover=bool(bits & ALONE),

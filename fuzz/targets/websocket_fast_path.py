@@ -23,7 +23,7 @@ UNKNOWN = 16  # a bit of the first byte, beside those of `websocket`
 
 
 def websocket_fast_path(data: bytes) -> None:
-    """Compare frames of a peer; the bytes determine where they are split, and the events sent."""
+    """Compare fast path and wsproto for frames of a peer, which also determine their splitting and the sent events."""
     if data:
         compare_frames(data[0], [data[1:]], Random(crc32(data)))
 

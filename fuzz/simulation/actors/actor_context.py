@@ -195,7 +195,10 @@ class ActorContext:
     def request_as_agent(
         self, method: str, path: str, body: object, session: SessionModel | None, done: Told, more: Pairs | None = None
     ) -> None:
-        """Send a request as a remote agent, with or without a session's token. A body of bytes is a form."""
+        """Send a request as a remote agent, with or without a session's token; check that an ended session is refused.
+
+        A body of bytes is sent as a form.
+        """
         headers = {} if session is None else {"authorization": f"Bearer {session.token}"}
         if isinstance(body, bytes):
             headers["content-type"] = f"multipart/form-data; boundary={BOUNDARY}"

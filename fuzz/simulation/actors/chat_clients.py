@@ -100,7 +100,7 @@ class ChatClients:
     # --- turns ---------------------------------------------------------------------------------------------------
 
     def number(self) -> int:
-        """Return a fresh number."""
+        """Return a number that was not returned before."""
         self._numbers += 1
         return self._numbers
 

@@ -94,7 +94,7 @@ class StatusReporters:
         self._check_inspector(path, known if path == HEALTH else self._views.get(path), 0.0 if path == MEDIA else LATE)
 
     def _skim(self, few: int) -> None:
-        """Request only the newest notifications."""
+        """Request and check the newest notifications, at most `few`."""
         self._check_inspector(f"/notifications/recent?limit={few}", partial(self._recent, most=few))
 
     def _check_inspector(self, path: str, view: View | None, pause: float = LATE) -> None:

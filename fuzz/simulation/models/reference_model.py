@@ -71,7 +71,7 @@ class CodeModel:
         return known and now < self.sent + CODE_LIFETIME and not self.uses and self.shown == 1
 
     def use(self, sent: float, now: float) -> None:
-        """Check an `auth.ok` for an `auth` that was sent at `sent`."""
+        """Record an `auth.ok` for an `auth` that was sent at `sent`, and check that the code was unused and valid."""
         self.uses += 1
         if self.uses > 1:
             violated(Invariant.CODE_ONCE, f"code {self.word} was accepted {self.uses} times")
@@ -262,7 +262,7 @@ class AddressBlockModel:
 
 
 def _within(attempts: list[AuthAttempt], until: float) -> int:
-    """Return how many may have failed in the minute that starts at `until`."""
+    """Return how many attempts may have failed in the minute that starts at `until`."""
     return sum(_describe(each) >= until and each.sent < until + WINDOW for each in attempts)
 
 

@@ -44,7 +44,7 @@ class DeviatingMcpServer:
         self.renewed = False  # a session was opened since then
 
     def response(self, message: Mapping[str, Any]) -> bytes:
-        """Return the response to a request."""
+        """Return the JSON-RPC response to a request; for a tool call the argument `how` selects the deviation."""
         identity = json.dumps(message["id"])
         if message["method"] == "tools/call":
             self.replied = self.sim.now

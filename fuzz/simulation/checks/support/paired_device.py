@@ -12,7 +12,7 @@ from runtimes.sim.host import SimHost
 
 @frozen(eq=False)
 class PairedDevice:
-    """Paired device, with its open client socket and the data that it sent."""
+    """Paired device, with its open client socket, and the description of itself that it sent."""
 
     token: str
     host: SimHost

@@ -201,7 +201,7 @@ def request_of(protocol: str, chat: str, turn: TurnScript) -> tuple[str, Members
 
 
 def find_differences(turn: TurnScript, protocol: str, status: int, body: bytes, events: Events) -> Members:
-    """Return the wrong members of a report: by name, the reported and the expected value."""
+    """Return the wrong members of a report: by name, the reported and the expected value; or a wrong status."""
     expected = turn.report()
     if turn.end != "stop" and not expected["text"] and not events:  # no content for an answer (wire api 2.1)
         return {} if status == 502 else {"status": (status, 502)}
