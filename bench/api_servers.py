@@ -17,7 +17,7 @@ def model_server() -> Contestant:
 
 
 def api_contestant(loop: str, model: Server | None = None) -> Contestant:
-    """Return the API on a loop; its store is a file, as by default."""
+    """Return the API on a loop as a contestant; its store is a file, as by default."""
     arguments = ("servers.api", "--host", "127.0.0.1", "--port", "0", "--log-level", "ERROR", "--runtime", loop)
     variables = {"RELAY_SESSIONS_FILE": "svc.db", "API_SERVER_MAX_CONCURRENT_RUNS": "0"}
     if model is not None:

@@ -44,7 +44,7 @@ class _Runs(Rounds):
 
 
 def lists_table(scale: Scale, progress: Progress) -> Table:
-    """Measure the first and the last page of all sessions, for two page sizes."""
+    """Return the table of requests for the first and the last page of all sessions, for two page sizes."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         path = Path(folder, "svc.db")
         _fill(path, scale.chats)

@@ -88,7 +88,7 @@ NULL = Contestant("null core, asyncio", ("bench.peers_null", "asyncio"))
 
 
 def available(contestants: tuple[Contestant, ...]) -> list[Contestant]:
-    """Return the installed contestants."""
+    """Return the contestants whose required packages are installed."""
     return [one for one in contestants if all(find_spec(package) is not None for package in one.needs)]
 
 

@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 def gateway_table(scale: Scale, progress: Progress, model: Server) -> Table:
-    """Measure the gateway of an API on asyncio, whose store is a file."""
+    """Return the table of the gateway of an API on asyncio, whose store is a file."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         path = Path(folder, "svc.db")
         _fill(path)

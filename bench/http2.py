@@ -123,7 +123,7 @@ def _load(h2load: str, server: Server, shape: tuple[int, int], seconds: float) -
 
 
 def _latencies(log: Path) -> list[float]:
-    """Return the seconds of each request, from lines `start status duration` in µs; -1 is no status."""
+    """Return the seconds of each request with a status of 2xx, from lines `start status duration` in µs."""
     lines = [line.split("\t") for line in log.read_text(encoding="ascii").splitlines()] if log.exists() else []
     return [int(taken) / 1e6 for _, status, taken in lines if status.startswith("2")]
 

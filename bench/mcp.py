@@ -38,7 +38,7 @@ HELD = [
 
 
 def mcp_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
-    """Measure calls on each loop, then sessions on each."""
+    """Return the tables of tool calls and of idle sessions, on each loop."""
     ours = available(relays)
     with ExitStack() as stack:
         servers = [stack.enter_context(running(one)) for one in ours]

@@ -100,7 +100,7 @@ class _Fetcher:
             self._once(file.read(PIECE))
 
     def fetch(self, seconds: float) -> Stretch:
-        """Fetch the whole file until the time is over, at least once."""
+        """Fetch the whole file until the time is over, at least once; return the bytes and times."""
         came, cpu, begun = 0, time.process_time(), time.perf_counter()
         while not came or time.perf_counter() - begun < seconds:
             self._once(b"")

@@ -134,7 +134,7 @@ def _phone(stack: ExitStack, server: Server) -> Phone:
 
 
 def _wait_reached(server: Server, phone: Phone) -> None:
-    """Wait until a node lists a phone of another node."""
+    """Wait until a node lists a phone of another node. Raises `BenchError` after `START_WITHIN` seconds."""
     text, end = request("GET", "/bridge/devices", token=phone.token), time.monotonic() + START_WITHIN
     while time.monotonic() < end:
         with socket.create_connection(server.address, timeout=START_WITHIN) as sock:

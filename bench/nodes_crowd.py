@@ -108,7 +108,7 @@ class _Crowd:
         return phone
 
     def drive(self) -> list[float]:
-        """Return the simulated milliseconds of commands, sorted."""
+        """Send commands to random phones through random nodes; return their simulated milliseconds, sorted."""
         took: list[float] = []
         for _ in range(COMMANDS):
             phone, node, begun = self.rng.choice(self.phones), self.rng.randrange(len(self.world.nodes)), self.now

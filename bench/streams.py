@@ -169,7 +169,7 @@ class Readers:
 
 
 def begin(selector: selectors.BaseSelector, reader: Reader) -> None:
-    """Send the request, and watch for the answer."""
+    """Send a reader's request, and register the reader with the selector."""
     selector.register(reader.sock, selectors.EVENT_READ, reader)
     reader.ask()
 

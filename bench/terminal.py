@@ -92,7 +92,7 @@ class _TerminalClient(Phone):
             raise
 
     def stream(self) -> Stretch:
-        """Let the talker write, and read all of it."""
+        """Let the talker write, and read all of it; return the bytes and times."""
         cpu, begun = time.process_time(), time.perf_counter()
         self._say("terminal.input", data="\r")
         came = self._until_mark()

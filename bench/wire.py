@@ -63,7 +63,7 @@ def phone_answer(request_id: str) -> bytes:
 
 
 class FrameReader:
-    """Parser of server frames."""
+    """Parser of a server's WebSocket frames, which may arrive in pieces of any size."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._held = data
