@@ -59,7 +59,7 @@ def now() -> Moment:
 
 
 def settle(request_id: str, outcome: CommandOutcome | None) -> None:
-    """Give the outcome of a command to its waiting caller."""
+    """Give the outcome of a command to its caller, if one waits."""
     caller = waiting.pop(request_id, None)
     if caller is not None and outcome is not None and not caller.done():
         caller.set_result(outcome)

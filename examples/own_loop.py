@@ -41,7 +41,7 @@ class OwnLoop:
         self.exit: int | None = None
 
     def step(self) -> None:
-        """Run one iteration."""
+        """Deliver the pending facts, serve the connections, and wait once for a socket or the core's deadline."""
         while self.facts:
             for command in self.core.handle(self.facts.popleft(), proto.Moment(time.monotonic(), time.time())):
                 self.carry_out(command)  # in order, before the next fact
