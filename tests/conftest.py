@@ -101,12 +101,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def full(pytestconfig: pytest.Config) -> bool:
-    """Report whether tests run at their greatest length."""
+    """Report whether `--full` is given."""
     return bool(pytestconfig.getoption("full"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize the tests with a loop fixture by their loops."""
+    """Run each test that takes `runtime` or `any_loop` once for each of its loops."""
     if "runtime" in metafunc.fixturenames:
         loops = [name for name in loops_of(metafunc) if name not in VIRTUAL]
         metafunc.parametrize("runtime", loops or [PLAIN], scope="module")
@@ -137,7 +137,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Disable garbage collection while millions of lasting objects are made; a worker imports its share of files."""
+    """Prepare the collection: garbage collection off, coverage set up, and in a worker its share of files imported."""
     gc.disable()
     if packages := getattr(session.config.option, "cov_source", None):
         import_packages(packages)
@@ -273,7 +273,7 @@ def _planned(folder: str, module: str, test: str) -> list[str]:
 
 
 def _named_paths(config: pytest.Config) -> set[Path]:
-    """Return the files and folders of tests/ that the command line names."""
+    """Return the files and folders below tests/ that the command line names."""
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         return set()
     paths = [(config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args]

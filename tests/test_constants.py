@@ -1,4 +1,4 @@
-"""The constants of the core equal the snapshot: a test that uses a constant passes with any value of it."""
+"""The constants of the core equal the stored snapshot, so that a changed value is noticed."""
 
 from __future__ import annotations
 

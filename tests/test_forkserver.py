@@ -1,4 +1,4 @@
-"""Forked programs have the environment and the end of a new interpreter."""
+"""A program that is forked from a prepared process behaves like one in a new interpreter."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_interpreter_variables_need_a_new_interpreter() -> None:
 
 
 def shown(spawn: Callable[..., pexpect.spawn[str]], env: dict[str, str]) -> Any:
-    """Return the environment of the program on a terminal."""
+    """Run the program on a terminal, require that it exits with 7, and return what it reports of its environment."""
     words = program("7")
     terminal = spawn(words[0], words[1:], cwd=str(ROOT), env=env, encoding="utf-8", dimensions=(33, 77), timeout=60)
     terminal.sendline("hi")

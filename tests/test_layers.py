@@ -169,7 +169,7 @@ def test_an_import_cycle_is_found() -> None:
 
 
 def shortcomings(source: str, tree: ast.Module) -> list[str]:
-    """Return the shortcomings of a file's text."""
+    """Return what is wrong with a file: no module docstring, or too many lines."""
     found = []
     if not (ast.get_docstring(tree) or "").strip():
         found.append("no docstring that says what the file is for")

@@ -11,7 +11,7 @@ ONE = OperationId(1)
 
 
 class Parrot:
-    """A core that repeats received bytes, wakes at +1 and +2, and logs."""
+    """Core that sends back received bytes, and at two deadlines aborts the channel."""
 
     def __init__(self) -> None:
         self.deadlines = [START.mono + 1.0, START.mono + 2.0]

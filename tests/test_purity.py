@@ -1,4 +1,4 @@
-"""Purity of the core, and of its checker: samples that must be flagged."""
+"""Purity of the core; and samples that its checker must flag or let pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of stories and loops names every story; the short suite and the rest are the full suite."""
+"""The plan names the loops of each test in tests/loops; the short suite and the rest make up the full suite."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def inspects_type(node: ast.AST, names: set[str]) -> bool:
 
 
 def private_readers(source: str) -> set[str]:
-    """Return the names of functions that read members by themselves."""
+    """Return the functions of a source that inspect the type of a foreign value, or read JSON by hand."""
     if not re.search(r"\bisinstance\(|\btype\(|^ *match |\bjson\.load|\bJsonError\b", source, re.MULTILINE):
         return set()  # none of what is looked for, and parsing takes longer
     functions = [each for each in ast.walk(ast.parse(source)) if isinstance(each, FUNCTIONS)]
@@ -95,7 +95,7 @@ def private_readers(source: str) -> set[str]:
 
 
 def readers_in(path: str) -> set[str]:
-    """Return the private readers of a module."""
+    """Return the functions of a module that inspect the type of a foreign value, or read JSON by hand."""
     return private_readers((ROOT / path).read_text(encoding="utf-8"))
 
 

@@ -175,7 +175,7 @@ def models_of_the_upstream(book: TurnHarness) -> Callable[[], bool]:
 
 
 class CountedModelList(ModelList):
-    """A model list that does not need an upstream."""
+    """Model list that answers without an upstream, and counts how often it was fetched."""
 
     asked = 0
 
@@ -192,7 +192,7 @@ def accepted_bearer(book: TurnHarness) -> Callable[[], bool]:
 
 
 class CountedProbe(ApiBearerVerifier):
-    """A probe that does not need an API server."""
+    """Verifier that accepts each bearer without an API server, and counts its requests."""
 
     asked = 0
 

@@ -1,4 +1,4 @@
-"""The agent's picture: what counts as one."""
+"""The agent's picture: image data that is accepted, and its data URL."""
 
 from __future__ import annotations
 

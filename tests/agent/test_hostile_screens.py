@@ -58,7 +58,7 @@ APPS = (
 
 
 def world_with(*answers: ModelAnswer, safety: SafetySettings = DENYING) -> AgentHarness:
-    """Return an agent with a phone with the hostile app; the model opens and reads it, then gives `answers`."""
+    """Return an agent whose phone has hostile apps; the model opens and reads one, then gives `answers`."""
     world = AgentHarness(relay=True)
     world.start_phone(EmulatedPhone(seed_apps=(*SAMPLE_APPS, *APPS)), safety)
     world.model.answers = [calls(("phone_open_app", {"package": READER}), ("phone_screen", {})), *answers]

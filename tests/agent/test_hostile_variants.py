@@ -66,7 +66,7 @@ FORMS: Mapping[str, Form] = {
 
 
 def press_all(form: Form, labels: Sequence[str]) -> tuple[AgentHarness, list[int]]:
-    """Press a button in each of six apps, a turn each; return the world, and the approval requests after each turn."""
+    """Press a button in each of six apps, a turn each; return the world, and the questions counted after each turn."""
     apps = []
     answers: list[Scripted] = []
     for language, text in zip(LANGUAGES, labels, strict=True):

@@ -26,7 +26,7 @@ NOTES = ({"action": "add", "content": "Tea"}, {"action": "add", "content": "Milk
 
 
 def answer_of(server: Server, *deltas: dict[str, object], finish: str = "stop") -> ModelAnswer:
-    """Return a stream of deltas as the server sends it; the last delta comes with the finish reason if it has calls."""
+    """Return a stream of deltas as the server sends it; calls without an index come with the finish reason."""
     usage = server["usage"]
     events = [f"{line}\n\n".encode() for line in server.get("prelude", ())]
     at_end: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""Older screens of a conversation."""
+"""Older screens of a conversation, which are shortened so that they fit a budget."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ MENU = dialog("Edit", "Delete", over=LIST)
 
 
 class Play:
-    """Record of the acts of a turn, each followed by the screen after it."""
+    """`UnfinishedWork` with the acts of a turn and the screens after them."""
 
     def __init__(self, first: ScreenTree) -> None:
         self.work = UnfinishedWork()

@@ -76,7 +76,7 @@ class ScriptedTurn:
         self.do(act)
 
     def is_reader_behind(self) -> bool:
-        """Report whether backpressure holds the agent."""
+        """Report whether the client of the turn is slow, so that the agent should wait."""
         return self.host.reader_behind
 
     def do(self, act: Callable[[], Flow[Any]]) -> None:

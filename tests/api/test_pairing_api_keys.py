@@ -20,7 +20,7 @@ STREAM = {"message": "/count 500"}
 
 
 class Beside:
-    """API beside a relay that changes its pairing keys."""
+    """API server with a pairing key whose code is registered; `pair` completes the pairing."""
 
     def __init__(self) -> None:
         self.keys = PairingApiKeys()

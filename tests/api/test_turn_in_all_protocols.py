@@ -1,4 +1,4 @@
-"""Every protocol reports the same turn and stores the same rows, whatever the model sends."""
+"""Every protocol reports the same turn and stores the same rows."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_servers_that_do_not_answer() -> None:
 
 @pytest.mark.parametrize(("key", "wanted"), [("", False), ("k3y", True)])
 def test_a_relay_by_itself(key: str, wanted: bool) -> None:
-    """A relay runs alone by choice where no API has a key."""
+    """An API server beside the relay is expected only if its key is configured."""
     facts = gathered({**REPORT, "servers": [row("relay", 8767)], "settings": {"API_SERVER_KEY": key}})
     assert facts.routes == (RouteFacts("lan", "ws://192.0.2.10:8767"),)
     assert [each.wanted for each in facts.servers] == [True, wanted, False]

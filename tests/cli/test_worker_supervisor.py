@@ -37,7 +37,7 @@ def worker(n: int) -> WorkerSpec:
 
 
 class Program(ScriptedProgram):
-    """Supervised program that starts and reacts to signals as its `Yard` orders."""
+    """Supervised program of a `Yard`: it starts by `on_start`, and exits on TERMINATE unless it is in `deaf`."""
 
     def __init__(self, child: SimChild, yard: Yard) -> None:
         super().__init__(child)

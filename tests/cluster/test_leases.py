@@ -1,4 +1,4 @@
-"""Leases: owned by one node at a time, renewed, lost, released; the simulator has Redis's side."""
+"""Leases: owned by one node at a time, renewed, lost, released; the simulated Redis has the same scripts."""
 
 from __future__ import annotations
 

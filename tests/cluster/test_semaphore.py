@@ -1,4 +1,4 @@
-"""A semaphore of several nodes: acquired, renewed, released; the simulator has Redis's side."""
+"""A semaphore of several nodes: acquired, renewed, released, and batched."""
 
 from __future__ import annotations
 

@@ -406,7 +406,7 @@ WORST = AGREED + frame(0x41, packed(b'{"a":"' + b"A" * 8_388_000))
 
 
 def deflated() -> bytes:
-    """Return the deflated beginning of a message, of the greatest size that may be buffered."""
+    """Return a handshake with compression, and the compressed start of the largest message that may be buffered."""
     deflater = zlib.compressobj(wbits=-15)
     return AGREED + frame(0x41, deflater.compress(b'{"a":"' + b"A" * 65_000) + deflater.flush(zlib.Z_SYNC_FLUSH))
 

@@ -37,7 +37,7 @@ from tests.support.playbook import CH, SendMatcher, wire_bytes
 
 
 class Producer:
-    """A producer that the test controls."""
+    """Producer of a streamed response, which writes each piece that the test passes to `say`."""
 
     def __init__(self, book: ToyPlaybook) -> None:
         self.book = book

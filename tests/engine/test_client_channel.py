@@ -55,7 +55,7 @@ def opened() -> tuple[CallDialogue, RecordingWebSocketHandler, WebSocketConnecti
 
 
 class Reluctant(Http2Connection):
-    """A server that opens its windows only when the test does."""
+    """HTTP/2 server that opens its windows only while the test has cleared `stingy`."""
 
     def __init__(self) -> None:
         super().__init__(Role.SERVER, entropy=seeded(7))
@@ -208,7 +208,7 @@ class Bare:
 
 
 class Silent(Http2Connection):
-    """A peer that reads nothing and sends nothing."""
+    """HTTP/2 server that reads nothing and sends nothing."""
 
     def __init__(self) -> None:
         super().__init__(Role.SERVER, entropy=seeded(7))

@@ -283,7 +283,7 @@ REQUESTS = st.sampled_from(
 
 
 def spoken(data: bytes, sizes: Cuts) -> list[Command]:
-    """Return what a connection sends for this data in these cuts: all bytes as one `Send`, then closes and exits."""
+    """Return what a connection sends for this data in these cuts: all bytes as one `Send`, then its ends and exits."""
     book = open_book()
     commands: list[Command] = []
     for piece in cut(data, sizes):

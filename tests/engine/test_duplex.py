@@ -48,7 +48,7 @@ def talk(request: pytest.FixtureRequest) -> Talk:
 
 
 class Talk(WirePeerDialogue):
-    """A client of either version and the service."""
+    """Dialogue of an HTTP client of either version with the toy service."""
 
     def __init__(self, version: str) -> None:
         book = open_book()

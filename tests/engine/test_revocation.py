@@ -57,7 +57,7 @@ def held_book() -> ToyPlaybook:
 
 
 def end(book: ToyPlaybook) -> ToyPlaybook:
-    """Revoke the credential while another fact is handled."""
+    """Accept a connection, during which the service of `held_book` revokes the credential."""
     return book >> accepted(4)
 
 

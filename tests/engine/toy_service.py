@@ -82,7 +82,7 @@ def plain(body: bytes, status: int = 200) -> Response:
 
 
 class ToyService:
-    """Test service. `on` has replacements for its callbacks; `seen` records what handlers received."""
+    """Test service. Its callbacks first call the functions in `on`; `seen` records the requests of handlers."""
 
     engine: Engine
     admission: AdmissionControl

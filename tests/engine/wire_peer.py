@@ -1,4 +1,4 @@
-"""A core under test and a product connection in the other role, with the same events in each version.
+"""A core under test, and a connection of this project in the other role, with the same events in each version.
 
 The peer receives the core's bytes at once, and its automatic answers (settings, windows, pongs) go back, until both are
 idle. The core's other commands are in `orders`.

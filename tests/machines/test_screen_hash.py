@@ -1,4 +1,4 @@
-"""The screen hash of wire bridge 3.4."""
+"""The screen hash of wire bridge 3.4 has the specified check value."""
 
 from __future__ import annotations
 

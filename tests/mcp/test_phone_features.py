@@ -115,7 +115,7 @@ def test_without_a_phone() -> None:
 
 
 class FakeLink:
-    """`PhoneControl` that gives the same prepared answer to each call."""
+    """`PhoneControl` that gives one prepared answer to each call, and one file."""
 
     def __init__(self, answer: Mapping[str, object], data: bytes) -> None:
         self.answer = PhoneResponse(200, answer)

@@ -1,4 +1,4 @@
-"""Fixture of a phone that is online."""
+"""Fixture `rig`: a phone that is online."""
 
 from __future__ import annotations
 

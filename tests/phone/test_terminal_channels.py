@@ -1,4 +1,4 @@
-"""The phone's terminal and its connection to the agent, over its own socket."""
+"""The phone's terminal and tui message channels, over its WebSocket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Relay whose child processes are scripted by the test.
+"""Relay whose child processes are scripted by the test.
 
     book = ChildProcessHarness(tmux=Tmux())
     phone = book.client()
@@ -8,7 +8,7 @@ r"""Relay whose child processes are scripted by the test.
     book.after(0.016)
     assert not shell.gone
 
-The commands of tmux end at once with the result of `book.tmux`, a function of their arguments.
+Commands of tmux that need no terminal end at once with the result of `book.tmux`, a function of their arguments.
 """
 
 from __future__ import annotations

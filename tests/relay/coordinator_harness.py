@@ -137,7 +137,10 @@ class CoordinatorHarness:
             self.book.feed(Done(order.op, answer))
 
     def deliver(self, word: str, body: object = None, *, node: str = "b", to_me: bool = False) -> None:
-        """Deliver a message of another node."""
+        """Deliver a message of another node to all nodes, or with `to_me` to this one alone.
+
+        After a `hello` the message `proof` of the node is delivered, too.
+        """
         counted = not to_me and word not in ("hello", "beat", "bye")
         self.told += counted
         channel = (f"svc:0:node:{self.coordinator.node.id}" if to_me else "svc:0:all").encode()

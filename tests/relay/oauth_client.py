@@ -21,7 +21,7 @@ REDIRECT = "https://agent.example/back"
 
 
 class OAuthTestClient:
-    """OAuth client with browser and owner; all requests use TLS from another host."""
+    """OAuth client with browser and owner; client and browser use TLS from another host."""
 
     def __init__(self, book: RelayHarness, name: str = "Claude Code", redirect: str = REDIRECT) -> None:
         self.book = book

@@ -1,4 +1,4 @@
-"""An API key of one pairing, from mint to end, at a relay beside an API server (`machines/device_keys.py`)."""
+"""An API key of one pairing, from mint to end, at a relay beside an API server (`machines/pairing_api_keys.py`)."""
 
 from __future__ import annotations
 

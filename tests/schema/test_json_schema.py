@@ -1,4 +1,4 @@
-"""Types as JSON Schema, each form once."""
+"""Types as JSON Schema: each kind of type once."""
 
 from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 

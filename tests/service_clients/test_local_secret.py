@@ -30,7 +30,7 @@ SECRET = "0123456789abcdef" * 4
 
 
 def asking(flow: Callable[[Engine], Flow[object]]) -> tuple[ToyPlaybook, Owner]:
-    """Return a flow that has issued its operation."""
+    """Start a flow up to its first operation; return the playbook, and the owner that gets the result."""
     book = open_book()
     owner = Owner(book)
 

@@ -75,7 +75,7 @@ def test_session_of_the_agent_has_the_bridge_grant_only() -> None:
 
 
 class Sulking(EmulatedPhone):
-    """Phone that answers everything with the relay's own refusal."""
+    """Phone that answers every command with 401, as the relay refuses an unknown token."""
 
     asked = 0
 

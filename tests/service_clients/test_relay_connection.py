@@ -45,7 +45,7 @@ Outcome = tuple[RelayConnection, AuthOk] | ServiceCallError
 
 
 def link_world(*answers: Mapping[str, Any] | None, **more: Any) -> OneShotHarness[Outcome]:
-    """Return a harness with a relay that gives `answers` in turn; None disconnects."""
+    """Return a harness with a relay that sends all `answers` after each message; a single None disconnects."""
 
     def opening(engine: Engine) -> Flow[Outcome]:
         try:

@@ -117,7 +117,7 @@ class DialogueRun:
     # --- steps ---
 
     def brand(self) -> None:
-        """Start again with a voice service that has the brand of existing clients."""
+        """Start again with a voice service of the brand Hermes."""
         self.__init__(VoiceHarness(config=evolve(CONFIG, brand=HERMES)))  # type: ignore[misc]  # starts again
 
     def create(self, *words: str) -> None:
@@ -137,7 +137,7 @@ class DialogueRun:
         queue_samples(self.rig, *(MOVES[move] if move in MOVES else ProviderError(move) for move in moves))
 
     def after(self, seconds: str) -> None:
-        """Let time pass."""
+        """Let this number of seconds pass."""
         self.rig.after(float(seconds))
 
     def disk_full(self) -> None:

@@ -64,7 +64,6 @@ class ScriptedRenderer:
         self._bell.notify_all()
 
     def render(self, request: SpeechRequest, sink: AudioSink) -> Flow[RenderResult]:
-        """Implement `Renderer.render`."""
         self.request = request
         try:
             while True:
@@ -118,7 +117,7 @@ class VoiceTestClient:
         self._book.within(lambda: self._handler.on_closed(code, ""))
 
     def read(self) -> None:
-        """Read everything that was held back while `writable` was False."""
+        """Become writable again, and report it to the handler."""
         self.writable = True
         self._book.within(self._handler.on_writable)
 
@@ -134,19 +133,16 @@ class VoiceTestClient:
     # --- the socket ---
 
     def send_text(self, text: str) -> bool:
-        """Implement `WebSocketConnection.send_text`."""
         if self.closed is not None:
             return False
         self.texts.append(text)
         return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Implement `WebSocketConnection.close`."""
         if self.closed is None:
             self.closed, self.reason = code, reason
 
     def set_ping_interval(self, seconds: float) -> None:
-        """Implement `WebSocketConnection.set_ping_interval`."""
         self.pings_every = seconds
 
 

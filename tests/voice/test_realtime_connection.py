@@ -63,16 +63,13 @@ class Provider:
         return socket
 
     def send_text(self, text: str) -> bool:
-        """Implement `WebSocketConnection.send_text`."""
         self.deliver_texts.append(text)
         return True
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """Implement `WebSocketConnection.close`."""
         self.closed.append(code)
 
     def set_ping_interval(self, seconds: float) -> None:
-        """Implement `WebSocketConnection.set_ping_interval`."""
         self.pings_every = seconds
 
 

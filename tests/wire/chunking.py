@@ -10,7 +10,7 @@ Cuts = list[int]
 
 
 def cuts() -> st.SearchStrategy[Cuts]:
-    """Return piece sizes, used in turn: one byte at a time, all at once, and anything between."""
+    """Return a strategy for piece sizes, used in turn: one byte at a time, all at once, and anything between."""
     return st.just([1]) | st.just([1_000_000]) | st.lists(st.integers(1, 40), min_size=1, max_size=8)
 
 

@@ -1,4 +1,4 @@
-"""The high-water and the low-water mark."""
+"""Backpressure: a pause above the high-water mark, and resumption at the low-water mark."""
 
 from __future__ import annotations
 

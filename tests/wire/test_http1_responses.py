@@ -1,4 +1,4 @@
-"""Responses as h11 events."""
+"""Responses of a server as h11 events: reason phrases, `Connection: close`, lengths, and malformed fields."""
 
 from __future__ import annotations
 

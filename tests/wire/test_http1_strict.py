@@ -278,7 +278,7 @@ def test_an_absolute_target_without_a_host() -> None:
 
 
 def test_a_method_may_contain_a_number_sign() -> None:
-    """RFC 9110 section 5.6.2: "#" is a tchar."""
+    """A method may contain "#", which is a tchar (RFC 9110 section 5.6.2)."""
     head = as_server(b"G#T / HTTP/1.1\r\nHost: a\r\nX: #\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.method == "G#T"
@@ -293,14 +293,14 @@ def test_a_fragment_is_part_of_the_target() -> None:
 
 @pytest.mark.parametrize("value", [b"caf\xc3\xa9", b"a\tb", b"", b'"(),/:;<=>?@[\\]{}'])
 def test_values_that_are_allowed(value: bytes) -> None:
-    """RFC 9110 section 5.5: blanks and obs-text are no reason to refuse."""
+    """Field values may have blanks and obs-text (RFC 9110 section 5.5)."""
     head = as_server(TOP + b"X: " + value + b" \t\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.headers.get(b"x") == value
 
 
 def test_upgrade_is_ignored_with_http_1_0() -> None:
-    """RFC 9110 section 7.8: "A server MUST ignore an Upgrade header field that is received in an HTTP/1.0 request"."""
+    """Ignore `Upgrade` in a request of HTTP/1.0, as RFC 9110 section 7.8 requires."""
     handshake = (
         b"GET /ws HTTP/1.0\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"

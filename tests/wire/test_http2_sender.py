@@ -1,4 +1,4 @@
-"""Output that HTTP/2 forbids, in each role."""
+"""Output of HTTP/2 connections in each role: forbidden events, and limits of streams and windows."""
 
 from __future__ import annotations
 

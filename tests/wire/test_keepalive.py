@@ -1,4 +1,4 @@
-"""The ping policy, as a playbook on one clock."""
+"""The ping policy: when a silent peer is pinged, and when it is dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges and validators, against the examples of RFC 9110 section 14."""
+"""Byte ranges, `If-Range` and `Content-Disposition` of file responses (RFC 9110 section 14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Negotiation of permessage-deflate (RFC 7692 section 7.1)."""
+"""permessage-deflate: negotiation (RFC 7692 section 7.1), and limits of inflated messages."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_nothing_but_protocol_errors_escape(values: list[bytes]) -> None:
 
 
 def judged(*frames: tuple[int, bytes], agreed: DeflateParameters | None = None, most: int = 10) -> object:
-    """Return the last result of a guard for frames (first byte, payload), each read whole."""
+    """Return the last result of an `InflateGuard` for frames (first byte, payload), each read whole."""
     guard, proto = InflateGuard(most, agreed), FrameDecoder(client=False)
     said: object = None
     for first, payload in frames:

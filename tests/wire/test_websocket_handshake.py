@@ -1,4 +1,4 @@
-"""Functions of the opening handshake on headers."""
+"""Functions of the opening handshake: valid requests, problems, and fields given twice."""
 
 from __future__ import annotations
 

@@ -60,7 +60,10 @@ def lines_of(result: str) -> list[str]:
 
 
 class StockPhone(EmulatedPhone):
-    """A phone in use: no states in `/screen`, no `if_hash`, no empty text, no Enter (wire bridge 3.2, 3.5)."""
+    """Emulated phone with the limits of existing Android clients (wire bridge 3.2, 3.5).
+
+    Its screens have no states; it ignores `if_hash`, `clear` and `exact`, and refuses the keys Enter and wake-up.
+    """
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         body = {name: value for name, value in command.body.items() if name not in ("if_hash", "clear", "exact")}

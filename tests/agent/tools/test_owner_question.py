@@ -1,4 +1,4 @@
-"""Question of the agent in the middle of a turn."""
+"""Question of the agent to its user in the middle of a turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typing, keys, apps and waits, on the reference phone and on one with the wire of phones in use."""
+"""Typing, keys, apps and waits, on the reference phone and on phones that deviate from it."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_typing_that_is_refused() -> None:
 
 
 class ScreenPhone(StockPhone):
-    """Emulated phone that always shows the same screen body, and accepts touches without an effect."""
+    """Emulated phone that always shows the screen `body`, answers keys with `keys`, and does nothing."""
 
     body: dict[str, object] | None = None
     keys = CommandReply(400, {"error": "unsupported key"})
@@ -156,7 +156,7 @@ class RefusingPhone(StockPhone):
 
 
 class LeavingPhone(EmulatedPhone):
-    """A phone that goes home when something is typed."""
+    """Emulated phone that shows its home screen when something is typed."""
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         if command.path == "/type":

@@ -1,4 +1,4 @@
-"""A phone's screen as data."""
+"""Parser of a phone's screen: rows, their kinds and states, titles, locks and fingerprints."""
 
 from __future__ import annotations
 

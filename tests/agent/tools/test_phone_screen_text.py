@@ -1,4 +1,4 @@
-"""A screen as lines."""
+"""Lines of text in which a model receives a phone's screen."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_no_text_of_others_begins_a_line_and_all_are_there(rows: list[tuple[str,
 
 
 def crowded() -> PhoneScreen:
-    """Return a list of twenty entries of three texts, with a button each, as chat and mail apps have them."""
+    """Return a screen with twenty entries of three texts and a button each, as chat and mail apps have them."""
     nodes: list[Mapping[str, object]] = [{"scrollable": True, "viewId": "com.chat:id/list", "at": (0, 0, 1000, 2000)}]
     for place in range(20):
         top = place * 100

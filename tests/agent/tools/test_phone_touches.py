@@ -1,4 +1,4 @@
-"""Touches whose results are the truth, on the reference phone and on one with the wire of phones in use."""
+"""Touches and what their results report, on the reference phone and on a `StockPhone`."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_row_that_is_gone_is_refused(kind: type[EmulatedPhone]) -> None:
 
 
 class ShiftingPhone(EmulatedPhone):
-    """A phone on which a row comes in between the look before a touch and the touch."""
+    """Emulated phone that inserts a row above the others right before each of its first `shifts` touches."""
 
     shifts = 1
 
@@ -247,7 +247,7 @@ def test_scroll_a_node_once() -> None:
 
 
 class BarPhone(EmulatedPhone):
-    """A phone that shows a bar of 1000 pixels, which the first touch sets to 40."""
+    """Emulated phone with a bar 1,000 pixels wide, which each tap sets to 40."""
 
     value = "10"
 
@@ -298,7 +298,7 @@ def test_an_act_behind_the_lock_is_an_error() -> None:
 
 
 class BehindLock(StockPhone):
-    """A phone in use that opens apps behind its lock, whose screen names the lock in its ids."""
+    """`StockPhone` that accepts `/open_app`, but shows a lock screen, recognizable by a view id."""
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
         if command.path == "/open_app":

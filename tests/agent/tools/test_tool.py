@@ -1,4 +1,4 @@
-"""The definition of a tool."""
+"""JSON Schemas of a tool's arguments."""
 
 from __future__ import annotations
 

@@ -332,7 +332,7 @@ def test_forwarded_requests_are_limited(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def shown(book: ApiClusterHarness, name: str) -> float:
-    """Return the value of a metric."""
+    """Return the value of a metric without labels at the selected node."""
     lines = book.request("GET", "/metrics").body.decode().splitlines()
     return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 

@@ -22,7 +22,7 @@ def chat() -> tuple[TurnHarness, GatewayClient, str]:
 
 
 def waiting_files(book: TurnHarness) -> int:
-    """Return the number of images that wait on the disk."""
+    """Return the number of files in the spool folder."""
     return len(book.disk.files(SPOOL))
 
 

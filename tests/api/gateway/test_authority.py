@@ -14,7 +14,7 @@ TABLET = authority_headers("Tablet", [MANAGE, BRIDGE])
 
 
 def limited() -> tuple[TurnHarness, GatewayClient, str]:
-    """Return a chat of a device without powers, whose program has the main key."""
+    """Open a gateway chat with the main key, whose device lacks the powers `manage` and `bridge`."""
     book = TurnHarness()
     phone = open_gateway(book, fields=TABLET)
     return book, phone, phone.new_session()

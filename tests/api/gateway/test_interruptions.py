@@ -44,7 +44,7 @@ class _LossySocket(GatewayClient):
 
 
 class _Phone:
-    """Client that reconnects after the loss of its socket, and repeats only calls that the server has not performed."""
+    """Client that reconnects after the loss of its socket, and repeats a call whose effect it does not find."""
 
     def __init__(self, book: TurnHarness, lost_after: int) -> None:
         self._book = book
@@ -80,7 +80,7 @@ def never(snapshot: dict[str, Any]) -> bool:
 
 
 def has_prompt(text: str) -> Callable[[dict[str, Any]], bool]:
-    """Return a test for a prompt that runs or waits."""
+    """Return a check of a session's snapshot: whether a prompt with this text runs or is queued."""
 
     def check(snapshot: dict[str, Any]) -> bool:
         texts = [(snapshot[member] or {}).get("user", "") for member in ("inflight", "queued")]
@@ -90,7 +90,7 @@ def has_prompt(text: str) -> Callable[[dict[str, Any]], bool]:
 
 
 def chat(lost_after: int) -> tuple[list[dict[str, Any]], int, int]:
-    """Run turns with attachments, text, an approval and a tool; return its rows, and how many turns and messages."""
+    """Run turns with attachments, an approval and a tool; return the rows, and the number of turns and of messages."""
     book = TurnHarness()
     phone = _Phone(book, lost_after)
     phone.act(never, "image.attach_bytes", content_base64=IMAGE, filename="a.png")

@@ -1,4 +1,4 @@
-"""Access to the API's `/mcp`, which is that of the other routes."""
+"""The API's `/mcp` requires the same credentials as the other routes."""
 
 from __future__ import annotations
 

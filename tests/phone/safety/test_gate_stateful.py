@@ -401,7 +401,7 @@ class Gates(RuleBasedStateMachine):
 
 
 class Watched(ScriptedBackend):
-    """Backend that reports each performance to the model at once."""
+    """Backend that records each performed command, with the objection of the model, before it answers."""
 
     def __init__(self, model: Gates) -> None:
         super().__init__(foreground=MAIL, texts=dict(NODES))

@@ -1,4 +1,4 @@
-"""The audit log for programs of the host."""
+"""The route by which programs of the host read the audit log."""
 
 from __future__ import annotations
 

@@ -51,11 +51,11 @@ class Routes:
         self.book = VoiceRoutesHarness(options_cache=float(seconds))
 
     def file(self, name: str, value: str) -> None:
-        """Write a file of the host, given in YAML."""
+        """Write the file for this name in `FILES`, given in YAML."""
         self.book.disk.put(FILES[name], yaml.safe_dump(yaml.safe_load(value)).encode())
 
     def text(self, name: str, value: str) -> None:
-        """Write a file, given as a JSON string."""
+        """Write the file for this name in `FILES`, given as a JSON string."""
         self.book.disk.put(FILES[name], json.loads(value).encode())
 
     def key(self, name: str, value: str) -> None:
@@ -81,7 +81,7 @@ class Routes:
     # --- comparisons ---
 
     def kept(self, name: str, value: str) -> None:
-        """Compare the text of a file, as JSON; null stands for no file."""
+        """Require that the text of a file equals this JSON string; null stands for no file."""
         disk, path = self.book.disk, FILES[name]
         assert (disk.get(path).decode() if disk.exists(path) else None) == json.loads(value)
 

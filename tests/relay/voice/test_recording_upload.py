@@ -1,4 +1,4 @@
-"""File names of recordings; the uploads are in tests/relay/routes/test_voice_basic.py."""
+"""Suffixes of recordings' files by content type; uploads are tested in tests/relay/routes/test_voice_basic.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of effects."""
+"""Kinds of effects: each completes the text of a question to the user."""
 
 from __future__ import annotations
 

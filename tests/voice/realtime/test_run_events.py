@@ -96,7 +96,7 @@ what it is at
 
 
 class RunDialogue:
-    """Dialogue partner for a `RunEventMapper`."""
+    """Dialogue whose lines are performed on a `RunEventMapper`."""
 
     def __init__(self) -> None:
         self.story = RunEventMapper("svc", "k1", "c1")
