@@ -75,7 +75,7 @@ def build_approval_request(
 ) -> ApprovalRequested:
     """Build the approval request of a call. Its description is `why`, then the recipient and the app of `effect`.
 
-    Raises `ToolError` if an argument holds a secret, or if the call is too long to be shown.
+    Raises `ToolError` if a part of the call would have to be redacted, or if the call is too long to be shown.
     """
     apart = _about(effect) if effect is not None else ""
     return ApprovalRequested(
@@ -86,7 +86,7 @@ def build_approval_request(
 def describe_call(tool: Tool, given: Arguments) -> str:
     """Return a call as one line: the tool's name and all arguments as JSON.
 
-    Raises `ToolError` if an argument holds a secret, or if the line has more than `MAX_SHOWN` characters.
+    Raises `ToolError` if a part would have to be redacted, or if the line has more than `MAX_SHOWN` characters.
     """
     shown = redact(given)
     if shown != given:

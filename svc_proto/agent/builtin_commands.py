@@ -83,7 +83,7 @@ def parse_command(line: str, tools: Mapping[str, Tool]) -> Plan:
 def parse_message(text: str, tools: Mapping[str, Tool]) -> Plan | None:
     """Parse a message as a command, which needs no slash if it cannot be meant as anything else; None for no command.
 
-    Some clients keep every text that begins with a slash for themselves.
+    Some clients never send a text that begins with a slash.
     """
     line = text.strip()
     if line.startswith("/"):

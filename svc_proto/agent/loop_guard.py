@@ -1,4 +1,4 @@
-"""Guard against a model that goes in circles: equal calls, cycles, acts without progress.
+"""Guard against a model that repeats itself: equal calls, cycles of calls, acts without progress.
 
     guard = LoopGuard()
     notice = guard.record(call, result, is_act=True)      # for the model, in its result

@@ -34,7 +34,7 @@ class OpenApiRoutes:
         self._written: StaticAsset | None = None
 
     def routes(self, access: Enum) -> list[Route]:
-        """Return the two routes, with a policy of the service."""
+        """Return the routes `/openapi.json` and `/docs`, both with the access policy `access`."""
         return [
             Route(method="GET", pattern="/openapi.json", access=access, handler=self._document, body_limit=0),
             Route(method="GET", pattern="/docs", access=access, handler=self._page, body_limit=0),

@@ -17,8 +17,8 @@ DERIVED_PROBE = "/voice/config"  # spec: probe of a relay whose address was deri
 class RelayUrl:
     """A relay by its ws:// or wss:// URL, which `parse_url` accepts.
 
-    Its path, without a final `/ws`, is a prefix of all others (wire core 10.4: "keeps other path prefixes"). Without a
-    query the WebSocket is at `/ws` under that path.
+    The URL's path, without a final `/ws`, is the prefix of all paths of the relay (wire core 10.4: "keeps other path
+    prefixes"). Without a query the WebSocket is at `/ws` under that path; with one, it is at the URL itself.
     """
 
     url: str

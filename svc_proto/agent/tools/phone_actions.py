@@ -272,7 +272,7 @@ def _name_of(row: ScreenRow) -> str:
 
 
 def _holds(row: ScreenRow | None, wanted: str) -> str:
-    """Return a sentence for the model: the text that a field holds, and whether that is what it typed."""
+    """Return a sentence for the model: which text a field has, and a warning if that is not `wanted`."""
     if row is None:
         return "the field is gone, so what it holds is unknown"
     if row.node.hides_text:

@@ -102,7 +102,7 @@ class PhoneScreen:
 
     @cached_property
     def title(self) -> str:
-        """Return the first text of the upper sixth that cannot be tapped; empty if there is none."""
+        """Return the first text in the upper sixth of the screen that cannot be acted on; empty if there is none."""
         top = self.bounds[1] + (self.bounds[3] - self.bounds[1]) // 6
         for node in self.nodes:
             if node.text and not node.is_actionable and node.bounds[3] <= top and not self.is_keyboard(node.window):

@@ -301,7 +301,10 @@ class TouchActions:
         return self.report(device, told, before, after, settled=settled)
 
     def report(self, device: str, told: str, before: PhoneScreen | None, after: PhoneScreen, *, settled: bool) -> str:
-        """Return the report of an act: what was done, what changed, and the new screen unless the model has it."""
+        """Return the report of an act: what was done, what changed, and the new screen.
+
+        An unchanged screen that the model has read already is named by its number instead.
+        """
         if before is not None and before.fingerprint == after.fingerprint:
             shown = self.looks.latest(device)
             if shown is not None and shown[1].fingerprint == after.fingerprint:

@@ -256,7 +256,10 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         self._waiting += 1
 
     def _forward(self, request: Request, node: str, url: str) -> Flow[Response | StreamedResponse]:
-        """Return a node's answer. Raises `Refused` 503 if the node is lost before the answer begins."""
+        """Forward a request to a node and return the node's answer.
+
+        Raises `Refused` 503 if the node is lost before the answer begins, or gives none within `MAX_TURN_DURATION`.
+        """
         engine, path, query = self.api.engine, self.api.router.inner(request.path), request.raw_query
         ticket = engine.new_op()
         self._passing[ticket] = node

@@ -100,7 +100,7 @@ class _ChatRoutes:
         )
 
     def _build_turn_request(self, request: Request, *, streams: bool) -> Flow[TurnRequest]:
-        """Check a request in the order of wire api 2.1; nothing is stored before all checks have passed.
+        """Check a request in the order of wire api 2.1, and return its turn; nothing is stored. Raises `Refused`.
 
         With `"approvals": true` the client declares that it shows approval requests of the stream. Phones in use have
         none there (wire api 6.5) and omit the member: tool calls that need an approval are refused at once.

@@ -305,7 +305,7 @@ def _system_prompt(body: dict[str, object]) -> str | None:
 
 
 def _lenient(text: str | None, default: int) -> int:
-    """Parse a number (wire api 3.2): junk or negative falls back to the default, never 400."""
+    """Return the number in a query parameter; the default for an absent, invalid or negative one (wire api 3.2)."""
     number = _number(text)
     return default if number is None else number
 

@@ -56,7 +56,7 @@ def parse_flag(body: Mapping[str, object], name: str) -> bool:
 
 
 def event_stream_response(subscriber: Subscriber, fields: Fields) -> StreamedResponse:
-    """Build the event stream of a run."""
+    """Build the response that streams a run's events to its subscriber, with these additional header fields."""
     return StreamedResponse(200, Headers((*STREAM_HEADERS, *fields)), subscriber.produce)
 
 
