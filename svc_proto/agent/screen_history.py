@@ -32,9 +32,10 @@ def screen_budget(context: int | None, *, few: bool) -> int:
 
 
 def shorten_screens(rows: Iterable[Row], budget: int) -> list[Row]:
-    """Return the rows of a request, with older screens as one line each where they exceed `budget` tokens.
+    """Return the rows of a request, in which all screens but the newest become one line once they exceed `budget`.
 
-    Of two equal screens in a row the older one is always shortened. The newest screen stays at any size.
+    `budget` is in tokens, for all screens together. Of two equal screens in a row the older one is always shortened.
+    The newest screen stays at any size.
     """
     found = list(rows)
     kept: dict[int, str] = {}  # by place: what is shown, without its number

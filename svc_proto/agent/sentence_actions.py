@@ -130,7 +130,7 @@ class SentenceActions(SettingPages):
         return (yield from self._act(sentence, call, "phone_open_app", {"package": found[0]}, done))
 
     def _matching_apps(self, name: str, apps: Mapping[str, str]) -> list[str]:
-        """Return the packages that a name means: by label, by kind, then by the first letters or words of a label."""
+        """Return the packages that a name means: by label or package, else by kind, else by a part of the label."""
         plain = name.casefold()
         kinds = self.parser.kinds_of(name)
         synonyms = {word for kind in kinds for word in self.parser.words(kind)}

@@ -212,7 +212,10 @@ class UnfinishedWork:
             yield f"of the request, {', '.join(missing[:MAX_NAMED])} was neither typed nor seen on a screen"
 
     def _only_pages(self, prompt: str, answer: str) -> Iterator[str]:
-        """Yield a line if the turn only opened and left pages, and its answer repeats nothing from a screen."""
+        """Yield a line if the turn only opened and left pages, and its answer repeats nothing from a screen.
+
+        There is no line if a screenshot was taken, or if a short request only opened an app.
+        """
         if self.has_picture or self._quotes(prompt, answer):
             return
         steps, page = self._steps, self._page

@@ -42,7 +42,10 @@ def with_dashboard_member(endpoint: object, dashboard: tuple[str, int]) -> objec
 
 
 def name_dashboard(payload: Mapping[str, object], dashboard: tuple[str, int] | None) -> dict[str, object]:
-    """Return the payload of an invite with the dashboard, unless it names one."""
+    """Return the payload of an invite with the dashboard's URL, as far as a phone can reach the dashboard.
+
+    The payload is unchanged if it names a dashboard, or if `dashboard` is None.
+    """
     members = JsonObject(payload)
     if dashboard is None or "dashboard_url" in members:
         return members

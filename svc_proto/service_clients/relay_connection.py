@@ -137,7 +137,10 @@ class RelayConnection:
         self.send("system", "auth", self._payload)
 
     def on_text(self, text: str) -> None:
-        """Handle an envelope; ignore any other message."""
+        """Pass an envelope to `on_envelope` once online; before that, handle only `auth.ok` and `auth.fail`.
+
+        A message that is no envelope is ignored.
+        """
         envelope = parse_envelope(text)
         if envelope is None:
             return

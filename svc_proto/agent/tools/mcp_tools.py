@@ -50,8 +50,8 @@ Run = Callable[[str, Arguments], Flow[ToolResult]]
 def tools_of(config: McpServerConfig, rows: Iterable[JsonObject], run: Run) -> tuple[tuple[Tool, ...], int]:
     """Convert a server's list to enabled tools; return also how many are left out.
 
-    Left out are tools beyond the limits, and tools whose name another one has. `run` calls a tool by the server's name
-    for it.
+    Left out are tools beyond the limits, unusable ones, and those whose name another one has. Disabled tools are not
+    counted. `run` calls a tool by the server's name for it.
     """
     tools: dict[str, Tool] = {}
     left_out = size = 0

@@ -207,7 +207,7 @@ class TouchActions:
     ) -> Flow[PhoneScreen]:
         """Touch a point where the same row is as on the screen `then`; return the screen that was touched.
 
-        Raises `ToolError` if another row is there, or the point is outside of the screen.
+        Raises `ToolError` if another row is there, the point is outside of the screen, or the phone refuses.
         """
         if not now.contains(*point):
             raise ToolError(f"{point[0]},{point[1]} is outside of the screen {now.bounds}. Nothing was done.")

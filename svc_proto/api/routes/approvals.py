@@ -47,7 +47,10 @@ class _ApprovalRoutes:
         return json_response(200, {"approvals": [_row(chat, pattern, given) for chat, pattern in found]})
 
     def end(self, request: Request) -> Flow[JsonResponse[ApprovalEndedJson]]:
-        """End a standing approval as `ApprovalMemory.end` does. Raises `Refused` 404 if there is no such approval."""
+        """End a standing approval as `ApprovalMemory.end` does.
+
+        Raises `Refused` 404 if there is no such approval, 503 if it cannot be removed.
+        """
         body = request.json_object()
         pattern, chat = text(body.get("pattern"), "pattern"), body.string("session_id") or ""
         if (chat, pattern) not in (yield from self._standing()):

@@ -58,7 +58,7 @@ class RunsPort(TurnPort, Protocol):
 
 
 def routes(api: RunsPort) -> list[Route]:
-    """Return the routes that start, show and stop runs."""
+    """Return the routes of `/v1/runs`: start, probe, status, events, stop and approval."""
     runs = _RunRoutes(api)
     one = "/v1/runs/{run_id}"
     return [

@@ -139,7 +139,10 @@ class Subscriber:
     # --- for the response ---
 
     def produce(self, writer: ResponseWriter) -> Flow[None]:
-        """Write events until the run ends or the reader disconnects: the producer of a `StreamedResponse`."""
+        """Write events, and keepalives between them, until the run ends or the reader disconnects.
+
+        This is the producer of a `StreamedResponse`. A second reader raises `LocalProtocolError`.
+        """
         if self.state is not SubscriberState.AWAITED:
             raise LocalProtocolError("a subscriber has one reader")
         self.state = step(SUBSCRIBER_TABLE, self.state, SubscriberTrigger.ATTACH)
