@@ -1,4 +1,4 @@
-"""Access policies of the relay's routes: the caller classes of wire core 0.3, which the route table names.
+"""Access policies of the relay's routes (wire core 0.3): which clients each policy admits, and how that is checked.
 
 Loopback means a program on this host that acts for itself: see `svc_proto.engine.request_origin` and
 `relay.local_access`.
@@ -33,10 +33,10 @@ __all__ += ["bearer_token"]
 
 
 class RelayAccess(Enum):
-    """Access policy of a route.
+    """Access policy of a route: which clients it admits.
 
-    The comment at each value names the clients that it admits; in brackets, what `authorize` returns for them.
-    The policies of voice are applied by `relay.voice.access`.
+    The comment at each value names these clients; in brackets, what `authorize` returns for them. Three kinds of policy
+    are applied elsewhere: MONITOR by `monitoring.monitoring_routes`, and the VOICE policies by `relay.voice.access`.
     """
 
     PUBLIC = "public"  # any client [ANONYMOUS]
@@ -87,10 +87,11 @@ GRANTS = {
 def authorize(
     access: RelayAccess, request: Request, sessions: PairedSessionRegistry, local: LocalAuthorizer, now: Moment
 ) -> PairedSession | AnonymousType | None:
-    """Return the session that the policy requires, ANONYMOUS for any client, or None for a program of this host.
+    """Check a request by a policy; return the session that admits it, ANONYMOUS, or None for a program of this host.
 
-    The request gets the session's `token_hash` as its credential id. Raise `Refused` 401 or 403, and
-    `LocalProtocolError` for MONITOR and the policies of voice, which are checked elsewhere.
+    ANONYMOUS is the result of PUBLIC and SOCKET. The request gets the session's `token_hash` as its credential id.
+    Raise `Refused` 401 or 403, and `LocalProtocolError` for MONITOR and the policies of voice, which are checked
+    elsewhere.
     """
     if access is _BRIDGE:
         return require_bridge_grant(_bearer(request, sessions, now), now)
@@ -134,7 +135,7 @@ def quick_bridge_session(request: Request, sessions: PairedSessionRegistry, now:
 
 
 def bearer_session(request: Request, sessions: PairedSessionRegistry, now: Moment) -> PairedSession | None:
-    """Return the live session of the token in `Authorization`, if any."""
+    """Return the live session of the token in `Authorization`, or None."""
     return sessions.find_by_token_hash(request.headers.bearer_hash, now) if request.headers.bearer else None
 
 
@@ -155,7 +156,7 @@ def _require_right(session: PairedSession, right: str, now: Moment) -> PairedSes
 
 
 def may_read_phone(session: PairedSession, now: Moment) -> bool:
-    """Report whether the session may read the phone's state."""
+    """Report whether the session holds the grant `bridge` or the read grant."""
     return session.holds("bridge", now.wall) or session.holds(SCOPE_READ, now.wall)
 
 

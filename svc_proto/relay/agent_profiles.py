@@ -1,7 +1,7 @@
 """Agent profiles, which `auth.ok` lists and which are scanned every 30 s (wire core 1.4, 1.8).
 
-The first, `default`, comes from the main configuration file. Each folder of `profiles/` beside that file is another
-profile with the folder's name, up to `MAX_PROFILES`; a folder `default` is ignored.
+The first, `default`, comes from the main configuration file. The others are the first `MAX_PROFILES` folders of
+`profiles/` beside that file, named like their folders. A folder `default`, and an unreadable file, are left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_PROFILES = 100  # profiles of one folder; further ones are not listed
 
 
 def load_profiles(engine: Engine, config_path: str, *, discover: bool = True) -> Flow[list[ProfileJson]]:
-    """Return the entries of the profiles; without `discover`, only that of the main configuration file.
+    """Return the entries of the profiles; without `discover`, at most that of the main configuration file.
 
     A missing file counts as empty. A profile whose file cannot be read is left out.
     """

@@ -1,4 +1,4 @@
-"""Audit events of the relay: the principal and address of each come from its request or its session."""
+"""Audit events of the relay, recorded with their principal and, if a client caused the event, its address."""
 
 from __future__ import annotations
 

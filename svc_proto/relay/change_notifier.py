@@ -1,4 +1,4 @@
-"""Change notifications of the relay: connected phones and received notifications."""
+"""Callbacks for two changes in the relay: of the list of connected phones, and of the received notifications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTIFICATIONS = "/notifications/recent"
 
 
 class ChangeNotifier:
-    """Registered callbacks, by the path at which the changed resource is read."""
+    """Callbacks for changed resources, registered by the path at which the resource is read."""
 
     def __init__(self) -> None:
         self._watching: dict[str, dict[object, Callable[[], None]]] = {DEVICES: {}, NOTIFICATIONS: {}}

@@ -28,7 +28,10 @@ __all__ = ["MintRequest", "key_for", "mint_invite", "parse_mint"]
 
 @fast_frozen(kw_only=True)
 class MintRequest:
-    """A parsed mint request with defaults; null counts as absent. `key` is None if the request has none."""
+    """A parsed mint request with defaults; null counts as absent.
+
+    `key` is None if the request has no `api_key`; a null or empty one means no key.
+    """
 
     host: str
     port: int
@@ -39,7 +42,7 @@ class MintRequest:
 
 
 def parse_mint(body: Mapping[str, object], config: RelayConfig) -> MintRequest:
-    """Parse a mint request. Raises `Refused` 400 that names the field."""
+    """Parse a mint request. Raise `Refused` 400 that names the field."""
     given = {name: value for name, value in body.items() if value is not None}
     api = config.webapi
     host = text(given.get("host", api.host), "host").strip()
@@ -60,9 +63,10 @@ def parse_mint(body: Mapping[str, object], config: RelayConfig) -> MintRequest:
 def key_for(
     engine: Engine, config: RelayConfig, mint_request: MintRequest, own: PairingApiKeys | None
 ) -> Flow[tuple[str, PairingMeta]]:
-    """Return the key for the payload, and the metadata of the code that goes with it.
+    """Return the API key for the payload, and the metadata of the pairing code that goes with it.
 
-    The key is that of the request, else a new pairing key, else the host's API key; empty if the grants exclude chat.
+    The key is that of the request, else a new pairing key of `own`, else the host's API key; empty if the grants
+    exclude chat.
     """
     meta, key = mint_request.meta, mint_request.key
     if not meta.grants_chat:
@@ -80,7 +84,10 @@ def key_for(
 def mint_invite(
     engine: Engine, config: RelayConfig, mint_request: MintRequest, code: str, key: str, expires_at: int
 ) -> Flow[InviteJson]:
-    """Build, sign and encode the payload; return the response of the route."""
+    """Build, sign and encode the payload; return the response of the route.
+
+    A payload that cannot be signed is returned unsigned, with a warning in the log.
+    """
     lan = yield from lan_address(engine, config.host)
     host, port, tls, relay_url = _first_route(mint_request) or (
         advertised_host(mint_request.host, lan),
@@ -119,9 +126,9 @@ def mint_invite(
 
 
 def _first_route(mint_request: MintRequest) -> tuple[str, int, bool, str] | None:
-    """Return host, port and TLS of the API, and the relay's URL, of the route for clients without candidates.
+    """Return API host, port and TLS, and relay URL, of the preferred route: that of role `lan`, else the first one.
 
-    It is the route of the local network, else the first one. None: the request has no complete route.
+    Return None if the request has no routes, or if that route is incomplete.
     """
     routes = [JsonObject.of(each) for each in mint_request.meta.endpoints or ()]
     best = next((route for route in routes if route.text("role").lower() == "lan"), routes[0] if routes else None)

@@ -1,4 +1,4 @@
-"""Authorization of programs on the relay's own host, by their user or address, or also by the local secret.
+"""Authorization of programs on the relay's own host, by their user or address, and optionally by the local secret.
 
 The secret is required by setting, or automatically behind a proxy: a trusted one, or one that a public route of an
 invite leads to. Such a proxy may make a foreign request look like one of this host.
@@ -36,7 +36,7 @@ class LocalAuthorizer:
         self.has_public_route = False  # an invite had one, so a proxy may stand before the relay
 
     def prepare(self, engine: Engine) -> Flow[None]:
-        """Read whether an invite had a public route; require the secret from the start if the policy needs it then."""
+        """Read whether an invite had a public route, which is stored; load the secret if the policy requires it."""
         config = self._config
         stored = yield from read_state(engine, PUBLIC_ROUTE)  # an unreadable file counts as present
         self.has_public_route = stored not in (None, "")
@@ -44,7 +44,7 @@ class LocalAuthorizer:
             yield from self._lock(engine)
 
     def add_public_endpoints(self, engine: Engine, endpoints: Sequence[object] | None) -> Flow[None]:
-        """Require the secret, now and after restarts, if a public route is given and the policy then needs it.
+        """Require the secret, now and after restarts, if a route is public and the policy then needs the secret.
 
         Nothing changes if the secret is required already.
         """
@@ -59,7 +59,7 @@ class LocalAuthorizer:
             engine.log(Level.ERROR, "public route not stored", problem=kept.kind.value)
 
     def remove_public_route(self, engine: Engine) -> Flow[None]:
-        """Apply the policy of a relay without a public route, now and after restarts. Raises `Refused` 500."""
+        """Apply the policy of a relay without a public route, now and after restarts. Raise `Refused` 500."""
         kept = yield from run_operation(engine, WriteConfig(engine.new_op(), PUBLIC_ROUTE, ""))
         if isinstance(kept, Failure):
             raise Refused(500, "store_failed", "the public route could not be removed")
@@ -83,7 +83,7 @@ class LocalAuthorizer:
             raise Refused(403, "loopback_only", self.refusal_text(request) or LOCAL_ONLY_TEXT)
 
     def refusal_text(self, request: Request) -> str | None:
-        """Return what a refused program of this host lacks; None for a client that is not of this host."""
+        """Return why a program of this host was refused; None for a client of another host."""
         if is_of_other_user(request):
             return OTHER_USER_TEXT
         return WITH_SECRET if is_local(request) else None

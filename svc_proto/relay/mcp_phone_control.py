@@ -1,7 +1,7 @@
 """Phone control for MCP clients of the relay itself: the Device Control routes without HTTP.
 
-As on the routes, each call needs the grant, arguments are checked, and commands are recorded with the session that
-requested them.
+As on the routes, a call needs a grant (`bridge`, or the read grant if the call only reads), arguments are checked, and
+commands are recorded with the session that requested them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,10 @@ class LocalPhoneControl:
         return cast("PhoneResponse", (yield from wait(ticket, inf))) if response is None else response
 
     def prepare(self, path: str, arguments: Mapping[str, object]) -> Flow[None] | None:
-        """Return a flow that waits while the command's phone moves from a stopping node to another one, if any does."""
+        """Return a flow that waits while the command's phone moves from a stopping node to another one.
+
+        Return None if no phone moves, and for the routes of devices and notifications.
+        """
         coordinator = self._relay.coordinator
         if not coordinator.moves or path in (DEVICES, NOTIFICATIONS):
             return None
@@ -121,7 +124,7 @@ class LocalPhoneControl:
         return [JsonObject(row) for row in self._relay.bridge.records(session_prefix=self._session.token_prefix)]
 
     def may_act(self) -> bool:
-        """Report whether the session may do more than read."""
+        """Report whether the session holds the `bridge` grant, which permits more than reading."""
         return self._session.holds("bridge", self._relay.engine.now.wall)
 
     def watch(self, path: str, on_change: Callable[[], None]) -> Callable[[], None]:
@@ -143,7 +146,7 @@ class LocalPhoneControl:
             raise ToolError(f"the relay does not hand out the phone's picture ({refused.status})") from None
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
-        """Return the arguments with the confirmation flag if the phone asks its user; None otherwise."""
+        """Return the arguments with the confirmation flag, if the selected phone asks its user; None otherwise."""
         yield from ()
         try:
             selector, _, _ = split_selector(arguments, {})

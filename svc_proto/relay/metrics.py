@@ -1,4 +1,4 @@
-"""Metrics of the relay, beside those of every server."""
+"""Metrics that the relay adds to those of every server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MetricsPort(PhonesPort, Protocol):
     codes: PairingCodes
 
     def voice_counts(self) -> dict[str, int]:
-        """Return the number of voice sessions by channel."""
+        """Return the number of voice sessions, by the name of their message channel."""
 
 
 def relay_metrics(relay: MetricsPort) -> list[MetricFamily]:

@@ -57,10 +57,10 @@ class PairedSessionsPort(RelayPort, Protocol):
     audit: RelayAudit
 
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
-        """Store a session; return a `Failure` if the store did not take it."""
+        """Store a session; return a `Failure` if the store did not store it."""
 
     def revoke(self, session: PairedSession, reason: str) -> Flow[str | None]:
-        """End a session and all that depends on it; return a warning if the store could not delete it."""
+        """End a session and all that depends on it; return a warning if the store could not delete it, else None."""
 
     def grants_changed(self, session: PairedSession) -> None:
         """Close everything that was opened with a grant which the session no longer has."""

@@ -225,7 +225,7 @@ class Relay:
         return json_response(refused.status, body, refused.headers)
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Return the header fields of every response; a relay has none."""
+        """Return no header fields: a relay adds none to its responses."""
         return ()
 
     # --- sessions ---
@@ -274,7 +274,7 @@ class Relay:
         self.drop_lapsed_phones(self.clients_of(session))
 
     def name_changed(self, session: PairedSession) -> None:
-        """Register the phones of a session under its new name."""
+        """Register the phones of a session under its new name, and report a change of the list of phones."""
         for client in self.clients_of(session):
             phone = self.phones.find_by_socket(client.number)
             if phone is not None and phone.name != session.device_name:
@@ -535,7 +535,7 @@ class Relay:
         return refused
 
     def _log_refusal(self, refused: Refused, request: Request) -> None:
-        """Log an unknown bearer token: it was guessed, or revoked."""
+        """Log a refusal 401 of a request with `Authorization`; repeated ones of an address are logged at intervals."""
         address, engine = self.proxies.client_address(request), self.engine
         guessed = refused.status == 401 and request.headers.get(b"authorization") is not None
         if guessed and self._mentions.is_due(address, engine.now.mono):

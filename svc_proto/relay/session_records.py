@@ -51,7 +51,7 @@ class SessionRecords:
         return self._written == self._tombstones()
 
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
-        """Store a session so that it survives a crash; return a `Failure` if the store did not take it.
+        """Store a session so that it survives a crash; return a `Failure` if the store did not store it.
 
         `again`: the session was stored before. If its record is missing, the failure is `NOT_FOUND` and nothing is
         stored.
@@ -126,7 +126,7 @@ class SessionRecords:
             after = str(records[-1].get("token_hash"))
 
     def _read_revoked(self) -> Flow[list[str] | Failure]:
-        """Return the token hashes of the tombstones."""
+        """Return the token hashes of the tombstones, or a `Failure` if their file cannot be read."""
         text = yield from read_state(self._engine, TOMBSTONES)
         if isinstance(text, Failure):
             return text

@@ -1,9 +1,9 @@
 """Pairing codes of a clustered relay: Redis keys, each consumed by one node.
 
 An invite may hold a pairing API key, which is valid before its code is shown to a client (`PairingApiKeys`). So a node
-broadcasts when it registers or consumes such a code. Each node has the codes of all live invites and accepts their
-keys; Redis alone decides on pairing. The metadata is signed, so that only a node can create a code. After missed
-messages a stored code counts only as far as Redis still has it.
+broadcasts when it registers or consumes the code of such an invite, and each node stores these codes and accepts their
+keys. Redis alone decides on pairing. The metadata is signed, so that only a node can create a code. After missed
+messages a node keeps only those stored codes that Redis still has.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CodesPort(Protocol):
 
 
 class ClusterCodes:
-    """Pairing codes in Redis. Codes whose invites hold a key are in `Relay.codes` as well."""
+    """Pairing codes in Redis. Codes whose invites hold an API key are in `Relay.codes` as well."""
 
     def __init__(self, relay: CodesPort, node: Node) -> None:
         self._relay = relay
@@ -55,9 +55,9 @@ class ClusterCodes:
         self._invites: ExpiringMap[str, tuple[str, float]] = ExpiringMap(MAX_CODES)
 
     def register(self, code: str, meta: PairingMeta) -> Flow[None]:
-        """Register a code in place of an equal one. Raise `Refused` 400 or 503.
+        """Register a code in place of an equal one. Raise `Refused` 400 for an invalid code, 503 if Redis fails.
 
-        If the invite has a key, its hash is sent to the other nodes before the code is in Redis.
+        If the invite holds an API key, the key's hash is sent to the other nodes before the code is in Redis.
         """
         code = normalize_code(code)
         text = strict_json.dumps({name: value for name, value in _described(meta).items() if value is not None})
@@ -88,7 +88,10 @@ class ClusterCodes:
         return meta
 
     def key_issued(self, code: str, key_hash: str, age: float) -> None:
-        """Store that the invite with this code got the key of this hash `age` s ago; an empty hash removes the code."""
+        """Store the API key's hash of the invite with this code, issued `age` s ago; an empty hash removes the code.
+
+        An invalid code is ignored.
+        """
         try:
             code = normalize_code(code)
         except Refused:
@@ -103,7 +106,7 @@ class ClusterCodes:
             self._relay.codes.register(code, Moment(since, now.wall), PairingMeta(key_hash=key_hash))
 
     def state(self) -> dict[str, object]:
-        """Return the live invites with keys, for other nodes; an empty object without any."""
+        """Return the live invites with API keys as `{"invites": [...]}`, for other nodes; `{}` if there are none."""
         now = self._relay.engine.now.mono
         self._invites.purge(now)
         known = self._invites.items()
@@ -111,12 +114,15 @@ class ClusterCodes:
         return {"invites": invites} if invites else {}
 
     def apply_state(self, rows: list[JsonObject]) -> None:
-        """Query Redis for the invites of another node; add those that Redis confirms, and remove the others."""
+        """Query Redis for another node's invites with API keys; add those that Redis confirms, and remove the others.
+
+        Without an answer of Redis nothing changes.
+        """
         for row in rows:
             self._compare(row.text("code"), row.text("key_hash"), row.number("age") or 0.0)
 
     def resync(self) -> None:
-        """Query Redis for this node's codes with keys, and remove those that Redis does not confirm."""
+        """Query Redis for the stored codes with API keys, and remove those that Redis reports as missing or changed."""
         now = self._relay.engine.now.mono
         for code, (key_hash, since) in self._invites.items():
             self._compare(code, key_hash, now - since)

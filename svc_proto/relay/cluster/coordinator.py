@@ -112,7 +112,7 @@ class ClusterPort(CoordinatorPort, CodesPort, ClusterSessionsPort, ForwardingPor
 
 @define(eq=False)
 class _RemotePhoneRoute:
-    """Route to a phone of another node; a `PhoneRoute`."""
+    """Route to a phone of another node, which sends each message through that node; a `PhoneRoute`."""
 
     coordinator: ClusterCoordinator
     node: str
@@ -154,7 +154,7 @@ class ClusterCoordinator(LocalCoordinator):
         """Load the tombstones at the start; `ClusterSessions` reads the sessions later.
 
         All sessions are loaded here if an API server beside the relay needs all keys, or if the store did not report
-        its revision.
+        its revision. Return a `Failure` if the store cannot be read.
         """
         self._revision = yield from load_revision(self.relay.engine)  # only later changes are read after the start
         if self.relay.keys is None and self._revision != UNKNOWN:
@@ -186,7 +186,10 @@ class ClusterCoordinator(LocalCoordinator):
             yield from self._state_received.wait(deadline)
 
     def stop(self) -> Flow[None] | None:
-        """Move the clients to other nodes, then leave: pending requests of others fail. Return None before `start`."""
+        """Return a flow that moves the clients to other nodes and then leaves the cluster; None before `start`.
+
+        Pending requests of other nodes fail.
+        """
         return self._stop() if hasattr(self, "node") else None
 
     def _stop(self) -> Flow[None]:
@@ -224,15 +227,16 @@ class ClusterCoordinator(LocalCoordinator):
         self.broadcast("saved", {**session.to_record(), "at": at})
 
     def session_ended(self, session: PairedSession) -> None:
-        """Broadcast the end, so that other nodes close its connections."""
+        """Broadcast that the session was revoked, so that other nodes close its connections."""
         self.sessions.note_end(session.token_hash)
         self.broadcast("ended", {"token_hash": session.token_hash})
 
     def lookup_session(self, token: str, *, agents: bool = False) -> Flow[object] | None:
         """Return a flow that looks the session up in the store, where another node may just have put it.
 
-        For an OAuth access token, which the store cannot find, the flow waits until all sessions are here. Return None
-        for text that is no token, and for such a token once they are. The flow raises `Refused` 503.
+        With `agents`, and for a text as long as an OAuth access token, which the store cannot find, the flow waits
+        until all sessions are loaded. Return None for any other text, and once all sessions are loaded. The flow raises
+        `Refused` 503.
         """
         if len(token) in TOKEN_LENGTHS and token.isascii():
             return self.sessions.lookup(token)
@@ -240,7 +244,7 @@ class ClusterCoordinator(LocalCoordinator):
         return self.sessions.wait_until_loaded() if waits else None
 
     def wait_until_loaded(self, within: float = LOAD_TIMEOUT) -> Flow[None]:
-        """Wait until all stored sessions are here. Raise `Refused` 503 after `within` seconds."""
+        """Wait until all stored sessions are loaded at this node. Raise `Refused` 503 after `within` seconds."""
         return self.sessions.wait_until_loaded(within)
 
     def flush(self) -> Flow[None]:
@@ -263,7 +267,10 @@ class ClusterCoordinator(LocalCoordinator):
     # --- phones ---
 
     def phone_connected(self, socket: int, replaced: int | None) -> None:
-        """Broadcast the phone, so that other nodes can send it commands through this one."""
+        """Broadcast the phone, so that other nodes can send it commands through this one.
+
+        Select it if the selected phone is not connected.
+        """
         self._forget(replaced)
         phone = self.relay.phones.find_by_socket(socket)
         assert phone is not None  # it has just been registered
@@ -288,7 +295,7 @@ class ClusterCoordinator(LocalCoordinator):
         self._prefer()
 
     def phone_selected(self) -> None:
-        """Broadcast the selection, so that all nodes use the same phone."""
+        """Broadcast which phone is selected, so that all nodes send commands to the same phone by default."""
         self._select(self.relay.phones.active or "")
 
     def notification_received(self, source: str, payload: Mapping[str, object]) -> None:
@@ -353,7 +360,10 @@ class ClusterCoordinator(LocalCoordinator):
         return next((url for answer in answers if (url := answer.text("url"))), "")
 
     def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
-        """Have the node with the consent request send it here; None without other nodes, or at `MAX_LOOKUPS`."""
+        """Return a flow that asks the other nodes for a consent request, which moves here.
+
+        Return None without other nodes, or at `MAX_LOOKUPS`.
+        """
         return self._lookup_consent(by, value) if self.node.members and self._seeking < MAX_LOOKUPS else None
 
     def _lookup_consent(self, by: str, value: str) -> Flow[None]:
@@ -398,7 +408,11 @@ class ClusterCoordinator(LocalCoordinator):
     # --- `NodeHandler`: node events ---
 
     def export_state(self) -> dict[str, object]:
-        """Return our phones, the selected and moving ones, the ended sessions, the codes with keys and the uploads."""
+        """Return this node's state for a joining node.
+
+        It has our phones, the selected and moving ones, the ended sessions, the codes with API keys and the shared
+        uploads.
+        """
         phones = self.relay.phones
         mine = [phone for phone in phones.connected() if phone.socket not in self._elsewhere]
         return {
@@ -412,7 +426,7 @@ class ClusterCoordinator(LocalCoordinator):
         }
 
     def apply_state(self, node: str, state: JsonObject) -> None:
-        """Apply the state of another node: its phones, ended sessions, codes, uploads and selected phone."""
+        """Apply another node's state: its phones, moving phones, ended sessions, codes, uploads and selected phone."""
         self._joined_at = self.relay.engine.now.mono
         self._joined.add(node)
         self._state_received.notify_all()
@@ -476,7 +490,7 @@ class ClusterCoordinator(LocalCoordinator):
                 self.relay.oauth.adopt_consent(body)
 
     def on_request(self, node: str, topic: str, body: JsonObject) -> dict[str, object]:
-        """Return the answer to a request of another node; empty for an unknown topic or object."""
+        """Perform a request of another node and return the answer; empty for an unknown topic or object."""
         match topic:
             case "activity":
                 return {"records": self.relay.bridge.records(body.integer("limit", 1) or 1)}
@@ -550,7 +564,7 @@ class ClusterCoordinator(LocalCoordinator):
                 self.moves.begin(phone)
 
     def _forget(self, socket: int | None) -> None:
-        """Remove a disconnected phone from the numbers of sockets by node, and from the order of arrival."""
+        """Remove a phone from the tables of phone numbers and from the order of arrival; None is ignored."""
         if socket is None:
             return
         self._since.discard(socket)
@@ -566,7 +580,7 @@ class ClusterCoordinator(LocalCoordinator):
         self.broadcast("active", {"device_id": device_id, "since": self._active_since})
 
     def _prefer(self) -> None:
-        """Set the default phone as all nodes do: the selected one, else the one that connected last."""
+        """Set the default phone by the rule of all nodes: the selected phone, else the one that connected last."""
         phones = self.relay.phones
         phone = phones.find_by_socket(self._since.last or 0)
         phones.set_preferred(active=self._active, most_recent=None if phone is None else phone.device_id)

@@ -1,4 +1,4 @@
-"""Choice of the coordinator: a relay that runs alone does not load that of a cluster."""
+"""Choice of the coordinator: a relay that runs alone does not import the coordinator of a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["new_coordinator"]
 
 
 def new_coordinator(relay: ClusterPort) -> LocalCoordinator:
-    """Return the coordinator of a relay, by its configuration."""
+    """Return a `ClusterCoordinator` if the relay's configuration names a cluster, else a `LocalCoordinator`."""
     if relay.config.cluster is None:
         return LocalCoordinator(relay)
     from svc_proto.relay.cluster.coordinator import ClusterCoordinator  # noqa: PLC0415, RUF100 - see above

@@ -65,11 +65,11 @@ class LocalCoordinator:
         return records.load()
 
     def start(self) -> Flow[None]:
-        """Join the cluster; a single node has none."""
+        """Join the cluster; a single node does nothing."""
         yield from ()
 
     def stop(self) -> Flow[None] | None:
-        """Move the clients to other nodes, then leave the cluster; None without a cluster."""
+        """Return a flow that moves the clients to other nodes and leaves the cluster; None for a single node."""
         return None
 
     def broadcast(self, word: str, body: Mapping[str, object]) -> None:
@@ -106,7 +106,10 @@ class LocalCoordinator:
         return None
 
     def wait_until_loaded(self, within: float = 0.0) -> Flow[None]:
-        """Wait until all stored sessions are here; a single node has them. Raise `Refused` 503 after a timeout."""
+        """Wait until all stored sessions are loaded; a single node does not wait.
+
+        In a cluster, raise `Refused` 503 after `within` seconds.
+        """
         yield from ()
 
     def flush(self) -> Flow[None]:
@@ -124,7 +127,10 @@ class LocalCoordinator:
         yield from ()
 
     def sync_sessions(self) -> Flow[None]:
-        """Load session changes of other nodes before a session is reported as missing; a single node has none."""
+        """Load changed sessions that another node stored; a single node does nothing.
+
+        Callers do this before they report that a session does not exist.
+        """
         yield from ()
 
     def online_sessions(self) -> Flow[frozenset[str]]:
@@ -161,7 +167,7 @@ class LocalCoordinator:
         yield from ()
 
     def explain_missing_phone(self, refused: Refused) -> Refused:
-        """Return the refusal to raise for a missing phone: here the given one."""
+        """Return the refusal to raise for a missing phone; a single node returns the given one."""
         return refused
 
     def forward_answer(self, socket: int, payload: Mapping[str, object]) -> None:
@@ -172,19 +178,19 @@ class LocalCoordinator:
         return []
 
     def activity(self, limit: int) -> Flow[list[CommandJson]]:
-        """Return the last `limit` commands, newest first."""
+        """Return the records of the last `limit` commands, newest first; in a cluster, those of other nodes too."""
         yield from ()
         return self.relay.bridge.records(limit)
 
     # --- objects of one node ---
 
     def terminal_owner_url(self, terminal: str) -> Flow[str]:
-        """Return the address of another node that has this terminal; empty without one, as here."""
+        """Return the address of another node that has this terminal; empty if none has it, and for a single node."""
         yield from ()
         return ""
 
     def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
-        """Bring a consent request here that another node may have; None without other nodes, as here."""
+        """Return a flow that moves a consent request from another node to this one; None for a single node."""
         return None
 
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
@@ -198,9 +204,10 @@ class LocalCoordinator:
 def local_or_forwarded(
     coordinator: LocalCoordinator, request: Request, what: str, name: str, here: Callable[[], T]
 ) -> T | Flow[HandlerResult]:
-    """Return the result of `here`, or, if `here` raises `session_not_found`, a flow with another node's response.
+    """Return the result of `here`, or a flow that forwards the request to the node that has the session.
 
-    `Refused` of `here` is raised for any other code, and by the flow if no node has the session.
+    The flow is returned if `here` raises `session_not_found` and the coordinator can forward; otherwise the error of
+    `here` is raised. The flow raises it if no node has the session.
     """
     try:
         return here()

@@ -35,7 +35,7 @@ CLOSE_MARGIN = 0.5  # s before the end of the grace, when the last sockets are c
 
 
 class PhoneMovesPort(Protocol):
-    """Members of the relay that move phones from a stopping node to others."""
+    """Members of the relay that `PhoneMoves` uses."""
 
     engine: Engine
     phones: PhoneRegistry
@@ -44,7 +44,7 @@ class PhoneMovesPort(Protocol):
 
 
 class RemotePhonesPort(PhoneMovesPort, Protocol):
-    """Members of the relay that the phones of other nodes need."""
+    """Members of the relay that the coordinator of a cluster uses for the phones of other nodes."""
 
     changes: ChangeNotifier
     notifications: NotificationBuffer
@@ -59,7 +59,7 @@ class RemotePhonesPort(PhoneMovesPort, Protocol):
 
 
 class PhoneMoves:
-    """Phones that change their node, and the commands that wait for them."""
+    """Phones that move from a stopping node to another one, for which commands are held back."""
 
     def __init__(self, relay: PhoneMovesPort) -> None:
         self._relay = relay
@@ -79,12 +79,12 @@ class PhoneMoves:
             self._arrived.notify_all()
 
     def state(self) -> dict[str, object]:
-        """Return the moving phones, for a node that joins; empty without any."""
+        """Return the moving phones as `{"leaving": [...]}`, for a node that joins; empty without any."""
         rows = [{"device_id": name, "aliases": phone.aliases} for name, (phone, _) in self._phones.items()]
         return {"leaving": rows} if rows else {}
 
     def apply_state(self, rows: list[JsonObject], is_at_sender: Callable[[int], bool]) -> None:
-        """Add the moving phones of another node's state, except those that are connected to any node but the sender."""
+        """Add the moving phones that another node reports, except those that are connected at a third node."""
         for row in rows:
             name = row.text("device_id")
             phone = self._relay.phones.find_by_device_id(name)
@@ -103,7 +103,10 @@ class PhoneMoves:
             self.begin(phone)
 
     def wait(self, selector: str | None, active: str) -> Flow[None]:
-        """Wait while a command with this selector would be for a phone that moves. `active` is the selected phone."""
+        """Wait while a command with this selector would go to a moving phone.
+
+        `active` is the device id of the selected phone.
+        """
         while self._is_for_moving_phone(selector, active):
             yield from self._arrived.wait(min(until for _, until in self._phones.values()))
 
@@ -120,9 +123,9 @@ class PhoneMoves:
     ) -> Flow[None]:
         """Close the sockets of all clients with code 1001, so that they connect to other nodes.
 
-        Each is closed when no command to it is pending, or `CLOSE_MARGIN` before the process must stop. `announce` has
-        the other nodes hold commands for these sockets. `remote_commands` returns the sockets that have not answered
-        all commands of other nodes.
+        Each is closed when no command to it is pending, or `CLOSE_MARGIN` before the process must stop. `announce`
+        requests the other nodes to hold back commands for these sockets. `remote_commands` returns the sockets that
+        have not answered all commands of other nodes.
         """
         relay, engine = self._relay, self._relay.engine
         waiting = list(relay.clients.values())

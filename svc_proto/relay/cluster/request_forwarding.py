@@ -73,8 +73,8 @@ class RequestForwarder:
     def answer(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None]:
         """Return the response of the node that has the object.
 
-        Return None if no other node has it, if that node gives no response that the rule passes back, or if the object
-        is on this node by now. Raise `Refused` 503 at the limits.
+        Return None if no other node has it, if that node's response is none that `FORWARD_RULES` passes on, or if the
+        object is on this node by now. Raise `Refused` 503 at the limits.
         """
         if self._lookups >= MAX_LOOKUPS or (what in SOCKETS and self.sockets >= MAX_SOCKETS):
             raise Refused(503, "busy", "too much is being looked for at other nodes")
@@ -111,7 +111,7 @@ class RequestForwarder:
 
 
 class _UpstreamSocket:
-    """WebSocket to the other node; a `WebSocketHandler`."""
+    """Handler of the WebSocket to the node that has the object; a `WebSocketHandler`."""
 
     socket: WebSocketConnection  # set by `on_open`
 
@@ -121,7 +121,6 @@ class _UpstreamSocket:
         self.close_frame: tuple[int, str] | None = None
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Implement `WebSocketHandler`; so do the next methods."""
         self.socket = socket
 
     def on_text(self, text: str) -> None:
@@ -153,7 +152,10 @@ class _UpstreamSocket:
 
 @define(eq=False)
 class _DownstreamSocket:
-    """WebSocket of the client; a `WebSocketHandler` and `Revocable` that depends on the client's credential."""
+    """Handler of the client's WebSocket, which is closed when the client's credential is revoked.
+
+    Implements `WebSocketHandler` and `Revocable`.
+    """
 
     intermediary: RequestForwarder
     engine: Engine
@@ -161,7 +163,6 @@ class _DownstreamSocket:
     upstream: _UpstreamSocket
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Implement `WebSocketHandler`; so do the next methods."""
         self.upstream.downstream = socket
         self.intermediary.sockets += 1
         self.engine.revocables[self] = self.holder
@@ -186,7 +187,7 @@ class _DownstreamSocket:
         self.upstream.socket.close(UNSENDABLE_CODES.get(code, code), reason)
 
     def revoke(self, refused: Refused) -> None:
-        """Close both sockets: the client's credential was revoked. Later messages are dropped."""
+        """Close both sockets with code 1008, since the client's credential was revoked."""
         downstream = self.upstream.downstream
         if downstream is not None:
             downstream.close(POLICY, refused.message)

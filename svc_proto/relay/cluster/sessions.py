@@ -4,10 +4,10 @@ All sessions are read at the start, a page at a time. With many of them the node
 that this node does not have is looked up in the store by its token. Lists, searches by anything else, and OAuth access
 tokens wait for the end of the reading.
 
-After a missed message the changes since the last reading are read. All sessions are read again when the store does not
-have all these changes; one that is missing then, and in a second lookup by itself, has ended. An ended session stays
-ended: a record that was read before is ignored. So is a record read before a change that this node made or received
-since, and a message that is older by Redis's clock.
+After a missed message the node reads the changes since the last reading; if the store does not have all of these any
+more, it reads all sessions. A session that is missing in such a reading, and in a second lookup, has ended. An ended
+session stays ended: records of it are ignored. A record is also ignored if this node changed the session, or received a
+change, after the record was read or, by Redis's clock, after it was sent.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ClusterSessionsPort(Protocol):
 
 
 class ClusterSessions:
-    """Session synchronisation of one node."""
+    """Synchronisation of one node's paired sessions with the store and with the other nodes."""
 
     def __init__(self, relay: ClusterSessionsPort, node: Node, revision: int, *, are_loaded: bool = True) -> None:
         """Create the synchronisation.
@@ -108,7 +108,7 @@ class ClusterSessions:
 
     @property
     def ended(self) -> list[str]:
-        """Return the hashes of the sessions that ended in the last hour."""
+        """Return the hashes of sessions that ended within about the last hour."""
         return [token_hash for token_hash, _ in self._ended.items()]
 
     def stop(self) -> None:
@@ -117,23 +117,24 @@ class ClusterSessions:
             self._task.cancel()
 
     def catch_up(self) -> Flow[None]:
-        """Read the changed sessions, or wait at most `CATCH_UP_TIMEOUT` for it."""
+        """Start to read the changed sessions, and wait at most `CATCH_UP_TIMEOUT` until they are read."""
         self.read_again()
         yield from self.caught_up()
 
     def caught_up(self, within: float = CATCH_UP_TIMEOUT) -> Flow[None]:
-        """Wait at most `within` seconds until the changed sessions are read."""
+        """Wait at most `within` seconds until a reading of the changed sessions ends."""
         yield from self._read.wait(self._relay.engine.now.mono + within)
 
     def wait_until_loaded(self, within: float = LOAD_TIMEOUT) -> Flow[None]:
-        """Wait until all sessions are here. Raise `Refused` 503 after `within` seconds."""
+        """Wait until all sessions are loaded at this node. Raise `Refused` 503 after `within` seconds."""
         if not self.are_loaded and (yield from self._loaded.wait(self._relay.engine.now.mono + within)) is not None:
             raise Refused(503, "busy", "this node has just started and reads its sessions", headers=RETRY)
 
     def lookup(self, token: str) -> Flow[PairedSession | None]:
-        """Return the session of a token, looked up in the store; None if the store does not have it.
+        """Read the session of a token from the store, apply it, and return this node's session of the token or None.
 
-        Raise `Refused` 503 at the limits, and without an answer of the store while not all sessions are here.
+        A token that the store lacked in the last `UNKNOWN_TTL` seconds is not looked up. Raise `Refused` 503 at the
+        limits, and if the store does not answer while not all sessions are loaded.
         """
         token_hash, engine = sha256_hex(token), self._relay.engine
         if self._unknown.get(token_hash, engine.now.mono):
@@ -158,7 +159,7 @@ class ClusterSessions:
     def apply_record(self, record: Mapping[str, object], at: float) -> None:
         """Apply a record that another node stored at `at` (Redis's clock).
 
-        It is ignored if the session has ended or this node has a later state of it.
+        It is ignored if it is invalid, if the session has ended, or if this node has a later state of it.
         """
         token_hash = as_text(record.get("token_hash"))
         if token_hash is None or self._is_ahead(token_hash, at):
@@ -173,7 +174,7 @@ class ClusterSessions:
         self._changes.put(token_hash, (at, mono), mono + CHANGE_TTL)
 
     def _is_ahead(self, token_hash: str, at: float) -> bool:
-        """Report whether this node has a later state of the session, by Redis's clock."""
+        """Report whether this node has a state of the session from after `at` (Redis's clock), or an unsaved change."""
         now, session = self._relay.engine.now.mono, self._relay.sessions.hashed(token_hash)
         changed = None if session is None else self._relay.unsaved_since(session)
         if changed is not None and at <= self._node.cluster_time - (now - changed):
@@ -182,7 +183,10 @@ class ClusterSessions:
         return at < changed_at
 
     def _was_read(self, record: Mapping[str, object], queried_at: float) -> None:
-        """Apply a record of the store from a query at `queried_at` (monotonic s), unless there is a later state."""
+        """Apply a record of the store that a query at `queried_at` (monotonic s) returned.
+
+        It is ignored if this node has an unsaved change of the session, or received one since the query.
+        """
         token_hash = as_text(record.get("token_hash"))
         if token_hash is None:
             return
@@ -211,20 +215,20 @@ class ClusterSessions:
         relay.watch_sessions()
 
     def note_end(self, token_hash: str) -> None:
-        """Record that a session has ended, for good."""
+        """Store the hash of an ended session for `ENDED_TTL`, so that an old record does not bring the session back."""
         mono = self._relay.engine.now.mono
         self._ended.purge(mono)
         self._ended.put(token_hash, True, mono + ENDED_TTL)
 
     def end_local(self, token_hash: str) -> None:
-        """End a session that another node has revoked, or that is gone from the store."""
+        """End a session at this node that another node has revoked, or that is gone from the store."""
         self.note_end(token_hash)
         session = self._relay.sessions.hashed(token_hash)
         if session is not None and self._relay.close_connections(session, OVER) and not self._relay.is_stored(session):
             self._relay.forget_session(session)  # a pending write must not bring it back
 
     def read_again(self) -> None:
-        """Read the changed sessions: now, or after the present reading."""
+        """Start to read the changed sessions; while they are being read, read them once more afterwards."""
         self._again = True
         if self._task is None:
             self._task = self._relay.engine.spawn(self._read_until_current())
@@ -239,7 +243,10 @@ class ClusterSessions:
         self._read.notify_all()
 
     def _read_changes(self) -> Flow[bool]:
-        """Read what changed since the last reading, or all sessions; return whether the store has answered."""
+        """Read the sessions that changed since the last reading; return whether the store has answered.
+
+        All sessions are read if they are not loaded yet, or if the store does not have all these changes any more.
+        """
         if not self.are_loaded:
             return (yield from self._read_sessions())
         while True:
@@ -257,7 +264,10 @@ class ClusterSessions:
                 return True
 
     def _read_sessions(self) -> Flow[bool]:
-        """Read all sessions, a page at a time, and end those that are missing; return whether the store answered."""
+        """Read all sessions, a page at a time; return whether the store answered.
+
+        A stored session of this node that is missing, in the list and in a second lookup, is ended.
+        """
         revision = yield from load_revision(self._relay.engine)
         if revision == UNKNOWN:
             return False
@@ -292,7 +302,7 @@ class ClusterSessions:
         return True
 
     def _copy_hashes(self) -> Flow[dict[str, dict[str, None]]]:
-        """Return the token hashes of the sessions that are here, by their first characters."""
+        """Return the token hashes of this node's sessions, by their first character."""
         sessions = self._relay.sessions
         copied: dict[str, dict[str, None]] = {}
         for name in sessions.hash_groups():

@@ -1,1 +1,1 @@
-"""Media of the relay: files, uploads, object store."""
+"""Media of the relay: registered files, uploads, and their storage in a folder or bucket."""

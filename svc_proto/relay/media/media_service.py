@@ -52,7 +52,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 class MediaService:
-    """Media of the relay: one registry, one sandbox. `prepare` resolves the real paths at the start."""
+    """Media of the relay: the files that are registered by token, and the sandbox of paths that may be fetched."""
 
     def __init__(self, engine: Engine, config: RelayConfig, publish: PublishCallback) -> None:
         self._engine = engine
@@ -101,7 +101,7 @@ class MediaService:
             engine.log(Level.WARNING, "old uploads not deleted", problem=swept.kind.value)
 
     def stop(self) -> None:
-        """Delete uploads whose tokens end with the process."""
+        """Delete the files of this process's uploads, unless the nodes share the storage."""
         self.uploads.stop()
 
     # --- the registry ---
@@ -117,10 +117,10 @@ class MediaService:
         owner: str | None = None,
         shown: str = "",
     ) -> MediaEntry:
-        """Register a real path that passed the check, and return its entry.
+        """Register a file by its real path, which the caller has checked, and return its entry.
 
-        `owner`: the file is an upload of this session with reserved quota, and is deleted with the entry. For an
-        object, `path` is its name, and `shown` its type.
+        `owner`: the file is an upload of this session with reserved quota, and is deleted with the entry. For an object
+        in a bucket, `path` is its name and `shown` its content type.
         """
         entry, gone = self.registry.register(
             self._engine.now,
@@ -140,11 +140,14 @@ class MediaService:
         return entry
 
     def reserve_quota(self, owner: str, size: int) -> None:
-        """Reserve quota for a growing upload of a session; see `UploadRegistry`."""
+        """Reserve `size` bytes for a growing upload of a session; its oldest uploads are evicted for it.
+
+        Raise `Refused` 507 if there are none.
+        """
         self.uploads.reserve(owner, size, lambda token: self._remove(self.registry.evict(token)))
 
     def adopt(self, node: str, record: JsonObject) -> None:
-        """Register an upload that another node has received."""
+        """Register an upload that another node has received; see `UploadRegistry.adopt`."""
         for old in self.uploads.adopt(node, record):
             self._remove(old)
         self._watch()
@@ -156,7 +159,7 @@ class MediaService:
             self._watch()
 
     def apply_state(self, node: str, rows: Sequence[JsonObject]) -> None:
-        """Replace the list of uploads of another node."""
+        """Apply another node's list of its uploads: remove those that it lacks, and register new ones."""
         for token in self.uploads.missing(node, rows):
             self.forget(token)
         for row in rows:
@@ -203,7 +206,7 @@ class MediaService:
         return opened
 
     def open_token(self, token: str) -> Flow[tuple[MediaEntry, OpenedFile]]:
-        """Open the file of an entry; raise `Refused` 404 for any failure.
+        """Open the file of the token's entry; raise `Refused` 404 for any failure.
 
         The path is checked again: since the registration another file may have replaced the first.
         """
@@ -234,7 +237,7 @@ class MediaService:
         return None
 
     def _resolve_path(self, path: str) -> Flow[str]:
-        """Return the real location of a path that cannot be opened; empty if unknown."""
+        """Return the real location of a path that cannot be opened, by the nearest ancestor that can; else empty."""
         engine = self._engine
         head, rest = path.rstrip("/"), ""
         for _ in range(MAX_DEPTH):
@@ -326,7 +329,10 @@ class MediaService:
         return name, shown
 
     def _shown_type(self, opened: OpenedFile, declared: str) -> Flow[str]:
-        """Return the declared type; for an unknown type and for an image of another format, the detected type."""
+        """Return the content type to serve: the declared one, unless the first bytes show another.
+
+        The detected type replaces an unknown type, and an image type if the bytes are an image of another format.
+        """
         kind = declared.partition(";")[0].strip().lower()
         if kind != ANY_TYPE and not kind.startswith("image/"):
             return declared
@@ -413,7 +419,10 @@ def _within(size: int, limit: int) -> None:
 
 
 def _own_paths(config: RelayConfig, roots: tuple[str, ...]) -> list[str]:
-    """Return the relay's own paths outside the service home; the relay home only if no root is within it."""
+    """Return the configured paths of the relay's own files, which are never served.
+
+    The relay's home is among them unless a media root is within it.
+    """
     voice = config.voice
     ours = [config.config_path, config.ssl_key, *config.store_files, voice.output_path, voice.realtime_path]
     if isinstance(config.media_store, str):

@@ -95,7 +95,7 @@ class ObjectStore:
 
     @staticmethod
     def read_whole(reader: BodyReader, length: int) -> Flow[bytes | None]:
-        """Read the whole body; return None if it is truncated."""
+        """Return `length` bytes of the body; None if it is truncated."""
         found = b""
         try:
             while len(found) < length and isinstance(data := (yield from reader.read(within=SILENCE_TIMEOUT)), bytes):
@@ -141,7 +141,7 @@ class ObjectStore:
         )
 
     def _failed(self, what: str, answer: BodyReader | HttpResult | Failure) -> Refused:
-        """Return the refusal of a failed request: 404 for a missing object, else 503, which is logged."""
+        """Return the refusal of a failed request: 404 for a missing object of `get`, else 503, which is logged."""
         status = 0
         if isinstance(answer, HttpResult):
             status = answer.status

@@ -78,7 +78,10 @@ class IncomingFile(ABC):
             raise self.not_stored(written)
 
     def finish(self) -> Flow[str]:
-        """Close the file and return its path. The caller must delete it. Raise `Refused` 500 for a disk failure."""
+        """Close the file and return its path. Raise `Refused` 500 for a disk failure.
+
+        The caller must delete the file when it is no longer needed.
+        """
         blob = cast("int", self._blob)
         path = yield from run_operation(self.engine, FinishBlob(self.engine.new_op(), blob), within=DISK_TIMEOUT)
         if isinstance(path, Failure):
@@ -87,7 +90,7 @@ class IncomingFile(ABC):
         return path
 
     def abandon(self) -> None:
-        """Delete the file unless it is finished."""
+        """Delete the file if it was created and is not finished."""
         if self._blob is not None:
             self.engine.emit(DiscardBlob(self._blob))
 
@@ -99,7 +102,7 @@ class IncomingFile(ABC):
 
 
 def multipart_content_type(request: Request) -> bytes | None:
-    """Return the request's content type if it is `multipart/form-data`."""
+    """Return the request's content type if it is `multipart/form-data`; None otherwise."""
     kind = request.headers.get(b"content-type", b"") or b""
     return kind if kind.partition(b";")[0].strip().lower() == b"multipart/form-data" else None
 

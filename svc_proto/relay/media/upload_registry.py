@@ -69,7 +69,7 @@ class UploadRegistry:
             self.objects = ObjectStore(engine, config.media_store)
 
     def object_of(self, token: str) -> MediaUpload | None:
-        """Return the upload of a token if it is an object in a bucket."""
+        """Return the upload of a token if uploads are objects in a bucket; None otherwise, and for an unknown token."""
         return None if self.objects is None else self._owned.get(token)
 
     def add(self, entry: MediaEntry, upload: MediaUpload) -> None:
@@ -81,7 +81,7 @@ class UploadRegistry:
     def remove(self, entry: MediaEntry, *, heard: bool = False) -> None:
         """Remove an upload, and delete its data unless another node does.
 
-        `heard`: another node has removed the upload.
+        `heard`: another node has removed the upload and reported it.
         """
         upload = self._owned.pop(entry.token, None)
         if upload is None:
@@ -98,7 +98,7 @@ class UploadRegistry:
             self._engine.spawn(self.objects.delete(upload.path))
 
     def stop(self) -> None:
-        """Delete the files, unless storage is shared: their tokens end with the process."""
+        """Remove all uploads; delete their files unless storage is shared."""
         if not self.shared:
             for upload in self._owned.values():
                 self._engine.emit(DeleteBlob(upload.path))
@@ -107,9 +107,9 @@ class UploadRegistry:
     # --- quotas of sessions ---
 
     def reserve(self, owner: str, size: int, evict: Callable[[str], None]) -> None:
-        """Reserve quota for a growing upload, and evict the session's oldest uploads for it.
+        """Reserve `size` bytes for a growing upload; the session's oldest uploads are evicted until they fit.
 
-        Raise `Refused` 507 when none is left.
+        Raise `Refused` 507 if it has no upload left to evict.
         """
         while self._used.get(owner, 0) + size > self._quota:
             oldest = next((token for token, upload in self._owned.items() if upload.owner == owner), None)
@@ -127,7 +127,7 @@ class UploadRegistry:
     # --- synchronisation between nodes ---
 
     def answer(self, asked: JsonObject) -> dict[str, object]:
-        """Return the record of the upload that a query of another node names; empty without one.
+        """Return `{"upload": record}` for the upload that another node's query names; empty without one.
 
         The other node can then serve the upload without forwarding.
         """
@@ -140,7 +140,7 @@ class UploadRegistry:
         return self._record(entry, upload) if self.shared and entry is not None and upload is not None else {}
 
     def records(self) -> list[dict[str, object]]:
-        """Return the uploads that this node received, and those of lost nodes."""
+        """Return the records of uploads that this node received, and of those that lost nodes received."""
         return [self.record(token) for token, upload in self._owned.items() if upload.node in (LOCAL_NODE, NO_NODE)]
 
     def adopt(self, node: str, record: JsonObject) -> list[MediaEntry]:
@@ -178,7 +178,10 @@ class UploadRegistry:
         return [token for token, upload in self._owned.items() if upload.node == node and token not in there]
 
     def mark_orphaned(self, node: str, *, tell: bool) -> None:
-        """Mark the uploads of a lost node as ownerless. With `tell`, broadcast them to nodes that may not have them."""
+        """Mark the uploads that a lost node received, so that any node deletes them when they expire.
+
+        With `tell`, broadcast them to nodes that may not have them.
+        """
         for token, upload in self._owned.items():
             if upload.node == node:
                 upload.node = NO_NODE

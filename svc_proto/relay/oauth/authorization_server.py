@@ -128,7 +128,7 @@ class AuthorizationServer:
     def revoke(self, request: Request) -> Flow[Response]:
         """Revoke the session of an access or refresh token (RFC 7009); unknown tokens are ignored.
 
-        Raise `Refused` 503 if the store or the other nodes do not confirm it.
+        Raise `Refused` 400 for an invalid form, and 503 if the store or the other nodes do not confirm it.
         """
         token = self._form(request).get("token", "")
         relay = self._relay
@@ -181,7 +181,7 @@ class AuthorizationServer:
         return redirect_to(f"wait/{consent.ticket}")
 
     def poll_consent_page(self, request: Request) -> Response | Flow[Response]:
-        """Return the waiting page; after the owner's answer, redirect a GET to the client, once.
+        """Return the waiting page; after the owner's answer, redirect a GET to the client's redirect URI, once.
 
         For an unknown or expired consent request return the page `expired_page`.
         """
@@ -289,7 +289,7 @@ class AuthorizationServer:
     def _brought(
         self, by: str, value: str, then: Callable[[Request], ResponseT], request: Request
     ) -> ResponseT | Flow[ResponseT]:
-        """Return the result of `then`, after a lookup of the consent request at other nodes if it is not here."""
+        """Return the result of `then`, or a flow that first looks the consent request up at the other nodes."""
         seeking = self._lookup(by, value)
         return then(request) if seeking is None else _after(seeking, then, request)
 

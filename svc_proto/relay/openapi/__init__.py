@@ -1,1 +1,1 @@
-"""OpenAPI of the relay."""
+"""Descriptions of the relay's HTTP routes and WebSocket messages for its OpenAPI document."""

@@ -51,7 +51,7 @@ class CommandPort(RelayPort, Protocol):
     command_ids: Iterator[str]
 
     def phone_for(self, selector: str | None) -> tuple[ConnectedPhone, PhoneRoute]:
-        """Return the selected phone and the route to it. Raises `Refused` 404, 409 or 503."""
+        """Return the selected phone and the route to it. Raise `Refused` 404, 409 or 503."""
 
     def watch_commands(self) -> None:
         """Set the timer for the next deadline of a pending command."""
@@ -123,11 +123,11 @@ def send_command(
     on_outcome: Callable[[CommandOutcome], bool],
     body_text: str = "",
 ) -> CommandOutcome | None:
-    """Send the command of a table row to a phone. Raises `Refused` before anything is sent.
+    """Send a Device Control command to a phone; return its outcome if it could not be sent, else None.
 
-    `body_text` is the JSON text of `arguments`, if there is one: it is sent unchanged if no member is removed.
-    `on_outcome` is called once, within 30 s, with the outcome, and returns whether the request is still open. An
-    outcome that is returned here, because the command could not be sent, is not reported again.
+    Raise `Refused` before anything is sent. `body_text` is the JSON text of `arguments`, if there is one: it is sent
+    unchanged if no member is removed. `on_outcome` is called once, within 30 s, with the outcome, and returns whether
+    the request is still open. A returned outcome is not passed to it.
     """
     engine = relay.engine
     selector, params, body = split_selector(query, arguments)
@@ -193,10 +193,10 @@ class _OutcomeLogger:
 
 
 def _arguments(request: Request) -> tuple[dict[str, object], str]:
-    """Return the body of a POST without null members; anything but a JSON object counts as empty (wire bridge 2.1).
+    """Return the JSON object of a POST body without null members, and its text if that can be sent unchanged.
 
-    The text is returned as well if it is short, without nulls and without escapes: member names are literal then
-    (decision 189).
+    Otherwise the text is empty. A body that is no JSON object counts as empty (wire bridge 2.1). The text can be sent
+    if it is short, without nulls and without escapes, so that member names are literal (decision 189).
     """
     body = request.body
     members = json_object(body, too_large_refusal) if body else None

@@ -172,18 +172,17 @@ class _MediaUploadFile(IncomingFile):
         return self.begin(name, content_type)
 
     def begin(self, name: str | None, content_type: str) -> Flow[None]:
-        """Create the file with the extension of its name."""
+        """Create the file in the spool folder, with the extension of its name."""
         self._name = name or DEFAULT_NAME
         self._content_type = content_type
         extension = _EXTENSION.search(self._name)
         return self.create(extension[0].lower() if extension is not None else "", within=CREATE_TIMEOUT)
 
     def too_large(self, limit: int) -> Refused:
-        """Return the refusal 413 of a file that is too large."""
         return _too_large(limit)
 
     def write(self, data: bytes) -> Flow[None]:
-        """Append data; raise `Refused` 413 above the size limit, 507 above the session's quota."""
+        """Append data. Raise `Refused` 413 above the size limit, 507 above the quota, 500 for a disk failure."""
         if data and self.size + len(data) <= self._media.max_size:
             self._media.reserve_quota(self._owner, len(data))
             self._reserved += len(data)

@@ -102,7 +102,11 @@ class _PairingRoutes:
 
 
 def _with_dashboard(engine: Engine, config: RelayConfig, mint_request: MintRequest) -> Flow[MintRequest]:
-    """Add the dashboard beside the relay to a request, unless it names one or withholds the chat."""
+    """Return the request with the URL of the dashboard beside the relay, which is also added to its endpoints.
+
+    The request stays unchanged if there is no dashboard or no network address for it, and if the request names a
+    dashboard or excludes chat.
+    """
     dashboard, meta = config.dashboard, mint_request.meta
     if dashboard is None or mint_request.dashboard_url is not None or not meta.grants_chat:
         return mint_request

@@ -1,4 +1,4 @@
-"""Routes of the profile inspector for paired phones; the API server answers them."""
+"""Routes of the profile inspector for paired phones; requests are forwarded to the API server."""
 
 from __future__ import annotations
 

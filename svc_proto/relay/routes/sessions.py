@@ -1,4 +1,4 @@
-"""List, extend and revoke paired sessions (wire core 4.2 to 4.4)."""
+"""Routes that list, change and revoke paired sessions (wire core 4.2 to 4.4)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class _SessionRoutes:
         return json_response(200, body)
 
     def _count_changes(self, session: PairedSession) -> Flow[int]:
-        """Return how many changes at the agent of this host the session has made that are not undone."""
+        """Return the number of changes that the session made at this host's agent and that are not undone."""
         stored = yield from read_state(self._relay.engine, FILE)
         return len(changes_by(parse_changes(stored), session.token_prefix)) if isinstance(stored, str) else 0
 
@@ -150,9 +150,10 @@ class _SessionRoutes:
             )
 
     def _found(self, prefix: str) -> Flow[list[PairedSession]]:
-        """Return the active sessions with this prefix; if none is here, after reading the changes of other nodes.
+        """Return the active sessions whose token starts with this prefix.
 
-        A shorter prefix may match several sessions, so all must be here.
+        If this node has none, first read the sessions that other nodes changed. A prefix shorter than `PREFIX_LENGTH`
+        may match several sessions, so the flow waits until all sessions are loaded.
         """
         relay = self._relay
         if len(prefix) < PREFIX_LENGTH:
@@ -166,9 +167,10 @@ class _SessionRoutes:
 
 
 def _prefix(request: Request) -> str:
-    """Return the part of a token that names a session: up to its first eight characters, or the whole token.
+    """Return the token prefix of the path: up to eight characters of a token, or the whole token.
 
-    Only the hash and eight characters of a token are stored, so a longer part cannot be compared and is refused.
+    Only the hash and eight characters of a token are stored, so a part of another length cannot be compared: raise
+    `Refused` 400.
     """
     prefix = request.params["token_prefix"]
     if PREFIX_LENGTH < len(prefix) < TOKEN_LENGTHS[0]:

@@ -131,7 +131,7 @@ class _VoiceModeRoutes:
     # --- helpers ---
 
     def _settings(self, request: Request, body: Mapping[str, object] | None = None) -> Flow[AnySettings]:
-        """Return the settings of the profile that the request names."""
+        """Return this mode's settings of the profile that the request names."""
         found: Flow[AnySettings]
         found = self.relay.voice_side.voice.settings(self.view.family.section, profile_of(request.query, body))
         return found
@@ -142,7 +142,7 @@ class _VoiceModeRoutes:
         return config_response(view, settings, path, voice.keys, self._brand(request))
 
     def _brand(self, request: Request) -> Brand:
-        """Return the brand of the client, else the server's."""
+        """Return the brand of the request's principal if it has one, else the configured brand."""
         return cast("Principal", request.principal).brand or self.relay.config.brand
 
     def _provider(self, request: Request) -> ProviderInfo:
@@ -156,7 +156,11 @@ class _VoiceModeRoutes:
 
 
 def _choice(body: Mapping[str, object], settings: AnySettings, info: ProviderInfo) -> AnySettings:
-    """Return the choice of the body, with missing members from the settings or else from the provider's defaults."""
+    """Return settings for the provider `info`, with the language, model, voice and sample rate of the body.
+
+    Members that the body lacks keep the value of `settings` if these are of the same provider, else the provider's
+    default.
+    """
     if settings.provider != info.id:
         settings = evolve(settings, **info.default_options(settings.sample_rate))
     names = [name for name in ("language", "model", "voice") if hasattr(settings, name)]

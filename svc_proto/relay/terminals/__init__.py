@@ -1,1 +1,1 @@
-"""Terminal and TUI channels."""
+"""Terminal and TUI channels: shells and agent gateways that clients use through the relay."""

@@ -62,7 +62,7 @@ class ShellLauncher:
         self.inherit = (*INHERITED, *config.terminal_env)  # environment of the shells, and of tmux, which passes it on
 
     def prepare(self) -> Flow[None]:
-        """Find tmux, if it is enabled, and write its configuration; without a writable folder tmux runs without one.
+        """Find tmux, if it is enabled, and write its configuration file; if that fails, tmux runs without one.
 
         Log a configured shell that is not usable: terminals then get the next one.
         """
@@ -96,12 +96,10 @@ class ShellLauncher:
         return tmux_name(self.prefix, name)
 
     def argv(self, name: str, shell: str, *, made: bool = False, login: bool = True) -> tuple[str, ...]:
-        """Return the command for the pseudo-terminal; `made`: the tmux session exists already.
+        """Return the command for the pseudo-terminal: tmux, or the shell itself if there is no tmux.
 
-        Only with `login` the shell reads a profile.
-
-        An existing session is only attached: `new-session -A` would recreate one that is killed before its client
-        starts.
+        Only with `login` the shell reads a profile. `made`: the tmux session exists already, and the command only
+        attaches to it, since `new-session -A` would recreate a session that is killed before its client starts.
         """
         if self.tmux is None:
             return (shell, _mode(login=login))
@@ -113,7 +111,7 @@ class ShellLauncher:
         )
 
     def env(self, name: str) -> tuple[tuple[str, str], ...]:
-        """Return additions to the child's environment; the first is the terminal type, which tmux replaces."""
+        """Return variables to add to the child's environment; the first is the terminal type, which tmux replaces."""
         marker = f"{self._config.brand.name.upper()}_RELAY_TERMINAL"
         return (("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), (marker, name))
 
@@ -134,7 +132,7 @@ class ShellLauncher:
         return (yield from self._succeeds("has-session", "-t", f"={self.session_name(name)}"))
 
     def kill_session(self, name: str) -> Flow[bool]:
-        """End the tmux session, even if the caller is cancelled; return False if there is none."""
+        """End the tmux session, even if the caller is cancelled; return False if it is missing or tmux fails."""
         self.begun.discard(self.session_name(name))
         killing = self._succeeds("kill-session", "-t", f"={self.session_name(name)}")
         return (yield from shield(self._engine, killing, within=KILL_TIMEOUT)) is True

@@ -43,7 +43,7 @@ OUTPUT = b'{"channel":"terminal","type":"terminal.output","id":"%s","payload":{"
 
 
 class TerminalClient(Protocol):
-    """Socket of a client, for its terminals."""
+    """Members of a client's connection that its terminals use."""
 
     number: int
     session: PairedSession | None
@@ -120,7 +120,7 @@ class TerminalChannelHandler:
         self._close_all(TerminalTrigger.LOST)
 
     def grant_expired(self, identity: str = "") -> None:
-        """Close all terminals: the grant has expired or was revoked."""
+        """Send `system/error` and close all terminals, since the session has no live grant any more."""
         self.client.send_error(NO_GRANT, "grant_required", identity)
         self._close_all(TerminalTrigger.GRANT_EXPIRED)
 
@@ -285,7 +285,7 @@ class TerminalChannelHandler:
         self.send("terminal.sessions", {"sessions": rows, "tmux_available": tmux}, envelope.id)
 
     def _find_terminal(self, envelope: Envelope) -> Terminal | None:
-        """Return the terminal that a message names, or the one attached last if it names none."""
+        """Return the attached terminal that a message names, or the last attached one if it names none; else None."""
         name = _name(envelope)
         if name is not None:
             return self.held.get(name)
@@ -308,7 +308,7 @@ class Terminal:
         self._timer = owner.engine.timers.timer(self._flush)
 
     def attach_child(self, child: ChildProcess) -> None:
-        """Store the running shell."""
+        """Store the child process that runs the shell, and set the state to attached."""
         self.child = child
         self.step(TerminalTrigger.ATTACH)
 

@@ -47,7 +47,7 @@ class TuiPort(TerminalPort, Protocol):
 
 
 class TuiClient(TerminalClient, Protocol):
-    """Socket of a client, for its agent gateway."""
+    """Members of a client's connection that its agent gateway uses."""
 
     tui: TuiChannelHandler | None
 
@@ -73,7 +73,7 @@ class TuiChannelHandler:
         return self._gateway is not None or self._starting is not None
 
     def handle(self, envelope: Envelope) -> None:
-        """Process one message of the TUI channel; messages behind an attach are queued."""
+        """Process one message of the TUI channel; messages are queued while a gateway starts, up to a limit."""
         if envelope.type == "tui.attach":
             self.close()
             task = self.engine.spawn(self._attach(envelope), on_done=self._started, on_error=self._not_started)
@@ -287,7 +287,7 @@ class _StderrLogger:
         self._lines = LineBuffer(limit=64 * 1024)
 
     def on_output(self, data: bytes) -> None:
-        """Log whole lines."""
+        """Log whole lines; a line that is too long is dropped."""
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:

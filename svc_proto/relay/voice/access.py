@@ -65,7 +65,7 @@ class VoiceAccessPort(AccessPort, Protocol):
 
 
 class VoiceAuthorizer:
-    """Authorizer of the voice routes. Routes with a policy of `GRANTS` get a `Principal`."""
+    """Authorizer of the routes with a policy of `GRANTS`; the result is a `Principal`."""
 
     def __init__(self, relay: VoiceAccessPort, voice: VoiceServices) -> None:
         self._relay = relay

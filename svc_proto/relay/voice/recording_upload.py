@@ -53,7 +53,7 @@ def suffix_of(content_type: str) -> str:
 def receive_recording(engine: Engine, request: Request) -> Flow[Recording]:
     """Read the whole body and return the recording: the first part that has a file name, or a name of `NAMES`.
 
-    The caller deletes the file. Raises `Refused`: 400 for an invalid body, 413 for one that is too long, 500 for a disk
+    The caller deletes the file. Raise `Refused` 400 for an invalid body, 413 for one that is too long, 500 for a disk
     failure.
     """
     kind = multipart_content_type(request)

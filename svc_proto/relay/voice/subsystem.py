@@ -39,7 +39,7 @@ class VoiceSubsystem:
         return any(family.is_known(session_id) for family in self.sessions.values())
 
     def recheck(self, bearer_hash: str) -> None:
-        """Apply changed grants of a token to its sessions."""
+        """Close the voice sessions of a token that its changed grants no longer permit."""
         for family in self.sessions.values():
             family.recheck(bearer_hash)
 

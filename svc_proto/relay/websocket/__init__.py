@@ -1,1 +1,1 @@
-"""The relay WebSocket: one client, dispatch by channel."""
+"""The relay's WebSocket: the connection of one client, and the dispatch of its messages by channel."""

@@ -1,4 +1,4 @@
-"""Messages of authenticated clients that are not JSON to the letter (wire bridge 1.4).
+"""Messages of authenticated clients that are not strict JSON (wire bridge 1.4).
 
 A phone's answers and notifications grant nothing, so they are read leniently; an app may have cut a text in the middle
 of an emoji. A response that cannot be read fails its command at once, with the reason. On all other channels such a
@@ -37,7 +37,7 @@ def read_deviating_message(engine: Engine, text: str) -> Envelope | None:
 
 
 def _unreadable_response(text: str, problem: str) -> Envelope | None:
-    """Return an error in place of a response that cannot be read."""
+    """Return an error response in place of an unreadable one; None if the text is no response with a request id."""
     found = _REQUEST_ID.search(text)
     if found is None or _RESPONSE.search(text) is None:
         return None

@@ -43,7 +43,7 @@ class DispatchPort(PhonesPort, TuiPort, Protocol):
 
 
 class DispatchClient(TuiClient, Protocol):
-    """Socket of a client, for its messages."""
+    """Members of a client's connection that the handlers of its messages use."""
 
     terminals: TerminalChannelHandler | None
 
@@ -104,7 +104,7 @@ def _tui(client: DispatchClient, envelope: Envelope) -> None:
 
 
 def _chat(client: DispatchClient, envelope: Envelope) -> None:
-    """Refuse chat, which belongs to the API server (spec "What" 3); a desktop waits for this answer."""
+    """Answer `chat.send` with `chat.error`, since chat belongs to the API server (spec "What" 3)."""
     if envelope.type == "chat.send":
         client.send("chat", "chat.error", {"message": NO_CHAT, "error": "unknown_channel"}, envelope.id)
     else:
@@ -112,7 +112,10 @@ def _chat(client: DispatchClient, envelope: Envelope) -> None:
 
 
 def _notifications(client: DispatchClient, envelope: Envelope) -> None:
-    """Store a notification, which is not answered (wire core 7.2); send an error if the session lacks the right."""
+    """Store a posted notification and publish it to other nodes; nothing is answered (wire core 7.2).
+
+    An invalid one is ignored. If the session lacks the right, send an error.
+    """
     relay, session, payload = client.relay, client.session, envelope.payload
     if session is None or not session.may(NOTIFICATIONS, relay.engine.now.wall):
         client.send_error(f"this session does not have the right {NOTIFICATIONS}", "grant_required", envelope.id)
