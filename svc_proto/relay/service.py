@@ -85,7 +85,7 @@ class Relay:
     def __init__(
         self, config: RelayConfig, *, limits: Limits = DEFAULT_LIMITS, keys: PairingApiKeys | None = None
     ) -> None:
-        """Create a relay. The API server beside it shares `keys`; without them a QR holds the API's main key."""
+        """Create a relay. `keys` are shared with an API server beside it; without them invites hold its main key."""
         self.config = config
         self.limits = limits
         self.keys = keys

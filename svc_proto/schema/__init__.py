@@ -1,1 +1,1 @@
-"""Formats on the wire and in files, each defined once, reading and writing side by side. Pure."""
+"""Formats on the wire and in files, each defined once, with its reader and its writer. No module does IO."""

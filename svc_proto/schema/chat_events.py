@@ -66,7 +66,7 @@ class ChatEvent:
         return f'event: {_KINDS[type(self)]}\ndata: {head}{seq},"ts":{ts},{members[1:]}\n\n'
 
     def around(self, head: str) -> tuple[str, str]:
-        """Return the constant pieces of a delta event: up to the value of `seq`, and from that of `ts` to the text.
+        """Return the constant pieces of a delta event: up to the value of `seq`, and from the end of `ts` to the text.
 
         `head` is as for `write`. This event is a delta with an empty text; the caller adds the quoted text and the end.
         """
@@ -75,13 +75,13 @@ class ChatEvent:
 
 
 def parse_event(kind: str, data: JsonObject) -> ChatEvent | None:
-    """Return an event by its name, under any brand; None for an unknown one."""
+    """Return the event with this name, of any brand, from its data; None for an unknown name."""
     known = _KNOWN.get(kind)
     return None if known is None else known(*[read(data) for read in _READERS[known].values()])
 
 
 def delta_text(data: Mapping[str, object]) -> str:
-    """Return the text of an `assistant.delta`, the most frequent event; empty if there is none."""
+    """Return the text in the data of an `assistant.delta`, the most frequent event; empty if there is none."""
     found = data.get("delta")
     return found if type(found) is str else ""
 
@@ -249,7 +249,7 @@ class Error(ChatEvent):
 
 @fast_frozen
 class Done(ChatEvent):
-    """Last event of the stream, without further data."""
+    """Last event of the stream; its only member is constant."""
 
     state: str = "final"
 

@@ -1,4 +1,4 @@
-"""Lenient readers of numbers and text, for arguments of models and phones, and words of YAML.
+"""Lenient readers of numbers, booleans and text, for arguments that models and phones send and for YAML.
 
 As in `JsonObject`, a value of another type reads as None: the caller reports the expected type.
 """

@@ -36,7 +36,7 @@ Check: TypeAlias = Callable[[Arguments], None]
 
 @fast_frozen
 class ArgumentRule:
-    """Check of arguments; for the documents also the types of its members, whether all are required, and a remark."""
+    """A check of arguments. For documents: the types of its members, whether all are required, and a remark."""
 
     check: Check
     # By member: word (a text that is not blank), text, name, whole, place (not below 0), flag, array, any.
@@ -128,7 +128,7 @@ def either_rule(field: str, *rules: ArgumentRule) -> ArgumentRule:
 
 
 def _handover(arguments: Arguments) -> None:
-    """Check that there is something to share: an attachment, or text."""
+    """Raise `Refused` 400 unless there is an attachment or text to share, and lists are lists."""
     for name in ("attachments", "media_tokens", "paths"):
         optional(arguments, name, array)
     media = ("attachments", "media", "media_token", "token", "path", "media_tokens", "paths", "text", "body")

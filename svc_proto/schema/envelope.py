@@ -28,7 +28,7 @@ class Envelope:
 def parse_message(text: str) -> object:
     """Parse a WebSocket message as JSON.
 
-    Raises `JsonError`; `RemoteProtocolError` (1009) if that would take too long.
+    Raise `JsonError`, or `RemoteProtocolError` (1009) if parsing would take too long.
     """
     try:
         return strict_json.loads(text)

@@ -190,7 +190,7 @@ def json_value(text: bytes | str, otherwise: object = None, *, ours: bool = Fals
 
 
 def lenient_json_value(text: bytes | str, otherwise: object = None) -> object:
-    """Return the value of a text that grants no access, read by `lenient_json`; `otherwise` if it is malformed."""
+    """Return the value of a text that grants no access, as `lenient_json` reads it; `otherwise` if it is malformed."""
     try:
         return lenient_json.loads(text)[0]
     except strict_json.JsonError:
@@ -200,7 +200,7 @@ def lenient_json_value(text: bytes | str, otherwise: object = None) -> object:
 def json_object(text: bytes | str, large: Callable[[Exception], Exception]) -> dict[str, object] | None:
     """Return the object of a JSON text; None for any other text.
 
-    `large` makes the exception if it would take too long.
+    If parsing would take too long, raise the exception that `large` returns.
     """
     try:
         value = strict_json.loads(text)
@@ -212,7 +212,10 @@ def json_object(text: bytes | str, large: Callable[[Exception], Exception]) -> d
 
 
 def error_text(value: object, depth: int = 6) -> str:
-    """Return the error text in a value of any form in use: a text, or that of an error somewhere in it."""
+    """Return the text of an error value: the value itself, or the first text in its members or its first item; else "".
+
+    Values are nested in at most `depth` levels; the names of the members are `_ERRORS`.
+    """
     if isinstance(value, str) or not depth:
         return value if isinstance(value, str) else ""
     if isinstance(value, list):

@@ -1,4 +1,7 @@
-"""JSON-RPC 2.0, as far as all its uses share it. Each use decides how strictly it reads a request."""
+"""JSON-RPC 2.0: the error, the reader and the writers that all uses share.
+
+Each use decides how strictly it reads a request.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ class RpcError(Exception):
 
 
 def parse_object(text: bytes | str) -> dict[str, object]:
-    """Return the members of one message. Raises `RpcError`; batches are refused."""
+    """Return the members of one message. Raise `RpcError` for other text and for a batch."""
     try:
         value = strict_json.loads(text)
     except strict_json.JsonError as error:

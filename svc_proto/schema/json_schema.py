@@ -72,7 +72,10 @@ class SchemaComponents:
 
 
 def schema_of(kind: object, parts: SchemaComponents) -> JsonSchema:
-    """Return the schema of a type. Classes become components of their own, by name. Raises `TypeError`."""
+    """Return the schema of a type, or a reference to it: classes become components, by name.
+
+    Raise `TypeError` for a type that JSON does not have.
+    """
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _annotated(arguments, parts)
@@ -106,13 +109,13 @@ def _annotated(arguments: Sequence[Any], parts: SchemaComponents) -> JsonSchema:
 
 
 def _union(schemas: list[JsonSchema]) -> JsonSchema:
-    """Return a list of type names if possible, else `anyOf`."""
+    """Return the schema of a union: a list of type names if no member has other keywords, else `anyOf`."""
     names = [schema.get("type") for schema in schemas if list(schema) == ["type"]]
     return {"type": names} if len(names) == len(schemas) else {"anyOf": schemas}
 
 
 def inline_schema_of(kind: type, parts: SchemaComponents) -> JsonSchema:
-    """Return the schema of a class without making it a component."""
+    """Return the object schema of a `TypedDict` or a class of attrs itself, rather than a reference to a component."""
     hints = get_type_hints(kind, include_extras=True)
     if has(kind):  # an attrs class is only written, so each member is there
         named = required = [each.name for each in fields(kind)]

@@ -74,7 +74,7 @@ def _message(members: JsonObject) -> ServerMessage | None:
 
 
 def _answered_id(value: object) -> RequestId | None:
-    """Return the id of a request of ours, a whole number, also if the server wrote it as text or as a float."""
+    """Return the id of a response, None if invalid. Text or a float that is a whole number becomes that number."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str) and value.isascii() and value.isdigit():

@@ -32,7 +32,7 @@ ProfileKey = tuple[str, str, int | None]  # base URL, model and configured conte
 
 @define
 class ModelProfile:
-    """Profile of one model on one server. The defaults are what OpenAI's API takes."""
+    """Profile of one model on one server. The defaults describe OpenAI's API."""
 
     context: int | None = None  # size in tokens; None: unknown
     prompt_limit: int | None = None  # estimated tokens of a request, learned from a refusal without numbers
@@ -64,7 +64,7 @@ class ModelProfile:
         return evolve(self)
 
     def members(self) -> dict[str, object]:
-        """Return what was learned, for the state file. Estimates and the reading of pages are made anew."""
+        """Return the learned values that differ from the defaults, for the state file; estimates are not stored."""
         values = LESSONS(self)
         if values == DEFAULT_LESSONS:
             return {}

@@ -69,7 +69,7 @@ class OAuthClient:
 
     @property
     def identity(self) -> str:
-        """The `client_id`."""
+        """The `client_id`: the name and the redirect URIs as base64url."""
         text = strict_json.dumps_bytes([self.name, *self.redirects])
         return urlsafe_b64encode(text).rstrip(b"=").decode("ascii")
 
@@ -108,7 +108,7 @@ class AuthorizationRequest:
 
 
 def parse_client(members: JsonObject) -> OAuthClient:
-    """Parse a registration. Raises `Refused` 400."""
+    """Parse a registration. Raise `Refused` 400 if the redirect URIs are invalid."""
     redirects = members.get("redirect_uris")
     if not isinstance(redirects, list) or not 1 <= len(redirects) <= MAX_REDIRECTS:
         raise Refused(400, "invalid_redirect_uri", f"redirect_uris must be a list of 1 to {MAX_REDIRECTS}")
@@ -149,7 +149,7 @@ def client_metadata(client: OAuthClient) -> ClientMetadataJson:
 
 
 def parse_authorization_request(query: Mapping[str, str], client: OAuthClient, resource: str) -> AuthorizationRequest:
-    """Parse the authorization request of a client. Raises `Refused` 400 with the reason.
+    """Parse the authorization request of a client. Raise `Refused` 400 with the reason.
 
     The redirect URI is not checked here. Without a scope, `SCOPE_ACT` is requested.
     """
@@ -202,7 +202,7 @@ def is_loopback(redirect: str) -> bool:
 
 
 def add_query_fields(url: str, **fields: str | None) -> str:
-    """Return a redirect URI with response parameters in its query; empty ones are left out."""
+    """Return a redirect URI with response parameters in its query; those that are None or empty are left out."""
     return f"{url}{'&' if '?' in url else '?'}{urlencode({name: text for name, text in fields.items() if text})}"
 
 

@@ -17,7 +17,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 class MetricSamples:
-    """The samples of a server at one moment."""
+    """The samples of a server's metrics that one text has, by name and label."""
 
     __slots__ = ("_samples",)
 
@@ -43,7 +43,7 @@ class MetricSamples:
         return sum((value for labels, value in found if not only or _has(labels, only)), 0.0)
 
     def by(self, name: str, label: str) -> dict[str, float]:
-        """Return the sums by each value of a label, without samples that lack it."""
+        """Return the sums of a name's samples for each value of a label; samples without the label do not count."""
         sums: dict[str, float] = {}
         for labels, value in self._samples.get(name, ()):
             of = _labels(labels).get(label)

@@ -41,9 +41,9 @@ MAX_DEPTH = 32  # levels of containers; deeper values are replaced by `TOO_DEEP`
 
 
 def redact(value: object, *, hide_text: bool = False) -> object:
-    """Return a copy of a JSON value without the values of `SECRET_KEYS`.
+    """Return a copy of a JSON value in which the values of `SECRET_KEYS` are replaced by `REDACTED`.
 
-    With `hide_text` also without those of `TEXT_KEYS`. Containers below `MAX_DEPTH` levels are replaced by `TOO_DEEP`.
+    With `hide_text` also those of `TEXT_KEYS`. Containers below `MAX_DEPTH` levels are replaced by `TOO_DEEP`.
     """
     return _Redaction(hide_text).of(value, MAX_DEPTH)
 

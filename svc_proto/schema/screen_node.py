@@ -106,7 +106,7 @@ class ScreenNode:
 
     @property
     def kind(self) -> str:
-        """Return the kind for a reader; empty for a text."""
+        """Return the kind of control for a reader, such as `button`, `field` or `checkbox`; empty for plain text."""
         if self.editable:
             return "password" if self.hides_text else "field"
         found = KINDS.get(_COMPATIBILITY.sub("", self.class_name), "")
@@ -140,12 +140,12 @@ class ScreenNode:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return text, description and hint, each once."""
+        """Return text, description and hint, each once, without empty ones."""
         return tuple(dict.fromkeys(text for text in (self.text, self.description, self.hint) if text))
 
     @property
     def content(self) -> str:
-        """Return what a field holds: not its hint, which phones send as the text of an empty field."""
+        """Return the text of a field; empty if it is the hint, which phones send as the text of an empty field."""
         return "" if self.text == self.hint else self.text
 
     @property

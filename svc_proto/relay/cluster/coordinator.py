@@ -360,10 +360,7 @@ class ClusterCoordinator(LocalCoordinator):
         return next((url for answer in answers if (url := answer.text("url"))), "")
 
     def lookup_consent(self, by: str, value: str) -> Flow[None] | None:
-        """Return a flow that asks the other nodes for a consent request, which moves here.
-
-        Return None without other nodes, or at `MAX_LOOKUPS`.
-        """
+        """Return a flow that fetches a consent request from other nodes; None without such nodes or at the limit."""
         return self._lookup_consent(by, value) if self.node.members and self._seeking < MAX_LOOKUPS else None
 
     def _lookup_consent(self, by: str, value: str) -> Flow[None]:

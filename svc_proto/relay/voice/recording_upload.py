@@ -95,7 +95,10 @@ class _RecordingFile(IncomingFile):
         return Refused(413, "too_large", f"a recording may have at most {limit} bytes", extra={"limit": limit})
 
     def recording(self) -> Flow[Recording]:
-        """Finish the file and return the recording; raise `Refused` 400 if it is missing or empty."""
+        """Finish the file and return the recording.
+
+        Raise `Refused` 400 if the recording is missing or empty, and 500 for a disk failure.
+        """
         if not self.begun:
             raise Refused(400, "audio_missing", "the multipart body has no audio file")
         if not self._start:

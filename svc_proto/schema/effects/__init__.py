@@ -1,1 +1,1 @@
-"""Effects of phone commands that need the consent of the owner: rules on the screen and its words, and data."""
+"""Effects of phone commands that need the owner's consent: rules on the screen and its labels, and their word lists."""

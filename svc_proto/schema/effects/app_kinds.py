@@ -1,6 +1,6 @@
-"""Kinds of apps by their package: the places where a touch has an effect, whatever its label is.
+"""Kinds of apps by their package name: in some kinds a touch has an effect, whatever its label is.
 
-The packages of makers differ, and share parts: a part of the name that stands for a purpose decides.
+The packages of manufacturers differ, but share parts of their names that stand for a purpose, such as `dialer`.
 """
 
 from __future__ import annotations
@@ -71,6 +71,6 @@ _PATTERNS: tuple[tuple[AppKind, str], ...] = (
 
 @lru_cache(maxsize=512)
 def kind_of_app(package: str) -> AppKind:
-    """Return the kind of a package."""
+    """Return the kind of an app by patterns of its package name; `OTHER` if none matches."""
     name = package.casefold()
     return next((kind for kind, pattern in _PATTERNS if re.search(pattern, name)), AppKind.OTHER)

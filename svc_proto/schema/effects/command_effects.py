@@ -1,10 +1,10 @@
-"""Effects of a phone command that need the owner's consent, judged by what it does and where (wire bridge 3, 5.2).
+"""Effects of a phone command that need the owner's consent, by the command, the app and the label (wire bridge 3, 5.2).
 
     effect = effect_of_command("/tap_text", {"text": "Call"}, tree)
 
-The place decides first: a dialer, an installer, a permission dialog, the settings, the power menu, a share sheet, the
-last step of a purchase, the client itself. The words of a label are a further net, and count in many languages. Typing
-into a plain field has no effect; the press that follows has one.
+The app or screen is checked first: a dialer, an installer, a permission dialog, the settings, the power menu, a share
+sheet, the last step of a purchase, the client itself. Then the words of the label are checked, in many languages.
+Typing into a plain field has no effect; the press that follows has one.
 """
 
 from __future__ import annotations
@@ -212,7 +212,10 @@ def _kind_by_place(kind: AppKind, control: TouchedControl, tree: ScreenTree) -> 
 
 
 def _kind_by_words(control: TouchedControl) -> EffectKind | None:
-    """Return the kind by the labels; of an entry of a list only a label that is nothing else counts."""
+    """Return the kind of effect that the control's labels or its view id name; None if they name none.
+
+    Of an entry of a list the view id is not read, and a label counts only if it has no other words.
+    """
     whole = not (control.is_button or control.is_checkable) and control.node.clickable
     for label in control.labels:
         kind = kind_of_label(label, whole=whole)
@@ -251,7 +254,11 @@ def _is_dial_key(control: TouchedControl) -> bool:
 
 
 def _is_number_to_call(control: TouchedControl) -> bool:
-    """Report whether a button is a phone number: a link to it, or a number and a sign for a call."""
+    """Report whether a control is a phone number that a touch may call.
+
+    That is a button, or a link of a browser, whose labels are mostly digits; or an entry with a number in a contacts
+    app.
+    """
     if not control.is_button and kind_of_app(control.package) is not AppKind.BROWSER:
         return kind_of_app(control.package) is AppKind.PRIVATE and "contact" in control.package and _has_number(control)
     text = " ".join(control.labels)
@@ -269,7 +276,7 @@ def _shows_payment(tree: ScreenTree) -> bool:
 
 
 def _sends_typed_text(control: TouchedControl, tree: ScreenTree) -> bool:
-    """Report whether a messaging app's button may send what its fields hold: a button, or an icon."""
+    """Report whether a control of a messaging app may send the text that the screen's fields hold."""
     if control.is_row or not any(field.text.strip() for field in tree.fields):
         return False
     if control.node.selected or _is_at_top(control.node, tree):
@@ -283,7 +290,7 @@ def _is_at_top(node: ScreenNode, tree: ScreenTree) -> bool:
 
 
 def _stands_beside_typed_text(control: TouchedControl, tree: ScreenTree) -> bool:
-    """Report whether an icon in the row of a filled field submits it, as a chat's arrow does; a search does not."""
+    """Report whether a control in the row of a filled field may submit it; fields for searching do not count."""
     if control.is_checkable or any(SEARCHING.search(label) for label in control.labels):
         return False
     for field in tree.fields:
@@ -310,7 +317,7 @@ def _effect(kind: EffectKind, control: TouchedControl, tree: ScreenTree) -> Effe
 
 
 def _number_on(control: TouchedControl, tree: ScreenTree) -> str:
-    """Return the number that a call or a message goes to: of the field, else of the control, else of the screen."""
+    """Return the first phone number in the fields, else on the control, else on the screen; empty if there is none."""
     sources: Iterable[str] = (*(field.text for field in tree.fields), *control.labels, *tree.texts)
     found = (each[0].strip() for text in sources for each in _NUMBER.finditer(text) if digits_of(each[0]))
     return next(found, "")
@@ -322,7 +329,7 @@ def _shown(tree: ScreenTree, control: TouchedControl) -> str:
 
 
 def _effect_of_submission(label: str, package: str, tree: ScreenTree) -> Effect | None:
-    """Return the soft effect of a press beside filled fields: what they hold may leave the phone."""
+    """Return the soft effect of a press beside filled fields, whose text may leave the phone; None without text."""
     typed = [field.text for field in tree.fields if field.text.strip()]
     if not typed:
         return None
@@ -332,7 +339,10 @@ def _effect_of_submission(label: str, package: str, tree: ScreenTree) -> Effect 
 
 
 def _effect_of_blind_press(tree: ScreenTree, client: str) -> Effect | None:
-    """Return the effect of a touch whose target is unknown, in an app where each touch may have one."""
+    """Return the effect of a touch whose target is unknown; None if it is not known to have one.
+
+    It has one in the client's own app, and on a screen without nodes of an app in which each touch may have one.
+    """
     if client and tree.package == client:
         return Effect(kind=EffectKind.CLIENT, place=tree.package)
     kinds = {

@@ -1,10 +1,10 @@
-"""Labels of controls with an effect, in the languages of many phones: the net below the rules by place.
+"""Labels of controls with an effect, in the languages of many phones; they are checked after the rules by app.
 
     kind_of_label("Jetzt kaufen")      # EffectKind.PURCHASE
 
 A label is compared in its plain form (`svc_proto.basics.plain_letters`). Phrases of scripts that write no spaces are
 found anywhere in a label, the others as whole words at its start or end. The lists have the same words for each
-language: send, call, buy, delete, install, allow, and what people press instead of them.
+language: send, call, buy, delete, install, allow, and other labels of buttons that have the same effect.
 """
 
 from __future__ import annotations
@@ -82,20 +82,20 @@ def _confirming() -> frozenset[str]:
 
 
 def is_harmless(labels: Iterable[str]) -> bool:
-    """Report whether every label only leaves, refuses or looks: Back, Cancel, No, Search."""
+    """Report whether all labels only leave, refuse or look: Back, Cancel, No, Search. False without labels."""
     found = [_letters(label) for label in labels]
     return bool(found) and all(label in _harmless() for label in found)
 
 
 def is_confirming(labels: Iterable[str]) -> bool:
-    """Report whether a label agrees to the text of its screen: OK, Yes, Continue, or a sign for them."""
+    """Report whether any label agrees to the text of its screen: OK, Yes, Continue, or a sign for them."""
     return any(
         _letters(label) in _confirming() or _kind_of_symbols(label) is EffectKind.CONFIRMATION for label in labels
     )
 
 
 def is_refreshing(labels: Iterable[str]) -> bool:
-    """Report whether a label only loads a page or a list again: Update, Update the list.
+    """Report whether any label only loads a page or a list again: Update, Update the list.
 
     In a store it may install an app.
     """
@@ -103,7 +103,10 @@ def is_refreshing(labels: Iterable[str]) -> bool:
 
 
 def kind_of_label(label: str, *, whole: bool = False) -> EffectKind | None:
-    """Return the kind of a label's effect; `whole`: only if nothing else is in the label, as for an entry of a list."""
+    """Return the kind of effect that a label names, or None.
+
+    With `whole`, as for an entry of a list, a phrase counts only if the label has hardly any other text.
+    """
     if len(label) > MAX_LABEL:
         return None
     text = _letters(label)
@@ -147,7 +150,7 @@ def kind_of_sentence(text: str) -> EffectKind | None:
 
 
 def _letters(label: str) -> str:
-    """Return a label without signs and symbols; vowel signs of Indic scripts are letters here."""
+    """Return a label in plain form without punctuation and symbols; vowel signs of Indic scripts are letters here."""
     return " ".join("".join(" " if unicodedata.category(each)[0] in "PS" else each for each in plain(label)).split())
 
 

@@ -63,7 +63,7 @@ class TouchedControl:
 
 @frozen(kw_only=True)
 class ScreenTree:
-    """All nodes of a screen, topmost window first."""
+    """The first `MAX_NODES` nodes of a screen, topmost window first."""
 
     package: str = ""
     nodes: tuple[ScreenNode, ...] = ()
@@ -79,17 +79,17 @@ class ScreenTree:
 
     @property
     def fields(self) -> tuple[ScreenNode, ...]:
-        """Return the nodes that take text."""
+        """Return the nodes that are editable."""
         return tuple(node for node in self.nodes if node.editable)
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return all texts and descriptions."""
+        """Return the texts and descriptions of all nodes that are not blank."""
         return tuple(label for node in self.nodes for label in node.labels)
 
     @property
     def field(self) -> ScreenNode | None:
-        """Return the field that text goes into: the focused one, else the first."""
+        """Return the field that text goes into: the focused one, else the first; None without fields."""
         return next((node for node in self.fields if node.focused), next(iter(self.fields), None))
 
     def package_of(self, node: ScreenNode) -> str:
@@ -101,7 +101,7 @@ class ScreenTree:
         return next((owner for owner in owners if "." in owner), self.package)
 
     def targets(self, path: str, arguments: Mapping[str, object]) -> tuple[TouchedControl, ...]:
-        """Return the controls that a touch may reach; several if a text occurs more than once."""
+        """Return the controls that a touch may reach: none, one, or several if a text occurs more than once."""
         given = JsonObject.of(arguments)
         if path == "/tap_text":
             nodes = tuple(self._named(given.text("text")))
@@ -132,7 +132,7 @@ class ScreenTree:
         return self._whole(node)
 
     def _at(self, point: tuple[int, int]) -> Iterator[TouchedControl]:
-        """Yield the control at a point of the topmost window that has one there."""
+        """Yield the control at a point of the topmost window that has a node there, if any does."""
         hit = [node for node in self.nodes if node.covers(point)]
         hit = [node for node in hit if node.window == hit[0].window]
         reacting = [node for node in hit if node.clickable or node.editable] or hit

@@ -1,8 +1,8 @@
-"""Acts outside of the apps that a task names: each further app needs the owner's consent.
+"""Commands that act in an app which the task does not name: each of them needs the owner's consent.
 
     effect = effect_elsewhere("/tap", {"nodeId": "w0:3"}, tree, ("com.example.mail",))
 
-Looks, scrolling, keys that leave a screen, the launcher and the keyboard belong to every task.
+Reading, scrolling, keys that leave a screen, the launcher and the keyboard are allowed in every task.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEYBOARD = re.compile(r"inputmethod|keyboard|\bime\b|swiftkey|gboard", re.IGNOR
 def effect_elsewhere(
     path: str, arguments: Mapping[str, object], tree: ScreenTree, apps: Sequence[str]
 ) -> Effect | None:
-    """Return the effect of an act in an app that is not among the task's `apps`; None for any other command."""
+    """Return the effect of a command that acts in an app that is not among the task's `apps`; None for any other."""
     if path == "/open_app":
         places = [JsonObject.of(arguments).text("package")]
     elif needs_screen(path, arguments):
