@@ -1,4 +1,4 @@
-"""Phone side of the protocol: pair, stay connected, execute bridge commands.
+"""Phone's side of the relay protocol: pair, stay connected, execute bridge commands.
 
 Public names for embedders: docs/reference/public-names.md.
 """

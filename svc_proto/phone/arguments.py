@@ -25,13 +25,13 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 
 
 class CommandArguments:
-    """Body of one bridge command; of several names, spellings of one argument, the first present one counts."""
+    """Body of one bridge command. Methods take the spellings of one argument; the first that is present counts."""
 
     def __init__(self, body: Mapping[str, object]) -> None:
         self._body = body
 
     def only(self, *names: str) -> None:
-        """Refuse other members than these: 400 with the name; a null counts as missing."""
+        """Raise `CommandRefused` 400 with the name of a member that is not among `names`; a null counts as missing."""
         for name, value in self._body.items():
             if value is not None and name not in names:
                 raise CommandRefused(400, f"unknown argument: {replace_lone_surrogates(name[:MAX_NAME])}")
@@ -45,7 +45,11 @@ class CommandArguments:
         return None
 
     def text(self, *names: str) -> str | None:
-        """Return a scalar as text (numbers and booleans as JSON writes them), or None."""
+        """Return a scalar as text (numbers and booleans as JSON writes them), or None if it is missing.
+
+        Raise `CommandRefused` 400 for an array, an object and a number of more than 1,024 bits, as the methods that use
+        it.
+        """
         value = self.value(*names)
         return None if value is None else scalar_text(value, names[0])
 
@@ -99,7 +103,10 @@ class CommandArguments:
 
 
 def scalar_text(value: object, name: str) -> str:
-    """Return a JSON scalar as text; raise `CommandRefused` 400 with the field's name for an array or an object."""
+    """Return a JSON scalar as text. Raise `CommandRefused` 400 with the field's name for any other value.
+
+    A whole number of more than 1,024 bits is refused, too.
+    """
     number = None if as_text(value) is not None else coercion.coerce_integer(value)
     if number is not None and number.bit_length() > 1024:  # far past any use, far below the interpreter's limit
         raise CommandRefused(400, f"{name} is out of range")

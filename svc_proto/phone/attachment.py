@@ -116,7 +116,7 @@ class MediaMarker:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The relay's paths to try in this order until one exists."""
+        """Paths on the relay, to be tried in this order until one exists."""
         if self.token is not None:
             return (f"/media/{self.token}",)
         return tuple(
@@ -171,7 +171,7 @@ class Attachment:
             self.message = ""
 
     def on_response(self, status: int | None, size: int) -> None:
-        """Handle the relay's response: status and body size in bytes (announced or received); None: none came."""
+        """Handle the relay's response: its status, None if there was none, and the body's size in bytes."""
         if self.state is AttachmentState.LOADING:  # else a late response to an abandoned fetch
             trigger = _trigger(status, size, self.preferences.max_inbound)
             if trigger in NOT_THERE and self._tried + 1 < len(self.marker.targets):

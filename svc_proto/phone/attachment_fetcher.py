@@ -79,7 +79,7 @@ class AttachmentFetcher:
         return numbers
 
     def tap(self, number: int) -> bool:
-        """Fetch an attachment at the user's request; return False if it cannot be fetched."""
+        """Fetch an attachment at the user's request; return False if no tap is offered for it."""
         shown = self._shown.get(number)
         if shown is None or not shown.attachment.can_tap:
             return False
@@ -96,11 +96,11 @@ class AttachmentFetcher:
         self.go_on()
 
     def body(self, number: int) -> bytes | None:
-        """Return the bytes of an attachment, as long as they are cached."""
+        """Return the bytes of an attachment; None if they are not cached."""
         return self._bodies.get(number)
 
     def go_on(self) -> None:
-        """Start pending fetches, as far as a session and the limit allow."""
+        """Start pending fetches if there is a relay client, up to `MAX_CONCURRENT` at once."""
         source = self._source()
         if source is None:
             return

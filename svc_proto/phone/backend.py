@@ -51,10 +51,10 @@ CommandResponse: TypeAlias = CommandReply | DelayedReply | UploadReply
 
 
 class PhoneBackend(Protocol):
-    """Phone without clock and sockets: time and bytes are passed in."""
+    """A phone that executes commands. It has no clock and no sockets: time and bytes are passed in."""
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse:
-        """Execute a command; never raise: bad arguments result in a reply."""
+        """Execute a command and return its reply; bad arguments also result in a reply rather than an error."""
         ...
 
     def on_uploaded(self, token: str, scheme: str) -> CommandReply:

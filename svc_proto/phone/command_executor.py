@@ -103,7 +103,10 @@ class CommandExecutor:
         self.advance()
 
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False) -> bool:
-        """Apply the user's decision; return False if the confirmation is not open. `remember`: trust it later."""
+        """Apply the user's decision; return False if the confirmation is not open.
+
+        With `remember` an allowed verb or action is trusted from now on.
+        """
         self.advance()  # expire first, whatever the user decides
         awaiting = next((each for each in self._awaiting.values() if each.confirmation_id == confirmation_id), None)
         if awaiting is None:

@@ -84,7 +84,7 @@ class DashboardPhone:
         self._connecting = self.engine.spawn(self._stay_connected())
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Accept the user's keyboard, once; a phone has no other listener."""
+        """Return the channel of the user's keyboard, once; None for any other connection."""
         if fact.peer != KEYBOARD or self._person is not None:
             return None
         self._person = KeyboardInputChannel(self.engine, fact, self)

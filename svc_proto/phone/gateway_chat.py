@@ -60,7 +60,7 @@ class _Prompt:
 
 
 class GatewayChat:
-    """Chat of one session. To be called within `handle`.
+    """Chat of one session. Its methods are called only while the core handles a fact.
 
     Events for `notify`: `answer` (`text`), `answered` (`status`, `error`), `question` (`question`, `choices`), `note`
     (`text`), and `settled` when all prompts are done.
@@ -83,7 +83,10 @@ class GatewayChat:
     # --- socket ---
 
     def connect(self, send: Callable[[str], object], close: Callable[[], None]) -> None:
-        """Use a new socket: attach the session, if there is one. `close` is called if that fails for the moment."""
+        """Use a new socket, and resume the session if there is one.
+
+        `close` is called if the server refuses that for any reason but a missing session.
+        """
         self._send, self._close = send, close
         if self.session_id:
             self._call("session.resume", self._on_resumed, session_id=self.session_id, cols=80, source=SOURCE)
@@ -92,7 +95,7 @@ class GatewayChat:
             self._advance()
 
     def disconnect(self) -> None:
-        """Drop a lost socket, and what was sent without an answer."""
+        """Drop a lost socket, and the calls and prompts that were sent on it without an answer."""
         self._send, self._close, self._is_ready, self._question = None, None, False, None
         self._waiting.clear()
         for prompt in self._prompts:
@@ -236,7 +239,7 @@ class GatewayChat:
         self._advance()
 
     def _is_refused(self, prompt: _Prompt, result: JsonObject) -> bool:
-        """Report whether the answer is an error; if so, remove the prompt and send the next one."""
+        """Report whether the answer is an error; if so, report that, remove the prompt and send the next one."""
         error = result.object_or_none("error")
         if error is None:
             return False

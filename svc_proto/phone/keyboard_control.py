@@ -183,7 +183,7 @@ class KeyboardInputChannel(Channel):
         self._left = False
 
     def received(self, data: bytes) -> None:
-        """Parse the complete lines."""
+        """Pass each complete line to the handler; a line that is too long ends the input."""
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:

@@ -70,7 +70,7 @@ class SmsAction:
 
 @frozen
 class OutgoingFile:
-    """File by its original reference, with its announced or guessed type."""
+    """File to send, by its original reference, with its announced or guessed content type."""
 
     reference: str
     content_type: str
@@ -205,7 +205,7 @@ def _typed(reference: str, content_type: str | None = None, file_name: str | Non
 
 
 def _line(label: str, value: str) -> str:
-    """Return a label and a value on one line: other characters are escaped, so that a value cannot add a line."""
+    """Return a label and a value on one line; an unprintable value is escaped, so that it adds no line."""
     return f"{label} {value if value.isprintable() else ascii(value)}"
 
 

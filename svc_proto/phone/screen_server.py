@@ -70,7 +70,7 @@ class ScreenAccess(Enum):
 
 
 class PhoneScreenServer:
-    """Service of a phone and its screen; `url` is its listening address."""
+    """Service of a phone and of HTTP routes for its screen; `url` is its listening address."""
 
     engine: Engine
 
@@ -96,7 +96,7 @@ class PhoneScreenServer:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Store the engine, for the phone too."""
+        """Bind this service and its phone to the engine."""
         self.engine = engine
         self._looking = Condition(engine)
         self.phone.bind(engine)
@@ -107,11 +107,11 @@ class PhoneScreenServer:
         self.engine.spawn(self._begin())
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Accept the user's keyboard, or a dashboard."""
+        """Return the channel of the user's keyboard or of a dashboard; None if the connection is refused."""
         return self.phone.on_accepted(fact) if fact.peer == KEYBOARD else self._visits.admit(fact)
 
     def on_stopping(self) -> None:
-        """Withdraw the address and stop the phone."""
+        """Withdraw the published address and stop the phone."""
         self._stopping = True
         self._wake()
         self.engine.spawn(withdraw_phone_screen(self.engine))
@@ -126,7 +126,7 @@ class PhoneScreenServer:
             raise Refused(403, "not_yours", "this screen is for the dashboard of its own host")
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Return `{"error": …, "code": …}`."""
+        """Return a refusal as `{"error": …, "code": …}`."""
         return json_response(refused.status, {"error": refused.message, "code": refused.code}, refused.headers)
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:

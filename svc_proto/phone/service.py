@@ -207,7 +207,7 @@ class Phone:
     # --- Service ---
 
     def bind(self, engine: Engine) -> None:
-        """Store the engine; make the timers."""
+        """Store the engine; create the timers and the phone's parts."""
         self.engine = engine
         self._status_timer = engine.timers.timer(self._report_status)
         self._sign_in_timer = engine.timers.timer(self._sign_in_late)
@@ -270,7 +270,7 @@ class Phone:
         self.engine.spawn(expect, on_done=lambda nothing: self._connect(), on_error=self._failed)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Accept the user's keyboard, once; a phone has no other listener."""
+        """Return the channel of the user's keyboard, once; None for any other connection."""
         if fact.peer != KEYBOARD or self._person is not None:
             return None
         self._person = KeyboardInputChannel(self.engine, fact, self.controls)
@@ -398,7 +398,7 @@ class Phone:
         self._finding = self.engine.spawn(routes.select(anew=self._anew), on_done=self._chosen, on_error=self._failed)
 
     def _chosen(self, route: Candidate | None) -> None:
-        """Handle the result of the selection: connect to the candidate, leave another one, or back off without any."""
+        """Connect to the selected candidate, close the connection to another one, or back off if it is None."""
         if route is not None and self.state is PhoneState.CONNECTING:
             self._route, self._remote = route, RelayUrl(route.url)
             self._notify("route", {"role": route.role, "url": route.url})
@@ -563,7 +563,7 @@ class Phone:
 
 
 def _block(refusal: HttpResult) -> float:
-    """Return the pause that a 429 requests, in seconds."""
+    """Return the pause that a 429 requests, in seconds, within bounds; `BLOCKED_PAUSE` if it requests none."""
     wanted = refusal.headers.get(b"retry-after") or b""
     if not wanted.isdigit():
         return BLOCKED_PAUSE

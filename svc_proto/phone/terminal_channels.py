@@ -64,7 +64,7 @@ CHANNEL_CLIENT_TABLE: Table[ChannelClientState, ChannelClientTrigger] = {
 
 
 class PhoneMessageChannels:
-    """Clients of both channels; to be called within `handle`.
+    """Clients of both channels. Their methods are called only while the core handles a fact.
 
     Events: `terminal` (`text`, as a terminal shows it), `answer` (`text`) and `answered` (`status`) of the agent, and
     notes for the user.
@@ -77,11 +77,11 @@ class PhoneMessageChannels:
         self._online = online
 
     def type(self, text: str) -> None:
-        """Send a line to the shell."""
+        """Send a line to the shell, after attaching the terminal if necessary."""
         self._send_line(self.terminal, text)
 
     def chat(self, text: str) -> None:
-        """Send a line to the agent."""
+        """Send a line to the agent, after attaching to it if necessary."""
         self._send_line(self.agent, text)
 
     def detach_all(self) -> bool:
@@ -134,7 +134,7 @@ class _ChannelClient(ABC):
         return self._pending_call is not None
 
     def send_line(self, text: str) -> None:
-        """Send a line, now or once the channel accepts one."""
+        """Send a line, now or once the channel accepts one; if too many lines wait, drop it with a note."""
         if self.state is ChannelClientState.OPEN and not self.awaits:
             self._line(text)
         elif len(self._waiting) == MAX_QUEUED_LINES:

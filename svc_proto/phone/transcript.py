@@ -1,4 +1,4 @@
-"""Transcript of the conversation of user and agent at the phone's screen: the latest lines.
+"""Transcript of the conversation between user and agent, for the phone's screen: the latest lines.
 
 | kind     | content                                            |
 |----------|----------------------------------------------------|

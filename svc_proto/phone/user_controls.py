@@ -1,4 +1,4 @@
-"""User's controls of the phone: decisions and switches as calls, and the parsed lines of the keyboard.
+"""Controls of the phone for its user: decisions and switches as calls, and the lines of the keyboard.
 
 A bare "yes" is dangerous: the confirmation that was meant may have lapsed, and another one may be open. So it counts
 only when one confirmation is open and none has lapsed a moment ago; otherwise the confirmation must be named.
@@ -36,7 +36,7 @@ ANSWER_DELAY = 2.0  # s after a confirmation has lapsed in which a bare "yes" ma
 
 
 class UserControls:
-    """Controls of the phone for its user; to be called within `handle`, like all of a service."""
+    """Controls of the phone for its user. Their methods are called only while the core handles a fact."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class UserControls:
                 assert_never(never)
 
     def on_keyboard_closed(self) -> None:
-        """Deny the open confirmations and all later ones, because no user can answer them."""
+        """Deny the open confirmations and all later ones, unless a policy answers them, because no user can."""
         if self._performer.answers is ConfirmationPolicy.ASK:
             self._performer.answers = ConfirmationPolicy.DENY
             for confirmation in self._gate.confirmations():

@@ -1,4 +1,4 @@
-"""Bounds of the safety gates' settings; this module has no imports of the gates, for the command line."""
+"""Bounds of the safety gates' settings, apart from the gates, so that the command line can import them alone."""
 
 from __future__ import annotations
 

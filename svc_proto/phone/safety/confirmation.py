@@ -126,7 +126,7 @@ class TrustedActions:
         return tuple(self._actions)
 
     def covers(self, question: ConfirmationRequest) -> bool:
-        """Report whether the overlay can be skipped."""
+        """Report whether the verb is trusted, or the action if there is no verb, so that no overlay is needed."""
         return question.action in self._actions if question.verb is None else question.verb in self._verbs
 
     def remember(self, question: ConfirmationRequest) -> None:

@@ -141,7 +141,7 @@ class SafetyGate:
         return answers
 
     def next_deadline(self) -> float | None:
-        """Return when (monotonic seconds) `advance` is due, if at all."""
+        """Return when (monotonic seconds) `advance` is due; None if no deadline is set."""
         if self._ready:
             return self._ready_at
         deadlines = [confirmation.deadline for _, confirmation in self._waiting.values()]
@@ -151,7 +151,7 @@ class SafetyGate:
         return min(deadlines, default=None)
 
     def connection_lost(self) -> None:
-        """Withdraw the waiting commands, because no answer can be sent any more."""
+        """Withdraw the commands that wait for the user and end running uploads, since no answer can be sent."""
         for log_id, _ in self._withdraw(ConfirmationTrigger.WITHDRAW):
             self.log.finish(log_id, _LOST)
         for log_id in self._uploads:
@@ -211,7 +211,10 @@ class SafetyGate:
     # --- the user's controls ----------------------------------------------------------------------------------------
 
     def set_master(self, on: bool, now: Moment) -> bool:
-        """Turn Device Control on or off; return whether it is on: without accessibility it stays off."""
+        """Turn Device Control on or off; return whether it is on.
+
+        It stays off without accessibility and on a store build.
+        """
         self._tick(now)
         if on:
             return self._master.turn_on(now, accessible=self._sideload and self._consents.accessibility)
@@ -278,7 +281,10 @@ class SafetyGate:
         return self._master.is_armed and self._unattended.enabled
 
     def chip(self, *, in_background: bool) -> bool:
-        """Report whether the status overlay is shown: optional, "forced visible when unattended access is on"."""
+        """Report whether the status chip is shown: only while the master toggle is on and another app is in front.
+
+        The user must have chosen the chip, or unattended access must be on.
+        """
         return self._master.is_armed and in_background and (self._show_chip or self._unattended.enabled)
 
     def view(self, now: Moment, *, in_background: bool = True) -> SafetyView:
@@ -434,7 +440,7 @@ class SafetyGate:
 
 
 def _confirmed(response: CommandResponse) -> CommandResponse:
-    """Add `confirmed` to results that passed an overlay (wire bridge 4.3); the reply for a file is made later."""
+    """Add `confirmed` to the result of a command that passed an overlay (wire bridge 4.3), except for an upload."""
     if isinstance(response, UploadReply):
         return response
     if isinstance(response, DelayedReply):

@@ -1,4 +1,4 @@
-"""Interfaces of the phone backend for the safety gates: the app in front, texts of nodes, grants."""
+"""Interfaces of the phone backend for the safety gates: the app in front, texts of nodes, permissions, waking."""
 
 from __future__ import annotations
 

@@ -83,10 +83,10 @@ def inspected_texts(
     text_of: Callable[[str], str | None],
     pressed: Callable[[PhoneCommand], Sequence[str]] | None = None,
 ) -> tuple[str, ...]:
-    """Return the texts to search for destructive verbs: the attached one and that of each named node, without blanks.
+    """Return the texts to search for destructive verbs, without blank ones; empty for a route that presses no control.
 
-    "For `/tap` or `/long_press` with a `nodeId` the node text is resolved"; both spellings of the argument count. Texts
-    that `pressed` returns for the command count as well (see `TargetTextSource`).
+    These are the argument `text` and the text of each node that `nodeId` or `node_id` names, as `text_of` returns it,
+    and the texts that `pressed` returns (see `TargetTextSource`).
     """
     row = GATES.get(command.path)
     # Spec "Bridge safety gates" 5b names `/type` as well. Typing has no effect; the press that follows is inspected.
@@ -103,7 +103,10 @@ def inspected_texts(
 
 
 def target_packages(command: PhoneCommand) -> tuple[str, ...]:
-    """Return the packages that a command would start: `package`, and the one in `component` (`pkg/class`)."""
+    """Return the packages that a command would start: `package`, and the one in `component` (`pkg/class`).
+
+    Empty for a route that starts no app.
+    """
     row = GATES.get(command.path)
     if row is None or not row.checks_target:
         return ()

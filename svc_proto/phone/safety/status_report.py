@@ -25,9 +25,10 @@ def with_gate_status(
     blocked: int,
     verbs: int,
 ) -> dict[str, object]:
-    """Return a copy of `base` with the gates' members; on a store build those are false, 0 and null.
+    """Return a copy of a backend's status `base` with the members that the gates add.
 
-    `master_enabled` is false while the accessibility service is unbound, although the toggle does not change.
+    On a store build these are false, 0 and null, except for notification access. `master_enabled` is false while the
+    accessibility service is unbound, although the toggle does not change; the app in front is unknown then.
     """
     accessible = sideload and consents.accessibility
     status = JsonObject(base)
