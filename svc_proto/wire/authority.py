@@ -20,7 +20,7 @@ AUTHORITY = rb"(?:" + _NAME + rb"|" + _LITERAL + rb")(?::" + _PORT + rb")?"
 
 
 def is_ipv6_literal(brackets: bytes) -> bool:
-    """Report whether the text in brackets is an IPv6 address (RFC 3986 section 3.2.2)."""
+    """Report whether a text with its brackets, such as `[::1]`, is an IPv6 address (RFC 3986 section 3.2.2)."""
     try:
         IPv6Address(brackets[1:-1].decode("ascii"))
     except AddressValueError:

@@ -116,5 +116,5 @@ class ServerConnection(Connection, Protocol):
         return False
 
     def detach_websocket(self) -> WebSocket | None:
-        """Return the WebSocket that replaces this connection after an `AcceptWebSocket`; None if shared."""
+        """Return the WebSocket that this connection has become; None before that, and always for HTTP/2."""
         ...

@@ -81,16 +81,16 @@ class Headers(tuple[tuple[bytes, bytes], ...]):
         return self._by_name
 
     def get(self, name: bytes, default: bytes | None = None) -> bytes | None:
-        """Return the first value of a field; `name` in lower case."""
+        """Return the first value of a field, or `default` without one; `name` is in lower case."""
         return (self._by_name or self.by_name).get(name, default)
 
     def all(self, name: bytes) -> list[bytes]:
-        """Return every value of a field; `name` in lower case."""
+        """Return every value of a field, one for each of its lines; `name` is in lower case."""
         return [value for key, value in self if key == name]
 
     @property
     def size(self) -> int:
-        """Bytes of all names and values."""
+        """Sum of the bytes of all names and values."""
         return sum(len(key) + len(value) for key, value in self)
 
     def tokens(self, name: bytes) -> list[bytes]:
@@ -274,7 +274,7 @@ class WebSocketClosed:
 
 @fast_frozen
 class StreamReset:
-    """Failure of the stream before its end; no more events follow on it. `why` is for a log line."""
+    """Failure of the stream before its end; no more events follow on it. `why` is for the log."""
 
     stream: StreamId
     why: str = ""

@@ -1,6 +1,6 @@
 """h2 with faster hot paths; h2 still validates every frame.
 
-Events and refusals are those of h2. Cheaper are:
+Events and refusals are those of h2. These steps are cheaper:
 - the number of open streams: counted as their states change, where h2 iterates over all of them for each new one
 - a header block that was decoded, or encoded, with the same table before: cached
 - plain frames: already split, so they are used as they are, without a text for a debug log
@@ -63,7 +63,7 @@ class HeaderBlockDecoder(Decoder):
         self._known: dict[bytes, DecodedHeaderBlock] = {}
 
     def decode(self, data: bytes, raw: bool = False) -> list[HeaderTuple]:
-        """Decode a whole block into fields, as `Decoder` does."""
+        """Decode a whole block into fields, as `Decoder` does, but with another name for `content-length`."""
         known = self._known.get(data)
         if known is None:
             table = self.header_table

@@ -269,7 +269,10 @@ class Http1Connection:
             raise _blame(error, "the head is malformed") from None
 
     def _skip_blank_line(self) -> bool:
-        """Skip an empty line before a request line (RFC 9112 section 2.2); return False if more bytes are needed."""
+        """Skip an empty line before a request line (RFC 9112 section 2.2); return False if more bytes are needed.
+
+        Raise `RemoteProtocolError` for anything else, and for a second empty line.
+        """
         if len(self._inbox) == 1 and not self._eof:
             return False
         if self._blank or not self._inbox.startswith(b"\r\n"):
@@ -507,7 +510,10 @@ class Http1Connection:
             raise LocalProtocolError(f"HTTP/1.1 does not allow {type(event).__name__} now") from None
 
     def _skip_stretch(self, stretch: DelegatedBytes) -> None:
-        """Make h11 count bytes that it never receives: its passed-through placeholder (as for sendfile) is dropped."""
+        """Make h11 count body bytes that are written outside of it; what h11 returns for the placeholder is dropped.
+
+        Raise `LocalProtocolError` if the response has no content-length.
+        """
         written = len(self._out)
         self._write(h11.Data(data=cast("bytes", stretch)))
         passed = self._out[written:]
@@ -539,7 +545,7 @@ class Http1Connection:
         self._head, self._key, self._written, self._written_key = None, b"", PLACEHOLDER_RESPONSE, None
 
     def _cycle(self) -> None:
-        """Start the next cycle when the request and the response are complete."""
+        """Prepare for the next request if request and response are complete; stop if the connection is not kept."""
         if self._reading is not ReadState.DONE:
             return
         state = self._h11.our_state

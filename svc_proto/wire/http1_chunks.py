@@ -143,7 +143,7 @@ class ChunkedBodyReader:
         return self._parse_trailers()
 
     def _parse_fast(self, pieces: list[bytes]) -> bool:
-        """Parse whole chunks in a row; return False, with nothing consumed, if the next one is incomplete."""
+        """Parse whole plain chunks in a row; return False, with nothing consumed, if the next one is none."""
         if self._inbox.find(CRLF, 0, LINE) <= 0:
             return False  # a line that arrives byte by byte is not copied each time
         inbox, at = bytes(self._inbox), 0
@@ -227,7 +227,10 @@ class ChunkedBodyReader:
         return True
 
     def _find(self, end: bytes) -> int:
-        """Return the index of the end of a line or of the trailers, or -1 if not received. Raises if it cannot come."""
+        """Return the index of the end of a line or of the trailers; -1 if it has not arrived.
+
+        Raise `RemoteProtocolError` if the limits exclude that it still arrives, and for a bare CR or LF.
+        """
         inbox, limits = self._inbox, self._limits
         at = inbox.find(end, max(0, self._searched - len(end) + 1), limits.max_head)
         if at != -1:
@@ -249,5 +252,5 @@ class ChunkedBodyReader:
 
 @lru_cache(maxsize=SIZES)
 def _plain_size(digits: bytes) -> int:
-    """Return the size of a chunk whose line has only digits; else 0, as for the last one."""
+    """Return the size of a chunk whose line has only hexadecimal digits; 0 for others and the last chunk."""
     return int(digits, 16) if _DIGITS.fullmatch(digits) else 0

@@ -90,7 +90,7 @@ class FastPathClientConnection(Connection):
 
     @property
     def paused(self) -> bool:
-        """Implement `Connection.paused`: False without a WebSocket."""
+        """Implement `Connection.paused`."""
         return self._reference is not None and self._reference.paused
 
     @property
@@ -223,7 +223,10 @@ class FastPathClientConnection(Connection):
         return True
 
     def _read(self, data: bytes) -> tuple[ResponseHead, int, bool] | None:
-        """Parse the head of a plain response: the head, its end, and whether the body is chunked."""
+        """Parse the head of a plain response; return it, its end, and whether the body is chunked.
+
+        Return None if the response is not plain.
+        """
         found = _RESPONSE.match(data, 0, self._limits.max_head)
         if found is None:
             return None

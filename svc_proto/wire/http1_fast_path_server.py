@@ -305,7 +305,7 @@ class FastPathServerConnection(ServerConnection):
     def _read(self, data: bytes, at: int) -> tuple[bytes, Headers, int, bool] | None:
         """Parse the fields at `at`; return their bytes, the fields, the length of the body, whether to close after it.
 
-        None if they are not plain. Small ones are kept for the next request.
+        Return None if they are not plain. Small ones are cached for the next request.
         """
         found = _block.match(data, at, self._limits.max_head)
         if found is None:

@@ -121,7 +121,11 @@ def check_partial_lines(inbox: bytearray, searched: int, limits: Limits) -> bool
 
 
 def check_fields(block: bytes, limits: Limits) -> bytes:
-    """Raise `RemoteProtocolError` for lines that are no first line and fields; return the block in lower case."""
+    """Check the lines of a head and return it in lower case.
+
+    Raise `RemoteProtocolError` for white space at the start, a bare CR or LF, a folded line, a control character, and
+    for more than `max_fields` fields.
+    """
     # First the checks of partial lines, so that the result does not depend on the number of pieces.
     if block[0] <= SPACE:
         raise RemoteProtocolError(NO_LINE)
@@ -171,7 +175,7 @@ def _check_other_target(head: bytes, lowered: bytes) -> None:
 
 
 def _authority(target: bytes) -> bytes | None:
-    """Return the authority of an absolute target of http or https, in lower case."""
+    """Return the authority of an absolute target of http or https, in lower case; None for any other target."""
     absolute = _ABSOLUTE.fullmatch(target.lower())
     if absolute is None or (absolute[2] and not is_ipv6_literal(absolute[2])):
         return None

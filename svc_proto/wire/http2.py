@@ -10,8 +10,9 @@ once. This module reads; `http2_sender` sends.
 Limits, and the reaction to each
 - 100 streams at a time: REFUSED_STREAM
 - 256 KiB of a stream, 1 MiB of the connection not acknowledged: FLOW_CONTROL_ERROR
-- 100 requests more than 20 in each second reset before their response, by the peer or for its fault: ENHANCE_YOUR_CALM
-- 1,000 frames more than 100 in each second that request nothing (pings, settings, empty data, window updates that are
+- 100 requests at once, then 20 a second, that are reset before their response, by the peer or for its fault:
+  ENHANCE_YOUR_CALM
+- 1,000 frames at once, then 100 a second, that request nothing (pings, settings, empty data, window updates that are
   not matched by a kilobyte of data from us): ENHANCE_YOUR_CALM
 - heads of more than `max_head` bytes or `max_fields` fields: 431; of twice as many bytes, packed or not, which are not
   read to their end, so that the header tables differ: ENHANCE_YOUR_CALM
@@ -392,13 +393,13 @@ class Http2Connection(Http2Sender):
             self._out += encode_goaway(self._h2.highest_inbound_stream_id, NO_ERROR)
 
     def _break(self, entry: Http2Stream, why: str) -> None:
-        """Reset a stream on which the peer broke a rule."""
+        """Reset a stream on which the peer broke a rule, and report it as a `StreamReset`."""
         self._spend(self._resets, "too many malformed messages")
         self._reset(entry, PROTOCOL_ERROR)
         self._events.append(StreamReset(entry.id, why))
 
     def _lose(self, entry: Http2Stream, why: str) -> None:
-        """End a stream without further input or output."""
+        """End a stream that cannot be completed and report that, unless a client has the whole response."""
         self._forget(entry)
         if entry.socket is not None:
             entry.socket.receive_eof()

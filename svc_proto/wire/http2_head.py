@@ -177,7 +177,10 @@ def accept_fields(
 
 
 def trailer_fields(pairs: Pairs) -> Fields:
-    """Return fields in their sent form: names in lower case, none of HTTP/1.1. Raises `LocalProtocolError`."""
+    """Return fields as HTTP/2 sends them: names in lower case, without the fields that only HTTP/1.1 has.
+
+    Raise `LocalProtocolError` for a malformed one.
+    """
     return [field for key, value in pairs if (field := _outgoing(key, value)) is not None]
 
 

@@ -11,7 +11,7 @@ __all__ = ["SendScheduler"]
 
 
 class SendScheduler:
-    """The streams with queued output."""
+    """Streams that may have queued output, each of which writes one frame in turn."""
 
     __slots__ = ("_h2", "_streams")
 
@@ -35,7 +35,7 @@ class SendScheduler:
         self._streams.clear()
 
     def write(self, most: int) -> tuple[int, list[Http2Stream]]:
-        """Write at most `most` bytes of bodies; return their number, and the streams that ended or have to be reset."""
+        """Write at most `most` bytes of bodies; return their number, and the streams whose last frame was written."""
         total = 0
         ended: list[Http2Stream] = []
         while self._streams:

@@ -115,9 +115,10 @@ MULTIPART_TABLE: dict[tuple[MultipartState, MultipartTrigger], MultipartState] =
 
 
 class MultipartDecoder:
-    """Decoder of a multipart body.
+    """Decoder of a multipart body, at any cut of the input.
 
-    Pass it bytes, then read events until None; `finished` after the closing delimiter.
+    Pass bytes to `receive_data`, then call `next_event` until it returns None. `finished` is True after the closing
+    delimiter.
     """
 
     def __init__(self, content_type: bytes | str, *, max_parts: int = MAX_PARTS, max_head: int = MAX_HEAD) -> None:
@@ -142,7 +143,7 @@ class MultipartDecoder:
         return self._state is MultipartState.EPILOGUE
 
     def receive_data(self, data: bytes) -> None:
-        """Receive bytes of the body."""
+        """Receive bytes of the body; those after the closing delimiter or an error are dropped."""
         if self._state not in (MultipartState.EPILOGUE, MultipartState.FAILED):
             self._buffer += data
 
@@ -257,7 +258,7 @@ def encode_multipart(parts: Iterable[Part], boundary: str) -> bytes:
 
 
 def _quoted(name: str) -> str:
-    """Quote a name as browsers do, with backslashes doubled, which our own decoder and most others accept."""
+    """Escape a name for quotes as browsers do, but with backslashes doubled, as our decoder expects."""
     name = name.replace("\\", "\\\\").replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
     return name.replace("\x00", "%00")
 

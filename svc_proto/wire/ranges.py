@@ -59,7 +59,7 @@ def requested_range(
 
 
 def content_disposition(name: str | None) -> bytes:
-    """Return the field of a displayed file: its name in ASCII for old clients and in UTF-8 for the others."""
+    """Return the `Content-Disposition` of a displayed file: its name in ASCII, and in UTF-8 if that differs."""
     if not name:
         return b"inline"
     clean = _UNSAFE.sub("_", name)

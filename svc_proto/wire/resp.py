@@ -114,7 +114,7 @@ class RespReader:
         return found
 
     def _step(self) -> tuple[object, ...] | None:
-        """Read one value that is no collection, or the head of a collection (`()`); None if more bytes are needed."""
+        """Read on; return a complete value in a tuple, `()` if the value has more parts, None without enough bytes."""
         if self._counted is None:
             line = self._line()
             return None if line is None else self._begin(line)
@@ -174,7 +174,7 @@ class RespReader:
         return () if length else self._shut()
 
     def _shut(self) -> tuple[object, ...]:
-        """Return a complete collection; `()` for an attribute, which is dropped."""
+        """End the innermost collection; return it in a tuple, or `()` for an attribute, which is dropped."""
         made = self._open.pop()
         items = made.items
         match chr(made.kind):

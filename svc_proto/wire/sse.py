@@ -125,7 +125,7 @@ class EventStreamDecoder:
         return events
 
     def _parse_fast(self, text: str, events: list[ServerSentEvent]) -> str:
-        """Parse whole events of one data line, the usual form; the returned rest begins with another form."""
+        """Parse leading events that consist of one data line, the usual form, and return the rest of the text."""
         if self._line or self._data or self._event or self._id != self._last_id:
             return text
         most = min(self._max_line, self._max_event)

@@ -167,7 +167,8 @@ class WebSocket(Connection):
     def receive_texts(self, data: bytes) -> tuple[list[str], bool]:
         """Receive bytes in place of `receive_data`, and return the plain text messages that they begin with.
 
-        Those are the first events that `next_event` would have returned. The second value is whether it may have more.
+        Those are the first events that `next_event` would have returned. The second value is whether `next_event` may
+        return more.
         """
         if self._state is _OPEN and self._pieces is None and not self._eof and self._reader is not None:
             return self._reader.read_texts(data)

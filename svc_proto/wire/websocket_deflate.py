@@ -154,7 +154,10 @@ class InflateGuard(Extension):
     def frame_inbound_header(
         self, proto: FrameDecoder | FrameProtocol, opcode: Opcode, rsv: RsvBits, payload_length: int
     ) -> CloseReason | RsvBits:
-        """Check a header. wsproto may call this again for the same frame, so nothing is counted here."""
+        """Check the header of a frame; return the reserved bits that it may have, or the reason to close.
+
+        wsproto may call this again for the same frame, so nothing is counted here.
+        """
         self._control = opcode.iscontrol()
         if self._control:
             return RsvBits(False, False, False)
@@ -221,7 +224,7 @@ class Deflater:
         self._deflater: zlib._Compress | None = None
 
     def pack(self, message: bytes) -> bytes:
-        """Return the compressed form, for a frame with RSV1 set."""
+        """Return the compressed form of a message, for a frame with RSV1 set."""
         deflater = self._deflater
         if deflater is None:
             deflater = zlib.compressobj(wbits=-self._bits, memLevel=MEMORY_LEVEL)
