@@ -151,10 +151,9 @@ class ClusterCoordinator(LocalCoordinator):
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_FORWARDED)
 
     def load_sessions(self, records: SessionRecords) -> Flow[Failure | None]:
-        """Load the tombstones at the start; `ClusterSessions` reads the sessions later.
+        """Load the tombstones, and also all sessions if these cannot be read later; return a `Failure` of the store.
 
-        All sessions are loaded here if an API server beside the relay needs all keys, or if the store did not report
-        its revision. Return a `Failure` if the store cannot be read.
+        They cannot if an API server beside the relay needs all keys, or if the store did not report its revision.
         """
         self._revision = yield from load_revision(self.relay.engine)  # only later changes are read after the start
         if self.relay.keys is None and self._revision != UNKNOWN:
@@ -186,10 +185,7 @@ class ClusterCoordinator(LocalCoordinator):
             yield from self._state_received.wait(deadline)
 
     def stop(self) -> Flow[None] | None:
-        """Return a flow that moves the clients to other nodes and then leaves the cluster; None before `start`.
-
-        Pending requests of other nodes fail.
-        """
+        """Return a flow that moves the clients to other nodes and then leaves the cluster; None before `start`."""
         return self._stop() if hasattr(self, "node") else None
 
     def _stop(self) -> Flow[None]:
@@ -248,10 +244,7 @@ class ClusterCoordinator(LocalCoordinator):
         return self.sessions.wait_until_loaded(within)
 
     def flush(self) -> Flow[None]:
-        """Wait until Redis has received every message of this connection. Raise `Refused` 503 if it does not answer.
-
-        Messages lost with an earlier connection are covered by the resynchronisation after `hello`.
-        """
+        """Wait until Redis has received all messages of this connection. Raise `Refused` 503 if it does not answer."""
         if isinstance((yield from self.node.redis.execute("PING")), Failure):
             text = "it is done here, but the other nodes were not told and may go on as before: try again"
             raise Refused(503, "cluster_unavailable", text)
@@ -267,10 +260,7 @@ class ClusterCoordinator(LocalCoordinator):
     # --- phones ---
 
     def phone_connected(self, socket: int, replaced: int | None) -> None:
-        """Broadcast the phone, so that other nodes can send it commands through this one.
-
-        Select it if the selected phone is not connected.
-        """
+        """Broadcast the phone, so that other nodes can send it commands; select it if the selected one is gone."""
         self._forget(replaced)
         phone = self.relay.phones.find_by_socket(socket)
         assert phone is not None  # it has just been registered
@@ -311,10 +301,7 @@ class ClusterCoordinator(LocalCoordinator):
         return self.moves.wait(selector, self._active)
 
     def explain_missing_phone(self, refused: Refused) -> Refused:
-        """Replace a refusal 404 or 503 by 503 `cluster_unavailable` while the other nodes are unreachable.
-
-        Their phones are unknown then.
-        """
+        """Replace a refusal 404 or 503 by 503 `cluster_unavailable` while the phones of other nodes are unknown."""
         if self.node.is_up or refused.status not in (404, 503):
             return refused
         return cluster_unavailable_error("which phone is where")
@@ -405,11 +392,7 @@ class ClusterCoordinator(LocalCoordinator):
     # --- `NodeHandler`: node events ---
 
     def export_state(self) -> dict[str, object]:
-        """Return this node's state for a joining node.
-
-        It has our phones, the selected and moving ones, the ended sessions, the codes with API keys and the shared
-        uploads.
-        """
+        """Return this node's state for a joining node: phones, selection, ended sessions, codes and shared uploads."""
         phones = self.relay.phones
         mine = [phone for phone in phones.connected() if phone.socket not in self._elsewhere]
         return {
