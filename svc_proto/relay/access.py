@@ -185,7 +185,7 @@ def _refuse_pages(request: Request) -> None:
 
 
 def _is_rebound(request: Request) -> bool:
-    """Report whether a page uses a foreign host name for this relay (DNS rebinding); no own page calls these routes."""
+    """Report whether a request with `Origin` names an untrusted host in `Host`, as after DNS rebinding."""
     headers = request.headers
     return headers.get(b"origin") is not None and not is_trusted_host_name(headers.get(b"host") or b"")
 
@@ -193,7 +193,7 @@ def _is_rebound(request: Request) -> bool:
 def _local_or_bearer(
     request: Request, sessions: PairedSessionRegistry, local: LocalAuthorizer, now: Moment
 ) -> PairedSession | None:
-    """Return None for a program of this host without `Authorization`, else the session of the bearer token.
+    """Return None for an allowed program of this host without `Authorization`, else the session of the bearer token.
 
     Raise `Refused` 401 for any other client.
     """

@@ -36,7 +36,7 @@ class LocalAuthorizer:
         self.has_public_route = False  # an invite had one, so a proxy may stand before the relay
 
     def prepare(self, engine: Engine) -> Flow[None]:
-        """Read whether an invite had a public route, which is stored; load the secret if the policy requires it."""
+        """Load from the state folder whether an invite had a public route, and the secret if the policy requires it."""
         config = self._config
         stored = yield from read_state(engine, PUBLIC_ROUTE)  # an unreadable file counts as present
         self.has_public_route = stored not in (None, "")
@@ -78,7 +78,7 @@ class LocalAuthorizer:
         return is_local(request) and (not self._secret or has_secret(request.headers, self._secret))
 
     def check(self, request: Request) -> None:
-        """Raise `Refused` 403 unless the request is allowed."""
+        """Raise `Refused` 403 unless `is_allowed` holds for the request."""
         if not self.is_allowed(request):
             raise Refused(403, "loopback_only", self.refusal_text(request) or LOCAL_ONLY_TEXT)
 

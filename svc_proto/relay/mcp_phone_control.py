@@ -128,7 +128,10 @@ class LocalPhoneControl:
         return self._session.holds("bridge", self._relay.engine.now.wall)
 
     def watch(self, path: str, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_change` with each change of the resource at `path`, while the session may read it."""
+        """Call `on_change` with each change of the resource at `path`, while the session may read it.
+
+        Return the function that ends this.
+        """
 
         def changed() -> None:
             if may_read_phone(self._session, self._relay.engine.now):

@@ -57,7 +57,7 @@ class PairedSessionsPort(RelayPort, Protocol):
     audit: RelayAudit
 
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
-        """Store a session; return a `Failure` if the store did not store it."""
+        """Store a session; return a `Failure` if the store did not store it, else None."""
 
     def revoke(self, session: PairedSession, reason: str) -> Flow[str | None]:
         """End a session and all that depends on it; return a warning if the store could not delete it, else None."""

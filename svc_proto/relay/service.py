@@ -231,7 +231,7 @@ class Relay:
     # --- sessions ---
 
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
-        """Store a session so that it survives a crash; return a `Failure` if the store did not take it.
+        """Store a session so that it survives a crash; return a `Failure` if the store did not store it, else None.
 
         With `again`, a session that is missing in the store was revoked at another node, and ends here, too.
         """
@@ -248,11 +248,11 @@ class Relay:
         return self._records.is_stored(session)
 
     def unsaved_since(self, session: PairedSession) -> float | None:
-        """Return since when (monotonic s) the session has a change that is not stored."""
+        """Return since when (monotonic s) the session has a change that is not stored; None without such a change."""
         return self._records.unsaved_since(session)
 
     def erase(self, session: PairedSession) -> Flow[str | None]:
-        """Remove an ended session from the store; return a warning if that failed and the session may come back."""
+        """Remove an ended session from the store; return a warning if that failed, else None."""
         self.watch_sessions()
         failure = yield from self._records.erase(session)
         if failure is None:
@@ -282,7 +282,7 @@ class Relay:
         self.changes.notify(DEVICES)
 
     def revoke(self, session: PairedSession, reason: str) -> Flow[str | None]:
-        """End a session and all that depends on it; return a warning if the store could not delete it."""
+        """End a session and all that depends on it; return a warning if the store could not delete it, else None."""
         if self.close_connections(session, reason):
             self.coordinator.session_ended(session)
         return (yield from self.erase(session))
@@ -297,7 +297,7 @@ class Relay:
         return True
 
     def end_session(self, session: PairedSession, reason: str) -> None:
-        """Revoke the requests and close the sockets of a session that was revoked or has expired."""
+        """End the requests, sockets, MCP and voice sessions of a session that was revoked or has expired."""
         # Requests first: one that waits for a phone of the same session is refused rather than failed for a lost phone.
         for holder in session.credential_ids:
             self.engine.revoke_credential(holder, Refused(401, "unauthorized", reason))
@@ -325,7 +325,7 @@ class Relay:
         self.watch_sessions()
 
     def watch_sessions(self) -> None:
-        """Set the timer for the next expiry of a session."""
+        """Set the timer for the next expiry of a session, or cancel it if no session expires."""
         if (expiry := self.sessions.next_expiry()) is None:
             self._session_timer.cancel()
             return
@@ -519,7 +519,7 @@ class Relay:
     # --- helpers ---
 
     def _authorize_remote(self, seeking: Flow[object], access: RelayAccess, request: Request) -> Flow[object]:
-        """Authorize again after the lookup of a session that another node may have created."""
+        """Authorize again after the lookup of a session that another node may have created; raise `Refused`."""
         yield from seeking
         try:
             return authorize(access, request, self.sessions, self.local_authorizer, self.engine.now)

@@ -34,7 +34,7 @@ ERASE_AGAIN = 60.0  # s between two attempts to erase a record
 
 
 class SessionRecords:
-    """Saves and erases the records of sessions."""
+    """Writer and reader of the stored records of sessions; records that could not be erased are erased later."""
 
     def __init__(self, engine: Engine, sessions: PairedSessionRegistry, *, shared: bool = False) -> None:
         self._engine = engine
@@ -51,7 +51,7 @@ class SessionRecords:
         return self._written == self._tombstones()
 
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
-        """Store a session so that it survives a crash; return a `Failure` if the store did not store it.
+        """Store a session so that it survives a crash; return a `Failure` if the store did not store it, else None.
 
         `again`: the session was stored before. If its record is missing, the failure is `NOT_FOUND` and nothing is
         stored.
@@ -61,7 +61,7 @@ class SessionRecords:
         return (yield from self._write(change, "session not stored", session))
 
     def erase(self, session: PairedSession) -> Flow[Failure | None]:
-        """Remove an ended session from the store; a failure is returned, and retried later."""
+        """Remove an ended session from the store; return the `Failure` of that, which is retried later, or None."""
         return (yield from self._write(DeleteSession(session.token_hash), "session not erased", session))
 
     def erase_later(self, session: PairedSession) -> None:
@@ -82,7 +82,7 @@ class SessionRecords:
         self._again()
 
     def load_tombstones(self) -> Flow[Failure | None]:
-        """Load the tombstones, and count the stored sessions, which are read later; return a failure of the store."""
+        """Load the tombstones, and count the stored sessions, which are read later; return a `Failure`, or None."""
         revoked = yield from self._read_revoked()
         if isinstance(revoked, Failure):
             return revoked
@@ -99,7 +99,7 @@ class SessionRecords:
         return None
 
     def load(self) -> Flow[Failure | None]:
-        """Load the stored sessions; return a `Failure` if they or the tombstones cannot be read.
+        """Load the stored sessions; return a `Failure` if these or the tombstones cannot be read, else None.
 
         If the runtime has no store, sessions are kept in memory only.
         """

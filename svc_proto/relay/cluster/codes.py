@@ -122,7 +122,7 @@ class ClusterCodes:
             self._compare(row.text("code"), row.text("key_hash"), row.number("age") or 0.0)
 
     def resync(self) -> None:
-        """Query Redis for the stored codes with API keys, and remove those that Redis reports as missing or changed."""
+        """Query Redis for this node's stored codes with API keys; remove those that are missing or changed in Redis."""
         now = self._relay.engine.now.mono
         for code, (key_hash, since) in self._invites.items():
             self._compare(code, key_hash, now - since)

@@ -151,9 +151,9 @@ class ClusterCoordinator(LocalCoordinator):
         self._passing: ExpiringMap[str, tuple[str, int]] = ExpiringMap(MAX_FORWARDED)
 
     def load_sessions(self, records: SessionRecords) -> Flow[Failure | None]:
-        """Load the tombstones, and also all sessions if these cannot be read later; return a `Failure` of the store.
+        """Load the tombstones at the start, or all sessions; return a `Failure` of the store, or None.
 
-        They cannot if an API server beside the relay needs all keys, or if the store did not report its revision.
+        All are loaded if an API server beside the relay needs all keys, or if the store did not report its revision.
         """
         self._revision = yield from load_revision(self.relay.engine)  # only later changes are read after the start
         if self.relay.keys is None and self._revision != UNKNOWN:
@@ -211,7 +211,10 @@ class ClusterCoordinator(LocalCoordinator):
         return self.codes.register(code, meta)
 
     def consume_code(self, code: str) -> Flow[PairingMeta | None]:
-        """Consume the code in Redis; return its metadata, or None if it is unknown or used. Raise `Refused` 503."""
+        """Consume the code in Redis and return its metadata; None if it is invalid, unknown or used.
+
+        Raise `Refused` 503.
+        """
         return self.codes.consume(code)
 
     # --- sessions ---
@@ -368,7 +371,7 @@ class ClusterCoordinator(LocalCoordinator):
         return [answer for answer in answers if not isinstance(answer, Failure)]
 
     def metrics(self) -> list[MetricFamily]:
-        """Return the metrics of the connection and the nodes."""
+        """Return the metrics of the connection to Redis and of each node, with its number of phones."""
         return cluster_metrics(self.node, "phones")
 
     def _count_phones(self) -> int:

@@ -61,7 +61,10 @@ class LocalCoordinator:
         self.limiter = AuthRateLimiter()
 
     def load_sessions(self, records: SessionRecords) -> Flow[Failure | None]:
-        """Load the stored sessions at the start; return a `Failure` if the store or the tombstones cannot be read."""
+        """Load the stored sessions at the start; return a `Failure` if the store or the tombstones cannot be read.
+
+        Otherwise return None.
+        """
         return records.load()
 
     def start(self) -> Flow[None]:
@@ -122,7 +125,7 @@ class LocalCoordinator:
     def flush_best_effort(self) -> Flow[None]:
         """Wait as `flush` does, but never raise; a single node does not wait.
 
-        A node that missed messages reloads everything later.
+        A node that missed messages reads the changes later.
         """
         yield from ()
 
@@ -196,7 +199,7 @@ class LocalCoordinator:
     def forward_request(self, what: str, name: str, request: Request) -> Flow[HandlerResult | None] | None:
         """Return a flow that forwards a request to the node that has the object; None for a single node.
 
-        Raise `Refused` 503: see `request_forwarding`.
+        In a cluster, raise `Refused` 503 at the limits: see `request_forwarding`.
         """
         return None
 

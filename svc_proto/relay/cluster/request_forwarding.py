@@ -62,7 +62,7 @@ class ForwardingPort(Protocol):
 
 
 class RequestForwarder:
-    """Finds the node of an object and forwards the request, as a gateway (RFC 9110 section 3.7)."""
+    """Gateway (RFC 9110 section 3.7) that finds the node of an object and forwards the request to it."""
 
     def __init__(self, relay: ForwardingPort, node: Node) -> None:
         self._relay = relay
@@ -140,7 +140,7 @@ class _UpstreamSocket:
     def send_to_client(self, message: str | bytes) -> None:
         """Send a message to the client, or queue it until the client's socket is open.
 
-        A client that does not read pauses the socket to the other node.
+        While the client does not read, reading from the other node is paused.
         """
         if self.downstream is None:
             self.early.append(message)

@@ -67,7 +67,7 @@ class ClusterSessionsPort(Protocol):
         """Report whether the store has the session's latest state."""
 
     def unsaved_since(self, session: PairedSession) -> float | None:
-        """Return since when (monotonic s) the session has a change that is not stored."""
+        """Return since when (monotonic s) the session has a change that is not stored; None without such a change."""
 
     def grants_changed(self, session: PairedSession) -> None:
         """Close everything that was opened with a grant which the session no longer has."""
@@ -76,7 +76,7 @@ class ClusterSessionsPort(Protocol):
         """Register the phones of a session under its new name."""
 
     def watch_sessions(self) -> None:
-        """Set the timer for the next expiry of a session."""
+        """Set the timer for the next expiry of a session, if any session expires."""
 
     def close_connections(self, session: PairedSession, reason: str) -> bool:
         """End a session at this node; return False if it had ended already."""

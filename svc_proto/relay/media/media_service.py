@@ -140,9 +140,9 @@ class MediaService:
         return entry
 
     def reserve_quota(self, owner: str, size: int) -> None:
-        """Reserve `size` bytes for a growing upload of a session; its oldest uploads are evicted for it.
+        """Reserve `size` bytes for a growing upload of a session; its oldest uploads are evicted until they fit.
 
-        Raise `Refused` 507 if there are none.
+        Raise `Refused` 507 if they do not fit without other uploads either.
         """
         self.uploads.reserve(owner, size, lambda token: self._remove(self.registry.evict(token)))
 
@@ -153,20 +153,23 @@ class MediaService:
         self._watch()
 
     def forget(self, token: str) -> None:
-        """Remove an upload that another node has deleted."""
+        """Remove an upload that another node has deleted; an unknown token is ignored."""
         if self.uploads.shared and self.registry.peek(token) is not None:
             self.uploads.remove(self.registry.evict(token), heard=True)
             self._watch()
 
     def apply_state(self, node: str, rows: Sequence[JsonObject]) -> None:
-        """Apply another node's list of its uploads: remove those that it lacks, and register new ones."""
+        """Apply another node's list of its uploads: remove those that the list lacks, and register new ones."""
         for token in self.uploads.missing(node, rows):
             self.forget(token)
         for row in rows:
             self.adopt(node, row)
 
     def records(self, *, include_expired: bool) -> list[MediaEntryJson]:
-        """Return the records for the media inspector, newest first, with the last expired entries if wanted."""
+        """Return the records for the media inspector, newest first.
+
+        With `include_expired` the last `MAX_EXPIRED` expired ones are among them.
+        """
         now = self._engine.now
         records = self.registry.records(now)
         if include_expired:

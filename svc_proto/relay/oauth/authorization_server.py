@@ -86,11 +86,11 @@ class AuthorizationServer:
     # --- metadata ---
 
     def protected_resource_metadata(self, request: Request) -> JsonResponse[types.ResourceMetadataJson]:
-        """Return the protected resource metadata (RFC 9728)."""
+        """Return the protected resource metadata (RFC 9728). Raise `Refused` 400 if there is no issuer URL."""
         return json_response(200, resource_metadata(self._place(request), MCP_PATH), NO_STORE)
 
     def server_metadata(self, request: Request) -> JsonResponse[types.ServerMetadataJson]:
-        """Return the authorization server metadata (RFC 8414)."""
+        """Return the authorization server metadata (RFC 8414). Raise `Refused` 400 if there is no issuer URL."""
         return json_response(200, server_metadata(self._place(request)), NO_STORE)
 
     # --- for clients ---
@@ -267,7 +267,10 @@ class AuthorizationServer:
     # --- for the other nodes: a consent request is at one of them ---
 
     def release_consent(self, by: str, value: str, send: Callable[[dict[str, object]], bool]) -> None:
-        """Move a consent request to another node. For a code that was exchanged already, revoke its session."""
+        """Send a consent request to another node with `send`, and remove it here; do nothing if it is unknown.
+
+        If its code was exchanged already, the session is revoked instead.
+        """
         engine = self._relay.engine
         consent = self.consents.find(by, value, engine.now)
         if consent is None:
@@ -391,7 +394,7 @@ class AuthorizationServer:
         return json_response(200, body, NO_STORE)
 
     def _misused(self, session: PairedSession | None, why: str) -> Flow[None]:
-        """Revoke a session whose code or token may have been stolen."""
+        """Revoke an active session whose code or token may have been stolen; None and an ended one are ignored."""
         if session is not None and session.is_active(self._relay.engine.now.wall):
             self._relay.engine.log(Level.WARNING, why, session=session.token_prefix, client=session.device_name)
             yield from self._relay.revoke(session, why)

@@ -36,7 +36,10 @@ def issuer_url(proxies: TrustedProxies, root_path: str, request: Request) -> str
 def challenge_headers(
     proxies: TrustedProxies, root_path: str, request: Request, status: int
 ) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the challenge of refusals at `/mcp` (RFC 6750 section 3, RFC 9728 section 5.1); none without an issuer."""
+    """Return the challenge of refusals at `/mcp` (RFC 6750 section 3, RFC 9728 section 5.1).
+
+    It is empty if there is no issuer URL.
+    """
     place = issuer_url(proxies, root_path, request)
     if place is None:
         return ()

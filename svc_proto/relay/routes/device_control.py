@@ -90,7 +90,10 @@ class _DeviceControlRoutes:
         query: Mapping[str, object],
         arguments: Mapping[str, object],
     ) -> Flow[Response]:
-        """Wait while the command's phone moves from a stopping node to another one, then forward the command."""
+        """Wait while the command's phone moves from a stopping node to another one, then forward the command.
+
+        Return the response with the outcome.
+        """
         relay, engine = self._relay, self._relay.engine
         yield from relay.coordinator.wait_for_phone(split_selector(query, arguments)[0])
         require_bridge_grant(session, engine.now)
@@ -174,7 +177,7 @@ def send_command(
 
 @frozen
 class _OutcomeLogger:
-    """Reports the outcome of a command, and logs it if the request is still open."""
+    """Callback for the outcome of a command: passes it to `on_outcome`, and logs it if the request is still open."""
 
     engine: Engine
     session: PairedSession

@@ -1,4 +1,4 @@
-"""Create and register pairing codes, for programs on the relay's own host only (wire core 2)."""
+"""Routes that create, register, approve and mint pairing codes, for programs on the relay's own host (wire core 2)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PairingPort(AccessPort, Protocol):
 
 
 def routes(relay: PairingPort) -> list[Route]:
-    """Return the routes that create and register pairing codes."""
+    """Return the routes that create, register, approve and mint pairing codes."""
     view = _PairingRoutes(relay)
     return [
         Route(method="POST", pattern="/pairing", access=RelayAccess.LOOPBACK, handler=view.create_code),

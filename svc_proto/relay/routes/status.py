@@ -44,7 +44,7 @@ class RelayStatusPort(PhonesPort, AccessPort, Protocol):
     allow_insecure_api_bearer: bool
 
     def open_client(self, request: Request) -> ClientConnection:
-        """Create the handler of a WebSocket request."""
+        """Create the handler of a WebSocket request; raise `Refused` 429 for a blocked address."""
 
 
 def routes(relay: RelayStatusPort) -> list[Route]:

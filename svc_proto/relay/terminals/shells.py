@@ -48,7 +48,7 @@ set -g status off
 class ShellLauncher:
     """Choice of the shell, command and environment of a terminal, and control of its tmux session.
 
-    `TerminalChannel` starts the process. `prepare` looks for tmux once, at the start, if it is enabled.
+    `TerminalChannelHandler` starts the process. `prepare` looks for tmux once, at the start, if it is enabled.
     """
 
     def __init__(self, engine: Engine, config: RelayConfig) -> None:

@@ -64,7 +64,7 @@ class TerminalClient(Protocol):
         """Send an envelope; return False if the socket is closing."""
 
     def send_error(self, message: str, code: str, identity: str = "") -> None:
-        """Send `system/error`."""
+        """Send `system/error` with a text and a code."""
 
     @property
     def relay(self) -> TerminalPort:
@@ -125,7 +125,7 @@ class TerminalChannelHandler:
         self._close_all(TerminalTrigger.GRANT_EXPIRED)
 
     def send(self, kind: str, payload: dict[str, object], identity: str = "") -> None:
-        """Send an envelope of this channel."""
+        """Send an envelope of the channel `terminal`."""
         self.client.send("terminal", kind, payload, identity)
 
     def error(self, message: str, identity: str = "", name: str | None = None) -> None:
@@ -322,7 +322,7 @@ class Terminal:
             self._flush()
 
     def on_exit(self, status: int | None) -> None:
-        """Report that the shell has exited. Under tmux the status is the tmux client's, so it is not reported."""
+        """Report the end of the shell, with its exit status if it ended by itself and without tmux."""
         told = self.parting is TerminalTrigger.EXIT and self._owner.shells.tmux is None
         self._close(self.parting, notify=True, exit_status=shell_status(status) if told else None)
 

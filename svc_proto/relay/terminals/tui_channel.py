@@ -110,7 +110,7 @@ class TuiChannelHandler:
         self.client.send_error(NO_GRANT, "grant_required", identity)
 
     def send(self, kind: str, payload: Mapping[str, object]) -> None:
-        """Send an envelope of this channel; its id is always fresh."""
+        """Send an envelope of the channel `tui` with a new id."""
         self.client.send("tui", kind, dict(payload))
 
     def lost(self, why: str) -> None:

@@ -39,18 +39,18 @@ class VoiceSubsystem:
         return any(family.is_known(session_id) for family in self.sessions.values())
 
     def recheck(self, bearer_hash: str) -> None:
-        """Close the voice sessions of a token that its changed grants no longer permit."""
+        """Close the voice sockets that a token has opened and that its changed grants no longer permit."""
         for family in self.sessions.values():
             family.recheck(bearer_hash)
 
     def end_bearers(self, holders: Iterable[str], reason: str) -> None:
-        """Close the sessions that revoked tokens have opened."""
+        """Close the voice sockets that revoked tokens have opened, and end the sessions that they own."""
         for holder in holders:
             for family in self.sessions.values():
                 family.revoke_bearer(holder, reason)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of sessions by kind."""
+        """Return the number of voice sessions of each mode, by the name of its channel."""
         return {f"voice:{name}": len(family.sessions()) for name, family in self.sessions.items()}
 
     def stop(self) -> None:

@@ -181,7 +181,7 @@ class ClientConnection:
             self.tui.writable()
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Unregister the client; pending commands to its phone fail."""
+        """Stop the client's programs and unregister the client; pending commands to its phone fail."""
         self._step(ClientTrigger.GONE)
         self._stop_timer()
         self._cancel()
@@ -237,7 +237,7 @@ class ClientConnection:
         self.send("system", "error", {"message": message, "error": code}, identity)
 
     def close_for(self, reason: str) -> None:
-        """Report the end of the session and close with 1008 (policy violation)."""
+        """Stop the client's programs, report the end of the session and close with 1008 (policy violation)."""
         self._step(ClientTrigger.REFUSE)
         self.close_children()
         self.send_error(reason, "session_ended")

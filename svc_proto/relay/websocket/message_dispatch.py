@@ -114,7 +114,7 @@ def _chat(client: DispatchClient, envelope: Envelope) -> None:
 def _notifications(client: DispatchClient, envelope: Envelope) -> None:
     """Store a posted notification and publish it to other nodes; nothing is answered (wire core 7.2).
 
-    An invalid one is ignored. If the session lacks the right, send an error.
+    An invalid notification is ignored. If the session lacks the right, send an error.
     """
     relay, session, payload = client.relay, client.session, envelope.payload
     if session is None or not session.may(NOTIFICATIONS, relay.engine.now.wall):
@@ -129,7 +129,10 @@ def _notifications(client: DispatchClient, envelope: Envelope) -> None:
 
 
 def _proactive(client: DispatchClient, envelope: Envelope) -> None:
-    """Exchange messages of this host and replies with the owner's client; the session needs a live `chat` grant."""
+    """Handle a message of the channel `proactive`: subscribe the owner's client to messages, or store a reply.
+
+    Send an error if the session holds no live `chat` grant.
+    """
     relay, session = client.relay, client.session
     if session is None or not client.has_grant("chat"):
         relay.owner_messages.unsubscribe(client.number)
