@@ -1,7 +1,7 @@
 """Parsing of arguments in a JSON body as phones do: by way of text (wire/bridge.md, "Types").
 
 - int-ish: a number or a numeric string without fraction or exponent. `12` and `"12"` are equal; `12.0` and `"12.5"`
-  count as missing, and so does a number that exceeds the integer's width.
+  count as missing, and so does a number that exceeds the integer's width. A number of over 1,024 bits is refused.
 - bool-ish: exactly `true` or `false`, lower case, bare or quoted.
 - A null counts as missing.
 - An array or object in place of a scalar is refused with 400 and the name of the field.
@@ -66,7 +66,10 @@ class CommandArguments:
         return value
 
     def integer(self, *names: str, bits: int = INT_BITS) -> int | None:
-        """Return an integer, also from its text; None if missing, no integer, or outside `bits` signed bits."""
+        """Return an integer, also from its text; None if missing, no integer, or outside `bits` signed bits.
+
+        Raise `CommandRefused` 400 for an array or an object.
+        """
         value = self.text(*names)
         if value is None or _INTEGER.fullmatch(value) is None:
             return None
@@ -82,7 +85,10 @@ class CommandArguments:
         return value
 
     def boolean(self, *names: str) -> bool | None:
-        """Return the argument as a boolean, or None if it is not bool-ish."""
+        """Return the argument as a boolean, or None if it is missing or neither `true` nor `false`.
+
+        Raise `CommandRefused` 400 for an array or an object.
+        """
         return coercion.coerce_boolean(self.text(*names))
 
     def mapping(self, name: str) -> Mapping[str, object]:

@@ -163,7 +163,7 @@ class Attachment:
         return waiting or self.state is AttachmentState.UNAVAILABLE
 
     def tap(self) -> None:
-        """Fetch at the user's request; do nothing if `can_tap` is false."""
+        """Let the file be fetched at the user's request; do nothing if `can_tap` is false."""
         if self.can_tap:
             self._step(AttachmentTrigger.TAP)
             self.tapped = True

@@ -82,7 +82,10 @@ class CommandExecutor:
         self._count = 0
 
     def execute(self, payload: JsonObject, relay: RelayClient) -> None:
-        """Execute the command of a `bridge.command` payload; ignore a malformed or repeated one."""
+        """Execute the command of a `bridge.command` payload; ignore a malformed or repeated one.
+
+        While `MAX_COMMANDS` run, a further command is answered with 503.
+        """
         command = _parse(payload)
         if command is None:
             return  # without a request id no answer is possible (wire bridge 1.1)

@@ -168,7 +168,7 @@ class DashboardPhone:
         """Ignore the message: the gateway sends text only."""
 
     def on_writable(self) -> None:
-        """Do nothing: this handler holds nothing back."""
+        """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Handle the loss of the socket: let the phone connect again."""

@@ -365,7 +365,7 @@ class Phone:
         """Ignore binary messages: the relay sends none."""
 
     def on_writable(self) -> None:
-        """Do nothing: this handler holds nothing back."""
+        """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Abandon running commands and schedule a reconnect; exit if the relay refused the credential."""

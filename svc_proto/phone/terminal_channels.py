@@ -64,7 +64,7 @@ CHANNEL_CLIENT_TABLE: Table[ChannelClientState, ChannelClientTrigger] = {
 
 
 class PhoneMessageChannels:
-    """Clients of both channels. Their methods are called only while the core handles a fact.
+    """Clients of the channels `terminal` and `tui`. The methods are called only while the core handles a fact.
 
     Events: `terminal` (`text`, as a terminal shows it), `answer` (`text`) and `answered` (`status`) of the agent, and
     notes for the user.
@@ -85,7 +85,7 @@ class PhoneMessageChannels:
         self._send_line(self.agent, text)
 
     def detach_all(self) -> bool:
-        """Detach from both channels; return False if neither was open."""
+        """Detach from both channels; return False if both were closed."""
         return any([self.terminal.detach(), self.agent.detach()])
 
     def receive(self, envelope: Envelope) -> None:

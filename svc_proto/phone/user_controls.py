@@ -36,7 +36,7 @@ ANSWER_DELAY = 2.0  # s after a confirmation has lapsed in which a bare "yes" ma
 
 
 class UserControls:
-    """Controls of the phone for its user. Their methods are called only while the core handles a fact."""
+    """Controls of the phone for its user. The methods are called only while the core handles a fact."""
 
     def __init__(
         self,

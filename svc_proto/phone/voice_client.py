@@ -171,7 +171,7 @@ class _VoiceTurn:
         """Ignore binary messages: the relay sends none."""
 
     def on_writable(self) -> None:
-        """Do nothing: this handler holds nothing back."""
+        """Do nothing: this handler queues no output."""
 
     def on_closed(self, code: int, reason: str) -> None:
         if self.over is None:

@@ -102,7 +102,7 @@ def flag_rule(name: str, *, required: bool = False) -> ArgumentRule:
 
 
 def _choice(name: str, allowed: tuple[str, ...]) -> ArgumentRule:
-    """Return the rule that the member is one of a few words, in any case."""
+    """Return the rule that the member is one of a few words, whatever its letter case."""
 
     def check(arguments: Arguments) -> None:
         if (as_text(arguments.get(name)) or "").strip().lower() not in allowed:

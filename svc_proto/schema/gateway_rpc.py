@@ -43,7 +43,7 @@ class RpcCall:
     notification: bool = False
 
     def text(self, name: str) -> str:
-        """Return a text parameter. Raises `RpcError` for another type."""
+        """Return a text parameter. Raise `RpcError` if it is missing or of another type."""
         value = self.params.string(name)
         if value is None:
             raise RpcError(INVALID_PARAMS, f"{name} must be a string")
@@ -51,7 +51,7 @@ class RpcCall:
 
     @property
     def session_id(self) -> str:
-        """Return the id of the session. Raises `RpcError` without one."""
+        """Return the id of the session as text. Raise `RpcError` if it is missing or invalid."""
         identity = self.params.identifier("session_id")
         if not identity:
             raise RpcError(INVALID_PARAMS, "session_id must be a string")
@@ -73,7 +73,7 @@ def parse_call(line: bytes | str) -> RpcCall:
 
 
 def event_line(kind: str, session_id: str | None = None, payload: Mapping[str, object] | None = None) -> bytes:
-    """Build a notification: `params = {type, session_id?, payload?}`."""
+    """Return the JSON-RPC notification `event`, whose `params` are `{type, session_id?, payload?}`."""
     params: dict[str, object] = {"type": kind}
     if session_id is not None:
         params["session_id"] = session_id

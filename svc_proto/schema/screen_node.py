@@ -150,7 +150,7 @@ class ScreenNode:
 
     @property
     def center(self) -> tuple[int, int]:
-        """Return the point in the middle."""
+        """Return the point in the middle of the node's bounds."""
         left, top, right, bottom = self.bounds
         return (left + right) // 2, (top + bottom) // 2
 
@@ -161,7 +161,7 @@ class ScreenNode:
         return max(0, right - left) * max(0, bottom - top)
 
     def covers(self, point: tuple[int, int]) -> bool:
-        """Report whether a point is inside."""
+        """Report whether a point is within the node's bounds."""
         left, top, right, bottom = self.bounds
         return left <= point[0] < right and top <= point[1] < bottom
 

@@ -103,7 +103,10 @@ class ServerConnection(Connection, Protocol):
         return None
 
     def replay_as_events(self) -> None:
-        """Make `next_event` return the events after the head of the request from `receive_simple_request`."""
+        """Let `next_event` return the events after the head of the request from `receive_simple_request`.
+
+        The default does nothing, since its `receive_simple_request` returns no request.
+        """
         return
 
     def send_simple_response(

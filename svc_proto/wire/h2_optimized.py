@@ -54,7 +54,8 @@ class DecodedHeaderBlock:
 class HeaderBlockDecoder(Decoder):
     """Decoder that hides `content-length` from h2, which ends the connection for a wrong one; we end the stream.
 
-    A block that leaves the table unchanged has the same meaning until the table changes, and is cached until then.
+    A block that leaves the table unchanged has the same meaning until the table changes. Small ones are cached until
+    then.
     """
 
     def __init__(self) -> None:
@@ -80,7 +81,7 @@ class HeaderBlockDecoder(Decoder):
 
 
 class HeaderBlockEncoder(Encoder):
-    """Encoder that caches the block of a list of fields while the table is unchanged."""
+    """Encoder that caches small header blocks, by their list of fields, while the table is unchanged."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,7 +108,7 @@ def _state(table: HeaderTable) -> tuple[int, int, object]:
 
 
 def _is_as(table: HeaderTable, before: tuple[int, int, object]) -> bool:
-    """Report whether no entry was added or evicted: the last entry is then the same object."""
+    """Report whether the table has its state `before`: no entry was added or evicted since."""
     *sizes, last = _state(table)
     return sizes == [*before[:2]] and last is before[2]
 

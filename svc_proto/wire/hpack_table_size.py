@@ -21,7 +21,10 @@ ENTRY = struct.Struct(">HL")
 
 
 def shrink_table(encoder: Encoder, frame: Http2Frame) -> None:
-    """Reduce the table to the smallest size in a SETTINGS frame; call it before h2 receives the frame."""
+    """Reduce the encoder's table to the smallest size in a SETTINGS frame, before h2 receives the frame.
+
+    Other frames, and malformed ones, are ignored.
+    """
     if frame.type != FrameType.SETTINGS or frame.size % ENTRY.size:
         return
     entries = ENTRY.iter_unpack(frame.raw[len(frame.raw) - frame.size :])

@@ -185,7 +185,7 @@ class Http1Connection:
             self._inbox += data
 
     def try_whole_body(self, data: bytes) -> bytes | None:
-        """Return the piece of a chunked body that `data` is, if it is exactly one chunk and no input is pending.
+        """Return the body's piece in `data`, if that is exactly one chunk and no input is pending; else None.
 
         The bytes are not consumed: a caller that does not use the piece passes them to `receive_data`.
         """
@@ -383,7 +383,7 @@ class Http1Connection:
         return RequestEnd(self._stream, trailers) if self._server else ResponseEnd(self._stream, trailers)
 
     def _input_ended(self) -> Event | None:
-        """Handle the end of input where a head was expected."""
+        """Stop at the end of input before a head; return a `StreamReset` if a response was awaited, else None."""
         waiting = self._head is not None
         self._stop()
         self._finished = True

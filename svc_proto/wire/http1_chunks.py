@@ -107,7 +107,10 @@ class ChunkedBodyReader:
         self._inbox += data
 
     def whole(self, data: bytes) -> bytes | None:
-        """Return the content of `data` if it is exactly one plain chunk and no input is pending; it is not consumed."""
+        """Return the content of `data` if it is exactly one plain chunk and no input is pending; else None.
+
+        Nothing is consumed.
+        """
         line = data.find(CRLF, 0, LINE)
         if self._inbox or self._state is not ChunkState.SIZE or line <= 0 or not data.endswith(CRLF):
             return None
@@ -131,7 +134,7 @@ class ChunkedBodyReader:
         return b"".join(pieces)
 
     def _advance(self, pieces: list[bytes]) -> bool:
-        """Parse the next step; return False when more bytes are needed."""
+        """Parse the next size line, data, line end or trailers; return False when more bytes are needed."""
         state = self._state
         if state is ChunkState.DATA:
             self._parse_data(pieces)

@@ -280,7 +280,10 @@ class FastPathServerConnection(ServerConnection):
             self._dismiss(reference)
 
     def _send_fast(self, event: Event) -> bool:
-        """Send a part of a chunked response; return False, with nothing sent, if the reference has to."""
+        """Send a part of a chunked response; return False, with nothing sent, if that is left to the reference.
+
+        The reference is `Http1Connection`.
+        """
         if self._sent_head is None:
             if type(event) is not ResponseHead or len(self._raw) > MAX_CACHED_BLOCK:
                 return False

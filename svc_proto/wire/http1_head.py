@@ -144,7 +144,8 @@ def check_fields(block: bytes, limits: Limits) -> bytes:
 def host_of_target(target: bytes, headers: Headers) -> Headers:
     """Return the headers of a checked request, with the authority of an absolute target as `host`.
 
-    RFC 9112 section 3.2.2: then "the origin server MUST ignore the received Host header field (if any)".
+    For other targets they are unchanged. RFC 9112 section 3.2.2: "the origin server MUST ignore the received Host
+    header field (if any)".
     """
     authority = _authority(target)
     if authority is None:

@@ -168,7 +168,10 @@ def response_fields(head: ResponseHead) -> Fields:
 def accept_fields(
     head: RequestHead, event: AcceptWebSocket, *, deflate: bool
 ) -> tuple[Fields, DeflateParameters | None]:
-    """Server: return the header list that opens a WebSocket, and the compression. Raises `LocalProtocolError`."""
+    """Server: return the header list that opens a WebSocket, and the compression, None if there is none.
+
+    Raise `LocalProtocolError` for a malformed field or a subprotocol that was not offered.
+    """
     fields: Fields = [(b":status", b"200"), *build_subprotocol_field(head, event)]
     agreement = accept_extension_offer(head.headers.all(EXTENSIONS)) if deflate else None
     if agreement is not None:

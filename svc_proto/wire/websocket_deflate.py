@@ -181,7 +181,10 @@ class InflateGuard(Extension):
         return data
 
     def frame_inbound_complete(self, proto: FrameDecoder | FrameProtocol, fin: bool) -> bytes | CloseReason | None:
-        """Finish a frame, and with the last one its message; return the rest of its content, or the reason to close."""
+        """Finish a frame, and with the last one its message; return the rest of its content, or the reason to close.
+
+        Return None if there is neither.
+        """
         if self._control:
             return None
         self._begun = not fin

@@ -80,7 +80,10 @@ def build_accept_headers(
 
 
 def build_subprotocol_field(head: RequestHead, event: AcceptWebSocket) -> list[tuple[bytes, bytes]]:
-    """Server: return the field of the chosen subprotocol, if any. Raises `LocalProtocolError` if it was not offered."""
+    """Server: return a list with the field of the chosen subprotocol, empty if none is chosen.
+
+    Raise `LocalProtocolError` if it was not offered.
+    """
     if event.subprotocol is None:
         return []
     chosen = event.subprotocol.encode("utf-8")
@@ -105,9 +108,9 @@ def build_request_headers(key: bytes, *, deflate: bool) -> list[tuple[bytes, byt
 def check_acceptance(
     asked: Headers, key: bytes, answer: Headers, *, deflate: bool
 ) -> tuple[str | None, DeflateParameters | None]:
-    """Client: return subprotocol and compression of a 101.
+    """Client: return the subprotocol and the compression of a 101, each None if there is none.
 
-    Raises `RemoteProtocolError` if it does not match our key, or chooses what was not offered.
+    Raise `RemoteProtocolError` if the 101 does not match our key, or chooses what was not offered.
     """
     if answer.tokens(b"upgrade") != [b"websocket"] or b"upgrade" not in answer.tokens(b"connection"):
         raise RemoteProtocolError("the 101 does not switch to websocket")
@@ -118,9 +121,9 @@ def check_acceptance(
 
 
 def parse_acceptance(asked: Headers, answer: Headers, *, deflate: bool) -> tuple[str | None, DeflateParameters | None]:
-    """Client: return the server's choices for an open WebSocket.
+    """Client: return the subprotocol and the compression of an open WebSocket, each None if there is none.
 
-    Raises `RemoteProtocolError` if they were not offered.
+    Raise `RemoteProtocolError` if they were not offered.
     """
     chosen = answer.all(PROTOCOL)
     if chosen and (len(chosen) != 1 or chosen[0] not in _listed(asked, PROTOCOL)):
