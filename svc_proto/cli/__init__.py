@@ -1,1 +1,1 @@
-"""Logic of the command-line clients, without IO: input, stored sessions, pins, and requests to relays."""
+"""Logic of the command-line programs, without IO: commands of desktop and operator, health checks, supervision."""

@@ -97,7 +97,7 @@ class ChatService(OneShotService[ChatResult]):
         return KeyboardChannel(self._engine, fact, self._typed)
 
     def on_stopping(self) -> None:
-        """Handle Ctrl-C: stop the run on the server, too."""
+        """Handle Ctrl-C: exit, after stopping the run on the server if there is one."""
         if self._turn is None or self._api is None:
             super().on_stopping()
             return

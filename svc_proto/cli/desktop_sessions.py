@@ -82,7 +82,7 @@ class PairRequest:
 
 @frozen(kw_only=True)
 class RelaySelection:
-    """Relay and token for a command: as named, or as stored."""
+    """Relay and token that a command names; None stands for the stored ones."""
 
     remote: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -229,7 +229,7 @@ def candidates_of(session: StoredSession) -> tuple[Candidate, ...]:
 
 
 def apply_pins(engine: Engine, session: StoredSession) -> Flow[None]:
-    """Require the stored pins of all further connections."""
+    """Require the stored certificate pins on further connections to the addresses of the session."""
     yield from _expect(engine, session.url, session.cert_pin)
     for url, pin in session.route_pins.items():
         yield from _expect(engine, url, pin)

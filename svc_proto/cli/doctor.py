@@ -99,7 +99,7 @@ def finding_lines(findings: Sequence[Finding]) -> list[str]:
 
 
 def findings_json(findings: Sequence[Finding]) -> dict[str, object]:
-    """Return the findings for programs."""
+    """Return the findings as a JSON object, for programs."""
     rows = [{"subject": f.subject, "verdict": f.verdict, "text": f.text, "remedy": f.remedy or None} for f in findings]
     return {"ok": all(finding.verdict != "failure" for finding in findings), "findings": rows}
 

@@ -61,7 +61,7 @@ class HealthResult:
         return [found, f"    {check.remedy}"]
 
     def members(self) -> dict[str, object]:
-        """Return the result for programs."""
+        """Return the result as JSON members, for programs."""
         check = self.check
         return {
             "code": check.code,

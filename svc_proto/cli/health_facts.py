@@ -26,7 +26,7 @@ __all__ = [
 
 @frozen(kw_only=True)
 class ServerFacts:
-    """A server of this home: registered as running, or its configured port."""
+    """Observations of a server of this home, whether it runs or not."""
 
     role: str
     port: int
@@ -69,7 +69,7 @@ class PublicFinding:
 
 @frozen(kw_only=True)
 class CertificateFacts:
-    """The certificate of a server."""
+    """Observations of a server's certificate."""
 
     role: str
     path: str

@@ -125,7 +125,10 @@ def find_no_address(facts: HostFacts) -> str | None:
 
 
 def find_poor_address(facts: HostFacts) -> str | None:
-    """Find a host whose best address belongs to a VPN, a container or a single link."""
+    """Find a relay for the network, on a host whose best address belongs to a VPN, a container or a single link.
+
+    A relay with a route from outside is no problem.
+    """
     relay = _public_relay(facts)
     best = None if relay is None or facts.addresses is None else facts.addresses.best_row(relay.host)
     if best is None:

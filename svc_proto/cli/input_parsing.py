@@ -62,7 +62,7 @@ def looks_like_invite(text: str) -> bool:
 
 
 def parse_relay_url(text: str, name: str = "--remote") -> str:
-    """Parse a relay's address. Only ws without a port gets 8767. Raises `CliError`, code 2.
+    """Parse a relay's address; a `ws` one without a port gets 8767. Raises `CliError`, code 2.
 
     Addresses as servers show them are accepted, too: http for ws, https for wss, and a bind address for this host.
     """

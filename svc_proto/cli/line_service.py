@@ -68,7 +68,7 @@ class LineService(ABC):
         """Report whether work is in progress whose output has to be sent before the end."""
 
     def set_read_paused(self, holding: bool) -> None:  # noqa: B027, RUF100 - optional hook
-        """Handle that the client does not read fast enough, or does again."""
+        """Handle that the client reads too slowly (`holding`), or reads again; by default, do nothing."""
 
     def send_line(self, line: bytes) -> None:
         """Write a line, or drop it if no client is connected."""
@@ -84,7 +84,7 @@ class LineService(ABC):
         self.close_if_done()
 
     def close_if_done(self) -> None:
-        """Close when the client's input has ended and no work is in progress."""
+        """Close the client's channel if its input has ended and no work is in progress."""
         if self._closing and not self.is_busy and self._lines is not None:
             self._lines.close()
 
@@ -118,7 +118,7 @@ class _LineChannel(Channel):
         self._service.set_read_paused(False)
 
     def all_sent(self) -> None:
-        """Close after the last output, if closing."""
+        """End a closing channel, since all output is sent."""
         if self._closing:
             self.abort()
 

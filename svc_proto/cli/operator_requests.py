@@ -1,4 +1,4 @@
-"""Requests of the operator's commands to the relay on this host: health, codes, revocation, security setting, consents.
+"""Requests of the operator's commands to the relay on this host: codes, revocation, security settings, consents.
 
 Their only credential is the local secret, where the relay requires it (wire core 0.3). Time limits are those of wire
 core 10.1.

@@ -52,7 +52,7 @@ class ApiCandidate:
 
 @frozen
 class HostCandidate:
-    """A route to this host."""
+    """A route to this host: its role, and the addresses of API server and relay on it."""
 
     role: str
     api: ApiCandidate

@@ -1,7 +1,7 @@
 """Routes to this host for an invite: the same for `svc pair`, `svc up` and the dashboard (wire core 3.3).
 
-API and relay of a route are addressed at one place. A route leads only to an address on which the servers listen;
-the addresses that are left out are listed with the reason.
+A route leads only to an address on which the servers listen; the addresses that are left out are listed with the
+reason.
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ def find_routes(engine: Engine, config: RelayConfig, request: RouteRequest) -> F
 
 
 def lan_candidate(config: RelayConfig, request: RouteRequest, addresses: HostAddresses) -> HostCandidate:
-    """Return the route over the local network; it leads to loopback if the relay listens there alone."""
+    """Return the route over the local network, by `request.host` or by the addresses on which the servers listen.
+
+    It leads to loopback if the relay listens there alone, or if the host has no other address.
+    """
     named = (request.host or "").strip()
     relay_host = named or _reached_at(config.host, addresses)
     api_host = named or _reached_at(request.api.host, addresses)

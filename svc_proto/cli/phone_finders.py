@@ -43,7 +43,7 @@ def find_phone_away(facts: HostFacts) -> str | None:
 
 
 def find_phone_offline(facts: HostFacts) -> str | None:
-    """Find that no phone is online."""
+    """Find a host with paired phones of which none is online."""
     phones = [each for each in facts.devices or () if each.is_phone]
     offline = [each.name for each in phones if not each.is_online]
     return f"not online now: {', '.join(offline)}" if offline and len(offline) == len(phones) else None

@@ -140,7 +140,7 @@ def notification_rows(entries: Sequence[JsonObject], now: float) -> list[tuple[s
 
 @frozen
 class FetchedMedia:
-    """A downloaded file."""
+    """Name, content type and size in bytes of a downloaded file."""
 
     name: str
     content_type: str
@@ -200,7 +200,7 @@ def _base_name(text: str) -> str:
 
 
 def parse_arguments(arguments: Sequence[str]) -> dict[str, object]:
-    """Parse `key=text`, or `key:=json`. Raises `CliError`, code 2."""
+    """Parse arguments of the forms `key=text` and `key:=json` into one object. Raises `CliError`, code 2."""
     found: dict[str, object] = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")

@@ -60,7 +60,7 @@ class StoredSession:
 
 @frozen
 class UpdateSession:
-    """Write these members of a relay's record; the others keep their values."""
+    """Change that writes these members of a relay's record; the others keep their values."""
 
     url: str
     members: Mapping[str, object] = field(repr=False)
@@ -68,7 +68,7 @@ class UpdateSession:
 
 @frozen
 class RemoveSession:
-    """Drop the record of a relay, if it still has this token."""
+    """Change that drops the record of a relay, if it still has this token."""
 
     url: str
     token: str = field(repr=False)

@@ -71,7 +71,10 @@ class ShellResult:
 
 
 class ShellService(OneShotService[ShellResult]):
-    """Service of the terminal. `Notify("raw")` requests the program to pass keys on unchanged."""
+    """Service that attaches a terminal of the relay's host.
+
+    `Notify("raw")` requests the program to pass keys on unchanged.
+    """
 
     def __init__(self, order: ShellRequest, *, watched: bool = False) -> None:
         super().__init__(self._run_session, watched=watched)
@@ -99,7 +102,7 @@ class ShellService(OneShotService[ShellResult]):
         self._bell, self._drained = Condition(engine), Condition(engine)
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
-        """Return the channel of keyboard and screen, once."""
+        """Return the channel of keyboard and screen; None for any later one."""
         if self._screen is not None:
             return None
         self._screen = _LocalTerminalChannel(self, fact)
@@ -314,7 +317,8 @@ class ShellService(OneShotService[ShellResult]):
     def _ends_command(self, data: bytes, escape: int | None) -> bool:
         """Report whether these keys end the client's command.
 
-        They do with the escape key, and with Ctrl-C twice in a row or while the requested command does not run.
+        The escape key does. A person's Ctrl-C does if it comes twice in a row, or while the requested command does not
+        run.
         """
         if escape is not None and escape in data:
             return True

@@ -111,7 +111,7 @@ class VoiceChatRequest:
 
 
 class VoiceChatService(OneShotService[None]):
-    """Service of the chat. Its channel is the keyboard."""
+    """Service of a voice chat; its channel is the keyboard."""
 
     def __init__(
         self, find: Callable[[Engine], Flow[RelayClient]], order: VoiceChatRequest, *, watched: bool = False
@@ -348,7 +348,10 @@ class VoiceChatService(OneShotService[None]):
             self.engine.emit(Notify("text", {"text": value}))
 
     def _finish_turn(self, socket: WebSocketConnection, *, failed: bool = False) -> Flow[None]:
-        """Finish a turn, or an answer from the background."""
+        """Finish a turn, or an answer from the background, after its sound was played.
+
+        Do nothing if there was neither.
+        """
         if self.state is not _S.WAITING and not (self._text_shown or failed):
             return
         speaker, self._speaker = self._speaker, None

@@ -123,7 +123,7 @@ class RelayEventHandler:
         """Do nothing: the flow has the WebSocket."""
 
     def on_text(self, text: str) -> None:
-        """Report an event; other text is ignored."""
+        """Report a JSON object as an event; ignore any other text."""
         value = JsonObject.parse(text)
         if value is not None:
             self._notify(RelayEvent(value))
@@ -174,7 +174,7 @@ class PlayerProcess:
         return True
 
     def play(self, pcm: bytes) -> None:
-        """Give more sound to the player."""
+        """Send more PCM to the player; drop it if the player does not run."""
         if self._child is not None and not self._over:
             self._child.write(pcm)
 

@@ -68,7 +68,7 @@ class WorkerSupervisor:
         self._jobs = workers
 
     def bind(self, engine: Engine) -> None:
-        """Store the engine."""
+        """Store the engine, and register the handler of reloads."""
         self._engine = engine
         engine.on_reload = self._reload
         self._members: list[_Worker] = []

@@ -1,1 +1,1 @@
-"""The dashboard: a web page, and the calls to relay and API server that the page needs."""
+"""The dashboard: a web page, and the routes that the page and the phone's app need."""

@@ -114,7 +114,7 @@ class _AgentProxy:
         self._server = dashboard.api_server
 
     def passing(self, method: str, path: str) -> Handler:
-        """Return the handler that forwards a plain call."""
+        """Return the handler that forwards a request with its body to this method and path of the API server."""
 
         def handler(request: Request) -> Flow[Response]:
             target = path.replace("{id}", encode_segment(request.params.get("id", "")))

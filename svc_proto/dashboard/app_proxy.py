@@ -234,7 +234,7 @@ class _AppProxy:
         return self._dashboard.require_api().call(engine, "POST", f"{_server(request)}/test", until=until)
 
     def passing(self, method: str, path: str) -> Handler:
-        """Return the handler that forwards a plain call."""
+        """Return the handler that forwards a request, without a body, to this method and path of the API server."""
         return lambda request: self._call(method, path)
 
     # --- helpers ---

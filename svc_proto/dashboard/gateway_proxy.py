@@ -54,7 +54,7 @@ class SocketRelay:
     # --- WebSocketHandler ---
 
     def on_open(self, socket: WebSocketConnection) -> None:
-        """Send what has arrived, unless the API server has closed its WebSocket already."""
+        """Send the messages that the API server has sent already; close if it has closed its WebSocket."""
         self.client = socket
         if self._credential_id:
             self._engine.revocables[self] = self._credential_id

@@ -43,7 +43,7 @@ PAGE_FIELDS = (
 
 
 def routes(dashboard: DashboardPort, relay: Upstream) -> list[Route]:
-    """Return the routes that show and answer a request."""
+    """Return the routes that show an authorization request and take the owner's answer."""
     page = _ConsentPage(dashboard, relay)
     return [
         Route(method="GET", pattern=PATH, access=DashboardAccess.OWNER, handler=page.show),
@@ -80,7 +80,10 @@ class _ConsentPage:
         return _page(texts, _result(texts, found.text("client_name"), allow))
 
     def _call(self, method: str, code: str, body: bytes = b"") -> Flow[tuple[str, JsonObject]]:
-        """Call the relay; return the problem, or "" and the answer."""
+        """Call the relay about a request.
+
+        Return "" and the answer or, for a status 4xx, the problem and an empty object.
+        """
         engine, relay = self._dashboard.engine, self._relay
         path = f"/mcp/questions/{encode_segment(code)}"
         answer = yield from relay.result_of(relay.peer.request(engine, method, path, body))

@@ -46,7 +46,7 @@ PREFIX_SIZE = 16  # characters of a session's id
 
 @frozen(kw_only=True)
 class SignInSession:
-    """A signed-in client. Times are Unix seconds; the hash of the token never leaves the server."""
+    """A signed-in client. Times are Unix seconds. Only a prefix of the token's hash leaves the server, as `id`."""
 
     token_hash: str
     created_at: float

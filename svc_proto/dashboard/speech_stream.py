@@ -7,9 +7,9 @@
 | server    | `{"type": "start", "sample_rate", "channels"}`, then 16-bit PCM as binary messages          |
 | server    | `{"type": "end"}` after the last sound; `{"type": "fallback"}` if there is none             |
 
-The relay renders each passage in a voice output session of its own (wire terminal-voice 4.6 and 4.7). A passage ends
-with a sentence. A failure before the first sound is a `fallback`: the client then uses `/api/audio/speak`. A later one
-closes the WebSocket with 1011.
+The relay renders each passage, one or more sentences, in a voice output session of its own (wire terminal-voice 4.6 and
+4.7). A failure before the first sound is a `fallback`: the client then uses `/api/audio/speak`. A later one closes the
+WebSocket with 1011.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class _Passage:
             self._socket.set_read_paused(False)
 
     def close(self) -> None:
-        """Close the session."""
+        """Close the WebSocket to the relay, unless it has ended."""
         if self._socket is not None:
             self._socket.close(NORMAL, "")
 

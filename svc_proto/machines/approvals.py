@@ -81,7 +81,7 @@ class Approval:
     text: str = field(default="", init=False)  # the answer to a question in the owner's words
 
     def step(self, trigger: ApprovalTrigger) -> None:
-        """Apply a trigger to the transition table."""
+        """Change the state by `APPROVAL_TABLE`."""
         self.state = step(APPROVAL_TABLE, self.state, trigger)
 
 

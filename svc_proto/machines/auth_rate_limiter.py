@@ -1,4 +1,4 @@
-"""Rate limiter of WebSocket authentication: five failures within a minute block an address for five minutes.
+"""Rate limiter of authentication: five failures within a minute block an address for five minutes.
 
 Spec "Rate limiting of WebSocket authentication". Times are monotonic. A failure counts while it is less than 60 s old.
 Attempts of a blocked address change nothing. A success clears the count of an address, not its block. A successful

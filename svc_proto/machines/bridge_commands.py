@@ -278,7 +278,7 @@ class BridgeCommands:
         return outcome
 
     def timeout(self, request_id: str) -> CommandOutcome | None:
-        """Complete one command with a timeout; None if it is not pending."""
+        """Complete one command as timed out and return its outcome; None if it is not pending."""
         command = self._pending.get(request_id)
         if command is None:
             return None

@@ -113,7 +113,7 @@ class CandidateSelector:
         self.chosen: Candidate | None = None
 
     def start(self, now: float) -> list[SelectionAction]:
-        """Start the selection. Results less than 60 s old are used."""
+        """Start the selection; a candidate that answered in the last 60 s needs no new probe."""
         actions: list[SelectionAction] = [CancelProbe(candidate) for candidate in self._probing]
         self._probing.clear()
         self._step(SelectionTrigger.START)
@@ -127,7 +127,7 @@ class CandidateSelector:
         return self.start(now)
 
     def answered(self, candidate: Candidate, now: float) -> list[SelectionAction]:
-        """Handle that a probed candidate has answered."""
+        """Choose a candidate that has answered its probe; do nothing if it is not being probed."""
         if candidate not in self._probing:
             return []
         del self._probing[candidate]
@@ -135,7 +135,7 @@ class CandidateSelector:
         return self._choose(candidate)
 
     def failed(self, candidate: Candidate, now: float) -> list[SelectionAction]:
-        """Handle that the probe of a candidate has failed; after the last of a tier, try the next tier."""
+        """Drop the failed probe of a candidate; after the last one of a tier, try the next tier."""
         if self._probing.pop(candidate, None) is None or self._probing:
             return []
         return self._next_tier(now)

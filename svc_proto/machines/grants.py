@@ -147,7 +147,7 @@ def parse_grants(value: object, field: str = "grants", *, more: tuple[str, ...] 
 
 
 def parse_requested_grants(value: object, field: str = "grants") -> dict[str, float | None] | None:
-    """Return the valid entries of a phone's request; None if there are none (wire core 1.3)."""
+    """Return the valid grants among those that a phone requests; None if there are none (wire core 1.3)."""
     asked, kept = JsonObject.of(value), dict[str, float | None]()
     for channel in CHANNELS:
         try:

@@ -11,13 +11,13 @@ MAX_ADDRESSES = 1_000  # addresses; above the limit the oldest is dropped
 
 
 class LogThrottle:
-    """Log throttle by address. Times are monotonic seconds."""
+    """Limiter of log lines by address: at most one a minute. Times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._said: ExpiringMap[str, None] = ExpiringMap(MAX_ADDRESSES)
 
     def is_due(self, address: str, mono: float) -> bool:
-        """Report whether the address may be logged now, and count it as logged."""
+        """Report whether a line about the address may be logged now; if so, count it as logged."""
         self._said.purge(mono)
         if address in self._said:
             return False

@@ -70,11 +70,11 @@ class MediaEntry:
     state: MediaState = field(default=MediaState.NONE, init=False)
 
     def step(self, trigger: MediaTrigger) -> None:
-        """Apply a trigger to the transition table."""
+        """Change the state by `MEDIA_TABLE`."""
         self.state = step(MEDIA_TABLE, self.state, trigger)
 
     def record(self, now: Moment) -> MediaEntryJson:
-        """Return the form of `GET /media/inspect` (wire core 6.6), without the path."""
+        """Return the entry as `GET /media/inspect` shows it (wire core 6.6), without the path."""
         return {
             "token": self.token,
             "file_name": base_name(self.file_name or self.path),

@@ -112,7 +112,7 @@ class AuthorizationConsent:
     state: ConsentState = ConsentState.REQUESTED
 
     def step(self, trigger: ConsentTrigger) -> None:
-        """Apply a trigger; for `ConsentRegistry` alone."""
+        """Change the state by `CONSENT_TABLE`; for `ConsentRegistry` alone."""
         self.state = step(CONSENT_TABLE, self.state, trigger)
 
     def to_record(self, now: Moment) -> dict[str, object]:
@@ -162,7 +162,7 @@ def parse_consent(record: JsonObject, now: Moment) -> AuthorizationConsent | Non
 
 
 class ConsentRegistry:
-    """Consent requests of this node, until they end or are released to another node."""
+    """Consent requests of this node, until they end, are displaced, or are released to another node."""
 
     def __init__(self) -> None:
         self._consents: ExpiringMap[str, AuthorizationConsent] = ExpiringMap(MAX_CONSENTS)  # by ticket

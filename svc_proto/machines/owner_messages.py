@@ -40,7 +40,7 @@ SURFACES = ("notification", "inbox", "session")
 
 @frozen(kw_only=True)
 class OwnerMessage:
-    """A message; `surfacing` is one of `SURFACES`, or None for the client's own choice."""
+    """A message to the owner's phones; `surfacing` is one of `SURFACES`, or None for the client's own choice."""
 
     text: str
     title: str = ""

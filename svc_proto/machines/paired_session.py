@@ -100,7 +100,7 @@ _ACTIVE = SessionState.ACTIVE  # looking up a member of an Enum is slow in Pytho
 
 @fast_frozen(kw_only=True)
 class DeviceInfo:
-    """Description of a device by itself (wire core 1.3)."""
+    """Description that a device gives of itself (wire core 1.3)."""
 
     name: str = "Unknown device"
     id: str = "unknown"
@@ -186,7 +186,7 @@ class PairedSession:
         return BRANDS.get(self.names)
 
     def step(self, trigger: SessionTrigger) -> None:
-        """Apply a trigger; for `PairedSessionRegistry` alone."""
+        """Change the state by `SESSION_TABLE`; for `PairedSessionRegistry` alone."""
         self.state = step(SESSION_TABLE, self.state, trigger)
 
     def is_active(self, wall: float) -> bool:

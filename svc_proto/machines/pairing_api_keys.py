@@ -41,7 +41,10 @@ class PairingApiKeys:
         return holder if self.is_valid(holder, now) else None
 
     def holds(self, holder: str, power: str, now: Moment) -> bool:
-        """Report whether the key's session holds a grant or right; before that, whether its code gives it."""
+        """Report whether the key's session has this grant or right.
+
+        Before there is a session, whether its code gives it.
+        """
         session = self.sessions.find_by_api_key(holder)
         if session is not None:
             return session.may(power, now.wall) or session.holds(power, now.wall)

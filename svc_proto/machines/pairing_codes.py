@@ -139,7 +139,7 @@ class PairingCodes:
         return self.terms_of_key(key_hash, now) is not None
 
     def terms_of_key(self, key_hash: str, now: Moment) -> PairingMeta | None:
-        """Return the terms of the live code that the key of this hash belongs to."""
+        """Return the terms of the live code that the key of this hash belongs to, or None."""
         for word, entry in self._codes.items():
             if secrets_equal(entry.meta.key_hash, key_hash) and self._codes.get(word, now.mono) is not None:
                 return entry.meta

@@ -172,9 +172,10 @@ def _parse(text: str) -> dict[str, object]:
 
 
 def _possible_texts(text: str) -> Iterator[str]:
-    """Yield the text as it is, and its beginning joined up to each blank: a wrapped invite has blanks inside.
+    """Yield the text itself, then its first word, its first two words joined, and so on.
 
-    Terminals indent, mails quote and end lines with `=` (RFC 2045 section 6.7), chats replace line breaks by blanks.
+    A wrapped invite has blanks inside: terminals indent, mails quote and end lines with `=` (RFC 2045 section 6.7),
+    chats replace line breaks by blanks. After `MAX_PIECES` words, all that remain are joined at once.
     """
     text = _INVISIBLE.sub("", text).strip()
     yield text

@@ -63,7 +63,7 @@ class ConnectedPhone:
 
 
 class PhoneRegistry:
-    """The registry of connected phones."""
+    """Connected phones by device id, with the default phone and the one registered last."""
 
     def __init__(self) -> None:
         self._phones: dict[str, ConnectedPhone] = {}  # by device id, in order of registration

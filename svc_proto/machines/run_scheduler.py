@@ -119,7 +119,7 @@ class RunRecord:
         return self.state in ENDED
 
     def step(self, trigger: RunTrigger, now: Moment) -> None:
-        """Apply a trigger to the transition table."""
+        """Change the state by `RUN_TABLE`, and set `updated_at`."""
         self.state = step(RUN_TABLE, self.state, trigger)
         self.updated_at = now.wall
 

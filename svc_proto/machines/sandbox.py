@@ -1,9 +1,9 @@
 """Files of the host that a phone may fetch, decided by the real path of the opened file (wire core 6.4).
 
-The protected list is checked first, then the roots, so that a refusal does not reveal whether a file exists. The
+A file is served if it is within a root, and protected neither by its path nor by a name in `TEMPORARY_CREDENTIALS`. The
 service home is protected as a whole, under any root: keys, tokens, their backups, and files of later versions. Excepted
-are roots within it, and pictures. Paths are absolute POSIX paths; containment is by component. They are compared with
-real paths, so roots and protected paths must be real, too: a home behind a link is the same home.
+are roots within it, and `SHARED_FOLDERS`. Paths are absolute POSIX paths; containment is by component. They are
+compared with real paths, so roots and protected paths must be real, too: a home behind a link is the same home.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def normal_path(path: str) -> str:
 
 
 def protected_paths(*, home: str, service_home: str, ours: Iterable[str]) -> tuple[str, ...]:
-    """Return the protected paths by name: of the system, of the user, and of the relay in its home and in `ours`."""
+    """Return the protected paths: of the system, of the user's `home`, of the relay in `service_home`, and `ours`."""
     home = normal_path(home)
     # A system tree that is the user's own home (root's /root) is permitted; its credential folders are not.
     trees = [tree for tree in SYSTEM_TREES if tree != home]

@@ -18,7 +18,10 @@ HashedNode: TypeAlias = tuple[str, str, str, tuple[int, int, int, int], str]
 
 
 def screen_hash(nodes: Iterable[HashedNode]) -> str:
-    """Return 64 lower-case hex digits. Focus, selection and the enabled flag do not count."""
+    """Return the hash of a screen's nodes as 64 lower-case hex digits.
+
+    Focus, selection and the enabled flag do not count.
+    """
     return sha256(RECORD_SEPARATOR.join(map(_record, nodes)).encode("utf-8", "replace")).hexdigest()
 
 

@@ -88,7 +88,7 @@ REASONS = {
 
 
 class OutputBuffer:
-    """Output buffer of a terminal: escaped text for a client, batched, and never split within a character.
+    """Output buffer of a terminal: UTF-8 text for a client, batched, and never split within a character.
 
     With `tmux` an incomplete character is skipped instead of becoming U+FFFD. tmux has repaired the output of programs
     already. But when a client is too slow, tmux discards its pending output, perhaps within a character, and redraws

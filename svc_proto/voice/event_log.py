@@ -67,7 +67,8 @@ class GrowingFile:
     def write(self, data: bytes, *, head: bytes = b"") -> None:
         """Append data; `head` replaces the first bytes of the file in the same write.
 
-        Data for a closed file, or for one that was given up, is dropped.
+        Data for a closed file, or for one that was given up, is dropped. If more than `MAX_WAITING` bytes wait, the
+        file is given up.
         """
         if self.given_up or self._closed:
             return

@@ -39,7 +39,7 @@ class ProviderCatalog:
 
 
 class ProviderCatalogs:
-    """Cache of vendors' offers."""
+    """Options of providers, with a cache of the vendors' offers."""
 
     def __init__(self, voice: VoiceServices) -> None:
         self._voice = voice

@@ -3,7 +3,7 @@
 The relay's own settings come from the environment, then its file, then defaults. A profile's section overrides them
 (wire terminal-voice 3.2). A model and a voice belong to a provider: a section that names another provider alone gets
 that provider's first ones. Where no provider is named at all, the local provider is used if it is installed. A change
-replaces its own section of one file; the file is replaced atomically.
+sets members of one section of one file; the file is replaced atomically.
 """
 
 from __future__ import annotations

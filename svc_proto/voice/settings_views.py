@@ -52,7 +52,7 @@ LIMITS = (
 
 @frozen(eq=False)
 class VoiceModeView:
-    """Differences between the three modes in their settings and responses."""
+    """A mode of voice sessions, where its settings and responses differ from those of the other two."""
 
     mode: str
     protocol: str  # behind the brand's name

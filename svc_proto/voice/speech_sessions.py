@@ -116,7 +116,7 @@ class OutputMode(SpeechMode):
     chosen: OutputSettings
 
     def ready_fields(self) -> dict[str, object]:
-        """Return the members of `voice.session.ready`."""
+        """Return the members of `voice.session.ready` that only this mode has."""
         return {**self.fields}
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
@@ -162,7 +162,7 @@ class OutputMode(SpeechMode):
 
 
 class LabMode(SpeechMode):
-    """Mode of the lab: a selection of provider, model and voice to try."""
+    """Mode of the lab, in which a client tries provider, model and voice: one response after the other."""
 
     _heard = 0  # bytes of microphone audio
 
@@ -182,7 +182,7 @@ class LabMode(SpeechMode):
         return True
 
     def on_lost(self) -> None:
-        """Stop rendering without a client."""
+        """Stop rendering, because the client has disconnected."""
         if self.speaking:
             self.response_finished()
 

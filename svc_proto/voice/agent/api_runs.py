@@ -36,7 +36,7 @@ RUN_ID_TIMEOUT = 10.0  # s for a stopped run to get its id
 
 
 def api_target(voice: VoiceServices, principal: Principal) -> Flow[ApiClient]:
-    """Return a client of the API server with the principal's credential, if the relay has one."""
+    """Return a client of the API server with the bearer token for this principal, if there is one."""
     bearer = yield from voice.api_credential(principal)
     url, extra = voice.config.webapi_url.rstrip("/"), authority_headers(principal.name, principal.withheld())
     return ApiClient("the API server", url, bearer or "", extra=extra)

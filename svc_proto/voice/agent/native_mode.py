@@ -29,7 +29,7 @@ LOOK_AGAIN = 1.0  # s between two checks whether the client reads again
 
 
 class NativeMode(AgentMode):
-    """Agent mode that owns the provider's socket and background runs."""
+    """Agent mode with a socket to the provider, and with background runs."""
 
     names_chat = True
     talk: NativeConversation

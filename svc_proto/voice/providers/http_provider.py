@@ -1,4 +1,4 @@
-"""Provider over HTTP: one request for each text or recording, the response read as it arrives (wire 4.10).
+"""Provider over HTTP: one request for each text or recording; rendered speech is passed on as it arrives (wire 4.10).
 
 The requests are rows of `svc_proto.voice.providers.http_apis`; timeouts and limits of responses are the same for all
 vendors and are defined here.
@@ -54,7 +54,7 @@ _CONTAINERS = (b"RIFF", b"ID3", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")  # WAV, MP3,
 
 
 class HttpSpeechProvider:
-    """`Renderer` that also makes speech files and transcribes."""
+    """`Renderer` over a vendor's HTTP API, which also makes speech files and transcribes."""
 
     def __init__(self, engine: Engine, api: SpeechApi, access: ProviderCredentials) -> None:
         self._engine = engine

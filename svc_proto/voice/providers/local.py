@@ -76,7 +76,7 @@ class LocalSpeechPrograms:
 
 
 class LocalProvider:
-    """`Renderer` that also makes speech files and transcribes."""
+    """`Renderer` by programs of this host, which also makes speech files and transcribes."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

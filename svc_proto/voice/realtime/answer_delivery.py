@@ -85,7 +85,10 @@ class AnswerDelivery:
         return self.playback.state is not PlaybackState.SILENT
 
     def turn_state(self, *, waits: bool) -> str:
-        """Return the current speaker for progress events; `waits`: an answer from the background is pending."""
+        """Return what progress events report about speech. `waits`: an answer from the background is pending.
+
+        It is `provider_speaking`, `<word>_filler`, `result_pending` or `idle`.
+        """
         playback = self.playback.state
         if playback in (PlaybackState.JUDGING, PlaybackState.SPEAKING) or self.floor.state is TurnTakingState.ANSWERING:
             return "provider_speaking"

@@ -180,11 +180,11 @@ class AnswerPlayback:
     # --- by the relay ---
 
     def render(self) -> ConversationAction:
-        """Have the relay render the answer, because the provider's speech deviates."""
+        """Return the action by which the relay renders the answer, because the provider's speech deviates."""
         return self._render("forced-summary-fallback", FALLBACK)
 
     def respeak(self, answer: SpokenAnswer) -> ConversationAction:
-        """Have the relay render an earlier answer once more."""
+        """Return the action by which the relay renders an earlier answer once more."""
         self._clear()
         self.answer = answer
         return self._render("respeak", RESPEAK)
@@ -210,7 +210,7 @@ class AnswerPlayback:
     # --- as text ---
 
     def show(self, place: str = FALLBACK_NOTE) -> list[ConversationAction]:
-        """End the delivery and send the answer as text alone."""
+        """End the delivery, and return the events that send the answer as text alone."""
         self.end()
         return self.visual_event(self.answer, place)
 
@@ -224,7 +224,7 @@ class AnswerPlayback:
         ]
 
     def give_up(self, *, cancelled: bool = False) -> list[ConversationAction]:
-        """End the playback; an answer of which nothing was played is sent as text."""
+        """End the playback and return the events for that; an answer of which nothing was played is sent as text."""
         heard_in = self.response_id
         if heard_in is None:
             return self.show()

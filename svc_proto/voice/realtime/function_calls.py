@@ -92,7 +92,7 @@ ConversationCall: TypeAlias = RunTaskCall | StatusCall | CancelCall | ConfirmCal
 
 
 def completed_output(run: VoiceRun, answer: SpokenAnswer) -> dict[str, object]:
-    """Return the output for a completed run."""
+    """Return the function's output for a completed run."""
     spoken = answer.spoken
     return {
         "ok": True,
@@ -112,12 +112,12 @@ def completed_output(run: VoiceRun, answer: SpokenAnswer) -> dict[str, object]:
 
 
 def ended_output(run: VoiceRun, **why: object) -> dict[str, object]:
-    """Return the output for a task that has failed (`error`) or was stopped (`cancelled`)."""
+    """Return the function's output for a task that has failed (`error`) or was stopped (`cancelled`)."""
     return {"ok": False, **why, "run_id": run.story.run_id, "session_id": run.story.session_id}
 
 
 def queued_output(position: int) -> dict[str, object]:
-    """Return the output for a task that waits for another one to end."""
+    """Return the function's output for a task that waits for another one to end."""
     return {"ok": True, "status": "queued", "position": position, "instruction": QUEUED}
 
 

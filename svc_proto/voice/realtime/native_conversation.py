@@ -237,11 +237,14 @@ class NativeConversation(ConversationBase):
     # --- the renderer ---
 
     def rendered_audio(self, response_id: str, audio: EmitAudio) -> None:
-        """Pass on a piece of audio that the relay rendered."""
+        """Send the client a piece of audio that the relay rendered, unless its response is no longer wanted."""
         self.out += self.answer.rendered_audio(response_id, audio, self.now())
 
     def rendered(self, response_id: str, fields: Mapping[str, object], problem: str | None = None) -> None:
-        """Handle the end of rendering, or its failure (`problem`); `fields` are for the end of the response."""
+        """Handle the end of rendering, or its failure (`problem`), unless the response is no longer wanted.
+
+        `fields` are for the end of the response.
+        """
         self.out += self.answer.rendered(response_id, fields, problem)
 
     # --- the API server ---
@@ -277,7 +280,7 @@ class NativeConversation(ConversationBase):
                 self.out += self.answer.deliver(self.runs.deliver(run), self.now())
 
     def run_failed(self, call_id: str, message: str, *, error_code: str | None = None) -> None:
-        """Handle a run that could not be started, or failed."""
+        """Report the failure of a live run to the client; in the turn, it also ends the turn. Ignore any other run."""
         run = self.runs.live(call_id)
         fields = {"call_id": call_id} | ({} if error_code is None else {"error_code": error_code})
         if run is None:
@@ -338,7 +341,7 @@ class NativeConversation(ConversationBase):
         return response_id
 
     def _resume(self) -> None:
-        """Continue after the playback of earlier speech."""
+        """Request the answer that is to be delivered, or else a response, after the playback of earlier speech."""
         if self.answer.tells:
             self.out += self.answer.speak(self.now())
         else:
@@ -486,7 +489,7 @@ class NativeConversation(ConversationBase):
         self.out.append(AnswerCall(call.call_id, output))
 
     def _consult(self, call_id: str) -> None:
-        """Continue after a function output, once the provider's earlier speech is played."""
+        """Begin to wait for the playback of earlier speech; then a response to the function output is requested."""
         self.floor.step(_T.CONSULT, self.now() + DRAIN_TIMEOUT)
         self.out.append(self.floor.wait_for_playback(call_id, None))
 

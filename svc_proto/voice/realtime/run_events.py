@@ -31,7 +31,7 @@ MAX_TOOLS = 256  # calls of one run that are kept; a late event of a dropped one
 
 @frozen
 class ChatSessionBound:
-    """The chat session of the run, if it differs from the requested one."""
+    """Event: the run uses another chat session than the requested one."""
 
     session_id: str
     profile: str | None = None

@@ -125,7 +125,7 @@ class VoiceRun:
     )
 
     def step(self, trigger: VoiceRunTrigger) -> None:
-        """Apply a transition of the table."""
+        """Change the state by `RUN_TABLE`."""
         self.state = step(RUN_TABLE, self.state, trigger)
 
     @property
@@ -156,7 +156,7 @@ class VoiceRun:
         return [self.drain.requested]
 
     def drained(self, now: float) -> list[ConversationAction]:
-        """Continue after the client has played the speech beside the call."""
+        """Announce the run after the client has played the speech beside the call; nothing unless that was awaited."""
         return [] if self.drain is None else [self.drain.completed, self.pause(now)]
 
     def pause(self, now: float) -> Emit:

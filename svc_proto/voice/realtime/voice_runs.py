@@ -92,7 +92,7 @@ class VoiceRuns:
 
     @property
     def first(self) -> VoiceRun | None:
-        """The run that a cancel without an id refers to."""
+        """The turn's run, or else the first one in the background: the run that a cancel stops."""
         return self.turn or self.detached
 
     @property
@@ -356,7 +356,10 @@ class VoiceRuns:
     # --- end of a run ---
 
     def finish(self, run: VoiceRun, now: float, *, idle: bool) -> list[ConversationAction]:
-        """Handle the completion of a background run; `idle`: no turn is in progress."""
+        """Finish a background run, whose answer then waits for delivery; return the events.
+
+        Unless `idle`, a turn is in progress, and the delay is logged.
+        """
         self._ended_at = now
         actions_made: list[ConversationAction] = [*run.story.complete()]
         if not self.answered:
@@ -369,13 +372,16 @@ class VoiceRuns:
         return actions_made
 
     def fail(self, run: VoiceRun, error: str | None, now: float) -> list[ConversationAction]:
-        """Handle the failure of a background run; `error` is None if the run was stopped on request."""
+        """Remove a background run that has failed, and return its last event.
+
+        `error` is None if it was stopped on request.
+        """
         self._ended_at = now
         self.discard(run)
         return [run.story.cancelled() if error is None else self._completed(run, ok=False, error=error)]
 
     def cancel(self, now: float) -> list[ConversationAction]:
-        """Stop the background runs, and drop the queued runs and pending answers (wire terminal-voice 6.8)."""
+        """Stop the background runs, drop the queued runs and pending answers, and return the actions (wire 6.8)."""
         actions_made: list[ConversationAction] = []
         for run in self._runs_in(VoiceRunState.DETACHED):
             self._ended_at = now
@@ -390,7 +396,7 @@ class VoiceRuns:
         self._runs.remove(run)
 
     def drop_turn(self, **why: object) -> list[ConversationAction]:
-        """Remove the turn's run; `why` is the output for the model, unless the run has answered."""
+        """Remove the turn's run; with `why`, return the function's output for the model unless the run has answered."""
         run = self.turn
         if run is None:
             return []
@@ -406,7 +412,7 @@ class VoiceRuns:
         return run.answer
 
     def take_result(self, now: float) -> SpokenAnswer | None:
-        """Return the next pending answer whose time has come, if any."""
+        """Remove and return the next pending answer whose time has come, if any."""
         at = None if self._can_start else self.next_at
         if at is None or now < at:
             return None
@@ -414,7 +420,7 @@ class VoiceRuns:
         return self.deliver(self._runs_in(VoiceRunState.WAITING)[0])
 
     def take_results(self) -> list[SpokenAnswer]:
-        """Return all pending answers at the end of the session; none without a client."""
+        """Remove and return all pending answers at the end of the session; none without a client."""
         return [] if self.away else [self.deliver(run) for run in self._runs_in(VoiceRunState.WAITING)]
 
     # --- helpers ---
