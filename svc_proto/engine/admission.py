@@ -47,7 +47,7 @@ LOG_INTERVAL = 60.0  # s in which at most one rejection is logged
 
 
 class AdmissionControl:
-    """Admission control of one service."""
+    """Admission control of one service: it admits connections and schedules the reads of unauthenticated ones."""
 
     def __init__(
         self, engine: Engine, app: HttpApp, limits: Limits, *, behind: Callable[[Request], str] | None = None

@@ -17,7 +17,7 @@ __all__ = ["AuditLog"]
 
 
 class AuditLog:
-    """Writer of audit events."""
+    """Writer of audit events to the store, in flows of an engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

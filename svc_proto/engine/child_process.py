@@ -50,7 +50,7 @@ class ChildHandler(Protocol):
 
 @fast_frozen
 class CommandResult:
-    """Result of a command that ran to its end."""
+    """Result of a command that ran to its end: exit status (negative for a signal) and output."""
 
     status: int | None
     output: bytes
@@ -140,7 +140,10 @@ class ChildProcess(Channel):
             handler.on_exit(fact.exit)
 
     def stop(self) -> None:
-        """Close the channel to the child, unless the child is being terminated or is stopped with its main channel."""
+        """Close the channel to the child, unless the child is being terminated.
+
+        The channel of a child's error output is left open, since it closes with the child.
+        """
         if self._kill.when is None and not self.stays:
             self.abort()
 

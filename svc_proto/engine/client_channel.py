@@ -186,7 +186,7 @@ class ClientChannel(HttpChannel):
                 self._stall.set(self._window_due)
 
     def all_sent(self) -> None:
-        """Close if that was deferred until all of the request had left."""
+        """Close the channel, if a close was deferred until all bytes were sent."""
         super().all_sent()
         if self._closing_behind:
             self.close_gracefully()
@@ -258,7 +258,7 @@ class ClientChannel(HttpChannel):
             self.close_gracefully()
 
     def after_events(self) -> None:
-        """Fail the request and close after the server's FIN."""
+        """If the server has sent its FIN, fail a request that is not answered yet, and close."""
         if self.eof:
             self._fail(FailureKind.UNREACHABLE, "the server closed the connection")
             self.close_gracefully()

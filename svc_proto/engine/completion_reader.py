@@ -1,7 +1,7 @@
 """Reader of the response to a completions request, whatever its label: an event stream, or JSON in one piece.
 
-The first bytes decide, since gateways label streams as text, as JSON, or not at all. Compressed responses are decoded,
-since some gateways compress whatever they pass on.
+The first bytes decide, since gateways label streams as text, as JSON, or not at all; the label decides only where they
+could be either. Compressed responses are decoded, since some gateways compress whatever they pass on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def completion_response() -> ResponseMode[CompletionReader]:
 
 
 class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
-    """Reader of events. A response in one piece gives none: `whole` is its text, once `read` returns None."""
+    """Reader of events. A response that is no event stream has none: `whole` is its text, once `read` returns None."""
 
     join = tuple
     __slots__ = ("_begun", "_body", "_decoder", "_inflater", "_is_labelled", "_is_stream")
@@ -50,7 +50,8 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
         """Return the complete events, and their size: each one counts for `OVERHEAD` besides its data.
 
-        Raise `RemoteProtocolError` for broken compression, or more than `MAX_ANSWER` bytes that are no events.
+        Raise `RemoteProtocolError` for broken compression, over `MAX_ANSWER` bytes that are no events, or too long a
+        line.
         """
         if self._inflater is not None:
             data = _inflate(self._inflater, data, MAX_ANSWER)

@@ -126,7 +126,7 @@ class Exchange:
         self._handle_result(result)
 
     def data(self, data: bytes) -> None:
-        """Handle a piece of the body."""
+        """Store a piece of the body, pass it to the handler's stream, or discard it; refuse a body over the limit."""
         self.received += len(data)
         self.last_data_at = self.channel.engine.now.mono
         if self.state is ExchangeState.DRAINING:
@@ -237,9 +237,10 @@ class Exchange:
             self.channel.engine.revocables[self] = self._request.credential_id
 
     def _recheck_access(self) -> None:
-        """Call the access policy again if the body took time, since the credential may have ended; `Refused` passes.
+        """Call the access policy again if the body took time, since the credential may have ended.
 
-        It is not called for a caller without a credential, and a flow that it returns is not run.
+        Raise `Refused` as the policy does. It is not called for a caller without a credential, and a flow that it
+        returns is not run.
         """
         channel, request = self.channel, self._request
         waited = self._incoming is not None or channel.engine.now.mono > self.begun

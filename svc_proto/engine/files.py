@@ -130,7 +130,7 @@ def read_json_state(engine: Engine, name: str) -> Flow[JsonObject]:
 
 
 def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Failure]:
-    """Read a secret of the state folder, or create it on first use."""
+    """Return a secret of the state folder, or a `Failure`. A missing one is created with `size` random bytes."""
     return (yield from run_operation(engine, EnsureSecret(engine.new_op(), name, engine.entropy(size))))
 
 

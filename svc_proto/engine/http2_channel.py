@@ -100,14 +100,17 @@ class Http2Channel(HttpChannel):
         self.process_events()
 
     def writable(self) -> None:
-        """Write more, and handle requests that waited for it."""
+        """Handle the requests that waited until fewer bytes were unsent."""
         self.process_events()
 
     # --- events ---
 
     @property
     def accepts_requests(self) -> bool:
-        """Report whether requests are accepted; they wait while too much is unsent, unless a WebSocket is open."""
+        """Report whether events are handled now: not while too much is unsent, unless a WebSocket is open.
+
+        They also wait after the last request that an unauthenticated peer may begin in one read.
+        """
         return not self.has_unread and (not self.credit.blocked or self.reads_while_unsent())
 
     @property
@@ -160,7 +163,7 @@ class Http2Channel(HttpChannel):
     # --- between events ---
 
     def after_events(self) -> None:
-        """Close if no work is left, else set the deadline."""
+        """Pause or resume reading; close if no work is left and none may follow, otherwise set the deadline."""
         if self.closing:
             return
         self.set_read_paused(self.is_over_budget)
@@ -249,7 +252,7 @@ class Http2StreamChannel(ServerChannel):
         self.process_events()
 
     def next_event(self) -> Event | None:
-        """Return the next queued event."""
+        """Return the next queued event, or None."""
         return self._events.popleft() if self._events else None
 
     @property

@@ -180,7 +180,7 @@ class HttpChannel(Channel):
                 self.all_sent()
 
     def enter(self, phase: ConnectionPhase) -> None:
-        """Enter a phase and set its deadline; WORKING has none here."""
+        """Enter a phase and set its deadline: `idle_timeout` or `head_timeout` from now, none for WORKING."""
         self.phase = phase
         if phase is _WORKING:
             self._timer.cancel()
@@ -206,7 +206,7 @@ class HttpChannel(Channel):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes that are buffered for the peer."""
+        """Number of received bytes that are buffered and not handled yet."""
         return self.conn.buffered_bytes
 
     @property
@@ -233,11 +233,11 @@ class HttpChannel(Channel):
 
     @property
     def is_handler_paused(self) -> bool:
-        """Report whether the handler of the WebSocket reads no further messages for the moment."""
+        """Report whether the channel has a WebSocket whose handler has paused reading."""
         return self.socket is not None and self.socket.is_read_paused
 
     def mark_authenticated(self) -> None:
-        """Mark the peer as authenticated."""
+        """Mark the peer as authenticated: the connection leaves the budget of unauthenticated ones."""
         admission = self.admission
         if admission is not None:
             self.set_admission(None)
@@ -255,7 +255,7 @@ class HttpChannel(Channel):
             self.mark_dirty()
 
     def send_message(self, stream: StreamId, message: str | bytes, binary: bool) -> None:
-        """Send a WebSocket message."""
+        """Send a WebSocket message; bytes are sent as text in UTF-8, unless `binary`."""
         if self._frames is not None:
             self._frames.send_message(message, binary)
             self.engine.dirty[self] = None

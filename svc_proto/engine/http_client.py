@@ -81,7 +81,7 @@ def fetch(
     connect_within: float | None = None,
     prior_knowledge: bool = False,
 ) -> Flow[T | HttpResult | Failure]:
-    """Send one request; the response is buffered, unless `into` requests another kind.
+    """Send one request; return the response, which is buffered unless `into` requests another kind, or a `Failure`.
 
     `within` seconds apply to a whole response, or to the head of any other, including the connection; `connect_within`,
     if given, applies to the connection instead. A caller that receives a reader has to `abandon` it.

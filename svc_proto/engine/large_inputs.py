@@ -22,7 +22,7 @@ __all__ = ["LargeInputs"]
 
 
 class LargeInputs:
-    """The permits of one engine."""
+    """The permits for large inputs of one engine: the channels that hold one, and those that wait for one."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

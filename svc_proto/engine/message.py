@@ -134,9 +134,9 @@ class Request:
 class Response:
     """A response with a body of known length; `content-length` and `date` are added when it is sent.
 
-    The body is `body`, or the `file`, which does not pass through the core. A handler that returns a file transfers its
-    handle: it is released when the response is over, however it ends. A response with `only_these_headers` is sent
-    without the common header fields (`HttpApp.response_headers`).
+    The body is `body`, or the `file`, which over HTTP/1.1 does not pass through the core. A handler that returns a file
+    transfers its handle: it is released when the response is over, however it ends. A response with
+    `only_these_headers` is sent without the common header fields (`HttpApp.response_headers`).
     """
 
     status: int

@@ -137,7 +137,10 @@ def is_foreign_page(request: Request) -> bool:
 
 
 def is_trusted_host_name(authority: bytes, names: tuple[str, ...] = ()) -> bool:
-    """Report whether a `Host` cannot be rebound: an address, a name of the local network, or one of `names`."""
+    """Report whether a `Host` is safe from DNS rebinding: an address, a local name, or one of `names`.
+
+    Local are names without a dot, and those that end in one of `PRIVATE_NAMES`.
+    """
     host = authority.decode("latin-1").lower()
     name = host.partition(":")[0].removesuffix(".")
     private = "." not in name or _IPV4.fullmatch(name) is not None or name.endswith(PRIVATE_NAMES)

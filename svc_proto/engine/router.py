@@ -91,7 +91,7 @@ class _Pattern:
 
     @classmethod
     def of(cls, segments: tuple[str, ...]) -> _Pattern:
-        """Return a pattern without routes."""
+        """Return the pattern of a path's segments, without routes."""
         places = list(enumerate(segments))
         words = tuple((place, each) for place, each in reversed(places) if not each.startswith("{"))
         return cls(words, tuple((place, each[1:-1]) for place, each in places if each.startswith("{")))

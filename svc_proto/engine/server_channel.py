@@ -170,7 +170,7 @@ class ServerChannel(HttpChannel):
             self.exchange.half_close()
 
     def closed(self, why: str) -> None:
-        """Cancel all work for this connection."""
+        """Mark the channel as closed, and cancel the request in progress."""
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
             exchange.lost()
@@ -210,7 +210,7 @@ class ServerChannel(HttpChannel):
         return not self.admitting and (not self.credit.blocked or self.socket is not None)
 
     def handle_event(self, event: Event) -> None:
-        """Pass an event to its exchange or WebSocket."""
+        """Begin an exchange for a request head; pass any other event to the exchange or the WebSocket."""
         if isinstance(event, RequestHead):
             route, request, principal = self._identify(event)
             self.exchange = Exchange(self, event, route, request)
@@ -235,7 +235,7 @@ class ServerChannel(HttpChannel):
         (self.exchange or Exchange(self, head)).fail(refusal_of(error))
 
     def finished(self) -> None:
-        """Finish an exchange and accept the next request."""
+        """Accept the next request after an exchange, or close if none may follow."""
         self.exchange = None
         idle = self.conn.idle
         if self.engine.stopping or (not idle and self.conn.must_close):
@@ -334,7 +334,7 @@ class ServerChannel(HttpChannel):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes that are buffered for the peer."""
+        """Number of received bytes that are buffered, with those that the request in progress holds."""
         return (
             self.conn.buffered_bytes
             if self.exchange is None
@@ -342,7 +342,10 @@ class ServerChannel(HttpChannel):
         )
 
     def after_events(self) -> None:
-        """Set the phase and its deadline; pause reading while a pipelined request or the reader of a body waits."""
+        """Set the phase and its deadline, and pause or resume reading.
+
+        After the peer's FIN, close when no request is left.
+        """
         must_update = self._holding or self.eof or self.admission is not None or self._has_large_input
         if self.closing or (self.socket is not None and self.phase is _WORKING and not must_update):
             return
@@ -380,7 +383,7 @@ class ServerChannel(HttpChannel):
 
     @property
     def _has_large_input(self) -> bool:
-        """Report whether this channel holds or needs a permit for large input, or its handler has paused reading."""
+        """Report whether the channel holds or needs a permit for large input, or its handler has paused reading."""
         is_large = self.conn.buffered_bytes > self.limits.large_input
         return is_large or self.is_handler_paused or self in self.engine.large_inputs.holders
 

@@ -115,7 +115,7 @@ class Semaphore:
         return len(self._queue.waiting)
 
     def try_acquire(self) -> bool:
-        """Acquire a slot if one is free; return whether it was. `release` it as after `acquire`."""
+        """Acquire a slot if one is free; return whether the caller has one, and so has to `release` it."""
         free = self._free > 0
         self._free -= free
         return free

@@ -30,7 +30,7 @@ class TlsReload:
         self._due = 0  # reloads: the current one, and at most one more
 
     def request(self) -> None:
-        """Start a reload of the certificates, or repeat the one in progress at its end."""
+        """Start a reload of the certificates; while one is in progress, have one more follow it."""
         self._due = min(self._due + 1, 2)
         if self._due == 1:
             self._engine.spawn(self._run())
