@@ -108,7 +108,7 @@ class SettingsSource:
         return self.named(variable, option)[1]
 
     def integer(self, variable: str, default: int, *, low: int, high: int, option: str | None = None) -> int:
-        """Return a whole number from `low` to `high`; `default` if unset."""
+        """Return a whole number from `low` to `high`; `default` if unset. Raise `ConfigError` for other values."""
         name, text = self.named(variable, option)
         if text is None:
             return default
@@ -122,12 +122,15 @@ class SettingsSource:
         return self.integer(variable, default, low=0, high=65_535, option=option)
 
     def duration(self, variable: str) -> float | None:
-        """Return seconds; None for 0 or unset."""
+        """Return a duration in whole seconds; None for 0 or unset."""
         value = self.integer(variable, 0, low=0, high=int(MAX_SECONDS))
         return float(value) or None
 
     def boolean(self, variable: str, *, default: bool = False) -> bool:
-        """Return 0 or 1, in the usual spellings, as a boolean; `default` if unset."""
+        """Return 0 or 1, in the usual spellings, as a boolean; `default` if unset.
+
+        Raise `ConfigError` for other values.
+        """
         text = (self.env.get(variable) or "").strip().lower()
         if not text:
             return default
@@ -136,7 +139,10 @@ class SettingsSource:
         return text in TRUE_WORDS
 
     def prefix(self, variable: str) -> str:
-        """Return the path under which a proxy serves a server, such as `/relay`; empty: its own name or port."""
+        """Return the path under which a proxy serves a server, such as `/relay`; empty: its own name or port.
+
+        Raise `ConfigError` for other values.
+        """
         name, text = self.named(variable, "root_path")
         path = (text or "").rstrip("/")
         if path and (not _PREFIX.fullmatch(path) or len(path) > MAX_PREFIX):
@@ -144,7 +150,7 @@ class SettingsSource:
         return path
 
     def level(self, variable: str, option: str) -> Level:
-        """Return a log level by its name in any case; INFO if unset."""
+        """Return a log level by its name in any case; INFO if unset. Raise `ConfigError` for other values."""
         name, text = self.named(variable, option)
         try:
             return Level[(text or "INFO").upper()]
@@ -156,7 +162,10 @@ class SettingsSource:
         return self.choice("SVC_LOG_FORMAT", "log_format", ("text", "json")) == "json"
 
     def url(self, variable: str, option: str | None, default: str) -> str:
-        """Return an http:// or https:// URL without a slash at its end; `default` if unset."""
+        """Return an http:// or https:// URL without a slash at its end; `default` if unset.
+
+        Raise `ConfigError` for other values.
+        """
         name, text = self.named(variable, option)
         url = text or default
         if url and http_address(url) is None:
@@ -164,14 +173,17 @@ class SettingsSource:
         return url.rstrip("/")
 
     def shell(self, variable: str, option: str) -> str | None:
-        """Return an absolute path of a program; None if unset."""
+        """Return an absolute path of a program; None if unset. Raise `ConfigError` for other values."""
         name, text = self.named(variable, option)
         if text is not None and not text.startswith("/"):
             raise ConfigError(f"{name} must be an absolute path, not {text!r}")
         return text
 
     def certificate(self, cert: str, key: str) -> tuple[str | None, str | None]:
-        """Return the paths of a certificate and its key, both or none; none with the option `no_ssl`."""
+        """Return the paths of a certificate and its key, both or none; none with the option `no_ssl`.
+
+        Raise `ConfigError` if only one is set.
+        """
         if self.option("no_ssl") is True:
             return None, None
         paths = self.text(cert, None), self.text(key, None)
@@ -180,14 +192,14 @@ class SettingsSource:
         return paths
 
     def command(self, variable: str) -> tuple[str, ...]:
-        """Return a command line, split as a shell does; empty if unset."""
+        """Return a command line, split as a shell does; empty if unset. Raise `ConfigError` for other values."""
         try:
             return tuple(shlex.split(self.env.get(variable) or ""))
         except ValueError:
             raise ConfigError(f"{variable} must be a command line with matching quotes") from None
 
     def choice(self, variable: str, option: str | None, allowed: Sequence[str]) -> str | None:
-        """Return one of the allowed words; None if unset."""
+        """Return one of the allowed words; None if unset. Raise `ConfigError` for other values."""
         name, text = self.named(variable, option)
         if text not in (None, *allowed):
             raise ConfigError(f"{name} must be {', '.join(allowed[:-1])} or {allowed[-1]}, not {text!r}")
@@ -201,7 +213,10 @@ class SettingsSource:
         return tuple(part.strip() for part in (self.text(variable, None) or default).split(separator) if part.strip())
 
     def networks(self, variable: str, default: str) -> tuple[str, ...]:
-        """Return addresses and networks, which are separated by commas; those of `default` if unset."""
+        """Return addresses and networks, which are separated by commas; those of `default` if unset.
+
+        Raise `ConfigError` for other values.
+        """
         parts = self.split_list(variable, default)
         for part in parts:
             try:
@@ -214,7 +229,7 @@ class SettingsSource:
     def names(self, variable: str) -> tuple[str, ...]:
         """Return names of environment variables, which are separated by commas or spaces; empty if unset.
 
-        A `*` at the end of a name marks a prefix.
+        A `*` at the end of a name marks a prefix. Raise `ConfigError` for other values.
         """
         names = tuple((self.env.get(variable) or "").replace(",", " ").split())
         for name in names:
@@ -223,7 +238,7 @@ class SettingsSource:
         return names
 
     def pairing_code(self, variable: str) -> str | None:
-        """Return a pairing code in upper case; None if unset."""
+        """Return a pairing code in upper case; None if unset. Raise `ConfigError` for other values."""
         text = self.text(variable, None)
         if text is None:
             return None
@@ -232,7 +247,10 @@ class SettingsSource:
         return text.upper()
 
     def absolute_paths(self, variable: str, separator: str) -> tuple[str, ...]:
-        """Return absolute paths, which are separated by `separator`; empty if unset."""
+        """Return absolute paths, which are separated by `separator`; empty if unset.
+
+        Raise `ConfigError` for other values.
+        """
         roots = self.split_list(variable, separator=separator)
         for root in roots:
             if not root.startswith("/"):
@@ -240,14 +258,17 @@ class SettingsSource:
         return roots
 
     def absolute_path(self, variable: str) -> str | None:
-        """Return an absolute path; None if unset."""
+        """Return an absolute path; None if unset. Raise `ConfigError` for other values."""
         text = self.text(variable, None)
         if text is not None and not text.startswith("/"):
             raise ConfigError(f"{variable} must be an absolute path, not {text!r}")
         return text
 
     def metrics_token(self) -> str:
-        """Return the token of a monitor; empty: no token, and access for programs of this host only."""
+        """Return the token of a monitor; empty: no token, and access for programs of this host only.
+
+        Raise `ConfigError` for other values.
+        """
         token = self.text("SVC_METRICS_TOKEN", None) or ""
         if token and (len(token) < MIN_TOKEN or not is_printable_ascii(token)):
             text = f"at least {MIN_TOKEN} characters, all of them printable ASCII without spaces"
@@ -255,7 +276,7 @@ class SettingsSource:
         return token
 
     def brand(self, variable: str, option: str) -> Brand:
-        """Return a brand by its name in any case; `SVC` if unset."""
+        """Return a brand by its name in any case; `SVC` if unset. Raise `ConfigError` for other values."""
         name, text = self.named(variable, option)
         brand = BRANDS.get((text or "svc").lower())
         if brand is None:
@@ -268,6 +289,7 @@ class SettingsSource:
         Forms: redis://USER:PASSWORD@HOST:PORT/DB, rediss:// for TLS; unix://USER:PASSWORD@/PATH?db=DB; or
         redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER/DB with the options sentinel_username and
         sentinel_password, and rediss+sentinel:// for TLS with both, as in clients of Redis.
+        Raise `ConfigError` for other values.
         """
         text = self.text(variable, None)
         if text is None:
@@ -285,6 +307,7 @@ class SettingsSource:
         """Return the shared upload store: the path of a folder for file:///FOLDER, or a bucket for s3://BUCKET/PREFIX.
 
         Return None if the variable is unset: each node has an upload store of its own.
+        Raise `ConfigError` for other values.
         """
         text = self.text(variable, None)
         if text is None:

@@ -1,7 +1,8 @@
 """Plain form of a text for comparisons, and the parts of a name that look like others.
 
 `plain` undoes what changes a text's characters and keeps its look: compatibility forms, invisible characters, Cyrillic
-and Greek letters among Latin ones, spaced letters, joined words (UTS 39, reduced to the letters in use).
+and Greek letters among Latin ones, digits among letters, spaced letters, joined words (UTS 39, reduced to the letters
+in use).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _WORDS = re.compile(r"\w+")
 
 
 def plain(text: str) -> str:
-    """Return a text in lower case, with single spaces, plain letters and without punctuation."""
+    """Return a text in lower case, with single spaces, plain letters, and spaces in place of usual punctuation."""
     text = without_marks(unicodedata.normalize("NFKC", text))
     text = _SPACED.sub(lambda found: re.sub(r"\W|_", "", found[0]), text)
     text = _JOINED.sub(" ", text)
@@ -47,7 +48,7 @@ def has_look_alikes(text: str) -> bool:
 
 
 def show_look_alikes(text: str) -> str:
-    """Escape the letters of mixed words that are not Latin, as JSON does, so that a reader sees them."""
+    """Return a text whose words that mix Latin with look-alike letters have JSON escapes for all but ASCII."""
     return _WORDS.sub(lambda found: _escaped(found[0]) if _is_mixed(found[0]) else found[0], text)
 
 

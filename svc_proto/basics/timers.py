@@ -125,7 +125,7 @@ class Timers:
         return None
 
     def pop_due(self, mono: float) -> Timer | None:
-        """Remove and return the next timer due at or before `mono`; the caller fires it."""
+        """Remove and return the next timer due at or before `mono`, for the caller to fire; None if none is due."""
         if self.first > mono or self.next() is None or self.first > mono:  # no timer is due before its entry
             return None
         timer = heappop(self._heap)[2]

@@ -55,13 +55,13 @@ array: Callable[[object, str], list[object]] = _of_type(list, "an array")  # the
 
 
 def optional(members: Mapping[str, object], field: str, read: Callable[[object, str], T]) -> T | None:
-    """Read a member that may be missing; null counts as missing."""
+    """Read a member that may be missing, by `read`; return None if it is missing or null."""
     value = members.get(field)
     return None if value is None else read(value, field)
 
 
 def number(value: object, field: str, low: float = -inf, high: float = inf) -> float:
-    """Read a finite JSON number in these bounds, both included."""
+    """Read a finite JSON number in these bounds, both included. Raise `Refused` (400) for any other value."""
     if type(value) is float and isfinite(value) and low <= value <= high:  # each time of a stored session
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -78,7 +78,10 @@ def number(value: object, field: str, low: float = -inf, high: float = inf) -> f
 
 
 def integer(value: object, field: str, low: float = -inf, high: float = inf) -> int:
-    """Read a whole number in these bounds, both included; `3.0` counts as 3."""
+    """Read a whole number in these bounds, both included; `3.0` counts as 3.
+
+    Raise `Refused` (400) for any other value.
+    """
     if isinstance(value, float) and value.is_integer():  # NaN and infinities are not
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -99,7 +102,7 @@ def integer_text(value: object) -> object:
 
 
 def seconds(value: object, field: str) -> float:
-    """Read a duration from 0 to ten years."""
+    """Read a duration from 0 to ten years. Raise `Refused` (400) for any other value."""
     result = number(value, field)
     if result < 0:
         raise invalid(field, "at least 0 seconds")
@@ -109,7 +112,10 @@ def seconds(value: object, field: str) -> float:
 
 
 def single_line(value: object, field: str, most: int, least: int = 0) -> str:
-    """Read printable text of one line, trimmed, of `least` to `most` characters."""
+    """Read printable text of one line, trimmed, of `least` to `most` characters.
+
+    Raise `Refused` (400) for any other value.
+    """
     if not isinstance(value, str) or not value.isprintable() or not least <= len(value.strip()) <= most:
         size = f"{least} to {most}" if least else f"at most {most}"
         raise invalid(field, f"text of {size} characters, all printable")
@@ -117,7 +123,10 @@ def single_line(value: object, field: str, most: int, least: int = 0) -> str:
 
 
 def boolean_word(value: object, field: str) -> bool:
-    """Read a boolean, or a number or word that stands for one (`TRUE_WORDS`, `FALSE_WORDS`)."""
+    """Read a boolean, or a number or word that stands for one (`TRUE_WORDS`, `FALSE_WORDS`).
+
+    Raise `Refused` (400) for any other value.
+    """
     word = str(value).strip().lower() if isinstance(value, str | int) else ""
     if word not in (*TRUE_WORDS, *FALSE_WORDS):
         raise invalid(field, "true or false")
@@ -125,7 +134,7 @@ def boolean_word(value: object, field: str) -> bool:
 
 
 def choice(value: object, field: str, allowed: Sequence[str]) -> str:
-    """Read a string out of a short list."""
+    """Read one of the allowed strings. Raise `Refused` (400) for any other value."""
     result = text(value, field)
     if result not in allowed:
         raise invalid(field, "one of " + ", ".join(allowed))
