@@ -21,7 +21,7 @@ RETRY_INTERVAL = 1.0  # s after the store did not answer
 
 
 class MessageSigner:
-    """Signs and verifies messages with one secret."""
+    """Signer and verifier of messages with one secret."""
 
     def __init__(self, secret: str) -> None:
         self._key = secret.encode()
@@ -42,7 +42,7 @@ class MessageSigner:
 
 
 def load_message_signer(engine: Engine) -> Flow[MessageSigner]:
-    """Read the secret from the store, and repeat that until the store answers."""
+    """Return a signer with the secret from the store; the request is repeated until the store answers it."""
     while True:
         secret = yield from run_operation(engine, Query(engine.new_op(), LoadClusterSecret()))
         if not isinstance(secret, Failure):

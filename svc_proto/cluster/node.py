@@ -96,7 +96,7 @@ class Heartbeat:
 
 @define
 class RemoteNode:
-    """Another node of the cluster."""
+    """Another node of the cluster, with what this node has received from it."""
 
     id: str
     broadcast_number: int  # number of its last broadcast
@@ -107,13 +107,13 @@ class RemoteNode:
 
 
 class NodeHandler(Protocol):
-    """Handler of the service that runs on the nodes."""
+    """Callbacks of a node to the service that runs on it."""
 
     def export_state(self) -> dict[str, object]:
         """Return the state of this node, for the other nodes to store."""
 
     def apply_state(self, node: str, state: JsonObject) -> None:
-        """Replace the state of another node."""
+        """Replace what is stored about another node by its complete state."""
 
     def on_message(self, node: str, word: str, body: JsonObject) -> None:
         """Handle a message of another node, to all or to this one."""

@@ -71,7 +71,7 @@ class RedisClient:
 
     @property
     def is_up(self) -> bool:
-        """Report whether there is a connection."""
+        """Report whether a connection to the server is up, with its subscriptions."""
         return self._link is not None
 
     def start(self) -> None:
@@ -79,7 +79,7 @@ class RedisClient:
         self._task = self._engine.spawn(self._live())
 
     def stop(self) -> None:
-        """Stop reconnecting. The present connection serves the work that the process finishes, and ends with it."""
+        """Stop reconnecting. The connection stays open for the requests that a stopping process finishes."""
         if self._task is not None:
             self._task.cancel()
 

@@ -105,7 +105,7 @@ def hello_command(user: str, password: str) -> tuple[Argument, ...]:
 
 
 class RedisConnection(Channel):
-    """Redis connection. It survives `stop`, since requests that a stopping process finishes may need it."""
+    """Redis connection. A stopping engine stops it last, since requests that are being finished may need it."""
 
     survives_stop = True
 
@@ -155,7 +155,7 @@ class RedisConnection(Channel):
     # --- facts ---
 
     def received(self, data: bytes) -> None:
-        """Parse replies and messages."""
+        """Parse replies and messages, and pass them on; abort if the bytes are not RESP."""
         if self.gone:
             return
         try:
