@@ -203,7 +203,7 @@ class Connect(Operation[Connected]):
     alpn: tuple[str, ...] = (HTTP1,)
 
     def undo(self, result: Connected) -> Command:
-        """Drop the connection."""
+        """Return the command that drops the connection."""
         return Abort(self.ch)
 
 
@@ -268,7 +268,7 @@ class Spawn(Operation[Spawned]):
     detached: bool = False
 
     def undo(self, result: Spawned) -> Command:
-        """Release the child; the child of a pseudo-terminal receives SIGHUP by that."""
+        """Return the command that releases the child; the child of a pseudo-terminal receives SIGHUP by that."""
         return Abort(self.ch)
 
 
@@ -310,20 +310,23 @@ class OpenedFile:
 
 @fast_frozen
 class OpenFile(Operation[OpenedFile]):
-    """Open a file for reading."""
+    """Open a file for reading. Result: its handle, to be released by `ReleaseFile`, and its properties."""
 
     answer = OpenedFile
 
     path: str
 
     def undo(self, result: OpenedFile) -> Command:
-        """Close the file."""
+        """Return the command that closes the file."""
         return ReleaseFile(result.handle)
 
 
 @fast_frozen
 class ReadFile(Operation[bytes]):
-    """Read up to `n` bytes at `offset`; fewer only at the end of the file."""
+    """Read up to `n` bytes at `offset`; fewer only at the end of the file.
+
+    A runtime may limit `n`: a greater one fails with `TOO_LARGE`.
+    """
 
     answer = bytes
 
@@ -368,7 +371,7 @@ class CreateBlob(Operation[int]):
     min_free_bytes: int = 0
 
     def undo(self, result: int) -> Command:
-        """Delete the file."""
+        """Return the command that deletes the file."""
         return DiscardBlob(result)
 
 
@@ -461,7 +464,7 @@ class ReadConfig(Operation[str]):
 
 @fast_frozen
 class WriteConfig(Operation[None]):
-    """Replace a text file of the state folder atomically, mode 0600."""
+    """Replace a text file of the state folder, or the target of a link there, atomically, mode 0600."""
 
     answer = type(None)
 

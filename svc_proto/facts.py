@@ -44,7 +44,7 @@ OperationId = NewType("OperationId", int)
 
 @fast_frozen
 class Address:
-    """A socket address: a textual IP (or a name in a simulation) and a port."""
+    """A socket address: an IP address as text, or another name such as `stdio`, and a port."""
 
     host: str
     port: int

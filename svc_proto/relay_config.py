@@ -73,7 +73,7 @@ def asks_for_users(trust: LocalTrustPolicy | None) -> bool:
 
 @fast_frozen
 class ApiAddress:
-    """Address of the API server."""
+    """Address of the API server: host, port, and whether it uses TLS."""
 
     host: str
     port: int

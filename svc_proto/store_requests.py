@@ -45,7 +45,7 @@ class LoadSessions(StoreRequest[tuple[Mapping[str, object], ...]]):
 
 @fast_frozen
 class CountSessions(StoreRequest[int]):
-    """The number of stored session records."""
+    """Request the number of stored session records."""
 
     answer = int
 
@@ -76,21 +76,21 @@ class LoadSessionChanges(StoreRequest[tuple[SessionChange, ...]]):
 
 @fast_frozen
 class LoadSessionRevision(StoreRequest[int]):
-    """The revision of the latest change; 0 without one."""
+    """Request the revision of the latest change of a stored session; 0 without one."""
 
     answer = int
 
 
 @fast_frozen
 class LoadClusterSecret(StoreRequest[str]):
-    """The secret with which the nodes that share this store sign their messages. It never changes."""
+    """Request the secret with which the nodes that share this store sign their messages. It never changes."""
 
     answer = str
 
 
 @fast_frozen
 class CheckStore(StoreRequest[None]):
-    """Check that the store answers and accepts changes."""
+    """Request a check that the store answers and accepts changes."""
 
     answer = type(None)
 
@@ -129,7 +129,7 @@ class AppendAuditEvent(StoreRequest[None]):
 
 @fast_frozen
 class ListAuditEvents(StoreRequest[tuple[AuditEvent, ...]]):
-    """The newest events of the audit log, newest first."""
+    """Request the `limit` newest events of the audit log, newest first."""
 
     answer = tuple
 

@@ -1,4 +1,4 @@
-"""Version that the servers report and clients store."""
+"""Versions: that of the software, which servers report and clients store, and that of the relay's protocol."""
 
 from __future__ import annotations
 
