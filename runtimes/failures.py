@@ -70,7 +70,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def short_reason(error: BaseException) -> str:
-    """Return one short phrase for a log."""
+    """Return a short phrase for a log that names the kind of an error, without its values."""
     if isinstance(error, ssl.SSLError):
         return f"TLS: {getattr(error, 'reason', None) or type(error).__name__}"
     if isinstance(error, OSError) and error.errno:

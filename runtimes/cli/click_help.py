@@ -22,7 +22,7 @@ class HelpFormatter(click.HelpFormatter):
     """Formatter that moves the comment of an example above its command if both do not fit one line."""
 
     def write_text(self, text: str) -> None:
-        """Override `HelpFormatter.write_text`."""
+        """Write a text; the comment of an example that does not fit is written above its command."""
         room = self.width - self.current_indent
         lines: list[str] = []
         for line in text.splitlines():

@@ -88,7 +88,7 @@ class _Blob:
 
 
 class FileService:
-    """Service for reading files and for uploads."""
+    """Service that performs a core's commands for reading files and for uploads, on threads."""
 
     def __init__(self, pump: Pump, *, readers: ThreadPool, writer: ThreadPool, spool: Path | None) -> None:
         self._pump = pump

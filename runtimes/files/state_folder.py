@@ -103,7 +103,7 @@ class StateFolder:
         self._rooms = tuple(str(room) for room in rooms)
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file."""
+        """Return the bytes of a file. Raise `HostError` TOO_LARGE over `FILE_LIMIT` bytes."""
         with open(self._path(name), "rb") as file:
             data = file.read(FILE_LIMIT + 1)
         if len(data) > FILE_LIMIT:

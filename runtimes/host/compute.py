@@ -57,7 +57,7 @@ DISCARD_PORT = 9
 
 
 class ComputeService:
-    """The service for `Compute`."""
+    """Service that performs the `Compute` commands of a core on worker threads."""
 
     def __init__(self, pump: Pump, workers: ThreadPool, table: Mapping[str, Callable[..., object]]) -> None:
         self._pump = pump

@@ -48,7 +48,7 @@ class LogWriter:
         self.logger = logger
 
     def write(self, command: Log) -> None:
-        """Log the command if its level is enabled."""
+        """Write the record of a `Log` command, if its level is enabled."""
         if self.logger.isEnabledFor(command.level):
             self.logger.log(command.level, LogMessage(command.event, command.fields))
 

@@ -85,7 +85,7 @@ class PumpHost(Protocol):
 
 
 class Pump:
-    """A core with its channels and operations."""
+    """Driver of one core, with its open channels and its operations in progress."""
 
     def __init__(self, core: Core, owner: PumpHost, log: LogWriter) -> None:
         self.core = core

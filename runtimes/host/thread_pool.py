@@ -35,7 +35,7 @@ class ThreadCall:
         self._withdrawn = True
 
     def begin(self) -> bool:
-        """Report whether the work is to be done."""
+        """Report whether the work is to be done; if it was withdrawn, make that the error of the call."""
         if self._withdrawn:
             self._error = InterruptedError("withdrawn")
         return not self._withdrawn

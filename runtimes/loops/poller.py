@@ -71,7 +71,7 @@ class SelectorPoller:
 
 
 def new_poller() -> Poller:
-    """Return the best poller of this system."""
+    """Return an epoll object on Linux, and a `SelectorPoller` elsewhere."""
     return select.epoll() if sys.platform == "linux" else SelectorPoller()
 
 

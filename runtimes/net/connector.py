@@ -36,12 +36,12 @@ Resolver = Callable[[str, int], Found]  # same results as `socket.getaddrinfo`
 
 
 def resolve_host(host: str, port: int) -> Found:
-    """Return the addresses of a name, best first. Blocks."""
+    """Return the addresses of a name, best first. Blocks. Raise `OSError` if the name cannot be resolved."""
     return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
 
 
 class ConnectService:
-    """The service for `Connect`."""
+    """Service that performs the `Connect` commands of a core."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class _Connecting:
             self._shaking.abandon()
 
     def found(self, addresses: Found | None, error: BaseException | None) -> None:
-        """Start the attempts at the resolved addresses."""
+        """Start the attempts at the resolved addresses; without any, fail the operation."""
         if self._over:
             return
         if error is not None:
@@ -114,7 +114,10 @@ class _Connecting:
         self._next()
 
     def _next(self) -> None:
-        """Start an attempt at the next address for which a socket can be created."""
+        """Start an attempt at the next address for which a socket can be created.
+
+        If no address and no other attempt is left, fail the operation.
+        """
         while self._addresses and not self._over:
             family, kind, proto, _, address = self._addresses.popleft()
             try:

@@ -79,17 +79,17 @@ class _StdioChannel:
             self._post(self._read_on)
 
     def pause(self) -> None:
-        """Stop reading."""
+        """Implement `OpenChannel.pause`."""
         self._paused = True
         self.pump.loop.unwatch_read(self._input)
 
     def resume(self) -> None:
-        """Resume reading."""
+        """Implement `OpenChannel.resume`."""
         self._paused = False
         self.start()
 
     def send(self, data: bytes) -> None:
-        """Write `data` after the bytes of earlier sends."""
+        """Implement `OpenChannel.send`; over `OUTBOX_LIMIT` unsent bytes, close the channel."""
         if not self._outbox.send(data):
             self.end(f"over {OUTBOX_LIMIT} unsent bytes")
         elif self._outbox:

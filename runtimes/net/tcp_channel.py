@@ -89,7 +89,7 @@ class TcpChannel(Source):
             self.read_end()
 
     def read_end(self) -> None:
-        """Report the end of the peer's bytes."""
+        """Report the peer's FIN to the core; close if the FIN of this side was sent."""
         self.read_closed = True
         self.pump.loop.unwatch_read(self)
         self.pump.feed(ReadClosed(self.ch))
@@ -97,12 +97,12 @@ class TcpChannel(Source):
             self.end("")
 
     def pause(self) -> None:
-        """Stop reading."""
+        """Implement `OpenChannel.pause`."""
         self._paused = True
         self.pump.loop.unwatch_read(self)
 
     def resume(self) -> None:
-        """Resume reading."""
+        """Implement `OpenChannel.resume`."""
         if self._paused:
             self._paused = False
             self.start()
@@ -110,7 +110,7 @@ class TcpChannel(Source):
     # --- writing -------------------------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Write `data` after the bytes of earlier sends."""
+        """Implement `OpenChannel.send`; after `close_write` the bytes are dropped."""
         if self._fin or not data:
             return
         if self._outbox:
@@ -140,7 +140,7 @@ class TcpChannel(Source):
             self.flush()
 
     def drop_file(self, body: FileBody) -> None:
-        """Stop sending a file."""
+        """Stop sending a file; what was queued after it is sent."""
         if self._outbox and body in self._outbox:
             self._outbox.remove(body)
         body.finish()
@@ -160,7 +160,7 @@ class TcpChannel(Source):
         self.flush()
 
     def flush(self) -> None:
-        """Write queued bytes until the kernel takes no more."""
+        """Write queued bytes and files until the kernel takes no more, then the FIN if it is due."""
         self._late = False
         while (outbox := self._outbox) and not self._body_running:
             item = outbox[0]
@@ -188,7 +188,7 @@ class TcpChannel(Source):
             self.shut()
 
     def write(self, data: bytes | memoryview) -> int:
-        """Pass bytes to the kernel; return how many it took."""
+        """Pass bytes to the kernel; return how many it took. After an error the channel is closed."""
         try:
             n = self.sock.send(data)
         except (BlockingIOError, InterruptedError):

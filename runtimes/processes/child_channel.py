@@ -29,7 +29,7 @@ Post = Callable[[Callable[[], None]], None]
 
 
 class ChildService:
-    """The service for child processes of one core."""
+    """Service that performs one core's commands for child processes."""
 
     def __init__(self, pump: Pump, workers: ThreadPool, reaper: Reaper, post: Post) -> None:
         self._pump = pump
@@ -116,17 +116,17 @@ class ChildChannel:
     # --- reading -------------------------------------------------------------------------------------------------
 
     def pause(self) -> None:
-        """Stop reading."""
+        """Implement `OpenChannel.pause`."""
         self._output.pause()
 
     def resume(self) -> None:
-        """Resume reading."""
+        """Implement `OpenChannel.resume`."""
         self._output.resume()
 
     # --- writing -------------------------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Write `data` after the bytes of earlier sends."""
+        """Implement `OpenChannel.send`; over `OUTBOX_LIMIT` unsent bytes, release the child."""
         if self._fin or not data:
             return
         if not self._outbox.send(data):
@@ -245,11 +245,11 @@ class StderrChannel:
         """Do nothing: the channel is only for reading."""
 
     def pause(self) -> None:
-        """Stop reading."""
+        """Implement `OpenChannel.pause`."""
         self.output.pause()
 
     def resume(self) -> None:
-        """Resume reading."""
+        """Implement `OpenChannel.resume`."""
         self.output.resume()
 
     def end(self, reason: str, *, reset: bool = False) -> None:

@@ -98,7 +98,7 @@ class ChildOutput(Source):
         self._pump.loop.close(self)
 
     def on_readable(self) -> None:
-        """Read the available bytes, up to 64 KiB; the loop calls again while there are more."""
+        """Read the available bytes, up to 64 KiB, and report them or the end; the loop calls again for more."""
         data, end, empty = self._read_available()
         if data:
             self._left -= len(data) if self._exited else 0

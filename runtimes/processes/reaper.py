@@ -54,7 +54,7 @@ class Reaper:
             threading.Thread(target=self._wait, args=(watch,), name=f"child-{process.pid}", daemon=True).start()
 
     def exited(self, watch: _Watch) -> None:
-        """Reap an exited child and call its callback."""
+        """Reap a child and call its callback, unless it still runs or was reaped before."""
         status = watch.process.popen.poll()
         if status is None or self._watches.pop(watch.process.pid, None) is None:
             return
@@ -101,7 +101,7 @@ class _Watch(Source):
         self.exited = exited
 
     def on_readable(self) -> None:
-        """Collect the status of the exited child."""
+        """Reap the child, whose pidfd is readable because it has exited."""
         self._reaper.exited(self)
 
 

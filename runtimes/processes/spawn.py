@@ -71,7 +71,7 @@ def start_process(command: Spawn) -> SpawnedProcess:
 
 
 def window_size(size: TerminalSize) -> tuple[int, int]:
-    """Return rows and columns within the kernel's range."""
+    """Return rows and columns of a size, each limited to 1 to `MAX_CELLS`."""
     return min(max(size.rows, 1), MAX_CELLS), min(max(size.cols, 1), MAX_CELLS)
 
 

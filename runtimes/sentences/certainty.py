@@ -99,7 +99,7 @@ class Certainty:
                 return True
 
     def names_calendar(self, text: str) -> bool:
-        """Report whether a text names the place of an appointment in this language."""
+        """Report whether a text names, in this language, where appointments are kept, such as the calendar."""
         return self.calendar.search(self._fold(text).text) is not None
 
     def _is_vague(self, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Folded text: lower case, plain letters, and without words that carry no meaning, with its places in the original."""
+"""Folded text, for matching: lower case and plain letters, each with its place in the original text."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def has_chinese(text: str) -> bool:
 
 
 def fold_template(template: str, language: str) -> str:
-    """Fold the literal parts of a template."""
+    """Return a template whose literal parts are folded and whose slots are unchanged."""
     pieces = _SLOT.split(template)
     return "".join(each if place % 2 else _fold_literal(each, language) for place, each in enumerate(pieces))
 

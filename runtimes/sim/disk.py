@@ -83,7 +83,7 @@ class SimDisk:
         self._nodes[path] = SpecialNode()
 
     def get(self, path: str) -> bytes:
-        """Return the contents of a file, following links."""
+        """Return the contents of a regular file, following links. Raise `HostError` as `regular`."""
         return bytes(self.regular(path).data)
 
     def exists(self, path: str) -> bool:
@@ -181,7 +181,7 @@ class SimDisk:
         return real, node
 
     def regular(self, path: str) -> FileNode:
-        """Return the regular file at a path."""
+        """Return the regular file at a path, following links. Raise `HostError` if there is none or it is denied."""
         return as_file(self.open(path)[1])
 
     def create(self, path: str, *, mode: int = 0o600) -> FileNode:

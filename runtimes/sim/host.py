@@ -130,7 +130,7 @@ class SimHost:
         return Moment(self.mono(), self.world.wall() + self.clock_offset)
 
     def which(self, name: str) -> str | None:
-        """Return the path of the first program with this name; a path is returned if it is a program."""
+        """Return the path of the first program with this name, or a path itself if it is a program; else None."""
         if "/" in name:
             return name if name in self.programs else None
         return next((path for path in self.programs if path.rpartition("/")[2] == name), None)

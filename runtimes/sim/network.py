@@ -149,11 +149,11 @@ class SimNetwork:
         return host, address
 
     def listener(self, host: SimHost, port: int) -> SimListener | None:
-        """Return the listener of a port, if any."""
+        """Return the listener of a port, or None."""
         return self._listeners.get((host.name, port))
 
     def link_between(self, a: SimHost, b: SimHost) -> SimLink:
-        """Return the delays between two hosts."""
+        """Return the link between two hosts, which has the delays."""
         if a is b:
             return SimLink(LOOPBACK_LATENCY, LOOPBACK_LATENCY)
         return self._links.get(_pair(a, b), self._default)

@@ -1,7 +1,7 @@
 """Operations of a simulated process: files, uploads, configuration, store and work, each answered after virtual time.
 
-The effect of an operation happens at the moment of its answer, never before. If a process is killed during a store
-request or a file replacement, the seed decides whether the effect happens.
+An operation on files, the store or a child takes effect when it is answered; only `SendFile` sends before. If a store
+request or a file replacement is cancelled, or its process is killed, the seed decides whether it takes effect.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class SimOperations:
         return len(self._files) + len(self._blobs)
 
     def unserved(self, command: Operation[Any]) -> None:
-        """Fail an operation that this runtime does not have."""
+        """Fail an operation that this runtime does not have, as `UNSUPPORTED`."""
         failure = Failure(FailureKind.UNSUPPORTED, f"this runtime has no {type(command).__name__}")
         self._process.post(Failed(command.op, failure))
 

@@ -1,7 +1,7 @@
 """A run of one core on a host: facts are given one at a time, commands performed in order, timers fired on time.
 
 A process waits only for its inbox and the core's deadline. Bytes stay in the network until the core is given them, so
-`PauseReading` takes effect at once.
+`PauseReading` takes effect at once, unless a fault lets one more read through (`Faults.late_read`).
 
 Where `handle` has a cost (`SimHost.cost`), its commands are performed at the end of the computation. Until then facts
 wait in the inbox and the deadline is ignored; everything outside the process continues.
@@ -249,7 +249,7 @@ class SimProcess:
         end.adopt(channel)
 
     def accepted(self, end: SimEnd) -> None:
-        """Accept a connection of a peer."""
+        """Accept a connection of a peer: give `Accepted` to the core, and register the channel."""
         self._accepted += 2
         ch = ChannelId(self._accepted)
         self.post(Accepted(ch, end.peer, end.local, end.connection.tls, end.connection.alpn))

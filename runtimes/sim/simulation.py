@@ -76,7 +76,7 @@ class Simulation:
         return host
 
     def host_at(self, address: str) -> SimHost | None:
-        """Return the host with an address, if any."""
+        """Return the host with an address, or None."""
         return self._addresses.get(address)
 
     def connect(self, source: SimHost, address: str, port: int, *, tls: bool = False, limit: float = LIMIT) -> RawPeer:
@@ -88,7 +88,7 @@ class Simulation:
         return RawPeerListener(self, host, port, tls=tls, alpn=alpn)
 
     def cut(self, connection: SimConnection) -> None:
-        """Break a connection."""
+        """Break a connection: bytes in flight are lost, and both ends are closed."""
         connection.cut()
 
     def heal_all(self) -> None:
@@ -99,7 +99,7 @@ class Simulation:
     # --- time ----------------------------------------------------------------------------------------------------
 
     def wall(self) -> float:
-        """Return the exact epoch seconds."""
+        """Return the epoch seconds of the simulation, without the error of any host's clock."""
         return START_WALL + (self.now - START_MONO)
 
     def at(self, when: float, callback: Callable[[], object], *, timer: bool = False) -> None:

@@ -63,7 +63,7 @@ class SimStore:
         self._answers[request] = answer
 
     def apply(self, request: StoreRequest[Any]) -> object:
-        """Perform one request, durably."""
+        """Perform one request and return its answer. Raise `HostError` for a refused request."""
         if isinstance(request, self.refused):
             raise HostError(FailureKind.INTERNAL, "the store refuses")
         answer = self._answers.get(type(request))

@@ -45,7 +45,7 @@ class Trace:
         self._digest = hashlib.blake2b(digest_size=16)
 
     def add(self, when: float, process: str, what: Fact | Command | str | None) -> None:
-        """Record one event."""
+        """Record one event of a process, at the monotonic time `when`."""
         self._added += 1
         self._last[process].append((self._added, when, what))
         if self.records is not None:

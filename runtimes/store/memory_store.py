@@ -53,7 +53,7 @@ class MemoryStore:
         self._sql: Store | None = None  # an SQLite database in memory, for all other requests
 
     def execute(self, request: StoreRequest[Any]) -> object:
-        """Perform a request and return its answer."""
+        """Perform a request and return its answer. Raise `HostError` if it fails."""
         with self._turn:
             match request:
                 case LoadSessions(token_hash=""):
@@ -86,7 +86,7 @@ class MemoryStore:
                     return self._database().execute(request)
 
     def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
-        """Return the answer to each request, or its exception."""
+        """Perform each request on its own; return the answers, with the exception in place of that of a failed one."""
         return [outcome_of(self, request) for request in requests]
 
     def close(self) -> None:

@@ -55,7 +55,7 @@ def _load(hand: SqlExecutor, request: LoadSessions) -> tuple[Mapping[str, object
 
 
 def _record_of(token_hash: str, record: str) -> Mapping[str, object]:
-    """Read a row. An unreadable one becomes a record without members: it stays stored and affects no other phone."""
+    """Return the session record of a row. An unreadable row has no members but `token_hash`, and stays stored."""
     try:
         members = strict_json.loads_trusted(record)
     except (ValueError, RecursionError):

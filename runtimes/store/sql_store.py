@@ -60,7 +60,7 @@ class SqlStore:
                 raise
 
     def execute(self, request: StoreRequest[Any]) -> object:
-        """Perform a request in one transaction and return its answer."""
+        """Perform a request in one transaction and return its answer. Raise `HostError` if it fails."""
         try:
             with self._turn:
                 try:

@@ -46,7 +46,7 @@ class SqliteStore:
             raise StoreError(f"cannot open the store {path}: {error}{remedy}") from error
 
     def execute(self, request: StoreRequest[Any]) -> object:
-        """Perform a request in one transaction and return its answer."""
+        """Perform a request in one transaction and return its answer. Raise `HostError` if it fails."""
         with self._turn:
             if self._is_ours(request):
                 try:

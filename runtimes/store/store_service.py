@@ -36,7 +36,7 @@ class Store(Protocol):
 
 @frozen(eq=False)
 class StoreJob:
-    """A request as work for the thread of its store."""
+    """A store request to be performed on the thread of its store."""
 
     store: Store
     request: StoreRequest[Any]
@@ -65,7 +65,7 @@ class StoreWorker(ThreadPool):
 
 
 class StoreService:
-    """Service for `Query`."""
+    """Service that performs the `Query` commands of a core on the thread of its store."""
 
     def __init__(self, pump: Pump, worker: StoreWorker, store: Store | None) -> None:
         self._pump = pump

@@ -126,7 +126,10 @@ class TlsChannel(TcpChannel):
         super().start()
 
     def on_readable(self) -> None:
-        """Read once, then continue the handshake or decrypt."""
+        """Read from the socket once, then continue the handshake, or decrypt and report the bytes.
+
+        An end without close_notify closes the channel.
+        """
         try:
             data = self.sock.recv(READ_SIZE)
         except (BlockingIOError, InterruptedError):
@@ -158,7 +161,7 @@ class TlsChannel(TcpChannel):
             self.read_end()
 
     def _read_plain(self) -> None:
-        """Decrypt all received records."""
+        """Decrypt all received records, and note their end or error."""
         if self._ended or self._error is not None:
             return
         try:

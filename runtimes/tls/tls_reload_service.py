@@ -22,7 +22,7 @@ Loaded = list[tuple[Acceptor, ServerContext, str]]
 
 
 class TlsReloadService:
-    """The service for `ReloadTls`."""
+    """Service that performs the `ReloadTls` commands of a core."""
 
     def __init__(self, pump: Pump, workers: ThreadPool, acceptors: Sequence[Acceptor]) -> None:
         self._pump = pump
@@ -44,7 +44,7 @@ class TlsReloadService:
 
 
 def _swap(loaded: Loaded) -> TlsReloaded:
-    """Install all loaded contexts, on the loop's thread; if one file could not be read, none is installed."""
+    """Make the loaded contexts those of their acceptors, on the loop's thread; return the pins of their keys."""
     for acceptor, context, _ in loaded:
         acceptor.tls = context
     return TlsReloaded(tuple(pin for _, _, pin in loaded))
