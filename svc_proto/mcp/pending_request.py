@@ -1,7 +1,7 @@
 """Execution of one request of a client: messages about the request are sent to a callback, the answer last.
 
-Since 2026-07-28 each request names its version (`_meta`), and there is no other state. The result of a handshake is a
-`RequestContext`, too.
+Since 2026-07-28 each request names its version and capabilities (`_meta`). Before, a handshake did so. Both give a
+`RequestContext`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Questions to a model's server: which models it has, their context sizes, and whether one of them calls tools.
 
-The list is that of the OpenAI API. Context and tools are in members that single products add: Ollama (`/api/show`),
-llama.cpp (`/props`), vLLM (`max_model_len`), LM Studio (`/api/v0/models`).
+The list is that of the OpenAI API. Context sizes are read from members that some servers add to it, such as
+`max_model_len` of vLLM, and from routes of Ollama (`/api/show`, `/api/ps`) and llama.cpp (`/props`). Only Ollama lists
+whether a model calls tools.
 """
 
 from __future__ import annotations
