@@ -98,7 +98,10 @@ class ModelAgent:
         self._known_rows: KnownRows = {}
 
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
-        """Answer one turn, whose `model` is set: call the model and run its tool calls until an answer has none."""
+        """Answer one turn, whose `model` is set: call the model and run its tool calls until an answer has none.
+
+        The turn also ends at a limit, after an error, or if the model repeats itself.
+        """
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))
         guard = LoopGuard()

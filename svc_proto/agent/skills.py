@@ -59,7 +59,7 @@ class Skill:
 
     @property
     def row(self) -> SkillRowJson:
-        """Return the skill as a row of a list."""
+        """Return the name, the description and the category as a row of a list of skills."""
         return {"name": self.name, "description": self.description, "category": self.category}
 
 

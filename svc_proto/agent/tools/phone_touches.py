@@ -58,7 +58,7 @@ class TouchActions:
     def tap_text(self, arguments: Arguments) -> Flow[str]:
         """Tap the row with a text, and return the report. Of several rows, `index` selects one, by default the first.
 
-        Rows with the whole text precede those with a part of it. Raises `ToolError` if no row has the text.
+        Rows with a part of the text count only if none has the whole. Raises `ToolError` if no row has the text.
         """
         device, wanted = device_of(arguments), str(arguments["text"])
         before = yield from self.read_before(device)

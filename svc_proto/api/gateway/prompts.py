@@ -138,7 +138,10 @@ def _start(gateway: LiveGateway, session: LiveSession, prompt: QueuedPrompt) -> 
 
 
 def _build_content(gateway: LiveGateway, prompt: QueuedPrompt) -> Flow[Content]:
-    """Return the content of a prompt, with its attachments. Raises `Refused`."""
+    """Return the content of a prompt, with its attachments.
+
+    Raises `Refused` if there is no visible text and no image, or if the file of an image cannot be read.
+    """
     if not prompt.attachments:
         return parse_prompt({"message": prompt.text})
     parts = yield from load_parts(gateway.api.engine, prompt.attachments)

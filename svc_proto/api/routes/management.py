@@ -267,7 +267,7 @@ def _parse_target(text: str) -> types.NoteTarget:
 
 
 def _texts(request: Request, *names: str) -> list[str]:
-    """Return the texts in the members `names` of the body.
+    """Return the texts in the members `names` of the body. Raises `Refused` 400 if one is missing or no text.
 
     The first must name a list of notes (`memory` or `user`).
     """

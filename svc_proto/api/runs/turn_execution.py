@@ -149,7 +149,7 @@ def _begin_turn(api: TurnHost, turn_request: TurnRequest, rows: tuple[Message, .
 
 
 def _build_rows(api: TurnHost, turn_request: TurnRequest) -> tuple[Message, ...]:
-    """Build the rows of the client's messages."""
+    """Build the rows to be stored for the client's messages: tool results, then the prompt if there is one."""
     prompt = ({"role": "user", "content": turn_request.prompt},) if turn_request.prompt else ()
     messages: tuple[Mapping[str, object], ...] = (*turn_request.results, *prompt)
     return tuple(
