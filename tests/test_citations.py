@@ -30,7 +30,7 @@ def sections(text: str) -> set[str]:
 
 
 def headings(text: str) -> set[str]:
-    """Return the words of a page's headings, without text in brackets."""
+    """Return the headings of a page, without their numbers and text in brackets."""
     return {heading.partition(" (")[0] for heading in re.findall(r"^#+ (?:\d+\. )?(.+)$", text, re.MULTILINE)}
 
 

@@ -1,4 +1,4 @@
-"""Rules for error texts: samples that must be flagged, and samples that must pass."""
+"""Rules for error texts, log events and metrics: samples that must be flagged, and samples that must pass."""
 
 from __future__ import annotations
 

@@ -142,7 +142,6 @@ def test_long_patterns_are_cut_and_stay_distinct() -> None:
 
 
 def test_whole_call_is_shown_to_the_user() -> None:
-    """Show users the exact arguments, in an unambiguous form."""
     asked = about(number="+1 555", body="Grüße\n\u202e", extras={"passwords": "x"})
     assert asked.command == r'phone_call {"number":"+1 555","body":"Grüße\n\u202e","extras":{"passwords":"x"}}'
     room = MAX_SHOWN - len('phone_call {"number":""}')

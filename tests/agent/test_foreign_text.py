@@ -1,4 +1,4 @@
-"""Text of others: marks and invisible characters, and the fence around it."""
+"""Foreign text: marks and invisible characters in it, and the fence around it."""
 
 from __future__ import annotations
 

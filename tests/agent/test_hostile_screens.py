@@ -132,7 +132,7 @@ def test_private_data_is_not_submitted_to_a_page() -> None:
 
 
 def test_task_with_its_apps() -> None:
-    """The model wanders off: each further app is one question, and a denial covers the app, not the others."""
+    """Each app that the task does not name is one question, and a denial covers that app alone."""
     acts = [open_app(FORUM), type_text("note"), open_app(SHOP), open_app(FORUM), open_app("com.example.mail")]
     world = world_with(*(calls(act) for act in acts), plain("done"))
     world.host.choices = ["once", "deny"]

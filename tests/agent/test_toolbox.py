@@ -31,7 +31,10 @@ TURN = Turn(session_id="s", run_id="r", prompt="x")
 
 
 def run(world: AgentHarness, tools: dict[str, bool], *calls: str, text: str = "fine", turn: Turn = TURN) -> list[str]:
-    """Run calls of tools that take a second each; tools with True run in order."""
+    """Run calls of tools that take a second each, and return the texts of their results.
+
+    The calls of tools with True in `tools` run one after the other, the others at once.
+    """
 
     def plan(parts: AgentParts, engine: Engine) -> Flow[list[str]]:
         world.host.engine = engine

@@ -1,4 +1,4 @@
-"""Loose ends of a turn: texts, dialogs, selections, numbers, and pages that were only opened."""
+"""Unfinished work of a turn: texts, dialogs, selections, numbers, and pages that were only opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API server has every member of its ports; mypy checks their types."""
+"""The API server has every member of the protocols in its module `ports`; mypy checks their types."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_turn_during_the_stop_is_refused() -> None:
 
 
 def test_read_only_routes_accept_no_body() -> None:
-    """GET and HEAD routes and public routes accept no body; all others have the same limit, or none."""
+    """GET, HEAD and public routes accept no body; all others accept none, or up to `BODY_LIMIT` bytes."""
     routes = ApiHarness().api.router.routes
     assert {route.body_limit for route in routes if route.method in ("GET", "HEAD")} == {0}
     assert {route.body_limit for route in routes if route.access is ApiAccess.PUBLIC} == {0}

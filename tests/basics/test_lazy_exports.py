@@ -1,4 +1,4 @@
-"""Names that are loaded on demand."""
+"""Names of a package whose modules are loaded when the names are first used."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def speaking(settings: str = SETTINGS) -> tuple[AppHarness, AppClient]:
 
 
 def listen(client: AppClient) -> Listener:
-    """Open the WebSocket of a stream."""
+    """Request the WebSocket of `/api/audio/speak-stream` with a new ticket."""
     listener = client.book.connect_http1(Listener, REMOTE)
     path = f"/api/audio/speak-stream?ticket={client.ticket()}&profile=default"
     listener.send_events(RequestHead(FIRST, "GET", path, Headers([(b"host", client.book.host_name)]), websocket=True))

@@ -63,7 +63,6 @@ def test_silent_server_leaves_a_gap(virtual: SimulatedEnvironment) -> None:
 
 
 def test_slow_reading_is_not_repeated(virtual: SimulatedEnvironment) -> None:
-    """Check that the timer starts no reading beside one in progress."""
     silent = CannedServer()
     board = DashboardServer(virtual, relay_url=virtual.peer(silent), patience=40.0)
     virtual.pass_time(50)

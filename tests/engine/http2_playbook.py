@@ -34,7 +34,10 @@ HOST = Headers(((b"host", b"x"),))
 
 
 class Http2Playbook:
-    """A playbook with an HTTP/2 peer. `others` has the commands other than `Send`."""
+    """A playbook with an HTTP/2 peer.
+
+    `pauses` has the commands that pause or resume reading, `others` all further ones except `Send`.
+    """
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, log_level: Level = Level.INFO) -> None:
         self.book: ToyPlaybook = open_book(limits, log_level=log_level)

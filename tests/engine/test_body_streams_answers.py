@@ -187,7 +187,7 @@ def test_progress_does_not_resume_ordinary_responses() -> None:
 
 
 def test_writes_after_a_lost_channel_are_dropped() -> None:
-    """The producer's pause ends in the call that handles `Closed`: no command names the channel."""
+    """Drop what a producer writes in the call that handles `Closed`: no command may name the channel then."""
     book = open_book()
     over: list[bool] = []
 

@@ -102,7 +102,7 @@ def test_256_in_all(consents: ConsentHarness) -> None:
 
 
 def test_a_crowd_displaces_itself_alone(consents: ConsentHarness) -> None:
-    """Keep a request of another address, one of this host, and a used code, whatever many addresses request."""
+    """A crowd of few addresses displaces no request of another one, and no crowd one of this host or a used code."""
     used = consents.ask()
     consents.consents.answer(used, YES, at(0))
     code = consents.consents.issue_code(used, at(0), consents.entropy)

@@ -18,7 +18,7 @@ DEVICES = st.sampled_from(("alpha", "beta", "gamma", "unknown"))
 class PhonesAgainstAModel(RuleBasedStateMachine):
     """Phone registry beside a model.
 
-    `sockets` are the phones by device, oldest first; `status` are their reports, `left` those of disconnected phones.
+    `sockets` are the phones by device, oldest first; `status` are their reports, `left` the one of the last lost phone.
     """
 
     def __init__(self) -> None:

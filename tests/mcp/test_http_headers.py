@@ -1,4 +1,4 @@
-"""Header fields of a request."""
+"""Header fields of requests to `/mcp`: refused ones, and their agreement with the body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The phone as server features, against the relay and the reference phone."""
+"""Phone control as tools and resources of an MCP server, with a relay and the reference phone."""
 
 from __future__ import annotations
 

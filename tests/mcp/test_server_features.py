@@ -1,4 +1,4 @@
-"""Server features as a client receives them."""
+"""Tools, resources and prompts of a server, as an MCP client receives them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An OpenAPI document from a route table and a manual, member by member."""
+"""An OpenAPI document from a route table and the documentation of its operations, member by member."""
 
 from enum import Enum
 from typing import Annotated, Any, NotRequired, TypedDict

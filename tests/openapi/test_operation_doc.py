@@ -1,4 +1,4 @@
-"""Operation documentation is data: equal where its content is equal."""
+"""Defaults of an operation's documentation, and equality of equal contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Early ends of a phone's route (wire bridge 3.1)."""
+"""Refusals of a phone's route, and the replies that they become (wire bridge 3.1)."""
 
 from __future__ import annotations
 

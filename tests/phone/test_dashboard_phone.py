@@ -1,4 +1,4 @@
-"""The phone on the standard connection, in a simulated network with a dashboard and an API server."""
+"""The phone that connects to a dashboard, in a simulated network with an API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcript of the phone's screen."""
+"""Transcript of a conversation, as the phone's screen shows it."""
 
 from __future__ import annotations
 

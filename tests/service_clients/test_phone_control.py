@@ -1,4 +1,4 @@
-"""Access to the relay: the token, its storage, and a refused token."""
+"""Phone control over the relay: the token, where it is stored, and refused tokens."""
 
 from __future__ import annotations
 

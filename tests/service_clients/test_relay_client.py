@@ -1,4 +1,4 @@
-"""The relay's HTTP client."""
+"""HTTP client of the relay: health, sessions, revocation and voice sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option object; discovery and its cache are in tests/relay/routes/test_voice_settings.py."""
+"""The options of a provider, and the checks of a choice; routes: tests/relay/routes/test_voice_settings.py."""
 
 from __future__ import annotations
 

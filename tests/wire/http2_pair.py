@@ -67,7 +67,7 @@ class Bare:
 
 
 class BareClient(Bare):
-    """A bare client and our server."""
+    """A bare h2 client as peer of our server."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(Http2Connection(Role.SERVER, limits=limits, entropy=seeded()), client=True)
@@ -75,7 +75,7 @@ class BareClient(Bare):
 
 
 class BareServer(Bare):
-    """Our client and a bare server."""
+    """A bare h2 server as peer of our client."""
 
     def __init__(self, *, deflate: bool = True) -> None:
         super().__init__(Http2Connection(Role.CLIENT, entropy=seeded(), deflate=deflate), client=False)

@@ -396,7 +396,7 @@ def test_other_upgrades_are_ordinary_requests(request_bytes: bytes) -> None:
 
 
 def test_a_handshake_may_have_content_length_0() -> None:
-    """RFC 9110 section 8.6: a length of 0 is no content, which is what RFC 6455 section 4.1 wants of a handshake."""
+    """A handshake without content may say so by a length of 0 (RFC 9110 section 8.6)."""
     connection = server()
     head = feed(connection, UPGRADE.replace(b"Host: a", b"Host: a\r\nContent-Length: 0"))[0]
     assert isinstance(head, RequestHead)

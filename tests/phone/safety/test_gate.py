@@ -1,4 +1,4 @@
-"""Each gate refuses what it must, in the specified order, and permits the rest."""
+"""The safety gates: what each of them refuses, in the specified order, and what all of them permit."""
 
 from __future__ import annotations
 
