@@ -1,4 +1,4 @@
-"""Stored approvals: whose they are and how long they last."""
+"""Stored approvals: which calls and chats they cover, and how long they last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles of model servers: whose they are, how long they last, and what the state file keeps."""
+"""Profiles of model servers: to which endpoint one belongs, how long it lasts, and what the state file keeps."""
 
 from __future__ import annotations
 

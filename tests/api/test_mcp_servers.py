@@ -1,4 +1,4 @@
-"""`mcp_servers` of the configuration file through the API: parsed, shown, restarted, and ended."""
+"""`mcp_servers` of the configuration file through the API: read, shown, switched, tested and ended."""
 
 from __future__ import annotations
 

@@ -81,7 +81,10 @@ class RedisHarness(CoreHarness, Generic[T]):
         self.feed(Done(order.op, Connected(Address("10.0.0.9", order.port))))
 
     def open(self, *more: object) -> list[object]:
-        """Accept and greet the connection; `more` answers follow that to HELLO. Return the commands before."""
+        """Accept and greet the connection, and return the commands that Redis received until then.
+
+        The answers in `more` follow the answer to HELLO.
+        """
         self.accept_connection()
         said = self.new_commands()
         self.answers({b"proto": 3}, *more)

@@ -165,7 +165,7 @@ def test_text_to_the_agent(virtual: SimulatedEnvironment) -> None:
 
 
 def test_text_to_the_agent_without_the_grants(virtual: SimulatedEnvironment) -> None:
-    """A note tells the user to pair anew if the session lacks the grants for the agent's channels."""
+    """Show the user a note to pair anew if the session lacks the grants for the agent's channels."""
     seen = PhoneScreen(virtual, grants=dict.fromkeys(("terminal", "tui", "voice:realtime"), False))
     for aloud, why in (
         (False, "chat: tui grant expired or missing; {}; not sent: 1"),

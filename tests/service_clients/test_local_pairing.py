@@ -23,7 +23,10 @@ MADE = as_json({"code": "ABC123"})
 
 
 def pairing(*says: tuple[str, object], made: Reply = MADE, refuses: int = 0, **how: Any) -> OneShotHarness[str]:
-    """Pair with a relay that answers `POST /pairing` with `made`, and then sends the messages `says`."""
+    """Return a pairing with a relay whose HTTP routes answer with `made`, and whose WebSocket answers with `says`.
+
+    With `refuses`, the relay refuses the WebSocket with this status.
+    """
 
     def plan(engine: Engine) -> Flow[str]:
         try:

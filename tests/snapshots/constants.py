@@ -63,7 +63,7 @@ def _assigned(source: str) -> list[str]:
 
 
 def _plain(value: object) -> object:
-    """Return a form of JSON. TypeError for a value that holds long texts or objects of the program."""
+    """Return a value as JSON values; raise TypeError for one that holds long texts or objects of the program."""
     match value:
         case Enum():
             return str(value)

@@ -103,7 +103,7 @@ true -> {language: de, voice: en-gb} -> {} -> [local, espeak-ng, en-gb, 24000]
 
 @pytest.mark.parametrize(("local", "base", "over", "expected"), rows(LAYERS))
 def test_layers(local: bool, base: dict[str, Any], over: dict[str, Any], expected: list[object]) -> None:
-    """Check which provider, model, voice and rate result from settings under a change of some of them."""
+    """Check the provider, model, voice and rate that result from settings and a layer over them."""
     found = resolve_settings(OUTPUT_SECTION, base, over, SCOPE, local=local)
     assert [found.provider, found.model, found.voice, found.sample_rate, found.scope] == [*expected, SCOPE]
 

@@ -1,4 +1,4 @@
-"""`Headers`: look-ups on the pairs of the wire."""
+"""`Headers`: look-ups in pairs of names and values."""
 
 from __future__ import annotations
 
