@@ -127,7 +127,7 @@ def test_a_page_of_the_root_is_short(name: str) -> None:
 
 
 def settings_blocks() -> list[tuple[str, dict[str, str]]]:
-    """Return the blocks of the how-tos that belong into `.env`, with the names of their pages."""
+    """Return the variables of each block of a how-to that belongs into `.env`, with the name of the page."""
     blocks = [
         (page.name, parse_env_file(block))
         for page in sorted((ROOT / "docs/howto").rglob("*.md"))

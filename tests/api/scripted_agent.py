@@ -98,7 +98,7 @@ class ScriptedTurn:
         self._go_on()
 
     def crash(self, error: Exception) -> None:
-        """Raise an error, as from a bug of the agent."""
+        """Raise an error in the agent's flow, as a bug would."""
 
         def act() -> Flow[None]:
             yield from ()

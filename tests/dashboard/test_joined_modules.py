@@ -1,4 +1,4 @@
-"""Joined modules of the first view."""
+"""JavaScript modules of the page that are joined into one file: order, scope, names and imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Header fields by which the relay names a principal and what it does not hold."""
+"""Header fields by which the relay names a principal and the powers withheld from it."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
 
 
 class Taker:
-    """Flow that waits for one event of a connection."""
+    """Flow that waits for one event of a connection; `events` receives the event, or `problems` the error text."""
 
     def __init__(self, rig: VoiceHarness, link: RealtimeConnection) -> None:
         self.events: list[ProviderEvent] = []

@@ -1,4 +1,4 @@
-"""Authority of clients on the gateway: what a client renounces, or its device does not hold, applies to its calls."""
+"""Authority of clients on the gateway: powers that a client or its device lacks are missing from its calls."""
 
 from __future__ import annotations
 
