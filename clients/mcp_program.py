@@ -1,4 +1,4 @@
-"""Set-up of the MCP server on standard input and output: relay, token and program."""
+"""Set-up of the MCP server on standard input and output: builds its program for a relay's address and token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc backup` and `svc restore`: all durable files of the service home, as one file."""
+"""`svc backup` and `svc restore`: write all durable files of the service home into one file, and restore them."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def run_desktop_service(
 
 
 def describe_host() -> tuple[str, str]:
-    """Return this host's name and operating system."""
+    """Return this host's name, "desktop" if it has none, and its operating system."""
     import platform
     import socket
 

@@ -206,9 +206,10 @@ class EmulatedDevice(DeviceState):
             self.click(node, top.package, now, hold=kind == "long_press", part=part)
 
     def click(self, node: ViewNode, package: str, now: Moment, *, hold: bool = False, part: float = 0.5) -> None:
-        """Press or hold a node; `part` (0 to 1) is where in its width. The effect follows after `delay` seconds.
+        """Press or hold a node; `part` (0 to 1) is where in its width it is touched.
 
-        Does nothing if the node is disabled or has no such effect.
+        The effect follows after `delay` seconds. Does nothing if the node is disabled, or has no effect for a press or
+        a hold.
         """
         action = node.hold if hold else node.press
         if action is None or not node.enabled:

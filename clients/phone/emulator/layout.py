@@ -153,7 +153,7 @@ def button(text: str, view: str, press: Action) -> Row:
 
 
 def icon(description: str, view: str, press: Action) -> Row:
-    """Build a button without text."""
+    """Build a button without text; its description names it."""
     return Row(kind=RowKind.ICON, text=description, view=view, press=press)
 
 

@@ -16,7 +16,7 @@ __all__ = ["send_mms", "share_media"]
 
 
 def share_media(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Open the share sheet, or the app named by `package`."""
+    """Open the share sheet, or the app `package` with the text, and record the share in the outbox."""
     share = parse_share_action(args)
     if share.package is None:
         device.share(share.title or "Share", now)
@@ -29,7 +29,7 @@ def share_media(device: EmulatedDevice, args: CommandArguments, now: Moment) -> 
 
 
 def send_mms(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Open a new message with recipient, text and attachments."""
+    """Open a new message with recipient and text, and record it in the outbox with its attachments."""
     message = parse_mms_action(args)
     to, package = message.to or "", message.package or MESSAGES
     _open(device, package, {"to": to, "message": message.text, "body": message.text}, now)
