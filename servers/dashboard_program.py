@@ -1,4 +1,4 @@
-"""Set-up of the dashboard: settings, resources and program."""
+"""Set-up of the dashboard: reads its settings, opens its resources and builds its program."""
 
 from __future__ import annotations
 

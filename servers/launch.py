@@ -282,7 +282,7 @@ def launch(programs: Callable[[], Sequence[Program]], runtime: str, *, handle: H
 
 
 def _log_version(programs: Sequence[Program]) -> None:
-    """Log the version, once for all servers of this process."""
+    """Log the version, once for all servers of this process, if a program is a server."""
     servers = [program for program in programs if program.claim is not None]
     if servers and servers[0].services.logger is not None:
         servers[0].services.logger.info(LogMessage("starting", {"version": installed_version()}))

@@ -130,7 +130,7 @@ def api_options(command: Command) -> Command:
 
 
 def exit_with_error(message: str, code: int) -> NoReturn:
-    """Exit the process with one line of text."""
+    """Print an error line to standard error, and exit the process with `code`."""
     print(f"error: {message}", file=sys.stderr)
     sys.exit(code)
 

@@ -1,4 +1,4 @@
-"""Set-up of the relay server: settings, resources and program."""
+"""Set-up of the relay server: reads its settings, opens its resources and builds its program."""
 
 from __future__ import annotations
 
