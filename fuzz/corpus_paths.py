@@ -15,5 +15,5 @@ def corpus(name: str) -> Path:
 
 
 def dictionary(name: str) -> Path:
-    """Return the dictionary of a target."""
+    """Return the path of the dictionary of a target."""
     return HERE / "dictionaries" / f"{name}.dict"

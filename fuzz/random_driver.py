@@ -48,7 +48,7 @@ class RandomFuzzRun:
             self._try(name, data)
 
     def text(self) -> str:
-        """Return the statistics as text."""
+        """Return the number of inputs of each target and the number of failures, as text."""
         counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
         return f"inputs: {counts}; {self.failures} failures"
 

@@ -59,7 +59,7 @@ class Fault(Step):
 
 
 def kind(name: str) -> Callable[[type[StepT]], type[StepT]]:
-    """Register a class of steps by its name in scripts."""
+    """Return a decorator that registers a class of steps by its name in scripts."""
 
     def register(cls: type[StepT]) -> type[StepT]:
         cls.name = name

@@ -93,7 +93,7 @@ class AuthorityDeployment(RelayHarness):
 
     @property
     def turns(self) -> list[ScriptedTurn]:
-        """Return all turns of all API servers."""
+        """Return the scripted turns of the agents of all API servers."""
         return [turn for agent in self.agents for turn in agent.hands]
 
     def status(

@@ -48,7 +48,7 @@ class PrincipalModel:
         return not self.is_revoked and now < self.until
 
     def may(self, power: str, now: float) -> bool:
-        """Report whether the principal holds a grant or a right at the relay."""
+        """Report whether the principal has `power` at the time `now`: a right, or a grant that has not ended."""
         return self.is_active(now) and (power in self.rights or now < self.ends.get(power, -inf))
 
     def may_as_device(self, power: str, now: float) -> bool:

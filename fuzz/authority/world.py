@@ -32,7 +32,7 @@ class AuthorityViolation(AssertionError):  # noqa: N818 - a found failure, not a
 
 @define(eq=False)
 class _Run:
-    """A run, and its principal; None for the owner."""
+    """A run of an agent, and the principal for which it was started; None for the owner."""
 
     principal: PrincipalModel | None
     node: int

@@ -71,7 +71,7 @@ class ClusterPhone:
                 pass
 
     def answer(self, talker: WebSocketClient, request_id: str) -> None:
-        """Answer a command with success."""
+        """Answer a command with status 200 and the phone's name."""
         answer = {"request_id": request_id, "status": 200, "result": {"by": self.name, "id": request_id}}
         talker.send_envelope("bridge", "bridge.response", answer)
 

@@ -305,7 +305,7 @@ class ClusterDeployment:
         self.sim.network.partition(self.hosts[n], self.hosts[other])
 
     def heal(self) -> None:
-        """End all partitions and delays."""
+        """End all partitions, and all delays of the store."""
         self.sim.network.heal()
         slowest = max(host.store.seconds for host in self.hosts)
         if self.slow_until == inf:
@@ -356,7 +356,7 @@ class ClusterDeployment:
     def request_and_wait(
         self, n: int, method: str, path: str, *, token: str = "", body: object = None, fields: Pairs | None = None
     ) -> RequestClient:
-        """Send a request to a node, and wait for its response."""
+        """Send a request to a node, wait for its response, and return the request."""
         caller = self.request(n, method, path, token=token, body=body, fields=fields)
         self.run(lambda: caller.is_closed)
         return caller
@@ -428,7 +428,7 @@ class ClusterDeployment:
                 relay.sessions._file(_copy_session(session))
 
     def try_wrong_code(self, n: int, source: SimHost) -> GuessingClient:
-        """Try a wrong pairing code at a node."""
+        """Try a wrong pairing code at a node, from the host `source`; the returned client gets the result."""
         guess = GuessingClient()
 
         def opened(talker: WebSocketClient) -> None:
@@ -484,7 +484,7 @@ class ClusterDeployment:
         return self.request(n, "DELETE", f"/sessions/{token}", done=over)
 
     def revoke_bridge_grant(self, n: int, token: str) -> RequestClient:
-        """Revoke the bridge grant of a session at a node."""
+        """Request the revocation of a session's bridge grant at a node, and record the result."""
         held = self.invariants.held.setdefault(token, TokenModel())
         held.bereft = True
 

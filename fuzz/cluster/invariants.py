@@ -42,7 +42,7 @@ class ClusterViolation(AssertionError):  # noqa: N818 - the name describes the e
 
 @define(eq=False)
 class TokenModel:
-    """Expected state of a token."""
+    """Expected state of a token: when and how its session and its bridge grant were revoked."""
 
     revoked_at: float | None = None  # when the DELETE was answered
     withheld_at: float | None = None  # when the PATCH that took its bridge was answered

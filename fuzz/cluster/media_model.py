@@ -101,7 +101,7 @@ class ClusterMediaModel:
         self._waits(world.request(node, "GET", file.path, token=phone.token, fields=fields, done=fetched))
 
     def break_bucket(self) -> None:
-        """Stop the bucket, or let its responses fail."""
+        """Stop the bucket, or let its responses fail, for up to 4 s; do nothing without a bucket."""
         world, rng, s3 = self._world, self._rng, self._world.s3
         if s3 is None:
             return

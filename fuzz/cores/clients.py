@@ -81,7 +81,7 @@ class CoreClient:
             self._send(StreamReset(StreamId(2 * (who % (self._next - 1)) + 1)))
 
     def feed(self, data: bytes) -> None:
-        """Receive bytes of the core. Raise AssertionError for invalid HTTP."""
+        """Receive bytes of the core, unless the client has failed before. Raise AssertionError for invalid HTTP."""
         if self.over:
             return
         if self._http2 is not None:

@@ -63,7 +63,7 @@ class FuzzPeer(PassiveEnd):
 
 
 class SecretCheckingLog(Logs):
-    """Log records that are checked for bugs and secrets."""
+    """Receiver of log records, which raises for a record with a bug or a secret, and stores none."""
 
     def __init__(self, driver: CoreDriver) -> None:
         self._driver = driver

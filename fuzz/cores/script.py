@@ -242,7 +242,7 @@ class CoreScriptRun:
             self.driver.wake(self.driver.clock.now + seconds)
 
     def stop(self, who: int, what: int) -> None:
-        """Stop the process, for some variants."""
+        """Stop the process, if `what` is a multiple of 8."""
         if what % 8 == 0:
             self.driver.stop()
 

@@ -131,7 +131,7 @@ def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]
 
 
 def _table(verdicts: Sequence[Verdict]) -> str:
-    """Format the number of mutants by kind and outcome."""
+    """Return a table with the number of mutants by kind and result."""
     counts = Counter((each.mutant.kind, each.fate) for each in verdicts)
     rows = [
         f"{kind:<10}" + "".join(f"{counts[kind, fate]:>{len(fate) + 2}}" for fate in MutantResult)

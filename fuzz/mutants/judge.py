@@ -48,7 +48,7 @@ class Verdict:
 
 @define
 class Judge:
-    """Runner of trials for mutants of a tree."""
+    """Runner of tests and mypy for mutants of a tree, until one of them fails."""
 
     tree: SourceTree
     compiled: str  # a folder for what Python and pytest compile

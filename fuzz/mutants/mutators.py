@@ -29,7 +29,7 @@ ABOUT_TYPES = {"NewType", "TypeVar", "assert_never", "cast", "isinstance", "issu
 
 
 class MutationKind(StrEnum):
-    """Kind of a mutation."""
+    """Kind of a mutation, such as an opposite comparison or a deleted statement."""
 
     COMPARE = "compare"  # the opposite comparison
     BOUNDARY = "boundary"  # with or without the boundary value
@@ -61,7 +61,7 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """Return an id for the command line."""
+        """Return an id of the mutant for the command line: its module, and a hash of the change."""
         return f"{self.module}:{sha256(repr((*self.key, self.nth)).encode()).hexdigest()[:8]}"
 
     def text(self, source: bytes) -> bytes:

@@ -32,7 +32,7 @@ FORKSERVER.set_forkserver_preload(["pytest", "hypothesis.stateful", "h11", "h2.c
 
 
 class FailsWithoutMutantError(Exception):
-    """A test fails without a mutant, too."""
+    """A test fails without the mutant as well, so it proves nothing."""
 
 
 @frozen
@@ -48,7 +48,7 @@ class TrialRequest:
 
     @property
     def arguments(self) -> list[str]:
-        """Return the arguments of pytest."""
+        """Return the arguments of pytest that select the tests."""
         named = ("-k", " or ".join(self.words)) if self.words else ()
         return [*named, *self.tests]
 

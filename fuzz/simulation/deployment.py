@@ -300,7 +300,10 @@ class Deployment:
         return caller
 
     def local_headers(self) -> dict[str, str]:
-        """Return the authentication headers that the operator's programs send to the relay on their own host."""
+        """Return the authentication headers that the operator's programs send to the relay on their own host.
+
+        Empty while there is no local secret.
+        """
         shown = secret_of(self.home)
         if shown is None:
             return {}

@@ -1,4 +1,4 @@
-"""Rules of local secret and session end in a simulation."""
+"""Rules of a simulation: when the relay requires the local secret, and what must end with a session."""
 
 from __future__ import annotations
 

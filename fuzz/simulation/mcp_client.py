@@ -54,7 +54,7 @@ class PendingMcpRequest:
 
 
 class McpClientSession:
-    """MCP session of the client."""
+    """MCP session of a simulated client, which sends requests and checks each message about them."""
 
     def __init__(self, client: SimMcpClient, identity: str, server: SimProcess) -> None:
         self.client = client
@@ -86,7 +86,7 @@ class McpClientSession:
         self.client.world.sim.after(pause, lambda: self._resume(asked))
 
     def listen(self, done: Done = lambda caller: None) -> RequestClient:
-        """Open the stream of notifications."""
+        """Open the stream of notifications, and check that none arrives."""
         self.used = self._now
         decoder = EventStreamDecoder()
 

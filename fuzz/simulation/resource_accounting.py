@@ -63,7 +63,7 @@ def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
 
 
 def _check_limits(relay: Relay) -> None:
-    """Check the limits of each client, session and device."""
+    """Check the number of terminals of each client, of gateways of each session, and the stored bytes of each device."""
     gateways: Counter[str] = Counter()
     for client in relay.clients.values():
         if client.terminals is not None and len(client.terminals.held) > MAX_TERMINALS:
@@ -101,7 +101,10 @@ def check_api(api: Api) -> None:
 
 
 def check_windows(engine: Engine) -> None:
-    """Check the flow control of HTTP/2: the used part of a connection's window is owed by its streams."""
+    """Check the flow control of HTTP/2.
+
+    The used part of a connection's window must be what its streams have still to return.
+    """
     for channel in engine._channels.values():
         if isinstance(channel, Http2Channel) and not channel.conn._over:
             window = channel.conn._h2._inbound_flow_control_window_manager

@@ -92,9 +92,9 @@ class _ShrinkBudget:
         return script
 
     def fewer(self, script: Script, *, only_faults: bool) -> Script:
-        """Return the script without steps that the failure does not need.
+        """Return the script without steps that the failure does not need, as far as tries and time are left.
 
-        Halves of the steps are left out first, then quarters, and at last single steps.
+        Halves of the steps are left out first, then quarters, and at last single steps; with `only_faults` only faults.
         """
         size = max(1, len(script.steps) // 2)
         while size:
@@ -159,7 +159,7 @@ def _plainer(script: Script, place: int) -> Iterator[Script]:
 
 
 def _numbers(step: Step, slot: str) -> list[tuple[str, Any]]:
-    """Return the fields of one slot with their values."""
+    """Return names and values of the fields of a step that have one kind of number: index, choice or amount."""
     return [(name, getattr(step, name)) for name, each in slots(type(step)).items() if each == slot]
 
 

@@ -61,7 +61,7 @@ class SwarmConfig(Generic[Kind]):
         return mine or dict(ordinary)
 
     def has(self, kind: Kind) -> bool:
-        """Report whether a kind occurs."""
+        """Report whether steps of a kind may occur in the script."""
         return kind not in self.left_out
 
 

@@ -135,7 +135,7 @@ class _VoiceScript(VoiceHarness):
         self.speaker = self.clients[0] if self.clients else None
 
     def sweep(self) -> None:
-        """Close the sockets that the server has closed."""
+        """Close the sockets that the server has closed; if the speaker was one of them, select another."""
         for client in [client for client in self.clients if client.gone]:
             self.disconnect(client, 1000)
         if self.speaker not in self.clients:

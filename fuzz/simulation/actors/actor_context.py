@@ -127,7 +127,7 @@ class ActorContext:
             listener(device, message)
 
     def on_token_refused(self, session: SessionModel | None, sent: float) -> None:
-        """Check that a refused token may be invalid."""
+        """Check, after a token was refused, that its session need not be alive."""
         if session is not None and self.must_be_alive(session):
             violated(Invariant.LIVE_TOKEN, f"{session.prefix} was refused")
 

@@ -46,7 +46,7 @@ class _ApprovalRun:
 
 
 class ApprovalUsers:
-    """Steps of users that approve notes."""
+    """Handler of the steps in which users approve or deny notes; checks that each answer applies to its call."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats

@@ -19,7 +19,7 @@ class _Fork:
 
 
 class ChatForkers:
-    """Steps of clients that fork chats."""
+    """Handler of the steps in which clients fork chats; checks messages and titles of the copies."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats

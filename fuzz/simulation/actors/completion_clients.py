@@ -43,7 +43,7 @@ class _CompletionQuestion:
 
 
 class CompletionClients:
-    """Steps of completion clients."""
+    """Handler of the steps in which programs request completions; checks the answers and cancellations."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats

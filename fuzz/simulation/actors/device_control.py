@@ -79,7 +79,7 @@ class DeviceControlActors:
         return caller
 
     def select(self, device: SignedInDevice) -> None:
-        """Select the active phone, as the operator."""
+        """Select the phone of a device as the active one, as the operator."""
         self._active = None
         self.choices.append(self.crowd.now)
 

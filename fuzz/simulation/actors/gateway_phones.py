@@ -127,7 +127,10 @@ class GatewayPhones:
             each.is_excused = True
 
     def settle(self) -> None:
-        """Check that each prompt is stored once, then stop the phones and the dashboard."""
+        """Check that each prompt is stored once, then stop the phones and the dashboard.
+
+        A prompt may be missing after certain faults.
+        """
         world = self.world
         self._wait(lambda: not any(phone.service.chat.unfinished for phone in self._phones))
         for phone in self._phones:

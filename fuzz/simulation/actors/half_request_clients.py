@@ -16,7 +16,7 @@ LARGE, SIZE = "/tmp/shared/large.bin", 400_000  # path and size of a file of the
 
 
 class HalfRequestClients:
-    """Clients over HTTP/1.1, which can send a body in two parts."""
+    """Clients over HTTP/1.1 that send a request in two parts, or read a response slowly."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd

@@ -24,7 +24,7 @@ PING: Mapping[str, object] = {"name": "phone_ping", "arguments": {}}
 
 
 class McpPingers:
-    """Steps of MCP clients that ping phones."""
+    """Handler of the steps in which MCP clients ping phones and listen; checks answers and streams."""
 
     def __init__(self, crowd: ActorContext, control: DeviceControlActors) -> None:
         self.crowd = crowd
@@ -151,6 +151,9 @@ class McpPingers:
             violated(Invariant.IN_TIME, f"call {asked.number} by MCP has no answer after {late:.0f} s")
 
     def _is_there(self, session: SessionModel, talk: McpClientSession, since: float) -> bool:
-        """Report whether an MCP session certainly exists."""
+        """Report whether an MCP session certainly exists.
+
+        It does if it was used lately, and its server and its grant have not ended.
+        """
         there = talk.server is self.world.relay and self.world.is_relay_up and since < talk.used + IDLE
         return there and not talk.ending and self.is_able(session)

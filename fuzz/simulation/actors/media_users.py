@@ -21,7 +21,7 @@ ANY_TYPE = "application/octet-stream"
 
 
 class MediaUsers:
-    """Steps of clients that upload, register and fetch media."""
+    """Handler of the steps in which clients upload, register and fetch media; checks contents and lifetimes."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd

@@ -23,7 +23,7 @@ GRANT_WISHES: tuple[dict[str, float] | None, ...] = (*[None] * 5, {"terminal": 5
 
 
 class PairingDevices:
-    """Steps that open or close sockets of devices."""
+    """Handler of the steps in which devices pair, reconnect and disconnect; checks each sign-in."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd

@@ -19,7 +19,7 @@ LOST = ("phone_disconnected", "send_failed")
 
 
 class PhonePresence:
-    """Expected presence of each phone."""
+    """Model of the phones that must be connected, by their sign-ins, and check of the relay's errors by it."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd

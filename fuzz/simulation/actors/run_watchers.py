@@ -35,7 +35,7 @@ class _WatchedRun:
 
 
 class RunWatchers:
-    """Steps of clients that start, watch and stop runs."""
+    """Handler of the steps in which clients start and watch runs; checks the events, the status and the stored rows."""
 
     def __init__(self, chats: ChatClients) -> None:
         self.chats = chats

@@ -98,7 +98,10 @@ class SessionOwners:
         self.crowd.request_as_agent("PATCH", f"/sessions/{session.prefix}", wish.members, session, done)
 
     def _is_passing(self, caller: RequestClient, session: SessionModel) -> bool:
-        """Report whether the relay has answered that the change holds until a restart, and has not restarted."""
+        """Report whether the relay has answered that the change holds until a restart.
+
+        False also if the relay has restarted since, the clock was set, or the explicit expiries are unknown.
+        """
         told = caller.status == 500 and caller.answer.json.get("code") == "store_failed"
         lasts = self.world.is_relay_up and self.world.media_model.is_running_since(caller.began)
         return told and session.explicit is not None and lasts and len(self.world.wall.steps) == 1

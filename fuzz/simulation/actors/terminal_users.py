@@ -73,7 +73,7 @@ class _EchoShell(ScriptedProgram):
 
 
 class TerminalUsers:
-    """Steps of terminal users."""
+    """Handler of the steps in which devices type in terminals; checks the output that each device receives."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd

@@ -32,7 +32,7 @@ class _TuiState:
 
 
 class _EchoGateway(ScriptedProgram):
-    """Gateway that answers each request; `flood` adds events, `noise` sends no JSON, `die` exits."""
+    """Gateway that answers each request; before that, `flood` sends events and `noise` no JSON; `die` exits instead."""
 
     def __init__(self, child: SimChild, gateways: TuiUsers) -> None:
         super().__init__(child)
@@ -81,7 +81,7 @@ class _EchoGateway(ScriptedProgram):
 
 
 class TuiUsers:
-    """Steps of TUI users."""
+    """Handler of the steps in which devices use a gateway by the TUI channel; checks what each device receives."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd

@@ -64,11 +64,11 @@ class SocketClient:
         return self.talker.is_closed
 
     def send_envelope(self, channel: str, kind: str, payload: object, identity: str = "i") -> None:
-        """Send an envelope."""
+        """Send an envelope with channel, type, payload and id."""
         self.talker.send_envelope(channel, kind, payload, identity)
 
     def answer_command(self, command: Mapping[str, Any], result: object, status: int = 200) -> None:
-        """Answer a command as a phone."""
+        """Answer a bridge command as a phone, with `result` and `status`."""
         self.send_envelope(
             "bridge", "bridge.response", {"request_id": command["request_id"], "status": status, "result": result}
         )
@@ -141,7 +141,7 @@ class CheckContext:
         self.wait_started()
 
     def wait_started(self) -> None:
-        """Wait until all programs run."""
+        """Wait until relay and API run; fail after `COMING_UP` seconds."""
         world, until = self.world, self.now + COMING_UP
         self._supervise()
         while not world.are_programs_up:
@@ -168,7 +168,7 @@ class CheckContext:
         headers: Mapping[str, str] | None = None,
         piece: Callable[[bytes], None] | None = None,
     ) -> RequestClient:
-        """Send a request without waiting for its response."""
+        """Send a request without waiting for its response, and return the request."""
         host, target = where
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         fields = headers or {}
@@ -202,7 +202,7 @@ class CheckContext:
     def start_request_as(
         self, token: str, method: str, path: str, body: object = None, **headers: str
     ) -> RequestClient:
-        """Send a remote agent's request to the relay without waiting for its response."""
+        """Send a remote agent's request to the relay without waiting for its response, and return the request."""
         fields = {**({"authorization": f"Bearer {token}"} if token else {}), **_fields(headers)}
         return self.start_request((self.world.agent, REMOTE), method, path, body, fields)
 
@@ -213,7 +213,7 @@ class CheckContext:
     def start_api_request(
         self, method: str, path: str, body: object = None, piece: Callable[[bytes], None] | None = None, **headers: str
     ) -> RequestClient:
-        """Send a request to the API without waiting for its response."""
+        """Send a request to the API without waiting for its response, and return the request."""
         fields = {"authorization": f"Bearer {API_KEY}", **_fields(headers)}
         return self.start_request((self.world.home, API), method, path, body, fields, piece)
 
@@ -222,7 +222,7 @@ class CheckContext:
         return str(self.expect_status(self.request_api("POST", CHATS, {}), 201)["id"])
 
     def stored_rows(self, chat: str) -> list[dict[str, Any]]:
-        """Return the stored rows of a chat."""
+        """Return the messages of a chat as the API lists them."""
         rows: list[dict[str, Any]] = self.expect_status(self.request_api("GET", f"{CHATS}/{chat}/messages"), 200)[
             "messages"
         ]

@@ -1,1 +1,1 @@
-"""Expected state beside the simulated system."""
+"""Models of the expected state, with which the simulated system is compared."""

@@ -72,7 +72,7 @@ class WallClockModel:
 
 @frozen
 class GrantPolicy:
-    """Limits that the operator sets for sessions."""
+    """Limits that the operator sets for sessions: the longest lifetime, and whether devices may only reduce terms."""
 
     max_ttl: float | None = None
     reduce_only: bool = False
@@ -123,12 +123,12 @@ class GrantTerms:
 
 
 def in_json(grants: Spans) -> dict[str, object]:
-    """Return the members of a request for grants."""
+    """Return grants as JSON members of a request: seconds, or False for a channel without a grant."""
     return {channel: False if span is None else span for channel, span in grants.items()}
 
 
 def paired(wish: RequestedTerms, policy: GrantPolicy, wall: float) -> GrantTerms:
-    """Return the terms of a session that is paired now."""
+    """Return the terms of a session that is paired at the wall-clock time `wall` with the requested terms."""
     expires_at = _expiry(wall, DEFAULT_TTL if wish.ttl is None else wish.ttl, policy)
     return GrantTerms(expires_at, _with_wish(_defaults(wall, expires_at), wall, expires_at, wish))
 
@@ -136,7 +136,10 @@ def paired(wish: RequestedTerms, policy: GrantPolicy, wall: float) -> GrantTerms
 def patched(
     before: GrantTerms, explicit: Collection[str], wish: RequestedTerms, policy: GrantPolicy, wall: float
 ) -> GrantTerms:
-    """Return the terms after a change now; `explicit`: the channels with an explicit expiry."""
+    """Return the terms after a change at the wall-clock time `wall`.
+
+    `explicit` are the channels with an explicit expiry.
+    """
     expires_at = before.expires_at if wish.ttl is None else _expiry(wall, wish.ttl, policy)
     kept = {channel: min(end, expires_at) for channel, end in before.grants.items()}
     defaults = {} if policy.reduce_only else _defaults(wall, expires_at)

@@ -64,7 +64,7 @@ class DeviatingMcpServer:
 
 
 class DeviatingMcpProgram(ScriptedProgram):
-    """The server on standard input and output."""
+    """The deviating MCP server as a program on standard input and output."""
 
     def __init__(self, server: DeviatingMcpServer, child: SimChild) -> None:
         super().__init__(child)
@@ -80,7 +80,7 @@ class DeviatingMcpProgram(ScriptedProgram):
 
 
 class DeviatingMcpConnection(ServerSideConnection):
-    """Connection to the server over HTTP."""
+    """HTTP connection to the deviating MCP server."""
 
     def __init__(self, server: DeviatingMcpServer, end: SimEnd) -> None:
         super().__init__(end)

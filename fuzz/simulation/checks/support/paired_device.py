@@ -26,7 +26,7 @@ class PairedDevice:
 
 
 def register(context: CheckContext) -> str:
-    """Register a pairing code as the operator."""
+    """Register a new pairing code as the operator, and return it."""
     code = f"A{context.crowd.next_number():05}"
     context.expect_status(context.request_locally("POST", "/pairing/register", {"code": code}), 200)
     return code
@@ -43,7 +43,7 @@ def sign_in(context: CheckContext, host: SimHost, payload: dict[str, object]) ->
 def pair(
     context: CheckContext, *, device_id: str = "", surface: str = "desktop", form: str = "desktop"
 ) -> PairedDevice:
-    """Pair a device with a new code."""
+    """Pair a device with a new code, and return the device with its open socket."""
     host = context.new_host()
     shown: dict[str, object] = {
         "device_id": device_id or context.new_word(),

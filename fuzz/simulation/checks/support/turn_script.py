@@ -34,7 +34,7 @@ class TurnScript:
 
     @property
     def question(self) -> str:
-        """Return the message that makes the scripted model send these answers."""
+        """Return the message that makes the scripted model send the answers `rounds`."""
         return question_with_script(self.word, *self.rounds)
 
     @property
@@ -194,7 +194,7 @@ PROTOCOLS: Mapping[str, tuple[str, Callable[[str], Members], Reader]] = {
 
 
 def request_of(protocol: str, chat: str, turn: TurnScript) -> tuple[str, Members, bool]:
-    """Return path, body, and whether the answer is a stream."""
+    """Return path and body of the request that sends a turn by a protocol, and whether the response is a stream."""
     path, body, _ = PROTOCOLS[protocol]
     members = body(turn.question) | ({"session_id": chat} if protocol == "run" else {})
     return path.replace("{chat}", chat), members, path.endswith("/stream") or bool(members.get("stream"))
