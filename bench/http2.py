@@ -92,7 +92,10 @@ def _table(
 
 
 def _load(h2load: str, server: Server, shape: tuple[int, int], seconds: float) -> Load:
-    """Load a server for `seconds` (0: `WARM_UP` requests). Raises `BenchError` for an answer other than 2xx."""
+    """Load a server for `seconds` (0: `WARM_UP` requests).
+
+    Raises `BenchError` if h2load fails or does not end, or gets an answer other than 2xx.
+    """
     connections, streams = shape
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder, pinned():  # h2load inherits the CPU
         log = Path(folder, "requests.tsv")

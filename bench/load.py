@@ -47,9 +47,7 @@ class Readable(Protocol):
 
     sock: socket.socket
 
-    def on_readable(self) -> None:
-        """Read the available bytes."""
-        ...
+    def on_readable(self) -> None: ...
 
 
 class Phone:

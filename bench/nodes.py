@@ -102,7 +102,7 @@ def _table(scale: Scale, progress: Progress, asked: dict[str, tuple[Server, Phon
 
 @contextmanager
 def _group(redis: str, count: int) -> Iterator[list[Server]]:
-    """Start `count` nodes; the CPU time of the last includes that of Redis."""
+    """Start a Redis and `count` nodes, and yield the nodes; the CPU time of the last includes that of Redis."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="svc-bench-")))
         password = secrets.token_urlsafe(16)

@@ -43,7 +43,7 @@ NOTES = (
 
 @define
 class _Ear:
-    """A node, and the encoder of another node's broadcasts."""
+    """A node that receives presence messages, and the encoder of another node's broadcasts."""
 
     hear: Callable[[bytes], object]
     channel: bytes

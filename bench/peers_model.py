@@ -43,7 +43,7 @@ LAST = _chunk("{}", '"stop"') + _framed(f'{{{MEMBERS},"choices":[],{USAGE}}}') +
 
 
 class Model(asyncio.Protocol):
-    """Protocol of a connection with one request."""
+    """Server side of one connection, which answers one request by its script."""
 
     def __init__(self) -> None:
         self._held = b""

@@ -64,7 +64,7 @@ class Stretch:
 
 @define
 class Rounds:
-    """All rounds of one contestant."""
+    """Rates and sums of all rounds of one contestant."""
 
     rates: list[float] = field(factory=list)
     amount: float = 0.0

@@ -21,7 +21,7 @@ class Script:
 
     @classmethod
     def parse(cls, text: str) -> Script:
-        """Parse the result of `str`."""
+        """Parse the result of `str(script)`."""
         deltas, pause = text.split()
         return cls(int(deltas), float(pause))
 

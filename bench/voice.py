@@ -204,9 +204,7 @@ class _Listener(Protocol):
         """Request speech for a text, over the relay or directly."""
         ...
 
-    def on_readable(self) -> None:
-        """Read the available bytes."""
-        ...
+    def on_readable(self) -> None: ...
 
 
 class _Stamps:

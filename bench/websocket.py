@@ -64,7 +64,7 @@ def websocket_section(
 
 
 class _Client:
-    """A client with one WebSocket."""
+    """A client with one WebSocket, on which it measures echoes."""
 
     def __init__(self, name: str, address: Address) -> None:
         self._name = name
