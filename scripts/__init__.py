@@ -1,1 +1,1 @@
-"""Programs for maintainers of this project: `make lock`, `make release`."""
+"""Programs for maintainers of this project: lock files, release build and its smoke test, check of the language."""

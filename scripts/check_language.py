@@ -42,7 +42,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?])[)\"*]* +(?=[A-Z`\"*(\[])")
 
 
 class Finding(NamedTuple):
-    """A violation of a rule."""
+    """A violation of a language rule: its line, the rule's name, and the text."""
 
     line: int
     rule: str
@@ -145,7 +145,7 @@ def tracked_files() -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the checker and return its exit code."""
+    """Check the named files, or all files and commits; print the findings, and return the exit code."""
     files = arguments or tracked_files()
     problems = [f"{file}:{line}: {rule}: {text}" for file in files for line, rule, text in check_file(ROOT / file)]
     if not arguments:

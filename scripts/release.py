@@ -40,7 +40,7 @@ class ReleaseError(Exception):
 
 
 def main(words: Sequence[str]) -> int:
-    """Build and test the release; return the exit code."""
+    """Build and test the release, or with `--check` only compare the versions; return the exit code."""
     try:
         version, date = check_versions(ROOT)
         print(f"version    {version}, as in CHANGELOG.md" + ("" if date else ", which has no date for it yet"))
