@@ -1,4 +1,4 @@
-"""`svc devices`, `svc revoke`, `svc rename`, `svc extend`: the devices that are paired with the relay of this host."""
+"""`svc devices`, `svc revoke`, `svc rename`, `svc extend`: list or change the devices paired with this host's relay."""
 
 from __future__ import annotations
 
