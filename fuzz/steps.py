@@ -107,7 +107,7 @@ class ReconnectSession(Step):
 @kind("leave")
 @frozen
 class DisconnectSocket(Step):
-    """Socket {socket} is left{reset}."""
+    """Socket {socket} is disconnected{reset}."""
 
     socket: int = index()
     ending: int = choice()
@@ -220,7 +220,7 @@ class ReportStatus(Step):
 @kind("stray")
 @frozen
 class AnswerForeignCommand(Step):
-    """Socket {socket} answers a command of another."""
+    """Socket {socket} answers a command that another phone received."""
 
     socket: int = index()
     victim: int = choice()
@@ -326,7 +326,7 @@ class DownloadSlowly(Step):
 @kind("inspect")
 @frozen
 class InspectServer(Step):
-    """The operator looks into inspector {inspector}."""
+    """The operator reads inspector {inspector}."""
 
     inspector: int = index()
 
@@ -538,7 +538,7 @@ class StopProgram(Fault):
 @kind("kill")
 @frozen
 class KillProgram(Fault):
-    """{the_program} is killed for {seconds:g} s."""
+    """{the_program} is killed, and restarted after {seconds:g} s."""
 
     program: int = index()
     seconds: float = amount()

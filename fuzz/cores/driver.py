@@ -220,7 +220,7 @@ class CoreDriver(CoreHarness):
             super().stop(grace)
 
     def finish(self) -> None:
-        """Close all peers and stop the process: it must end in time."""
+        """Close all peers, execute all operations, and stop the process, which must end in time."""
         for peer in list(self.peers.values()):
             self.close(peer)
         self.answer_all()

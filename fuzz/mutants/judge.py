@@ -59,7 +59,10 @@ class Judge:
     _sound: set[str] = field(factory=set)
 
     def judge(self, mutant: Mutant) -> Verdict:
-        """Run the tests in steps until one fails. Raise `FailsWithoutMutantError` if one fails without the mutant."""
+        """Run tests and mypy in steps until one of them fails; return the verdict.
+
+        Raise `FailsWithoutMutantError` if a test fails without the mutant.
+        """
         module = mutant.module
         text = mutant.text(self.tree.path(module).read_bytes())
         for fate, paths in (

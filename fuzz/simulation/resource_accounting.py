@@ -63,7 +63,7 @@ def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
 
 
 def _check_limits(relay: Relay) -> None:
-    """Check the number of terminals of each client, of gateways of each session, and the stored bytes of each device."""
+    """Check the numbers of terminals of each client and gateways of each session, and each device's stored bytes."""
     gateways: Counter[str] = Counter()
     for client in relay.clients.values():
         if client.terminals is not None and len(client.terminals.held) > MAX_TERMINALS:
