@@ -60,11 +60,9 @@ def test_failure_reports_its_place_and_the_steps_before(monkeypatch: pytest.Monk
     assert outcome.invariant is Invariant.NO_BUG
     assert outcome.at == 2.0
     assert "ValueError: this is broken" in outcome.detail
-    assert outcome.place.startswith(
-        "at 2.000 s, 0.000 s after step 3 of 4 (3. the operator looks into inspector 3), in run"
-    )
+    assert outcome.place.startswith("at 2.000 s, 0.000 s after step 3 of 4 (3. the operator reads inspector 3), in run")
     lines = outcome.story.splitlines()
-    assert lines[-1] == "     2.000 s  step      3. the operator looks into inspector 3"
+    assert lines[-1] == "     2.000 s  step      3. the operator reads inspector 3"
     assert any("relay#1   log INFO: paired {'device': 'device-0'" in line for line in lines)
     assert max(sum(f" {program} " in line for line in lines) for program in ("relay#1", "api#2", "phone#1")) == 30
     assert outcome.place in str(outcome)
