@@ -82,7 +82,7 @@ class ApiAddress:
 
 @fast_frozen(kw_only=True)
 class RelayConfig:
-    """Start configuration of the relay. Names end in the unit of a size or time."""
+    """Start configuration of the relay. Times are in seconds; the name of a size ends in its unit."""
 
     version: str = VERSION  # that clients see; the programs add the commit
     host: str = "0.0.0.0"

@@ -44,7 +44,7 @@ class RedisHandler:
     """Handler of the events of a Redis client."""
 
     def on_up(self) -> None:
-        """Handle that a connection is up and its subscriptions are in force."""
+        """Handle that a connection is up. Its subscriptions take effect before later commands."""
 
     def on_down(self) -> None:
         """Handle that the connection is lost."""
@@ -71,7 +71,7 @@ class RedisClient:
 
     @property
     def is_up(self) -> bool:
-        """Report whether a connection to the server is up, with its subscriptions."""
+        """Report whether a connection to the server is up."""
         return self._link is not None
 
     def start(self) -> None:

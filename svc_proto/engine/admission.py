@@ -75,8 +75,8 @@ class AdmissionControl:
     def admit(self, fact: Accepted) -> ServerChannel | None:
         """Return a channel for an accepted connection, or None to reject it.
 
-        A connection is rejected over `max_connections`, or if its address has too many unauthenticated connections.
-        `local_connections` of the former, at most an eighth of them, are reserved for peers on this host.
+        A connection is rejected over `max_connections`, or if its address has too many unauthenticated connections. Of
+        `max_connections`, `local_connections` (at most an eighth) are reserved for peers on this host.
         """
         limit = self.limits.max_connections
         if fact.peer.host not in LOOPBACK:
@@ -114,7 +114,10 @@ class AdmissionControl:
         return stays
 
     def remove(self, visit: UnauthenticatedConnection) -> None:
-        """Release the memory that was counted for a connection which is now authenticated or closed."""
+        """Remove a connection that is authenticated or closed from the budget and from the scheduled reads.
+
+        If that freed much memory, schedule its return to the system.
+        """
         self.budget.remove(visit)
         self.read_scheduler.remove(visit)
         if self._timer.when is None and (

@@ -258,7 +258,7 @@ class ClientChannel(HttpChannel):
             self.close_gracefully()
 
     def after_events(self) -> None:
-        """If the server has sent its FIN, fail a request that is not answered yet, and close."""
+        """If the server has sent its FIN, fail the request, unless its response is complete, and close."""
         if self.eof:
             self._fail(FailureKind.UNREACHABLE, "the server closed the connection")
             self.close_gracefully()

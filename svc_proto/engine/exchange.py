@@ -326,7 +326,7 @@ class Exchange:
         socket.deliver_open()
 
     def _failed(self, error: Exception) -> None:
-        """Respond to refusals and protocol errors with their status; log any other error as a bug."""
+        """Respond to refusals and protocol errors with their status; log any other error as a bug, with status 500."""
         try:
             if isinstance(error, RemoteProtocolError):
                 error = refusal_of(error)

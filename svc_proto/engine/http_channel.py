@@ -292,7 +292,10 @@ class HttpChannel(Channel):
         self.mark_dirty()
 
     def process_events(self) -> None:
-        """Handle all available events; called again when an event that blocked the next one is done."""
+        """Handle the available events, as long as events are accepted and the channel is not closing.
+
+        It is called again when an event that blocked the next one is done.
+        """
         if self._pumping:
             return
         self._pumping = True

@@ -107,7 +107,10 @@ def is_of_other_user(request: Request) -> bool:
 
 
 def is_forwarded(request: Request) -> bool:
-    """Report whether a proxy has forwarded the request."""
+    """Report whether the request has a sign of a proxy.
+
+    Signs are a forwarding header field, HTTP/1.0, and `Connection: upgrade` without `Upgrade`.
+    """
     headers = request.headers
     if request.http_version == "1.0" or any(key in FORWARDED or key.startswith(FORWARDED_PREFIX) for key, _ in headers):
         return True
