@@ -90,8 +90,8 @@ def back_up(home: Path, target: Path, *, database: Path | None, replace: bool = 
 def restore(archive: Path, home: Path, *, database_of: Callable[[Path], Path], replace: bool = False) -> BackupSummary:
     """Restore `home`, and the SQLite file that `database_of` returns for the restored home. Raises `BackupError`.
 
-    A restore is refused while servers run on the home. Without `replace` it is also refused where the home or the
-    database exists.
+    A restore is refused while servers run on the home. Without `replace` it is also refused where the home has files
+    that a backup includes, or the database exists.
     """
     with _explained(archive), ExitStack() as undo:
         ensure_private_folder(home)

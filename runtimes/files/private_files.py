@@ -1,4 +1,4 @@
-"""Folders and files that only their owner may read."""
+"""Private folders and files, and the steps of an atomic replacement: temporary name, sync, publication."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Files and secrets of the state folder, private and replaced atomically; also in other folders, by absolute path.
 
 A file is written under another name in the same folder, synced and renamed, and the folder is synced. After a crash
-there is therefore either the old text or the new one.
+there is therefore either the old text or the new one. Only appending changes a file in place.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class StdioListener:
         self._closed = False
 
     def start(self) -> None:
-        """Report the channel of standard input and output to the core as accepted."""
+        """Report the channel of standard input and output to the core as accepted, once, and start reading."""
         if self._closed:
             return
         self._closed = True

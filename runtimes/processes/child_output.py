@@ -126,7 +126,7 @@ class ChildOutput(Source):
             self._check_finished()
 
     def _read_available(self) -> tuple[bytes, bool, bool]:
-        """Return bytes, whether the end follows, and whether no more are available. A terminal gives 4 KiB a read."""
+        """Return bytes, whether the end follows, and whether a read found no more. A terminal gives 4 KiB a read."""
         parts: list[bytes] = []
         size, end, empty = 0, False, False
         # A smaller read would leave a rest in the kernel, which then fetches nothing more.

@@ -80,7 +80,10 @@ class Reaper:
             _reaped(process, deadline - time.monotonic())
 
     def _wait(self, watch: _Watch) -> None:
-        """Wait for a child on a thread. It stays a zombie until the loop's thread reaps it, so its id is not reused."""
+        """Wait for a child on a thread, then have the loop's thread call `exited`.
+
+        Where `os.waitid` exists, the child stays a zombie until then, so its id is not reused.
+        """
         if hasattr(os, "waitid"):
             with contextlib.suppress(ChildProcessError):
                 os.waitid(os.P_PID, watch.process.pid, os.WEXITED | os.WNOWAIT)

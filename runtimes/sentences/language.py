@@ -141,7 +141,7 @@ class Language:
         return sum(any(is_slip(word, known) for known in self._all_words if len(known) > 2) for word in words)
 
     def nearest(self, text: str) -> tuple[str, ...]:
-        """Return examples of this language, one of each intent, the likeliest first."""
+        """Return examples of this language for a text, the likeliest first: one of each intent, see `Suggestions`."""
         return self._suggestions.nearest(self._fold(text).without(self.patterns["polite"]).text)
 
     @cached_property

@@ -340,7 +340,7 @@ class SimConnection:
         return self.hung or self.network.parted(self.client.host, self.server.host)
 
     def delay(self) -> float:
-        """Return the seconds that one segment takes."""
+        """Return the seconds that the next segment takes, drawn from the link's latency and jitter."""
         return self.link.latency + self.link.jitter * self.rng.random()
 
     def cut(self) -> None:

@@ -297,7 +297,7 @@ class Contract:
         return channel
 
     def _mine(self, command: Command, ch: ChannelId) -> _ChannelRecord | None:
-        """Return the channel, or None after its `Closed`."""
+        """Return the channel, or None after its `Closed`. Raise `ContractError` if it is unknown or not open yet."""
         if ch in self._closed:
             return None
         channel = self._channels.get(ch)

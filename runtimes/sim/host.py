@@ -118,7 +118,7 @@ class SimHost:
         return now if self._rate is None else self._set_to + (now - self._set_at) * self._rate
 
     def when(self, mono: float) -> float:
-        """Return the simulation's time for a monotonic time of this host, slightly later to avoid being early."""
+        """Return the simulation's time for a monotonic time of this host; with a changed rate slightly later."""
         return mono if self._rate is None else self._set_at + (mono - self._set_to) / self._rate + TICK
 
     def wall(self) -> float:

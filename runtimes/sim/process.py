@@ -186,7 +186,7 @@ class SimProcess:
 
     @property
     def commands(self) -> list[Command]:
-        """Return every command so far, in a simulation made with `trace=True`."""
+        """Return every command so far. Raise ValueError unless the simulation was made with `trace=True`."""
         mine = [record.what for record in self._world.records if record.process == self.name]
         return [what for what in mine if what is not None and not isinstance(what, Fact | str)]
 

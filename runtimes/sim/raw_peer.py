@@ -114,7 +114,7 @@ class RawPeer:
         self._end.close_write()
 
     def abort(self) -> None:
-        """Send RST: the peer loses bytes that have not arrived."""
+        """Drop the connection: with RST, by which the peer loses bytes in flight, unless a FIN was sent before."""
         self._end.abort()
 
     def pause(self) -> None:

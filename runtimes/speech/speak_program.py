@@ -28,7 +28,10 @@ OPTIONS = {"-v": "en", "-s": "175", "-p": "50"}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Synthesize standard input. Returns 1 without the voice or engine, 2 for wrong arguments."""
+    """Synthesize the text on standard input, and write WAV to standard output.
+
+    Return 0, also if the reader has closed the output, 1 without the voice or engine, or 2 for wrong arguments.
+    """
     options = dict(OPTIONS)
     if len(arguments) % 2 or any(name not in OPTIONS for name in arguments[::2]):
         return _fail("usage: speak_program.py [-v VOICE] [-s WORDS_PER_MINUTE] [-p PITCH]", 2)

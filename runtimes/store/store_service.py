@@ -47,7 +47,10 @@ class StoreJob:
 
 
 class StoreWorker(ThreadPool):
-    """The single thread of a store. Requests that arrive while it is busy are performed together, with one sync."""
+    """The single thread of a store.
+
+    Up to `MAX_BATCH` requests that arrive while it is busy are performed together, with one sync where possible.
+    """
 
     def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
         super().__init__("store", 1, post)

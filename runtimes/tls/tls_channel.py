@@ -218,7 +218,7 @@ class TlsChannel(TcpChannel):
             super().shut()
 
     def body_step(self, body: FileBody, done: Callable[[int, BaseException | None], None]) -> None:
-        """Read the next part of a file on a worker, then encrypt it on the loop's thread."""
+        """Read the next part of a file on a worker, encrypt it on the loop's thread, then call `done(size, error)`."""
 
         def read(n: int, error: BaseException | None) -> None:
             if error is None and not self.gone and not body.over and self._encrypt(body.chunk):
