@@ -47,14 +47,13 @@ class CommandArguments:
     def text(self, *names: str) -> str | None:
         """Return a scalar as text (numbers and booleans as JSON writes them), or None if it is missing.
 
-        Raise `CommandRefused` 400 for an array, an object and a number of more than 1,024 bits, as the methods that use
-        it.
+        Raise `CommandRefused` 400 for an array, an object and a number of more than 1,024 bits.
         """
         value = self.value(*names)
         return None if value is None else scalar_text(value, names[0])
 
     def non_blank_text(self, *names: str) -> str | None:
-        """Return a text like `text`, or None for a blank one."""
+        """Return the value of `text`, or None if it is blank. Raise `CommandRefused` 400 where `text` does."""
         value = self.text(*names)
         return value if value is not None and value.strip() else None
 
@@ -68,7 +67,7 @@ class CommandArguments:
     def integer(self, *names: str, bits: int = INT_BITS) -> int | None:
         """Return an integer, also from its text; None if missing, no integer, or outside `bits` signed bits.
 
-        Raise `CommandRefused` 400 for an array or an object.
+        Raise `CommandRefused` 400 where `text` does.
         """
         value = self.text(*names)
         if value is None or _INTEGER.fullmatch(value) is None:
@@ -87,7 +86,7 @@ class CommandArguments:
     def boolean(self, *names: str) -> bool | None:
         """Return the argument as a boolean, or None if it is missing or neither `true` nor `false`.
 
-        Raise `CommandRefused` 400 for an array or an object.
+        Raise `CommandRefused` 400 where `text` does.
         """
         return coercion.coerce_boolean(self.text(*names))
 

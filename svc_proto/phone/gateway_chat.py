@@ -191,7 +191,7 @@ class GatewayChat:
         self._advance()
 
     def _advance(self) -> None:
-        """Send the first prompt that is not accepted, unless it is being sent."""
+        """Send the first prompt that is not accepted, unless it is being sent or the chat has no ready socket."""
         prompt = next((each for each in self._prompts if not each.is_accepted), None)
         if not self._is_ready or prompt is None or prompt.is_sent:
             return

@@ -398,7 +398,10 @@ class Phone:
         self._finding = self.engine.spawn(routes.select(anew=self._anew), on_done=self._chosen, on_error=self._failed)
 
     def _chosen(self, route: Candidate | None) -> None:
-        """Connect to the selected candidate, close the connection to another one, or back off if it is None."""
+        """While connecting, connect to the selected candidate, or back off if it is None.
+
+        Later, close the connection to another candidate, so that the phone connects to the selected one.
+        """
         if route is not None and self.state is PhoneState.CONNECTING:
             self._route, self._remote = route, RelayUrl(route.url)
             self._notify("route", {"role": route.role, "url": route.url})

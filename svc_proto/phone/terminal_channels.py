@@ -149,7 +149,7 @@ class _ChannelClient(ABC):
                 self._open()
 
     def on_closed(self, why: str) -> None:
-        """Handle the end of the channel; do nothing if it is closed."""
+        """Drop the queued lines and report the end of the channel in a note; do nothing if it is closed."""
         if self.state is not ChannelClientState.CLOSED:
             self._late.cancel()
             self._step(ChannelClientTrigger.LEAVE)

@@ -35,7 +35,7 @@ __all__ += ["bearer_token"]
 class RelayAccess(Enum):
     """Access policy of a route: which clients it admits.
 
-    The comment at each value names these clients; in brackets, what `authorize` returns for them. Three kinds of policy
+    The comment at each value names these clients; in brackets, what `authorize` returns for them. Two kinds of policy
     are applied elsewhere: MONITOR by `monitoring.monitoring_routes`, and the VOICE policies by `relay.voice.access`.
     """
 

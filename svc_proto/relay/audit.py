@@ -1,4 +1,4 @@
-"""Audit events of the relay, recorded with their principal and, if a client caused the event, its address."""
+"""Audit events of the relay, recorded with their principal and, for requests and sign-ins, the client's address."""
 
 from __future__ import annotations
 

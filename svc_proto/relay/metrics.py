@@ -21,7 +21,7 @@ class MetricsPort(PhonesPort, Protocol):
     codes: PairingCodes
 
     def voice_counts(self) -> dict[str, int]:
-        """Return the number of voice sessions, by the name of their message channel."""
+        """Return the number of voice sessions of each mode, by `voice:<mode>`; empty while voice is not loaded."""
 
 
 def relay_metrics(relay: MetricsPort) -> list[MetricFamily]:

@@ -185,7 +185,7 @@ class Relay:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """Return a request's principal by its route's policy, or a flow that looks it up; raise `Refused`."""
+        """Return the principal of an admitted request, None without one, or a flow that finds it; raise `Refused`."""
         if not isinstance(access, RelayAccess):
             raise TypeError("the relay's routes name an Access")
         if access is _BRIDGE:
@@ -471,7 +471,7 @@ class Relay:
     # --- parts that are loaded with their first use ---
 
     def voice_counts(self) -> dict[str, int]:
-        """Return the number of voice sessions by channel; empty while voice is not loaded."""
+        """Return the number of voice sessions of each mode, by `voice:<mode>`; empty while voice is not loaded."""
         return {} if self._voice is None else self._voice.counts()
 
     @property

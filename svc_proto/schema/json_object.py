@@ -55,7 +55,7 @@ class JsonObject(dict[str, object]):
     def load(cls, text: bytes | str, *, max_bytes: int | None = None, ours: bool = False) -> JsonObject:
         """Return the members of a text that is a JSON object.
 
-        Raises `JsonError`; for other JSON `NotJsonObjectError`.
+        Raise `JsonError`, and for other JSON `NotJsonObjectError`.
         """
         value = cls.of_or_none(strict_json.loads(text, max_bytes=max_bytes, ours=ours))
         if value is None:
@@ -179,7 +179,7 @@ def as_array(value: object) -> list[object] | None:
 
 
 def json_value(text: bytes | str, otherwise: object = None, *, ours: bool = False) -> object:
-    """Return the value of a JSON text; `otherwise` if it is malformed.
+    """Return the value of a JSON text; `otherwise` if it is malformed or would take too long.
 
     `ours`: a text of this host, without a limit of work.
     """
@@ -190,7 +190,7 @@ def json_value(text: bytes | str, otherwise: object = None, *, ours: bool = Fals
 
 
 def lenient_json_value(text: bytes | str, otherwise: object = None) -> object:
-    """Return the value of a text that grants no access, as `lenient_json` reads it; `otherwise` if it is malformed."""
+    """Return the value of a text that grants no access, as `lenient_json` reads it; `otherwise` if it cannot."""
     try:
         return lenient_json.loads(text)[0]
     except strict_json.JsonError:

@@ -1,6 +1,7 @@
 """HTTP/1.1 over h11, both roles, with the upgrade to WebSocket: the reference implementation.
 
-A server uses it for connections that its fast path (`http1_fast_path_server`) cannot handle; the results are equal.
+The fast paths (`http1_fast_path_server`, `http1_fast_path_client`) use it for what they cannot handle; the results are
+equal.
 
 Heads are collected and checked here (`http1_head`) before h11 receives one. `http1_chunks` reads chunked bodies, and
 h11 receives only their last chunk. Other bodies go straight to h11. If h11 holds bytes of the next request at their

@@ -153,7 +153,7 @@ class Http2Connection(Http2Sender):
         self._eof = True
 
     def acknowledge_data(self, stream: StreamId, n: int) -> None:
-        """Acknowledge `n` bytes of a received body: the peer may send as many more."""
+        """Acknowledge up to `n` bytes of a received body, so that the peer may send as many more."""
         entry = self._streams.get(stream)
         if entry is not None and not self._over:
             n = min(n, entry.window_debt)

@@ -168,7 +168,10 @@ class ClusterSessions:
         self._apply_record(token_hash, record)
 
     def note_change(self, token_hash: str, at: float) -> None:
-        """Record that this node has the session's state of time `at` (Redis's clock). Older records are ignored."""
+        """Record for `CHANGE_TTL` that this node has the session's state of time `at` (Redis's clock).
+
+        Older records are ignored until then.
+        """
         mono = self._relay.engine.now.mono
         self._changes.purge(mono)
         self._changes.put(token_hash, (at, mono), mono + CHANGE_TTL)

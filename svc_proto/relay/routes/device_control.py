@@ -92,7 +92,7 @@ class _DeviceControlRoutes:
     ) -> Flow[Response]:
         """Wait while the command's phone moves from a stopping node to another one, then forward the command.
 
-        Return the response with the outcome.
+        Return the response with the outcome. Raise `Refused` as `send_command` does, and 403 if the grant has ended.
         """
         relay, engine = self._relay, self._relay.engine
         yield from relay.coordinator.wait_for_phone(split_selector(query, arguments)[0])

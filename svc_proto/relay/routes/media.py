@@ -101,7 +101,10 @@ class _MediaRoutes:
         return json_response(200, {**_registered(entry), "sensitive": entry.sensitive})
 
     def upload(self, request: Request) -> Flow[JsonResponse[MediaTokenJson]]:
-        """Store the file of the body: a `multipart/form-data` part named `file`, or base64 in JSON."""
+        """Store the file of the body: a `multipart/form-data` part named `file`, or base64 in JSON.
+
+        Raise `Refused` 400 for an invalid body, and what `_MediaUploadFile` raises.
+        """
         relay = self._relay
         upload = _MediaUploadFile(relay.engine, relay.media, cast("PairedSession", request.principal).token_hash)
         try:

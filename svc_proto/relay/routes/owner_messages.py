@@ -1,4 +1,7 @@
-"""Routes of messages to the owner, for programs on the relay's host; phones use the channel `proactive`."""
+"""Routes of messages to the owner, for programs on the relay's host; phones use the channel `proactive`.
+
+A session with the right `notifications` may list the threads.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class VoiceSubsystem:
                 family.revoke_bearer(holder, reason)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of voice sessions of each mode, by the name of its channel."""
+        """Return the number of voice sessions of each mode, by `voice:<mode>`."""
         return {f"voice:{name}": len(family.sessions()) for name, family in self.sessions.items()}
 
     def stop(self) -> None:

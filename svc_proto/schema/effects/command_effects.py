@@ -214,7 +214,8 @@ def _kind_by_place(kind: AppKind, control: TouchedControl, tree: ScreenTree) -> 
 def _kind_by_words(control: TouchedControl) -> EffectKind | None:
     """Return the kind of effect that the control's labels or its view id name; None if they name none.
 
-    Of an entry of a list the view id is not read, and a label counts only if it has no other words.
+    Of an entry of a list the view id is not read, and a phrase counts only if the label has hardly any other text. A
+    URL scheme in a label counts as well, unless it is one of the web.
     """
     whole = not (control.is_button or control.is_checkable) and control.node.clickable
     for label in control.labels:
