@@ -28,7 +28,7 @@ def output_limit(context: int | None) -> int:
 def fit_output(output: str, limit: int) -> str:
     """Return the output if it fits, else its beginning with a note on what is left out.
 
-    Of a JSON object, items at the end of its longest array are left out, and `left_out` is their number.
+    Of a JSON object, items at the end of its longest array are left out if that suffices; `left_out` is their number.
     """
     if len(output) <= limit:
         return output

@@ -26,7 +26,7 @@ KEEPALIVE = encode_comment("keepalive")
 
 
 class EventStore:
-    """The messages of one stream, oldest first."""
+    """Stored messages of one stream, oldest first, which one reader at a time receives as server-sent events."""
 
     __slots__ = ("_bell", "_dropped", "_engine", "_events", "_retry", "number", "over", "reader")
 

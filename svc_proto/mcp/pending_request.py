@@ -76,7 +76,7 @@ NO_FORM = {"type": "object", "properties": {}}  # form of a question that is ans
 
 @fast_frozen
 class RequestContext:
-    """Protocol version and capabilities under which a request is executed."""
+    """Protocol version under which a request is executed, and whether the client can ask its user."""
 
     version: str
     elicits: bool  # the client can ask its user
@@ -113,7 +113,7 @@ class PendingRequest:
         self._progress: _Progress | None = None
 
     def start(self) -> None:
-        """Execute the request as far as possible without waiting."""
+        """Begin to execute the request; the answer may be sent at once, and an error is sent as the answer."""
         request = self.request
         try:
             token = progress_token_of(request.params)

@@ -79,8 +79,8 @@ def phone_features(
 ) -> ServerFeatures:
     """Return the MCP features of the phone behind `link`, with change notifications if `watch` is given.
 
-    Clients that may not act get the read-only tools. `begin` is the link's `call` without a flow, after the flow that
-    `prepare` returns, if any.
+    Clients that may not act get the read-only tools. With `begin`, a tool that is one call of a route is run without a
+    flow: `begin` sends the call and takes a callback for the answer. A flow that `prepare` returns is run before it.
     """
     actions = PhoneActions(link)
     return ServerFeatures(

@@ -84,7 +84,7 @@ class DirectTool:
 
 @frozen(kw_only=True)
 class ServerTool:
-    """A tool with the effects that clients display; `run` raises `ToolError` as the tool itself does."""
+    """A tool with the hints that clients display (read-only, destructive). `run` may raise `ToolError`."""
 
     tool: Tool
     title: str
@@ -132,7 +132,10 @@ class ServerFeatures:
 
 
 class InputRequired(Exception):  # noqa: N818 - an answer, not an error
-    """The call is answered by a question, and the client repeats the call (2026-07-28, InputRequiredResult)."""
+    """Exception that answers a call with a question for the client's user (2026-07-28, InputRequiredResult).
+
+    The client then repeats the call with the user's answer.
+    """
 
     def __init__(self, result: Result) -> None:
         super().__init__("input required")
@@ -164,7 +167,7 @@ class RequestHandlers:
         }
 
     def capabilities(self) -> dict[str, object]:
-        """Return capabilities and instructions for the first answer."""
+        """Return the server's capabilities and instructions, for the answer to a handshake or to `server/discover`."""
         offer = self.offer
         offered = {"tools": offer.tools, "resources": offer.resources, "prompts": offer.prompts}
         capabilities = {name: dict[str, object]() for name, there in offered.items() if there}

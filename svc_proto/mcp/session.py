@@ -291,7 +291,7 @@ class McpSession:
 
 
 class _SessionRequest(PendingRequest):
-    """A request of a session that is under way."""
+    """A request under way in a session, which has the methods of the handshake versions and removes ended requests."""
 
     __slots__ = ("home",)
 

@@ -54,7 +54,7 @@ Answered: TypeAlias = Response | StreamedResponse | Deferred
 
 
 class McpHttpServer:
-    """The routes of one path. `offer` returns the features for the principal of a request."""
+    """MCP server at one HTTP path, for POST, GET and DELETE. `offer` returns the features for a request's principal."""
 
     def __init__(self, engine: Engine, offer: Callable[[object], ServerFeatures]) -> None:
         self._engine = engine
