@@ -1,5 +1,4 @@
-"""The HTTP driver on blocking connections: `ByteConnection` has bytes, `HttpClient` requests, `WebSocketTestClient` a
-WebSocket.
+"""Blocking test clients: `ByteConnection` for bytes, `HttpClient` for requests, `WebSocketTestClient` for a WebSocket.
 
 `ByteConnection` is implemented for sockets and for the simulated network. Tests about bytes use it with
 `tests.loops.raw_http`.
@@ -33,7 +32,7 @@ PairsIn = Mapping[str, str] | None
 
 
 class ByteConnection(ABC):
-    """A TCP or TLS connection from a peer to the relay."""
+    """TCP or TLS connection of a test client to a server; reads wait for data."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -44,11 +43,11 @@ class ByteConnection(ABC):
 
     @abstractmethod
     def send(self, data: bytes) -> None:
-        """Write all data and buffer what arrives meanwhile. Data for a closed connection is lost, as with TCP."""
+        """Write all data, and buffer what arrives meanwhile; data for a closed connection is lost."""
 
     @abstractmethod
     def _more(self, timeout: float) -> bytes:
-        """Wait for bytes and return them; empty after a FIN. Raises ConnectionError after a reset, and TimeoutError."""
+        """Wait for bytes and return them; empty after a FIN. Raise ConnectionError after a reset, or TimeoutError."""
 
     @abstractmethod
     def close_write(self) -> None:
@@ -60,7 +59,7 @@ class ByteConnection(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close the connection in any way; harmless when it is closed already."""
+        """Close the connection in any way, unless it is closed."""
 
     @abstractmethod
     def pause(self) -> None:
@@ -69,7 +68,7 @@ class ByteConnection(ABC):
     # --- reading ---
 
     def read_some(self, timeout: float = PATIENCE) -> bytes:
-        """Return the available bytes, empty at the end. Raises TimeoutError, and ConnectionError after a reset."""
+        """Return the available bytes, empty at the end. Raise TimeoutError, or ConnectionError after a reset."""
         if not self._buffer:
             self._fill(timeout)
         data = bytes(self._buffer)
@@ -77,21 +76,21 @@ class ByteConnection(ABC):
         return data
 
     def read_until(self, mark: bytes, timeout: float = PATIENCE) -> bytes:
-        """Return all bytes up to and with `mark`. Raises EOFError when the end comes before."""
+        """Return all bytes up to and with `mark`. Raise EOFError if the connection ends before."""
         while (at := self._buffer.find(mark)) < 0:
             if not self._fill(timeout):
                 raise EOFError(f"the end came after {bytes(self._buffer)!r:.300}")
         return self._read(at + len(mark))
 
     def read_exactly(self, n: int, timeout: float = PATIENCE) -> bytes:
-        """Return `n` bytes. Raises EOFError when the end comes before."""
+        """Return `n` bytes. Raise EOFError if the connection ends before."""
         while len(self._buffer) < n:
             if not self._fill(timeout):
                 raise EOFError(f"the end came after {len(self._buffer)} of {n} bytes")
         return self._read(n)
 
     def read_all(self, timeout: float = PATIENCE) -> bytes:
-        """Return all bytes up to the FIN or reset. Raises TimeoutError."""
+        """Return all bytes up to the FIN or reset. Raise TimeoutError if neither comes."""
         try:
             while self._fill(timeout):
                 pass
@@ -120,7 +119,10 @@ class ByteConnection(ABC):
 
 
 class HttpClient:
-    """HTTP client for one connection: requests in sequence, or concurrent over HTTP/2; `deflate` is for WebSockets."""
+    """Blocking HTTP client on one connection: requests in sequence, or concurrent over HTTP/2.
+
+    `deflate` offers permessage-deflate for WebSockets.
+    """
 
     def __init__(
         self,
@@ -139,13 +141,11 @@ class HttpClient:
     def request(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
     ) -> Response:
-        """Send a request and return the response."""
         return self.begin(method, path, body, headers=headers).finish(timeout)
 
     def ask_once(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, timeout: float = PATIENCE
     ) -> Response:
-        """Send a request, close the connection and return the response."""
         answer = self.request(method, path, body, headers=headers, timeout=timeout)
         self.wire.close()
         return answer
@@ -153,7 +153,7 @@ class HttpClient:
     def begin(
         self, method: str, path: str, body: object = None, *, headers: PairsIn = None, websocket: bool = False
     ) -> PendingResponse:
-        """Send a request. A body of bytes is sent unchanged, any other but None as JSON."""
+        """Send a request without waiting for its response. Bytes are sent unchanged, other bodies but None as JSON."""
         stream = self.conn.open_stream()
         asked = self._asked[stream] = PendingResponse(self, stream)
         named = {"host": self._authority, **(headers or {})}
@@ -164,7 +164,10 @@ class HttpClient:
         return asked
 
     def read(self, timeout: float = PATIENCE) -> bool:
-        """Read bytes and assign the events to their requests; False at the end. ConnectionError after a reset."""
+        """Read bytes and assign the events to their requests; return False at the end of the connection.
+
+        Raise ConnectionError after a reset.
+        """
         data = self.wire.read_some(timeout)
         self.conn.receive_data(data)
         while (event := self.conn.next_event()) is not None:
@@ -175,14 +178,13 @@ class HttpClient:
         return bool(data)
 
     def flush(self) -> None:
-        """Write the pending output."""
         data = self.conn.data_to_send()
         if data:
             self.wire.send(data)
 
 
 class PendingResponse:
-    """A request that was sent; `heard` has the events that are not consumed yet."""
+    """A request that was sent; `heard` has the events of its response that are not consumed yet."""
 
     def __init__(self, client: HttpClient, stream: StreamId) -> None:
         self.wire = client.wire
@@ -191,19 +193,19 @@ class PendingResponse:
         self.heard: deque[Event] = deque()
 
     def next(self, timeout: float = PATIENCE) -> Event:
-        """Return the next event. Raises ConnectionError when none comes."""
+        """Wait for the next event and return it. Raise ConnectionError if the connection ends before."""
         while not self.heard:
             if not self.client.read(timeout) and not self.heard:
                 raise ConnectionError("the connection ended")
         return self.heard.popleft()
 
     def some(self) -> PendingResponse:
-        """Wait for a part of the response, which `finish` returns as well."""
+        """Read once from the connection; the events stay for `finish`."""
         self.client.read()
         return self
 
     def finish(self, timeout: float = PATIENCE) -> Response:
-        """Wait for the response and return it. Raises ConnectionError when none comes."""
+        """Wait for the complete response and return it. Raise ConnectionError if the connection ends before."""
         reader = ResponseReader()
         while reader.response is None:
             event = self.next(timeout)
@@ -222,9 +224,9 @@ class Declined(Exception):  # noqa: N818 - the name describes the event
 
 
 class WebSocketTestClient:
-    """A WebSocket, alone on an HTTP/1.1 connection or beside others over HTTP/2; raises `Declined` if refused.
+    """Blocking WebSocket client, alone on an HTTP/1.1 connection or beside others over HTTP/2.
 
-    With `compressed`, permessage-deflate was agreed.
+    The constructor raises `Declined` if the server refuses. `compressed` reports whether permessage-deflate was agreed.
     """
 
     def __init__(self, client: HttpClient, *, path: str = "/ws", headers: PairsIn = None) -> None:
@@ -252,11 +254,10 @@ class WebSocketTestClient:
         self._send_event(Ping(self._stream, payload))
 
     def send_envelope(self, channel: str, kind: str, payload: object = None, identity: str = "i") -> None:
-        """Send an envelope."""
         self.send_text(json.dumps({"channel": channel, "type": kind, "id": identity, "payload": payload or {}}))
 
     def sign_in(self, **payload: object) -> dict[str, Any]:
-        """Send `system/auth` and return the envelope that answers it."""
+        """Send `system/auth` and return the next message; after `auth.ok`, `token` is the session token."""
         self.send_envelope("system", "auth", payload, "auth-1")
         message = self.receive_message()
         if message["type"] == "auth.ok":
@@ -266,7 +267,7 @@ class WebSocketTestClient:
     # --- receiving ---
 
     def receive(self, timeout: float = PATIENCE) -> Event:
-        """Return the next message, ping, pong, or `WebSocketClosed`, which is repeated."""
+        """Return the next event; `WebSocketClosed` is returned again by later calls."""
         if self._over is not None:
             return self._over
         try:
@@ -293,14 +294,14 @@ class WebSocketTestClient:
         return event
 
     def close(self, code: int = 1000, reason: str = "") -> WebSocketClosed:
-        """Start the closing handshake and return the end."""
+        """Start the closing handshake, discard events up to the end of the WebSocket, and return that end."""
         self._send_event(CloseWebSocket(self._stream, code, reason))
         return self.wait_closed()
 
     # --- as a phone ---
 
     def command(self, timeout: float = PATIENCE) -> dict[str, Any]:
-        """Return the payload of the next `bridge.command`."""
+        """Return the payload of the next `bridge.command`; other messages are discarded."""
         while True:
             message = self.receive_message(timeout)
             if message["type"] == "bridge.command":
@@ -308,11 +309,10 @@ class WebSocketTestClient:
                 return payload
 
     def respond(self, request_id: str, result: object, status: int = 200) -> None:
-        """Answer a bridge command."""
         self.send_envelope("bridge", "bridge.response", {"request_id": request_id, "status": status, "result": result})
 
     def pong(self) -> None:
-        """Send a ping and wait for its pong: by then the relay has received everything that was sent before."""
+        """Send a ping and discard messages up to its pong: by then the relay has received everything sent before."""
         self.send_envelope("system", "ping", {"ts": 1}, "round trip")
         while self.receive_message() != {"channel": "system", "type": "pong", "id": "round trip", "payload": {"ts": 1}}:
             pass

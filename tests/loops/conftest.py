@@ -1,7 +1,7 @@
-"""Fixtures of the environments.
+"""Fixtures of the environments of a test.
 
-`world` is an empty world of each kind. `served` is one with a relay that the tests of a module share, for tests that
-leave no state. `virtual_world` is the simulated one, for tests that take minutes.
+`world` is an empty environment on each planned loop. `served` is one with a relay that the tests of a module share,
+for tests that leave no state. `virtual_world` is the simulated one, for tests that take minutes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def world(any_loop: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iter
 
 @pytest.fixture
 def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Give the test its own home and its own tmux."""
+    """Give the test a home and tmux servers of its own; the tmux servers are killed at the end."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
     for name in ("TMUX", "ENV", "BASH_ENV", "PS1"):
@@ -78,7 +78,6 @@ def hermetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    """Start a system Redis for the nodes of one test."""
     with RedisServer(tmp_path, db=1) as server:
         yield server
 
@@ -94,7 +93,6 @@ def served(
 
 @pytest.fixture
 def relayed(world: Environment) -> Environment:
-    """Start a relay in the world."""
     world.start_relay()
     return world
 

@@ -1,4 +1,4 @@
-"""A dashboard in a world, with the requests that a browser sends to it."""
+"""A dashboard server in an environment, with the requests that a browser sends to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = {
 
 
 class DashboardServer(ServedProgram):
-    """A started dashboard, beside the world's relay if there is one; `config` has members of its configuration."""
+    """A started dashboard, beside the environment's relay if there is one; `config` has settings of the dashboard."""
 
     def __init__(
         self,
@@ -48,11 +48,11 @@ class DashboardServer(ServedProgram):
         super().__init__(world, world.start_service("dashboard", make, port=PORT))
 
     def relay(self, method: str, path: str, body: object = None) -> Response:
-        """Send a request to the relay's part of the proxy."""
+        """Send a request through the dashboard to the relay."""
         return self.request(method, RELAY + path, body)
 
     def detail(self, answer: Response) -> Any:
-        """Return the detail of a refusal."""
+        """Return the member `detail` of a refusal, which has no other member."""
         (name, detail) = next(iter(answer.json.items()))
         assert name == "detail"
         return detail

@@ -58,7 +58,7 @@ class ProgramLogLine:
 
 @frozen
 class ServiceLaunch:
-    """A service to run: `make` gets its port and its home folder."""
+    """A service to run: `make` builds it from its port and its home folder."""
 
     name: str
     make: MakeService
@@ -80,20 +80,19 @@ class ProgramHandle(ABC):
 
     @abstractmethod
     def begin_stop(self, grace: float = 5.0) -> None:
-        """Request a stop and return at once."""
+        """Request a stop, which may take `grace` seconds, and return at once."""
 
     @abstractmethod
     def exit_code(self, timeout: float = PATIENCE) -> int:
-        """Wait until the program has ended and return its exit code."""
+        """Wait until the program has ended, and return its exit code."""
 
     def stop(self, grace: float = 5.0) -> int:
-        """Stop the program and return its exit code."""
         self.begin_stop(grace)
         return self.exit_code(grace + PATIENCE)
 
 
 class RelayHandle(ProgramHandle):
-    """A relay, or another server. It is ready when its port accepts connections."""
+    """A running server, such as a relay. It is ready when its port accepts connections."""
 
     port: int
     api_port = 0  # of an API server in the same process, if there is one
@@ -104,7 +103,7 @@ class RelayHandle(ProgramHandle):
 
     @abstractmethod
     def reload(self) -> None:
-        """Reload the certificates, as SIGHUP does."""
+        """Reload the TLS certificate, as SIGHUP does."""
 
     @abstractmethod
     def restart(self) -> None:
@@ -118,16 +117,15 @@ class PhoneHandle(ProgramHandle):
 
     @property
     def token(self) -> str:
-        """Return the token that the phone received last."""
+        """Return the token in the newest notification that has one."""
         return str(next(news for news in reversed(self.news) if "token" in news.fields).fields["token"])
 
     def count(self, event: str) -> int:
-        """Return the number of notifications of this event."""
         return sum(news.event == event for news in self.news)
 
 
 class ServedProgram:
-    """A server that was started in a world, with requests to it; `server` is its process."""
+    """A server that was started in an environment, with requests to it; `server` is its process."""
 
     def __init__(self, world: Environment, server: RelayHandle) -> None:
         self._world = world
@@ -135,16 +133,15 @@ class ServedProgram:
 
     @property
     def port(self) -> int:
-        """Return the port of the listener."""
         return self.server.api_port or self.server.port
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the header fields of requests that name none."""
+        """Return the header fields of requests without their own: none here."""
         return {}
 
     def client(self, peer: str = LOOPBACK) -> HttpClient:
-        """Open a connection for several requests."""
+        """Open a connection from `peer` to the server, for several requests."""
         wire = self._world.connect(peer, port=self.port)
         return HttpClient(wire, f"127.0.0.1:{self.port}", self._world.entropy)
 
@@ -158,7 +155,6 @@ class ServedProgram:
         peer: str = LOOPBACK,
         timeout: float = PATIENCE,
     ) -> Response:
-        """Send one request on a connection of its own and return the response."""
         shown = self.headers if headers is None else headers
         return self.client(peer).ask_once(method, path, body, headers=shown, timeout=timeout)
 
@@ -181,14 +177,13 @@ class ApiHandle(ServedProgram):
         return str(json.loads(answer.body)["id"])
 
     def turn(self, session: str, message: str, **fields: object) -> list[tuple[str, dict[str, Any]]]:
-        """Run one turn and return the events of its stream, from the first to `done`."""
+        """A started API server; requests without their own header fields have its key, if it has one."""
         answer = self.request("POST", f"/api/sessions/{session}/chat/stream", {"message": message, **fields})
         assert answer.status == 200, answer
         events = EventStreamDecoder().receive_data(answer.body)
         return [(event.event, json.loads(event.data)) for event in events]
 
     def messages(self, session: str) -> list[dict[str, Any]]:
-        """Return the stored messages of a session."""
         answer = self.request("GET", f"/api/sessions/{session}/messages")
         assert answer.status == 200, answer
         rows: list[dict[str, Any]] = json.loads(answer.body)["messages"]
@@ -196,8 +191,6 @@ class ApiHandle(ServedProgram):
 
 
 class Environment(ABC):
-    """Environment in which a test runs services and their peers: a real host or a simulated network."""
-
     name: str
     virtual_time: bool
     entropy: Entropy
@@ -215,11 +208,11 @@ class Environment(ABC):
 
     @abstractmethod
     def launch(self, service: ServiceLaunch) -> RelayHandle:
-        """Start a service; if it is not apart, on the relay's host and with its store."""
+        """Start a service: on the relay's host and with its store, unless it is `apart`."""
 
     @abstractmethod
     def start_program(self, module: str, env: Mapping[str, str], make: MakeService, *, port: int) -> RelayHandle:
-        """Start a service that can be killed: as a process of its own on real loops, which ignore `make`."""
+        """Start a server that can be killed: by `make` in the simulator, else as a process that runs `module`."""
 
     @abstractmethod
     def start_servers(self, *, key: str) -> RelayHandle:
@@ -234,22 +227,25 @@ class Environment(ABC):
 
     @abstractmethod
     def write_home(self, name: str, text: str) -> None:
-        """Write a file into the service home."""
+        """Write a text file into the service home."""
 
     @abstractmethod
     def contents(self, path: str) -> bytes:
-        """Return the bytes of a file on the relay's host, empty if there is none; a file on disk must have mode 600."""
+        """Return the bytes of a file on the relay's host, empty if there is none.
+
+        On a real disk, assert that its mode is 600.
+        """
 
     @abstractmethod
     def connect(self, peer: str = LOOPBACK, *, tls: bool = False, port: int | None = None) -> ByteConnection:
         """Open a connection to the relay from `LOOPBACK`, `REMOTE`, or `::1` if the relay listens there.
 
-        `port` is that of another service on its host.
+        `port` selects another service on the relay's host.
         """
 
     @abstractmethod
     def start_phone(self, config: PhoneConfig, make_phone: MakePhone) -> PhoneHandle:
-        """Start a phone; see `phone`."""
+        """Start the program of a phone with the service that `make_phone` builds."""
 
     @abstractmethod
     def phone_url(self, *, tls: bool = False) -> str:
@@ -259,13 +255,13 @@ class Environment(ABC):
     def wait_until(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
         """Wait until `so()` is true; on real loops it is called after each notification or log record of a program.
 
-        Raises TimeoutError.
+        Raise TimeoutError after `timeout` seconds.
         """
 
     # --- common to all worlds ---
 
     def close(self) -> None:
-        """End everything; fails if a program has logged an unexpected error."""
+        """Stop all programs; assert that none has logged an error that is not in `expected_errors`."""
         programs: list[ProgramHandle] = [*self._phones, *self._relays]
         for program in programs:
             program.begin_stop(0.0)
@@ -277,16 +273,16 @@ class Environment(ABC):
             assert not errors, f"{type(program).__name__}: {errors}"
 
     def set_variables(self, **variables: str) -> None:
-        """Write `.env` of the service home, which may have keys and addresses of providers."""
+        """Write variables, such as keys and addresses of providers, to `.env` of the service home."""
         self.write_home(".env", "".join(f"{name}={value}\n" for name, value in variables.items()))
 
     def authority(self, peer: str = LOOPBACK) -> str:
-        """Return the `Host` field of a peer."""
+        """Return the value of `Host` that a peer at this address sends to the relay."""
         host = {LOOPBACK: "127.0.0.1", "::1": "[::1]"}.get(peer, "relay.example")
         return f"{host}:{self.relay.port}"
 
     def client(self, peer: str = LOOPBACK, *, tls: bool = False) -> HttpClient:
-        """Open a connection for several requests."""
+        """Open a connection from `peer` to the relay, for several requests."""
         return HttpClient(self.connect(peer, tls=tls), self.authority(peer), self.entropy)
 
     def http(
@@ -299,7 +295,7 @@ class Environment(ABC):
         peer: str = LOOPBACK,
         timeout: float = PATIENCE,
     ) -> Response:
-        """Send one request on a connection of its own and return the response."""
+        """Send one request to the relay on a connection of its own, and return the response."""
         return self.client(peer).ask_once(method, path, body, headers=headers, timeout=timeout)
 
     def start_relay(
@@ -312,9 +308,9 @@ class Environment(ABC):
         killable: bool = False,
         **config: Any,
     ) -> RelayHandle:
-        """Start the relay; `config` has members of `RelayConfig`. Its sessions outlive it only if `durable`.
+        """Start the relay; `config` has members of `RelayConfig`. Its sessions are stored if `durable` or `killable`.
 
-        `killable` makes it a process of its own on real loops, with the limits and the configuration of the program.
+        With `killable` it can be killed; on real loops it is then a process with the configuration of the program.
         """
         if ipv6:
             config["host"] = "::1"
@@ -331,20 +327,19 @@ class Environment(ABC):
         return self.relay
 
     def relay_config(self, port: int, home: str, **config: Any) -> RelayConfig:
-        """Return the configuration of a relay."""
+        """Return the configuration of a relay in this environment; `config` has further members."""
         return RelayConfig(port=port, home=home, config_path=f"{home}/config.yaml", **config)
 
     def start_service(self, name: str, make: MakeService, *, port: int) -> RelayHandle:
-        """Start any other service; real loops select the port themselves."""
         return self.launch(ServiceLaunch(name, make, port))
 
     def api(
         self, *, limits: Limits = DEFAULT_LIMITS, durable: bool = False, killable: bool = False, **config: Any
     ) -> ApiHandle:
-        """Start the API server, beside the relay if there is one; `config` has members of `ApiConfig`.
+        """Start an API server, which uses the relay if there is one; `config` has members of `ApiConfig`.
 
         Its sessions outlive it only if `durable` or `killable`; a killable one accepts text members only. With a
-        `cluster` it is one of its nodes.
+        `cluster` it is one of the cluster's nodes.
         """
         relay = getattr(self, "relay", None)
         if relay is not None:
@@ -362,17 +357,17 @@ class Environment(ABC):
         return ApiHandle(self, server, str(config.get("key", "")))
 
     def api_config(self, port: int, home: str, **config: Any) -> ApiConfig:
-        """Return the configuration of an API server."""
+        """Return the configuration of an API server in this environment; `config` has further members."""
         node_url = f"http://127.0.0.1:{port}" if config.get("cluster") else ""
         return ApiConfig(port=port, node_url=node_url, home=home, config_path=f"{home}/config.yaml", **config)
 
     def peer(self, service: Service, *, port: int = 9000) -> str:
-        """Start a scripted server on another host and return its URL for the others: `http://…`."""
+        """Start a scripted server and return its URL, `http://…`; in the simulator it has a host of its own."""
         server = self.launch(ServiceLaunch("peer", lambda port, home: service, port, apart=True))
         return f"http://{self.peer_host}:{server.port}"
 
     def clients(self) -> int:
-        """Return the number of sockets that have signed in at the relay."""
+        """Return the number of WebSockets that have signed in at the relay, from `/health`."""
         count = self.http("GET", "/health").json["clients"]
         assert isinstance(count, int)
         return count
@@ -386,7 +381,7 @@ class Environment(ABC):
         deflate: bool = True,
         tls: bool = False,
     ) -> WebSocketTestClient:
-        """Open a WebSocket. Raises `Declined` when the relay refuses."""
+        """Open a WebSocket to the relay. Raise `Declined` if the relay refuses."""
         wire = self.connect(peer, tls=tls)
         try:
             client = HttpClient(wire, self.authority(peer), self.entropy, deflate=deflate)
@@ -396,7 +391,7 @@ class Environment(ABC):
             raise
 
     def register(self, code: str | None = None, *, tls: bool = False, **meta: object) -> str:
-        """Register a pairing code and return it."""
+        """Register a pairing code at the relay and return it; without `code`, a new one."""
         code = code or next(self._codes)
         answer = self.client(tls=tls).ask_once("POST", "/pairing/register", {"code": code, **meta})
         assert answer.status == 200, answer
@@ -412,7 +407,7 @@ class Environment(ABC):
         tls: bool = False,
         **meta: Any,
     ) -> WebSocketTestClient:
-        """Return a paired WebSocket with its `token`. `meta` is attached to the code."""
+        """Return a new WebSocket that has paired, with its `token`. `meta` is registered with its pairing code."""
         code = self.register(tls=tls, **meta)
         ws = self.websocket(peer=peer, deflate=deflate, tls=tls)
         identity = {"device_name": name, "device_id": f"id of {name}", "client_surface": surface}
@@ -421,7 +416,7 @@ class Environment(ABC):
         return ws
 
     def fake_phone(self, name: str = "Tablet", **options: Any) -> WebSocketTestClient:
-        """Return a paired WebSocket that receives bridge commands, for the test to answer."""
+        """Return a WebSocket that has paired as a phone; the test answers its bridge commands."""
         return self.pair(name, surface="android", **options)
 
     def phone(
@@ -436,9 +431,9 @@ class Environment(ABC):
         wait: bool = True,
         tls: bool = False,
     ) -> PhoneHandle:
-        """Start the reference phone; with neither a code nor a token it gets a new code. With `wait` it is online.
+        """Start the reference phone; with neither code nor token, it gets a new code. With `wait`, it is online.
 
-        `make` gives the service in place of a plain `Phone` with this handset and these settings.
+        `make` builds the service in place of a `Phone` with this backend and these settings.
         """
         if code is None and token is None:
             code = self.register()
@@ -452,7 +447,10 @@ class Environment(ABC):
         return phone
 
     def eventually(self, so: Callable[[], bool], timeout: float = PATIENCE) -> None:
-        """Wait for a change without notification: on a disk, among the processes, or in a peer. Raises TimeoutError."""
+        """Wait until `so()` is true, by repeated calls. Raise TimeoutError after `timeout` seconds.
+
+        It is for changes without notification: on a disk, among processes, or in a peer.
+        """
         deadline = self.clock() + timeout
         while not so():
             if self.clock() > deadline:
@@ -461,13 +459,13 @@ class Environment(ABC):
 
     @abstractmethod
     def pause(self) -> None:
-        """Wait a little before the next look."""
+        """Wait shortly between two calls of a condition."""
 
     @abstractmethod
     def clock(self) -> float:
-        """Return the monotonic seconds of this world."""
+        """Return the time of this environment in monotonic seconds."""
 
 
 def bearer(token: str) -> dict[str, str]:
-    """Return the header of a session token."""
+    """Return the `Authorization` header field of a session token."""
     return {"authorization": f"Bearer {token}"}

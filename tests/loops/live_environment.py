@@ -1,4 +1,4 @@
-"""Real environment: the relay and each phone run on a loop in a thread; the test uses blocking sockets."""
+"""Real environment: the servers and each phone run on a loop in a thread; the test uses blocking sockets."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class LiveConnection(ByteConnection):
         self._sock.close()
 
     def certificate(self) -> bytes | None:
-        """Return the certificate that the relay presented, in DER."""
+        """Return the certificate that the server presented, in DER; None without TLS."""
         return self._sock.getpeercert(binary_form=True) if isinstance(self._sock, ssl.SSLSocket) else None
 
     def pause(self) -> None:
@@ -120,7 +120,7 @@ class LogCollector(logging.Handler):
 
 
 class ThreadProgram(ProgramHandle):
-    """A program on a loop in a thread."""
+    """A program on a loop in a thread of this process."""
 
     def __init__(self, world: LiveEnvironment, name: str) -> None:
         self._world = world
@@ -150,7 +150,7 @@ class ThreadProgram(ProgramHandle):
 
 
 class LiveRelay(ThreadProgram, RelayHandle):
-    """A server in a thread."""
+    """A server on a loop in a thread of this process."""
 
     def __init__(self, world: LiveEnvironment, service: ServiceLaunch) -> None:
         super().__init__(world, service.name)
@@ -218,11 +218,14 @@ class ChildRelay(RelayHandle):
         self.listens()
 
     def listens(self) -> None:
-        """Store the port that the server announces."""
+        """Wait for the server's announcement, and store its port."""
         _, self.port = self.announced()
 
     def announced(self) -> tuple[bytes, int]:
-        """Wait until the program announces a service on standard error; return the service and its port."""
+        """Wait until the program announces a service on standard error; return the service and its port.
+
+        Raise AssertionError if the program ends before.
+        """
         assert self._process.stderr is not None
         for line in self._process.stderr:
             found = ANNOUNCEMENT.match(line)
@@ -251,7 +254,7 @@ class ChildRelay(RelayHandle):
 
 
 class ChildServers(ChildRelay):
-    """Relay and API as the single process that users start."""
+    """Relay and API as one process: the program that users start."""
 
     def __init__(self, loop: str, home: Path, key: str) -> None:
         super().__init__(loop, home, "servers", {"API_SERVER_KEY": key})
@@ -266,7 +269,7 @@ class ChildServers(ChildRelay):
 
 
 class LivePhone(ThreadProgram, PhoneHandle):
-    """A phone in a thread."""
+    """A phone on a loop in a thread of this process."""
 
     def __init__(self, world: LiveEnvironment, config: PhoneConfig, make_phone: MakePhone) -> None:
         super().__init__(world, config.device_name)
@@ -285,7 +288,7 @@ class LivePhone(ThreadProgram, PhoneHandle):
 
 
 class LiveEnvironment(Environment):
-    """Environment on 127.0.0.1. `name` is a runtime of `runtimes.run`; `certificate` makes certificate and key."""
+    """Environment on 127.0.0.1. `name` is a runtime of `runtimes.run`; `certificate` creates certificate and key."""
 
     virtual_time = False
     peer_host = "127.0.0.1"
@@ -378,7 +381,7 @@ class LiveEnvironment(Environment):
         super().close()
 
     def tls(self) -> ssl.SSLContext:
-        """Return the TLS context of a server of this world; its clients trust the certificate."""
+        """Return the TLS context of a server of this environment; test clients trust its certificate."""
         cert, key = (Path(shutil.copy(made, self.folder)) for made in self._certificate())
         self.client_tls = client_context(cert)
         return server_context(cert, key)

@@ -1,4 +1,4 @@
-"""The reference phone with its screen, in a world: beside the relay, as `svc phone` runs it."""
+"""The reference phone with its screen, beside the relay of an environment, as `svc phone` runs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARMED = SafetySettings(armed=True)  # commands need a confirmation
 
 
 class PhoneScreen(ServedProgram):
-    """Phone `name` with its screen, beside the world's running relay. `meta` is attached to its pairing code."""
+    """Phone `name` with its screen, beside the running relay. `meta` is registered with its pairing code."""
 
     def __init__(
         self, world: Environment, *, name: str = "Reference phone", safety: SafetySettings = ARMED, **meta: Any
@@ -35,7 +35,7 @@ class PhoneScreen(ServedProgram):
 
     @property
     def token(self) -> str:
-        """Return the token of the phone's session."""
+        """Return the token of the phone's session, or an empty text."""
         return self.service.phone.token or ""
 
     @property
@@ -46,7 +46,7 @@ class PhoneScreen(ServedProgram):
         return {"authorization": f"Bearer {listener.secret}"}
 
     def screen(self) -> Any:
-        """Return the present screen."""
+        """Return the phone's present screen as the JSON of GET /screen."""
         return self.request("GET", "/screen").json
 
     def written(self, name: str = PHONE_SCREEN_FILE) -> str:

@@ -1,4 +1,4 @@
-"""Event stream client without product code: a request and chunks by hand (RFC 9112 section 7.1).
+"""Event stream client without product code: requests and chunks by hand (RFC 9112 section 7.1).
 
 stream = chat(world, api, session, "Hi")
 stream.until("assistant.delta")       # the next event of that name
@@ -27,7 +27,7 @@ class StreamEvent:
 
 
 class UnreadStream:
-    """The response to one request, read as slowly as the test wants. `head` has its first line and its fields."""
+    """The response to one request, read step by step. `status` and `head` are set by `open`."""
 
     def __init__(self, wire: ByteConnection) -> None:
         self.wire = wire
@@ -40,12 +40,12 @@ class UnreadStream:
     # --- reading ---
 
     def open(self, timeout: float = PATIENCE) -> UnreadStream:
-        """Read the head."""
+        """Read the response's head, and return this stream."""
         self.status, self.head = read_head(self.wire, timeout)
         return self
 
     def field(self, name: str) -> str | None:
-        """Return the value of a field that occurs at most once."""
+        """Return the value of a field, or None; assert that it occurs at most once."""
         values = [value for other, value in self.head if other == name]
         assert len(values) <= 1, values
         return values[0] if values else None
@@ -62,7 +62,7 @@ class UnreadStream:
         return not self.over
 
     def event(self, timeout: float = PATIENCE) -> StreamEvent | None:
-        """Return the next event, None at the end; comments are skipped."""
+        """Return the next event, None at the end; keepalive comments are skipped."""
         while True:
             frames = self.body.split(b"\n\n")[self.seen : -1]
             if frames:
@@ -73,7 +73,7 @@ class UnreadStream:
                 return None
 
     def until(self, name: str, timeout: float = PATIENCE) -> StreamEvent:
-        """Return the next event of a name. Raises EOFError when the stream ends before."""
+        """Return the next event of this name; events before it are skipped. Raise EOFError if there is none."""
         while (told := self.event(timeout)) is not None:
             if told.name == name:
                 return told
@@ -86,7 +86,6 @@ class UnreadStream:
         return self.body
 
     def close(self) -> None:
-        """Close the connection."""
         self.wire.close()
 
 
@@ -99,7 +98,7 @@ def open_stream(
     *,
     accept: str = "text/event-stream",
 ) -> UnreadStream:
-    """Request a stream on a connection of its own. Nothing is read yet."""
+    """Send the request for an event stream on a connection of its own; nothing is read yet."""
     wire = world.connect(port=api.port)
     data = b"" if body is None else json.dumps(body).encode()
     fields = {"host": f"127.0.0.1:{api.port}", "accept": accept, "content-length": str(len(data)), **api.headers}
@@ -109,7 +108,7 @@ def open_stream(
 
 
 def chat(world: Environment, api: ApiHandle, session: str, message: str, **fields: object) -> UnreadStream:
-    """Start a turn and read the head of its stream."""
+    """Start a turn, and read the head of its event stream."""
     body = {"message": message, **fields}
     stream = open_stream(world, api, "POST", f"/api/sessions/{session}/chat/stream", body).open()
     assert stream.status == 200, stream.head
@@ -117,7 +116,7 @@ def chat(world: Environment, api: ApiHandle, session: str, message: str, **field
 
 
 def parse_frames(body: bytes) -> list[StreamEvent]:
-    """Return a session stream's events; a frame has exactly two lines (wire api 4.2). Raises AssertionError."""
+    """Return the events of a session's stream. Raise AssertionError if it breaks the rules of wire api 4.2."""
     assert body.endswith(b"\n\n"), body[-100:]
     found: list[StreamEvent] = []
     for frame in body[:-2].split(b"\n\n"):

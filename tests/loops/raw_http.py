@@ -18,7 +18,7 @@ GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 def read_head(wire: ByteConnection, timeout: float = PATIENCE) -> tuple[int, list[tuple[str, str]]]:
-    """Return status and fields of a response head, with names in lower case."""
+    """Read a response head; return its status and its fields, with names in lower case."""
     line, *lines = wire.read_until(b"\r\n\r\n", timeout).decode("ascii")[:-4].split("\r\n")
     assert line.startswith("HTTP/1.1 "), line
     pairs = (text.partition(":") for text in lines)
@@ -26,14 +26,14 @@ def read_head(wire: ByteConnection, timeout: float = PATIENCE) -> tuple[int, lis
 
 
 def read_response(wire: ByteConnection, timeout: float = PATIENCE) -> tuple[int, dict[str, str], bytes]:
-    """Return one response with a Content-Length: status, fields in lower case, body."""
+    """Read a response with a Content-Length; return its status, its fields with names in lower case, and its body."""
     status, pairs = read_head(wire, timeout)
     fields = dict(pairs)
     return status, fields, wire.read_exactly(int(fields["content-length"]), timeout)
 
 
 def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool = True, rsv: int = 0) -> bytes:
-    """Return one frame of a client."""
+    """Return the bytes of one WebSocket frame, as a client sends it."""
     first = (0x80 if fin else 0) | rsv << 4 | opcode
     mask = 0x80 if masked else 0
     size = len(payload)
@@ -50,13 +50,13 @@ def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool =
 
 
 def close_code(payload: bytes) -> int:
-    """Return the code of a close frame."""
+    """Return the code in a close frame's payload."""
     (code,) = struct.unpack("!H", payload[:2])
     return int(code)
 
 
 class RawSocket:
-    """A WebSocket without product code."""
+    """WebSocket client without product code."""
 
     def __init__(self, wire: ByteConnection, *, path: str = "/ws", extensions: str = "") -> None:
         self.wire = wire
@@ -95,14 +95,13 @@ class RawSocket:
         return first & 0x0F, payload
 
     def receive_message(self, timeout: float = PATIENCE) -> dict[str, Any]:
-        """Return the next text message, parsed."""
+        """Return the next frame, which must be a text message, parsed as JSON."""
         opcode, payload = self.receive(timeout)
         assert opcode == TEXT, (opcode, payload)
         message: dict[str, Any] = json.loads(payload)
         return message
 
     def sign_in(self, code: str) -> str:
-        """Pair and return the session token."""
         self.send_envelope("system", "auth", {"pairing_code": code, "device_name": "raw"})
         message = self.receive_message()
         assert message["type"] == "auth.ok", message
@@ -110,7 +109,7 @@ class RawSocket:
         return token
 
     def closed_with(self, timeout: float = PATIENCE) -> int:
-        """Wait for the close frame, answer it and return its code."""
+        """Discard frames up to the close frame, answer it and return its code."""
         while True:
             opcode, payload = self.receive(timeout)
             if opcode == CLOSE:

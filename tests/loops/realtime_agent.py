@@ -1,4 +1,4 @@
-"""The realtime agent in any world: a relay, an API server, a provider with a script, and a paired phone."""
+"""The realtime agent in any environment: a relay, an API server, a scripted provider, and a paired phone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOUND = b"\x10\x00" * 3_200  # 200 ms at 16 kHz, as a phone sends it
 
 
 class RealtimeAgentSetup:
-    """A relay, an API server, a provider with a script, and a paired phone."""
+    """Starts a relay, an API server and a provider with the given turns, and pairs a phone."""
 
     api: ApiHandle
 
@@ -45,21 +45,21 @@ class RealtimeAgentSetup:
         self.answer: dict[str, Any] = {}
 
     def open(self, **body: object) -> VoiceClient:
-        """Open a session and return its first socket once the session is ready."""
+        """Create a voice session; return its first WebSocket once the session is ready."""
         self.answer = create(self.world, self.token, "realtime-agent", **{"provider": "openai_realtime", **body})
         client = VoiceClient(self.world, self.token, self.answer)
         client.until("voice.session.ready")
         return client
 
     def start_turn(self, text: str, **body: object) -> VoiceClient:
-        """Open a session and start a turn."""
+        """Create a voice session and start a turn with this text; return its WebSocket."""
         client = self.open(**body)
         client.send("response.create", text=text)
         return client
 
     @property
     def provider(self) -> RealtimeSession:
-        """Return the provider's newest socket."""
+        """Return the provider's side of the newest WebSocket."""
         return self.peer.sessions[-1]
 
     def outputs(self) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def run(text: str, **more: Any) -> FunctionCallTurn:
 
 
 def talk(client: VoiceClient) -> None:
-    """Send an utterance of two chunks."""
+    """Send an utterance of two chunks of audio, and commit it."""
     audio = base64.b64encode(SOUND).decode()
     for chunk in (1, 2):
         client.send("input_audio.append", chunk_id=chunk, sample_rate=16_000, audio_base64=audio)
@@ -82,7 +82,10 @@ def talk(client: VoiceClient) -> None:
 
 
 def play(client: VoiceClient, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
-    """Receive and acknowledge events as a phone that plays them, up to the first that satisfies `until`."""
+    """Receive events up to the first that satisfies `until`, and return them.
+
+    Requests for the end of playback are acknowledged; `voice.error` raises AssertionError.
+    """
     events: list[dict[str, Any]] = []
     while not events or not until(events[-1]):
         event = client.receive()

@@ -1,7 +1,7 @@
 """Strict checker of a session's event stream (wire api 4.2 to 4.4).
 
 `check_turn` checks the bytes of a whole stream: framing, the members of each event and their JSON types, numbering,
-order, ids, and that the deltas make the text. Members that the tables do not name are faults, too.
+order, ids, and that the deltas make up the text. Members that the tables do not name are faults, too.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def members(**kinds: Kind) -> Kind:
 
 @frozen
 class Shape:
-    """The members of an event beside the envelope."""
+    """Members of an event's data, besides those that all events have."""
 
     required: Mapping[str, Kind]
     optional: Mapping[str, Kind] = field(factory=dict)
@@ -146,7 +146,7 @@ GRAMMAR = re.compile("CRM[atPSTFqmr]*(?:XYZ|EZ)|EZ")  # wire api 4.4; a turn tha
 
 @frozen
 class CheckedTurn:
-    """A stream that has passed the check."""
+    """The events of a stream that has passed the check, with their texts."""
 
     events: list[StreamEvent]
 
@@ -157,33 +157,32 @@ class CheckedTurn:
 
     @property
     def story(self) -> list[str]:
-        """Return the names of all events; consecutive deltas count once."""
+        """Return the names of all events; consecutive `assistant.delta` or `tool.progress` events count once."""
         names = self.names
         pairs = zip([""], names, strict=False) if not names else zip(["", *names[:-1]], names, strict=True)
         return [name for before, name in pairs if name != before or name not in ("assistant.delta", "tool.progress")]
 
     @property
     def text(self) -> str:
-        """Return all deltas, joined."""
+        """Return the text of all `assistant.delta` events, joined."""
         return "".join(told.data["delta"] for told in self.all("assistant.delta"))
 
     @property
     def thought(self) -> str:
-        """Return all reasoning, joined."""
+        """Return the reasoning of all `tool.progress` events, joined."""
         return "".join(told.data["delta"] for told in self.all("tool.progress"))
 
     def all(self, name: str) -> list[StreamEvent]:
-        """Return the events of a name."""
         return [told for told in self.events if told.name == name]
 
     def one(self, name: str) -> dict[str, Any]:
-        """Return the data of an event that occurs once."""
+        """Return the data of the only event of this name."""
         (told,) = self.all(name)
         return told.data
 
 
 def check_turn(body: bytes) -> CheckedTurn:
-    """Check the bytes of a whole stream. Raises AssertionError, which names the fault."""
+    """Check the bytes of a whole stream; return its events. Raise AssertionError, which names the fault."""
     turn = CheckedTurn(parse_frames(body))
     check_events(turn.events)
     names = "".join(LETTERS[name] for name in turn.names)
@@ -193,7 +192,7 @@ def check_turn(body: bytes) -> CheckedTurn:
 
 
 def check_events(events: list[StreamEvent]) -> None:
-    """Check the given events: each by itself, their numbers, and the states of each tool call."""
+    """Check events: each by itself, their numbers, times and ids, and the states of each tool call."""
     calls: dict[str, str] = {}  # state of each, by id
     for place, told in enumerate(events, 1):
         _check_event(told)

@@ -1,4 +1,4 @@
-"""Simulated environment behind the same interface: every wait runs the simulation, an hour takes no time."""
+"""Simulated environment with the interface of the real one: every wait runs the simulation, without real time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STRIDE = 10  # from a server's port to those of its processes, where there are s
 
 
 class SimulatedConnection(ByteConnection):
-    """A connection of the simulated network."""
+    """Test client's end of a connection in the simulated network."""
 
     def __init__(self, simulation: Simulation, wire: SimWire) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class NotStarted(Exception):  # noqa: N818 - the name describes the event
 
 
 class Simulated(ProgramHandle):
-    """A simulated process."""
+    """A process of the simulation."""
 
     def __init__(self, world: SimulatedEnvironment, process: SimProcess) -> None:
         self._world = world
@@ -156,7 +156,7 @@ class VirtualRelay(Simulated, RelayHandle):
 
 
 class ServerGroup(RelayHandle):
-    """Simulated processes that start and stop together, as one server."""
+    """Simulated servers that start and stop together, as one server."""
 
     def __init__(self, parts: Sequence[RelayHandle], port: int) -> None:
         self.parts = parts  # in this order: the first creates the state that the others read
@@ -187,7 +187,7 @@ class ServerGroup(RelayHandle):
 
 
 class VirtualServers(ServerGroup):
-    """A relay and an API with shared keys, as in one process."""
+    """A relay and an API server in the simulator that share API keys, as in one process."""
 
     def __init__(self, relay: RelayHandle, api: RelayHandle) -> None:
         super().__init__((relay, api), relay.port)
@@ -195,7 +195,7 @@ class VirtualServers(ServerGroup):
 
 
 class VirtualPhone(Simulated, PhoneHandle):
-    """A phone on a host of its own."""
+    """A simulated phone on a host of its own."""
 
     def __init__(self, world: SimulatedEnvironment, host: SimHost, config: PhoneConfig, make_phone: MakePhone) -> None:
         self.news = []
@@ -299,5 +299,4 @@ class SimulatedEnvironment(Environment):
         return self.simulation.now
 
     def pass_time(self, seconds: float) -> None:
-        """Let simulated time pass."""
         self.simulation.run_for(seconds)

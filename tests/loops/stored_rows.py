@@ -1,4 +1,4 @@
-"""Checks of stored rows: against a session's event stream, and of the history that a model receives."""
+"""Checks of stored messages: against a session's event stream, and of the history that a model receives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def events_in(data: bytes) -> list[StreamEvent]:
 
 
 def check_rows(rows: Sequence[Mapping[str, Any]], told: list[StreamEvent], *, stray: bool = False) -> None:
-    """Check that every message of a sent event is stored exactly once.
+    """Check that the messages of the sent events `told` are among the stored rows, and that no row is stored twice.
 
     `stray` allows results whose calls the store refused: a turn goes on without them.
     """
@@ -49,7 +49,7 @@ def check_rows(rows: Sequence[Mapping[str, Any]], told: list[StreamEvent], *, st
 
 
 def check_history(messages: Sequence[Mapping[str, Any]]) -> None:
-    """Check that the model receives a conversation that its server accepts."""
+    """Check that a history ends with the user, and that each tool call is followed by its result."""
     assert messages[0]["role"] == "system"
     assert messages[-1]["role"] == "user"
     missing: list[str] = []

@@ -1,4 +1,4 @@
-"""A client of the terminal channel, for tests: it attaches, types and waits for output."""
+"""Test client of the terminal channel: it attaches, types and waits for output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NUMBERS = count(1)  # of commands of all clients: a second client also gets the 
 
 
 class TerminalClient:
-    """Terminal client on one WebSocket; `screens` has the output of each terminal that no test has consumed."""
+    """Terminal client on one WebSocket; `screens` has each terminal's output that no call has returned yet."""
 
     def __init__(self, ws: WebSocketTestClient) -> None:
         self.ws = ws
@@ -21,11 +21,10 @@ class TerminalClient:
         self.news: list[dict[str, Any]] = []  # all messages except output
 
     def send(self, kind: str, **payload: object) -> None:
-        """Send a message."""
         self.ws.send_envelope("terminal", f"terminal.{kind}", payload, "t")
 
     def attach(self, name: str = "main", **payload: object) -> dict[str, Any]:
-        """Attach and return the payload of `terminal.attached`."""
+        """Attach to a terminal session; return the payload of `terminal.attached`."""
         self.screens[name] = ""
         self.send("attach", session_name=name, shell="/bin/sh", **payload)
         answer = self.receive("attached", "error")
@@ -34,11 +33,11 @@ class TerminalClient:
         return found
 
     def type(self, text: str, name: str = "main") -> None:
-        """Send input."""
+        """Send input to a terminal session."""
         self.send("input", session_name=name, data=text)
 
     def run(self, command: str, name: str = "main", timeout: float = PATIENCE) -> str:
-        """Run a command and return its output, without escape sequences.
+        """Run a command; return the terminal's output up to its end, without escape sequences.
 
         Each command has an end mark of its own, since tmux may redraw the screen at any time, with the previous mark.
         """
@@ -47,7 +46,7 @@ class TerminalClient:
         return self.until(f"off-{number}-(\r?\n)?", name, timeout)
 
     def until(self, pattern: str, name: str = "main", timeout: float = PATIENCE) -> str:
-        """Wait until a terminal has shown a pattern; return all output up to there, without escape sequences."""
+        """Wait until a terminal has shown a pattern; return its output up to there, without escape sequences."""
         pieces = [self.screens[name]]
         tail = ESCAPES.sub("", pieces[0])
         while (found := re.search(pattern, tail)) is None:
@@ -60,7 +59,7 @@ class TerminalClient:
         return shown[: len(shown) - len(rest)]
 
     def receive(self, *kinds: str, timeout: float = PATIENCE) -> dict[str, Any]:
-        """Return the next message whose type is one of `kinds`, with or without the prefix `terminal.`."""
+        """Return the next message whose type is one of `kinds`; the prefix `terminal.` is not part of a kind."""
         while True:
             for message in self.news:
                 if message["type"].removeprefix("terminal.") in kinds:

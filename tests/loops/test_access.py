@@ -1,4 +1,4 @@
-"""Access of programs on this host, bearers of a session, browsers, remote clients and clients behind a proxy."""
+"""Tests of access over time: the end of a session ends its work, and clients receive new profiles."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def is_running(world: Environment, pid: int) -> bool:
 
 
 class ReadyProgram(ScriptedProgram):
-    """A program of a simulated host that prints a line and waits for its end."""
+    """Program of a simulated host that prints a line when it starts, and runs on."""
 
     def on_start(self) -> None:
         self.child.emit(b"{}\n")
 
 
 def gateway_command(world: Environment) -> tuple[str, ...]:
-    """Return the command of a gateway. A simulated host is given a shell too."""
+    """Return the command of a gateway; on a simulated host, install it and a shell."""
     if isinstance(world, SimulatedEnvironment):
         world.relay_host.programs |= dict.fromkeys(("/bin/sh", "/bin/gateway"), ReadyProgram)
         return ("/bin/gateway",)
@@ -84,7 +84,7 @@ def test_the_end_of_a_session_ends_its_sockets_and_its_work(world: Environment, 
 
 
 def test_a_new_profile_is_sent_to_all_clients(world: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Profiles are scanned every 30 s (wire core 1.8); on a real clock every tenth of a second."""
+    """Clients receive a new profile after the scan, every 30 s (wire core 1.8) or, on real loops, every 0.1 s."""
     if not isinstance(world, SimulatedEnvironment):
         monkeypatch.setattr("svc_proto.relay.service.RESCAN_INTERVAL", 0.1)
     world.start_relay()

@@ -1,4 +1,4 @@
-"""The access matrix (`fuzz/simulation/access_matrix.py`), checked on running relays."""
+"""Tests of the access matrix (`fuzz/simulation/access_matrix.py`) with running relays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Caller:
 
 
 def callers(world: Environment) -> dict[str, Caller]:
-    """Return all clients except the other user of the host: for that one the relay must require its secret."""
+    """Return the clients of the matrix by name, without the other user of the host, which has a test of its own."""
     poor = world.pair("Poor", grants=dict.fromkeys(WITHHELD, False))
     rich, revoked = world.pair("Rich"), world.pair("Revoked")
     assert world.http("DELETE", f"/sessions/{revoked.token[:8]}", headers=bearer(rich.token)).status == 200
@@ -50,7 +50,7 @@ def callers(world: Environment) -> dict[str, Caller]:
 
 
 def met(world: Environment, caller: Caller, route: str) -> str:
-    """Send a caller's request to a route; return the cell of the access matrix: `in`, or the status of the refusal."""
+    """Send a caller's request to a route; return the cell of the access matrix: `in`, or the status 401 or 403."""
     method, path = example_path(route)
     if KINDS[route] is RouteKind.WEBSOCKET:
         try:
@@ -90,7 +90,7 @@ def heard(world: Environment, caller: Caller, messages: Iterable[str]) -> dict[s
 
 
 def answer_on(socket: WebSocketTestClient) -> str:
-    """Receive up to the answer to the ping, or to the end of the socket; return the result."""
+    """Receive up to the answer to the ping, or to the end of the WebSocket; return the matrix cell."""
     met = IN
     while isinstance(event := socket.receive(), TextMessage):
         message = json.loads(event.text)

@@ -1,4 +1,4 @@
-"""Access to the API and the dashboard, with and without a key or password; `test_access_matrix` has the relay's."""
+"""Tests of access to the API and the dashboard, with and without a key or password."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BLOCKED = 429  # after some wrong passwords
 
 @frozen
 class Column:
-    """A caller of a server, and the status of its refusal: None if it has access."""
+    """A caller of a server, and the status of its refusal; None if it has access."""
 
     guarded: bool  # by a key, or a password
     caller: Caller
@@ -79,7 +79,7 @@ BOARD_ROUTES = [f"{route.method} {route.pattern}" for route in Dashboard(Dashboa
 
 
 def asked(open_client: Callable[[], HttpClient], caller: Caller, route: str) -> int | None:
-    """Return the status with which a route refuses a caller; None if it has access."""
+    """Return the status with which a route refuses a caller, 401 or 403; None if the caller has access."""
     method, _, path = route.partition(" ")
     client = open_client()
     status = client.request(method, path.replace("{", "").replace("}", ""), headers=caller.headers).status
@@ -89,7 +89,6 @@ def asked(open_client: Callable[[], HttpClient], caller: Caller, route: str) -> 
 
 @pytest.mark.parametrize("name", API)
 def test_access_to_the_api(world: Environment, name: str) -> None:
-    """The key gives access from anywhere, but not to pages of other sites; without one, the host's programs have it."""
     column = API[name]
     api = world.api(key=KEY if column.guarded else "")
     port = api.server.port
@@ -109,7 +108,6 @@ def test_access_to_the_api(world: Environment, name: str) -> None:
 
 @pytest.mark.parametrize("name", BOARD)
 def test_access_to_the_dashboard(world: Environment, name: str) -> None:
-    """Access needs the password or, without one, a program on the host; pages of other sites have none."""
     column = BOARD[name]
     world.start_relay()
     board = DashboardServer(world, password=PASSWORD if column.guarded else "")

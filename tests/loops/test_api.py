@@ -1,4 +1,4 @@
-"""The API server on every loop: sessions, turns of the built-in agent and of a model, the state after a stop."""
+"""Tests of the API server on every loop: sessions, turns of the built-in agent and of a model, state after a stop."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_sessions_outlive_a_kill(world: Environment) -> None:
 
 
 def begin_turn(api: ApiHandle, session: str, message: str) -> PendingResponse:
-    """Start a turn and wait until its user row is stored."""
+    """Start a turn, wait until the user's message is stored, and return the pending response."""
     path = f"/api/sessions/{session}/chat/stream"
     turn = api.client().begin("POST", path, {"message": message}, headers=api.headers)
     for _ in range(1_000):
@@ -46,7 +46,7 @@ def begin_turn(api: ApiHandle, session: str, message: str) -> PendingResponse:
 
 
 def test_a_stop_in_the_middle_of_a_turn(world: Environment) -> None:
-    """The stream ends regularly, and the partial answer outlives the process."""
+    """At a stop, the stream of a turn ends regularly; its partial answer is stored."""
     api = world.api(key=KEY, durable=True)
     session = api.session()
     client = begin_turn(api, session, "/count 5000")

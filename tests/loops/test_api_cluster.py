@@ -1,4 +1,4 @@
-"""Two API servers on each loop, with a system Redis between them; each node reaches the turns of the other."""
+"""Tests of two API servers with a system Redis on each loop: each node reaches the turns of the other."""
 
 from __future__ import annotations
 

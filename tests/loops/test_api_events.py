@@ -1,4 +1,4 @@
-"""A client that leaves the stream of a turn and reads the messages of its session instead (wire api 4.5)."""
+"""A client that disconnects from a turn's stream and polls the messages of its session (wire api 4.5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Start = Callable[..., ApiHandle]
 
 @pytest.fixture
 def start(world: Environment) -> Start:
-    """Return a function that starts the API with a model and its answers; without any, with the built-in agent."""
+    """Return a function that starts an API server, with a scripted model if answers are given."""
 
     def started(*answers: ModelAnswer, **config: Any) -> ApiHandle:
         if answers:
@@ -36,7 +36,7 @@ def rows_of(api: ApiHandle, session: str) -> list[tuple[str, object]]:
 
 @pytest.mark.parametrize("leave", ["abort", "close"])
 def test_a_client_that_drops_and_polls(world: Environment, start: Start, leave: str) -> None:
-    """Wire api 4.5: the client finds its own row, then polls until two polls give the same answer."""
+    """The user's message is stored at once and the complete answer later, though the client has disconnected."""
     api = start(plain("one two three four").slow(0.03))
     session = api.session()
     stream = chat(world, api, session, "Hi")

@@ -1,4 +1,4 @@
-"""kill -9 at any moment of a turn: sent events are stored, the session goes on (SPEC.md "Events", wire api 4.5)."""
+"""Tests of kill -9 at any moment of a turn: sent events are stored, the session goes on (wire api 4.5)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIVE = "asyncio"  # the loop of the real process
 
 
 def script() -> list[ModelAnswer]:
-    """Return a turn with all parts: reasoning, text, three tools of which one fails, text."""
+    """Return the model's answers for a turn: reasoning, text, and three tool calls of which one fails."""
     skills: tuple[str, dict[str, object]] = ("skills_list", {})
     return [
         calls(REMEMBER, skills, ("demo_fail", {}), text="I note it."),
@@ -46,7 +46,7 @@ def start(world: Environment) -> tuple[ApiHandle, ScriptedModel]:
 def check_life_goes_on(
     world: Environment, api: ApiHandle, model: ScriptedModel, session: str, told: list[StreamEvent], *, asked: str
 ) -> None:
-    """Check the session after the restart: its rows, and another turn."""
+    """Check a session after a restart: its stored messages, another turn, and the history that the model receives."""
     rows = api.messages(session)
     check_rows(rows, told)
     model.answers[:] = [plain("I am back.")]
@@ -93,7 +93,7 @@ class Scene:
         return session, open_stream(self.world, self.api, "POST", path, {"message": "I like tea"}), at
 
     def die(self, since: int) -> list[StreamEvent]:
-        """Kill the server; return every event that it sent since, whether it arrived or not."""
+        """Kill and restart the server; return the events that it sent after record `since`, even if undelivered."""
         server = self.api.server
         assert isinstance(server, VirtualRelay)
         name = server.process.name
@@ -105,7 +105,7 @@ class Scene:
 
 
 def test_a_kill_at_each_event_of_a_turn(traced: SimulatedEnvironment) -> None:
-    """The server is killed when the n-th event reaches the client, for each n up to the last."""
+    """The server is killed when the client has read n events, for each n up to the last; the session goes on."""
     scene = Scene(traced)
     read, whole = 0, 0
     reached: dict[str, None] = {}
@@ -126,7 +126,7 @@ def test_a_kill_at_each_event_of_a_turn(traced: SimulatedEnvironment) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_a_kill_at_each_moment_of_a_turn(traced: SimulatedEnvironment, part: int) -> None:
-    """The server is killed after n steps of the simulation, for a fourth of all n, also between store and event."""
+    """The server is killed after n steps of the simulation, for a fourth of all n; the session goes on."""
     scene = Scene(traced)
     steps, over = part, False
     counts: dict[int, None] = {}
@@ -143,7 +143,7 @@ def test_a_kill_at_each_moment_of_a_turn(traced: SimulatedEnvironment, part: int
 
 
 def test_a_kill_during_an_approval_request(traced: SimulatedEnvironment) -> None:
-    """The approval request ends with its run; the call counts as interrupted."""
+    """An approval request ends with the killed run; its tool call counts as interrupted."""
     scene = Scene(traced)
     scene.model.answers[:] = [calls(("demo_ask", {}))]
     session = scene.api.session()
@@ -163,7 +163,7 @@ def test_a_kill_during_an_approval_request(traced: SimulatedEnvironment) -> None
 
 @pytest.mark.full
 def test_kills_of_a_real_process(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """The process is killed shortly after every event or two, at random moments."""
+    """A real process is killed at random moments behind some events of a turn; the session goes on."""
     rng = Random(4)
     with open_world(LIVE, tmp_path, request) as world:
         api, model = start(world)

@@ -1,4 +1,4 @@
-"""Complete scenarios on every loop: a chat, a model, the relay, a phone, and back; and calls that need approval."""
+"""Tests of complete scenarios on every loop: a model drives the phone through API server and relay."""
 
 from __future__ import annotations
 

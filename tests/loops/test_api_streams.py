@@ -1,4 +1,4 @@
-"""Concurrent streams, and clients that do not read: every delta once and in order, in bounded memory."""
+"""Tests of concurrent streams and clients that do not read: deltas come once and in order, in bounded memory."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def start(world: Environment, model: ScriptedModel, **config: Any) -> ApiHandle:
 
 @define(eq=False)
 class Client:
-    """A plain socket that has requested a turn. `stingy` ones have a minimal receive buffer."""
+    """A plain socket that has requested a turn."""
 
     sock: socket.socket
     session: str
@@ -80,7 +80,7 @@ class Client:
         sock.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
 
     def body(self) -> bytes:
-        """Return the received body, decoded from its chunks."""
+        """Return the received body without its chunk framing."""
         data = bytes(self.data)
         head, _, rest = data.partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 "), head
@@ -98,7 +98,7 @@ Ask = Callable[..., Client]
 
 @pytest.fixture
 def ask() -> Iterator[Ask]:
-    """Yield a function that makes clients; their sockets are closed at the end."""
+    """Yield a function that starts a turn on a new socket; the sockets are closed at the end."""
     with ExitStack() as sockets:
 
         def asked(api: ApiHandle, session: str, *, stingy: bool = False) -> Client:
@@ -110,7 +110,7 @@ def ask() -> Iterator[Ask]:
 
 
 def read_all(clients: list[Client]) -> None:
-    """Read all streams concurrently, each to its end."""
+    """Read the streams of all clients concurrently, each to its end."""
     with selectors.DefaultSelector() as selector:
         for client in clients:
             client.sock.setblocking(False)
@@ -131,7 +131,7 @@ def read_all(clients: list[Client]) -> None:
 
 
 def check_stream(body: bytes, deltas: int) -> int:
-    """Check that every delta came once and in order; return the number of the first, which identifies the stream."""
+    """Check that each of `deltas` deltas came once and in order; return the number of the first."""
     told = [piece.decode() for piece in DELTA.findall(body)]
     first = int(told[0])
     assert told == [counted(number) for number in range(first, first + deltas)]
@@ -174,7 +174,7 @@ def test_many_streams_at_once_in_the_simulator(virtual_world: SimulatedEnvironme
 
 
 def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: Environment) -> None:
-    """Beyond the limit of runs (SPEC.md "Limits": ten by default; one here) a waiting turn receives only comments."""
+    """Over the limit of runs, here one, completions and runs get 429, and a session's turn waits with keepalives."""
     model = ScriptedModel([plain("one two").stuck(2), plain("second")])
     api = start(world, model, max_concurrent_runs=1)
     first = chat(world, api, api.session(), "a")
@@ -205,7 +205,7 @@ def test_beyond_the_cap_turns_wait_and_completions_are_refused(world: Environmen
 
 
 def rss(server: object) -> int:
-    """Return the resident memory of a process in bytes."""
+    """Return the resident memory of a server's process, in bytes."""
     assert isinstance(server, ChildRelay)
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{server._process.pid}/status").read_text())
     assert found is not None
@@ -213,7 +213,7 @@ def rss(server: object) -> int:
 
 
 def wait_stalled(world: Environment, api: ApiHandle, model: ScriptedModel, sessions: list[str]) -> None:
-    """Wait until no progress is made. Every turn has started by then, and none has ended."""
+    """Wait until every turn has started and the model writes no more; check that none has ended."""
     looks: list[int] = []
 
     def still() -> bool:
@@ -231,7 +231,7 @@ def wait_stalled(world: Environment, api: ApiHandle, model: ScriptedModel, sessi
 def silent_server(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[tuple[Environment, ApiHandle, ScriptedModel]]:
-    """Start a server process of its own, so that its memory can be measured."""
+    """Start an API server as a process of its own, so that its memory can be measured, with a model."""
     with open_world("asyncio", tmp_path, request) as world:
         model = ScriptedModel([counting(0, 10)])
         env = {
@@ -291,7 +291,7 @@ def test_clients_that_do_not_read_do_not_delay_others(
 
 
 def test_a_client_that_does_not_read_is_dropped_but_its_turn_continues(virtual_world: SimulatedEnvironment) -> None:
-    """The client is dropped after a minute without progress; the session has the answer."""
+    """A client is dropped after a minute without progress; its turn is stored completely."""
     world = virtual_world
     model = ScriptedModel([counting(0, SILENT.deltas, size=SIZE)])
     api = start(world, model)

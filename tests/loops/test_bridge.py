@@ -1,4 +1,4 @@
-"""The bridge from callers to phones: one answer for each command, despite failures of either of them."""
+"""Tests of the bridge: each command gets one answer, despite failures of the caller or the phone."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NOISE = random.Random(7).randbytes(1_000_000).hex()
 def call(
     world: Environment, token: str, method: str = "GET", path: str = "/ping", body: object = None
 ) -> PendingResponse:
-    """Send a command on a connection of its own, and do not wait for its answer."""
+    """Send a command to the phone on a connection of its own; return the pending response."""
     return world.client().begin(method, path, body, headers=bearer(token))
 
 
 def activity(world: Environment) -> list[dict[str, object]]:
-    """Return the activity records, newest first."""
+    """Return the records of the relay's activity log, newest first."""
     records: list[dict[str, object]] = world.http("GET", "/bridge/activity").json["activity"]
     return records
 
@@ -113,7 +113,7 @@ def test_big_answers_for_a_slow_reader(relayed: Environment) -> None:
 
 
 def answer_what_is_asked(phone: WebSocketTestClient, result: object) -> int:
-    """Answer commands until none has come for some round trips; return their number."""
+    """Answer bridge commands until none has come for ten round trips; return their number."""
     phone.respond(phone.command()["request_id"], result)
     given, quiet = 1, 0
     while quiet < 10:
@@ -141,7 +141,6 @@ def test_a_phone_that_reads_nothing_is_dropped_before_memory_is(relayed: Environ
 
 
 def test_both_sides_send_much_at_once(relayed: Environment) -> None:
-    """Large commands and large answers pass each other on one socket without a deadlock."""
     phone = relayed.phone(backend=Verbose())
     body = {"text": NOISE}
     calls = [call(relayed, phone.token, "POST", "/type", body) for _ in range(2)]
@@ -150,7 +149,7 @@ def test_both_sides_send_much_at_once(relayed: Environment) -> None:
 
 
 class Verbose(EmulatedPhone):
-    """A phone that answers every command with two megabytes that do not compress."""
+    """Emulated phone that answers every command with two megabytes that do not compress."""
 
     def execute(self, command: PhoneCommand, now: Moment) -> CommandReply:
         return CommandReply(200, {"text": NOISE})

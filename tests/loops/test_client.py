@@ -1,4 +1,4 @@
-"""HTTP/2 client on every loop: against our servers, and against one without product code."""
+"""Tests of the HTTP/2 client on every loop: against our servers, and against one without product code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BIG = bytes(range(256)) * 12_000  # 3 MB: several times the flow control windows
 
 
 class Talk:
-    """Handler that stores a WebSocket's events, for a flow to wait for."""
+    """WebSocket handler that stores the events, for a flow to wait for."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -63,7 +63,7 @@ class Talk:
 
 
 def outcome(world: Environment, flow: Callable[[Engine], Flow[object]]) -> Any:
-    """Run the flow in a program and return its result."""
+    """Run the flow in a program of the environment, and return its result."""
 
     def told(engine: Engine) -> Flow[None]:
         result = yield from flow(engine)
@@ -138,7 +138,7 @@ def test_a_turn_over_server_sent_events(world: Environment) -> None:
 
 
 class Node:
-    """The server of `http2_server.cjs`."""
+    """The HTTP/2 server `http2_server.cjs`, run by Node.js."""
 
     def __init__(self, certificate: tuple[Path, Path], mode: str) -> None:
         command = ["node", str(PEER), *map(str, certificate), mode]

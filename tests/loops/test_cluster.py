@@ -1,4 +1,4 @@
-"""Two relays on each loop, with a system Redis between them; operations cross the nodes."""
+"""Tests of two relays with a system Redis on each loop; operations cross the nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAILOVER_WITHIN = 120.0  # s; Sentinels that are not scheduled for 2 s do nothin
 
 @pytest.fixture
 def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """Return a world whose `relay` is the second of two."""
+    """Yield an environment with two relays that share a Redis; `relay` is the second."""
     with open_world(runtime, tmp_path, request) as opened:
         opened.start_relay(durable=True, cluster=redis.address)
         opened.start_relay(durable=True, cluster=redis.address)
@@ -36,13 +36,13 @@ def nodes(runtime: str, redis: RedisServer, request: pytest.FixtureRequest, tmp_
 
 
 def at(world: Environment, n: int) -> RelayHandle:
-    """Make relay `n`, 0 or 1, the one that requests are sent to, and return it."""
+    """Send later requests to relay `n`, 0 or 1; return that relay."""
     world.relay = world._relays[n]
     return world.relay
 
 
 def paired(world: Environment, name: str = "Tablet") -> WebSocketTestClient:
-    """Pair at the second node with a code of the first."""
+    """Return a WebSocket that has paired at the second node with a code of the first."""
     at(world, 0)
     code = world.register()
     at(world, 1)
@@ -207,7 +207,7 @@ def test_when_sentinels_make_another_the_master_codes_revocations_and_commands_s
 
 
 def is_cluster_unavailable(answer: dict[str, Any]) -> bool:
-    """Report whether a node refused a code because it did not reach Redis.
+    """Report whether a node refused a code because it had lost Redis.
 
     Redis may have executed the command whose answer was lost. The code is used up then, so it is not tried again.
     """
@@ -215,7 +215,7 @@ def is_cluster_unavailable(answer: dict[str, Any]) -> bool:
 
 
 def is_paired_with_a_new_code(world: Environment) -> bool:
-    """Register a code at the first node, pair with it at the second, and report the success."""
+    """Register a code at the first node, pair with it at the second, and report whether both succeeded."""
     at(world, 0)
     code = str(world.http("POST", "/pairing").json.get("code", ""))
     at(world, 1)

@@ -1,4 +1,4 @@
-"""The dashboard on every loop, beside a relay, an API server and a phone: it shows their present state."""
+"""Test of the dashboard on every loop, beside a relay, an API server and a phone: it shows their present state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An external loop, selected by its import name, runs programs and suites: a few here, all of them by `--loop`."""
+"""Tests with an event loop of another project, selected by its import name: some run here, all with `--loop`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOPS = [OUTSIDE, *HOSTS]
 
 
 def collected(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Return the result of `pytest --collect-only`."""
+    """Run `pytest --collect-only` with arguments, and return its result."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
@@ -66,7 +66,7 @@ def test_a_story_of_a_relay(
 
 @pytest.mark.parametrize("story", [test_relay.test_serve_and_stop, test_all_servers.test_relay_and_api_in_one_process])
 def test_a_program(story: Callable[[str, Path], None], tmp_path: Path) -> None:
-    """Run a test that starts a program, with `python -m servers.relay --runtime runtimes.loops.threads_loop:run`."""
+    """Run a test of a program on the external loop."""
     story(OUTSIDE, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Connections that break during a pairing, and connections over the limit."""
+"""Tests of connections that break during a pairing, and of connections over the limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ UPGRADE = (
 
 
 def test_connections_cut_at_every_stage_of_a_pairing(relayed: Environment) -> None:
-    """Connections that are cut at every stage of a pairing leave neither a client nor a session."""
     code = relayed.register()
     whole = UPGRADE + frame(TEXT, b'{"channel":"system","type":"auth","payload":{"pairing_code":"NOSUCH"}}')
     for at in range(0, len(whole), 9):

@@ -1,4 +1,4 @@
-"""HTTP/1.1 without product code: heads, bodies, pipelines, half-closed and broken connections."""
+"""Tests of HTTP/1.1 without product code: heads, bodies, pipelines, half-closed and broken connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATCH = b"PATCH /relay/security HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
 def ended(wire: ByteConnection) -> bool:
-    """Report whether the relay closes the connection without another byte."""
+    """Report whether the relay closes or resets the connection without another byte."""
     return wire.read_all() == b""
 
 

@@ -1,4 +1,4 @@
-"""HTTP/2 on every loop: streams beside each other, a file and its ranges, events of a turn, TLS with ALPN."""
+"""Tests of HTTP/2 on every loop: concurrent streams, a file and its ranges, events of a turn, TLS with ALPN."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ PER_CONNECTION = (b"date", b"connection")
 
 
 def client2(world: Environment, *, tls: bool = False) -> HttpClient:
-    """Open an HTTP/2 connection to the relay."""
     return HttpClient(world.connect(tls=tls), world.authority(), world.entropy, http2=True)
 
 
 def plainly(answer: Response) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """Return a response without the fields that differ between connections and moments."""
+    """Return status, fields and body of a response, without the fields that differ between connections."""
     return answer.status, [field for field in answer.headers if field[0] not in PER_CONNECTION], answer.body
 
 

@@ -1,4 +1,4 @@
-"""Concurrent uploads of pasted images (wire core 7)."""
+"""Test of concurrent uploads of pasted images (wire core 7)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from tests.loops.simulated_environment import SimulatedEnvironment
 
 
 def inbox(world: Environment, tmp_path: Path) -> list[str]:
-    """Return the names of the files in the inbox."""
     if isinstance(world, SimulatedEnvironment):
         return sorted(world.relay_host.disk.files(f"{world.relay_host.state}/images/inbox"))
     return sorted(os.listdir(tmp_path / "images" / "inbox"))

@@ -1,4 +1,4 @@
-"""Stop, kill and restart: the state that survives, for the relay and for connected clients."""
+"""Tests of stop, kill and restart: the state that survives at the relay and its clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 def refuses_connections(world: Environment) -> bool:
-    """Report whether the port refuses connections."""
     try:
         world.connect().close()
     except ConnectionError:

@@ -1,4 +1,4 @@
-"""Load on real sockets: vanished clients leave no state, and a stop under load loses no answer."""
+"""Tests of load on real sockets: vanished clients leave no state, and a stop under load loses no answer."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 
 def counter() -> Counter[str]:
-    """Count the living objects of connections by type, and descriptors, in this process, which runs the relay too."""
+    """Count this process's living objects of connections by type, and its descriptors; the relay runs in it, too."""
     gc.collect()
     kinds = {kind for kind in set(map(type, gc.get_objects())) if is_part(kind)}
     parts = [one for one in gc.get_objects() if type(one) in kinds]
@@ -73,7 +73,7 @@ def authorized(line: str, token: str, fields: str) -> bytes:
 
 
 def beginnings(token: str) -> list[bytes]:
-    """Return the beginnings of requests after which clients vanish."""
+    """Return the beginnings of connections after which the test's clients vanish."""
     form = "Content-Type: multipart/form-data; boundary=xyz\r\nContent-Length: 1000000"
     part = b'--xyz\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n'
     hello = {"channel": "system", "type": "auth", "id": "a", "payload": {"session_token": token}}
@@ -207,7 +207,7 @@ def drive(callers: list[Caller], until: Callable[[], bool]) -> None:
 
 
 def fetching(live: Environment, path: Path, token: str) -> LiveConnection:
-    """Return a client that has read only the head of a large response."""
+    """Return a connection that has requested a large file and read only the head of the response."""
     answer = live.http("POST", "/media/register", {"path": str(path), "content_type": "application/octet-stream"})
     assert answer.status == 200, answer
     sock = socket.socket()
@@ -220,7 +220,7 @@ def fetching(live: Environment, path: Path, token: str) -> LiveConnection:
 
 
 def test_a_stop_under_load_loses_no_answer(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """After SIGTERM every started answer is complete, every connection ends cleanly, and the exit code is 0."""
+    """After a stop, every started answer is complete, every connection ends cleanly, and the exit code is 0."""
     with open_world(runtime, tmp_path, request) as world:
         relay = world.start_relay(killable=True)
         phone = RawSocket(world.connect(REMOTE))

@@ -1,4 +1,4 @@
-"""A relay without free file descriptors: it serves its connections, waits without a busy loop, and resumes later."""
+"""Tests of a relay without free descriptors: it serves its connections, uses no busy loop, and recovers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Scarce:
-    """`python -m servers.relay` with few descriptors: from its start, or only once it runs; or with all there are."""
+    """`python -m servers.relay` with a low limit of descriptors from its start or later, or with the usual limit."""
 
     def __init__(self, loop: str, home: Path, *, at_start: bool = False, few: bool = True) -> None:
         self._log = home / "relay.log"

@@ -1,7 +1,7 @@
-"""Slow clients: heads, bodies, sockets and handshakes that trickle, and peers that vanish silently.
+"""Tests of slow clients: heads, bodies, WebSockets and handshakes that trickle, and peers that vanish silently.
 
 The limits are those of the core, shortened. Each trickling client would go on far longer than permitted. The tests
-check that the client is disconnected while the others are served.
+check that the client is disconnected while others are served.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 
 def hello() -> bytes:
-    """Return the first bytes of a TLS client."""
+    """Return the first bytes of a TLS handshake, from a client."""
     outgoing = ssl.MemoryBIO()
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
     with pytest.raises(ssl.SSLWantReadError):
@@ -50,7 +50,7 @@ def hello() -> bytes:
 
 
 class Trickle:
-    """A crowd of clients that send `start` at once and then `rest` byte by byte, repeated for ever."""
+    """Clients that send `start` at once and then `rest` byte by byte, again and again."""
 
     def __init__(self, port: int, start: bytes, rest: bytes) -> None:
         self._rest = rest
@@ -64,7 +64,7 @@ class Trickle:
         self.going = set(self.heard)
 
     def step(self) -> None:
-        """Send one byte on each connection and remove those that were cut."""
+        """Send one byte on each connection, and remove the connections that were closed."""
         at = self._said % len(self._rest)
         self._said += 1
         for sock in list(self.going):
@@ -82,7 +82,7 @@ class Trickle:
                 sock.close()
 
     def listen(self) -> None:
-        """Wait for data on a connection, or until the next byte is due."""
+        """Wait for data on a connection, at most until the next byte is due."""
         select.select(list(self.going), [], [], STEP)
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ def test_trickling_clients_are_cut_and_others_served(
 
 
 def test_tls_handshakes_that_trickle(live: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Excess handshakes displace the oldest, the others time out, and clients with a finished handshake are served."""
+    """Trickling TLS handshakes over the limit displace the oldest or time out; other clients are served."""
     monkeypatch.setattr("runtimes.net.listener.HANDSHAKE_TIMEOUT", 2 * SHORT)
     monkeypatch.setattr("runtimes.net.listener.MAX_HANDSHAKES", CROWD // 2)
     live.start_relay(tls=True)
@@ -151,7 +151,7 @@ def test_tls_handshakes_that_trickle(live: Environment, monkeypatch: pytest.Monk
 
 
 def test_a_phone_that_is_gone_without_a_fin(live: Environment) -> None:
-    """A phone that answers no ping is dropped, its callers get an error, and it can reconnect."""
+    """A phone that answers no ping is disconnected, its callers get an error, and it can sign in again."""
     live.start_relay(limits=Limits(ping_interval=SHORT, ping_timeout=SHORT))
     gone = RawSocket(live.connect())
     code = live.register()
@@ -167,7 +167,7 @@ def test_a_phone_that_is_gone_without_a_fin(live: Environment) -> None:
 
 
 def test_a_reader_that_stops_reading(live: Environment) -> None:
-    """A connection with more output than the kernel accepts, whose peer does not read, is closed."""
+    """A connection is closed if its output waits too long for a peer that does not read."""
     live.start_relay(limits=Limits(write_timeout=SHORT))
     phone = live.fake_phone()
     result = {"text": "z" * 7_000_000}  # under the limit of a message, over what the kernel buffers for one connection

@@ -1,4 +1,4 @@
-"""Memory and processor time of a real relay under hundreds of unauthenticated connections with costly input.
+"""Tests of memory and processor time of a relay with hundreds of unauthenticated connections with costly input.
 
 `LEFT` bounds the memory that remains when they have disconnected. No object of theirs is alive then. Python's allocator
 keeps the memory because small objects of other connections live in it, and reuses it. A second crowd adds hardly more,
@@ -45,7 +45,7 @@ LARGEST = b"A" * 65_000  # the most that is permitted before `system/auth`
 
 
 def deflated(size: int) -> bytes:
-    """Return the deflated beginning of a message."""
+    """Return a compressed WebSocket frame: the beginning of a JSON message with a text of `size` letters."""
     deflater = zlib.compressobj(wbits=-15)
     packed = deflater.compress(b'{"a":"' + b"A" * size) + deflater.flush(zlib.Z_SYNC_FLUSH)
     return frame(TEXT, packed, fin=False, rsv=4)
@@ -56,7 +56,10 @@ def fragments() -> bytes:
 
 
 def over_http2(streams: int, *, websocket: bool, said: bytes) -> bytes:
-    """Return the bytes of a connection with this number of requests or WebSockets, each of which sends `said`."""
+    """Return a client's bytes of an HTTP/2 connection with this number of requests or WebSockets.
+
+    Each of them sends `said`.
+    """
     client = Http2Connection(Role.CLIENT, entropy=os.urandom)
     server = Http2Connection(Role.SERVER, entropy=os.urandom)
     out = client.data_to_send()
@@ -97,17 +100,17 @@ TOLD = ("messages", "deflated messages", "HTTP/2 messages")  # tested without --
 
 
 def memory(relay: Scarce) -> int:
-    """Return the bytes of memory that the relay has in use."""
+    """Return the resident memory of the relay in bytes."""
     return int(Path(f"/proc/{relay.process.pid}/statm").read_text().split()[1]) * PAGE
 
 
 def processor_time(process: int) -> float:
-    """Return the seconds for which the first thread of a process has run."""
+    """Return the processor time of a process's first thread in seconds."""
     return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
 
 
 class Household:
-    """A paired phone and a caller that sends commands to it repeatedly."""
+    """A paired phone, and a caller that sends commands to it."""
 
     def __init__(self, relay: Scarce, stack: ExitStack) -> None:
         self.caller, self._wire = relay.connect(), relay.connect()
@@ -127,7 +130,7 @@ class Household:
         self.costs: list[float] = []  # of round trips, s of processor time of the relay
 
     def act(self) -> None:
-        """Send one command to the phone, answer it as the phone, and receive the answer as the caller."""
+        """Send one command, answer it as the phone and receive the answer as the caller; record the times it took."""
         before = processor_time(self._relay)
         began = time.monotonic()
         self.caller.send(
@@ -143,7 +146,7 @@ class Household:
 
 
 def crowd(relay: Scarce, said: bytes, size: int) -> Iterator[socket.socket]:
-    """Connect clients that send `said`, from a few addresses that the relay treats as remote; yield their sockets."""
+    """Connect clients that send `said`, from addresses that the relay treats as remote; yield their sockets."""
     for number in range(size):
         source = f"127.1.{number // 200}.1"
         unknown_host = socket.create_connection(("127.0.0.1", relay.port), PATIENCE, (source, 0))
@@ -154,7 +157,7 @@ def crowd(relay: Scarce, said: bytes, size: int) -> Iterator[socket.socket]:
 
 
 def visited(relay: Scarce, household: Household, said: bytes, size: int) -> int:
-    """Connect and disconnect a crowd; return the greatest memory in use meanwhile."""
+    """Connect a crowd while the household goes on, and disconnect it; return the greatest memory in use, in bytes."""
     peak = 0
     with ExitStack() as stack:
         for unknown_host in crowd(relay, said, size):
@@ -166,7 +169,7 @@ def visited(relay: Scarce, household: Household, said: bytes, size: int) -> int:
 
 
 def left(relay: Scarce, household: Household, before: int, *, full: bool) -> float:
-    """Return the added MiB once the crowd has been gone for `GONE`; without --full as soon as they are few."""
+    """Return the MiB over `before` after `GONE` seconds; without `full` as soon as they are below `LEFT`."""
     gone = time.monotonic()
     within = GONE if full else PATIENCE
     while (passed := time.monotonic() - gone) < within and (full or memory(relay) - before >= LEFT * MIB):

@@ -1,4 +1,4 @@
-"""MCP over HTTP: a picture from disk, an elicitation before an answer, disconnected and flooding clients."""
+"""Tests of MCP over HTTP: a picture from disk, an elicitation before an answer, disconnected and flooding clients."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_disconnected_client_cancels_its_call(relayed: Environment) -> None:
 
 
 def open_session(world: Environment, token: str) -> dict[str, str]:
-    """Open a session and return the headers of its further requests."""
+    """Open an MCP session, and return the headers of its further requests."""
     about = message("initialize", protocolVersion=HANDSHAKE, capabilities={})
     opened = world.http("POST", "/mcp", headers={**bearer(token), **TYPES}, body=about)
     session = (opened.headers.get(b"mcp-session-id") or b"").decode()

@@ -1,4 +1,4 @@
-"""An MCP server as a real program: the name of a tool selects an answer, a flood, an endless line or a crash."""
+"""Tests with an MCP server as a real program, whose tools answer, flood, write an endless line or crash."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_mcp_server_gets_the_environment_of_children(runtime: str, monkeypatc
 
 
 def test_a_flood_does_not_defeat_the_time_limit(runtime: str) -> None:
-    """A client with a time limit returns although the server's flood has no end."""
+    """A call with a time limit ends although the server floods the client with messages."""
 
     def talk(client: McpClient, engine: Engine) -> Flow[Any]:
         while not client.ignored:  # on a busy machine the server may not have started yet

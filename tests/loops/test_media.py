@@ -1,4 +1,4 @@
-"""Media over real sockets and disks: the phone's screenshot, large files in little memory, swapped links."""
+"""Tests of media on real sockets and disks: the phone's screenshot, large files in little memory, swapped links."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FORM_END = b"\r\n--xyz--\r\n"
 
 @pytest.fixture
 def live(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """Start a relay on a real loop. Only files in `public` may be fetched, not the rest of `tmp_path`."""
+    """Yield a real environment with a relay that may serve only the files in `public` of `tmp_path`."""
     (tmp_path / "public").mkdir()
     with open_world(runtime, tmp_path, request) as world:
         world.start_relay(temp_dir=str(tmp_path / "public"), workspace=str(tmp_path / "nowhere"))
@@ -113,13 +113,13 @@ def traced() -> Iterator[None]:
 
 
 def check_memory() -> None:
-    """Check the memory of this process, in a thread of which the relay runs."""
+    """Check that the peak of memory traced in this process, which runs the relay too, is below `PEAK`."""
     assert tracemalloc.get_traced_memory()[1] < PEAK
 
 
 @pytest.fixture
 def much(live: Environment, full: bool) -> int:
-    """Return a size in bytes: the greatest permitted on one loop, and a measurable one on the others."""
+    """Return a size in bytes: the greatest permitted on one loop or with --full, and a smaller one on the others."""
     return LARGE if full or live.name == PLAIN else ENOUGH
 
 
@@ -207,7 +207,7 @@ def test_a_file_over_tls(world: Environment, tmp_path: Path, request: pytest.Fix
 
 
 class Swapper:
-    """Swaps a path between two targets, as fast as possible, until it is stopped."""
+    """Swaps a path between two targets as fast as possible, on a thread, inside a `with` block."""
 
     def __init__(self, path: Path, one: Path, two: Path) -> None:
         self._path, self._targets = path, (one, two)
@@ -235,7 +235,10 @@ class Swapper:
 
 
 def raced(client: HttpClient, target: str, token: str, wanted: set[int]) -> Iterator[Response]:
-    """Yield responses to fetches of a path that is being swapped, until each status in `wanted` has occurred."""
+    """Fetch a path that is being swapped and yield each response, until each status in `wanted` has occurred.
+
+    Raise AssertionError for another status, or if one does not occur.
+    """
     seen: set[int] = set()
     for n in range(100 * ROUNDS):  # on a busy machine the swapper may run late
         answer = client.request("GET", target, headers=bearer(token))
@@ -279,7 +282,7 @@ def test_a_registered_file_that_is_swapped_never_leaks(live: Environment, tmp_pa
 
 
 def test_the_opened_file_is_sent(live: Environment, tmp_path: Path) -> None:
-    """Once the first bytes are sent, the name leads elsewhere; the rest still comes from the file that was checked."""
+    """A started download continues from the opened file when its path is changed to lead to a private one."""
     public, private = tmp_path / "public", tmp_path / "private"
     private.mkdir()
     real, size = public / "real", 24 * MIB  # more than the kernel buffers for a peer that does not read
@@ -315,7 +318,7 @@ INSTANTS = 60  # events of the simulation after which a link is swapped; a fetch
 def test_a_link_that_is_swapped_at_any_instant_never_leaks(
     virtual_world: SimulatedEnvironment, what: str, first: str
 ) -> None:
-    """A link is swapped deterministically between any two events of a fetch, check and read included."""
+    """A link is swapped after each number of events of a fetch; no response has the secret."""
     disk = virtual_world.relay_host.disk
     disk.put("/tmp/real/f", INSIDE)
     disk.put("/home/user/private/f", SECRET)
@@ -347,7 +350,7 @@ def test_a_link_that_is_swapped_at_any_instant_never_leaks(
 
 
 def passed(events: int) -> Callable[[], bool]:
-    """Return a condition that becomes true after `events` calls."""
+    """Return a condition that is true from call `events + 1` on."""
     left = iter(range(events))
     return lambda: next(left, None) is None
 
@@ -356,13 +359,13 @@ def passed(events: int) -> Callable[[], bool]:
 
 
 def peak(pid: int) -> int:
-    """Return the greatest memory of a process so far, in bytes."""
+    """Return the peak of resident memory of a process, in bytes."""
     with open(f"/proc/{pid}/status") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
 
 
 def test_the_program_itself_stays_small(runtime: str, tmp_path: Path) -> None:
-    """Send and receive 100 MiB with a relay in a process of its own; the system measures its memory."""
+    """A relay process receives and sends 100 MiB; the system measures its memory."""
     with running_relay(tmp_path, runtime=runtime) as (relay, port):
         wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
         raw = RawSocket(wire)

@@ -1,4 +1,4 @@
-"""Unmodified external clients on a live server: the `openai` package, and `httpx-sse` for each stream."""
+"""Tests of unmodified external clients on a live server: the `openai` package, and `httpx-sse` for each stream."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ Live = tuple[Environment, ApiHandle, ScriptedModel]
 
 @pytest.fixture(scope="module")
 def live(runtime: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """Start a server that the tests of this module share. These clients need sockets, which a simulation has not."""
+    """Yield environment, API server and model for the tests of this module, on a real loop: clients need sockets."""
     with open_world(runtime, tmp_path_factory.mktemp("openai"), request) as world:
         model = ScriptedModel()
         yield world, world.api(key=KEY, model_base_url=f"{world.peer(model)}/v1", model="m", relay_url=NOWHERE), model
 
 
 def script(live: Live, *answers: ModelAnswer) -> ApiHandle:
-    """Set the next answers of the model."""
+    """Set the next answers of the model, and return the API server."""
     _, api, model = live
     model.answers[:] = answers
     return api
@@ -189,7 +189,7 @@ def test_the_client_uses_responses(live: Live, client: openai.OpenAI) -> None:
 
 
 def test_the_client_disconnects_within_a_stream(live: Live, client: openai.OpenAI) -> None:
-    """The agent is interrupted (wire api 5.3), and the server goes on serving."""
+    """A client's disconnect within a stream cancels the turn (wire api 5.3), and the server goes on serving."""
     api = script(live, plain("word " * 1_000).slow(0.02))
     stream = client.chat.completions.create(
         model="svc-agent", messages=[{"role": "user", "content": "Hi"}], stream=True
@@ -211,7 +211,7 @@ def test_the_client_disconnects_within_a_stream(live: Live, client: openai.OpenA
 
 
 def streams(api: ApiHandle) -> list[tuple[str, str, Any]]:
-    """Return a request for each kind of stream of the server."""
+    """Return method, path and body of a request for each kind of event stream."""
     message = [{"role": "user", "content": "I like tea"}]
     return [
         ("POST", f"/api/sessions/{api.session()}/chat/stream", {"message": "I like tea"}),

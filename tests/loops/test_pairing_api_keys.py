@@ -1,4 +1,4 @@
-"""The API key of an invite, against relay and API in one process: valid from the code to the end of the session."""
+"""Tests of the API key of an invite: it is valid from the code to the end of the session."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ MAIN = "sk-main-5d1c"
 
 
 def invite(world: Environment, body: object = None) -> tuple[str, str]:
-    """Return the code and the key of a new invite."""
+    """Return the code and the API key of a new invite."""
     answer = world.http("POST", "/pairing/mint", {} if body is None else body)
     read = json.loads(answer.json["qr_payload"])
     return read["relay"]["code"], read["key"]
 
 
 def paired(world: Environment, code: str) -> str:
-    """Pair with the code and return the session token."""
     ws = world.websocket()
     assert ws.sign_in(pairing_code=code, device_name="Tablet")["type"] == "auth.ok"
     return ws.token
@@ -36,7 +35,7 @@ def asked(world: Environment, servers: RelayHandle, key: str) -> int:
 
 
 def begun(world: Environment, servers: RelayHandle, key: str) -> UnreadStream:
-    """Start a long answer, read up to its first text, and return the stream."""
+    """Start a long answer with this API key; return its stream, read up to the first text."""
     api = ApiHandle(world, servers, key)
     stream = chat(world, api, api.session(), "/count 5000")
     stream.until("assistant.delta")

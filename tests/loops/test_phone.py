@@ -1,4 +1,4 @@
-"""Pictures, many callers and failing routes: caller, relay, reference phone, and back (wire bridge 3)."""
+"""Tests of pictures, many callers and failing routes from caller to reference phone and back (wire bridge 3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.loops.environment import TRUSTING, Environment, PhoneHandle, bearer
 def driven(
     any_loop: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Environment, PhoneHandle, EmulatedPhone]]:
-    """Start one relay and one phone for several tests."""
+    """Yield an environment with a relay and a phone that the tests of this module share, the phone and its backend."""
     with open_world(any_loop, tmp_path_factory.mktemp("driven"), request) as world:
         world.start_relay()
         backend = EmulatedPhone()

@@ -1,4 +1,4 @@
-"""Tests of the checker of session streams: good streams pass, and each fault that breaks a client is found."""
+"""Tests of the checker of session streams: it accepts good streams, and reports each fault that breaks a client."""
 
 from __future__ import annotations
 

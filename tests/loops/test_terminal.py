@@ -1,4 +1,4 @@
-"""Terminals end to end: real shells in real pseudo-terminals on every loop, with tmux and without."""
+"""Tests of terminals end to end: real shells in real pseudo-terminals on every loop, with tmux and without."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path, hermetic:
 
 @pytest.fixture
 def plain(loop: Environment) -> Environment:
-    """Yield a world with a relay whose terminals do not use tmux."""
     loop.start_relay(terminal_tmux=False, user_shell="/bin/sh")
     return loop
 
 
 @pytest.fixture(params=KINDS)
 def either(request: pytest.FixtureRequest, loop: Environment) -> Environment:
-    """Start a relay: for one run of a test with tmux, if it is installed, and for another run without."""
+    """Return an environment with a relay: one parameter with tmux, one without."""
     loop.start_relay(terminal_tmux=request.param == "tmux", user_shell="/bin/sh")
     return loop
 
@@ -138,7 +137,7 @@ def test_20000_lines_arrive_complete_and_in_order(plain: Environment) -> None:
 
 
 def test_500_kilobytes_without_a_broken_character(either: Environment) -> None:
-    """A bare shell's output arrives unchanged; tmux sends what fits, and no half character either."""
+    """A bare shell's output arrives unchanged; through tmux it has no broken character."""
     client = terminal_client(either)
     tmux = client.attach()["tmux_available"]
     client.run("stty -echo")
@@ -183,7 +182,7 @@ def test_a_shell_that_does_not_read_its_input(plain: Environment) -> None:
 
 
 def test_abrupt_disconnects_leave_no_process(either: Environment, full: bool) -> None:
-    """A bare shell ends with all its processes; with tmux only the tmux client ends."""
+    """After disconnects, no process of a bare shell runs; with tmux, no tmux client."""
     pids: list[int] = []
     token = either.pair().token
     disconnects = DISCONNECTS if full else DISCONNECTS // 10
@@ -218,7 +217,7 @@ def test_a_flood_does_not_delay_others(either: Environment) -> None:
 
 
 def ping(world: Environment, phone: WebSocketTestClient) -> None:
-    """Send one command through the relay to a phone, and wait for the answer."""
+    """Send a command through the relay to a phone, answer it as the phone, and check that the answer arrives."""
     calling = world.client().begin("GET", "/ping", headers=bearer(phone.token))
     phone.respond(phone.command()["request_id"], {"pong": True})
     assert calling.finish().status == 200
@@ -237,7 +236,6 @@ def resident() -> int:
 @pytest.mark.parametrize("way", ["variable", "option", "both"])
 @pytest.mark.parametrize("tmux", KINDS)
 def test_the_shell_that_the_operator_wants(runtime: str, tmux: str, way: str, tmp_path: Path, hermetic: None) -> None:
-    """The option `--shell` wins over `RELAY_TERMINAL_SHELL`, and both over the user's own shell."""
     for name in ("variable", "option"):
         shell = tmp_path / f"{name}-shell"
         shell.write_text(f"#!/bin/sh\necho this is the {name}\nexec /bin/sh\n")
@@ -265,7 +263,6 @@ if TMUX is not None:
 
     @pytest.fixture
     def tmux(loop: Environment) -> Environment:
-        """Yield a world with a relay whose terminals use tmux."""
         loop.start_relay(user_shell="/bin/sh")
         return loop
 
@@ -296,7 +293,7 @@ if TMUX is not None:
             client.receive("detached")
 
     def test_a_session_killed_at_once_is_not_recreated(tmux: Environment) -> None:
-        """A tmux client that starts after the kill must not recreate the session."""
+        """A tmux session that is killed right after its attach is not recreated."""
         client = terminal_client(tmux)
         for number in range(5):
             client.attach(f"brief{number}")

@@ -1,4 +1,4 @@
-"""The relay over TLS and over IPv6."""
+"""Tests of the relay over TLS and over IPv6."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def has_ipv6() -> bool:
 
 
 def shown(world: Environment) -> str | None:
-    """Return the pin of the certificate that the relay presents; the simulated network has none."""
+    """Return the pin of the certificate that the relay presents; None on the simulated network."""
     wire = world.connect(tls=True)
     certificate = wire.certificate() if isinstance(wire, LiveConnection) else None
     wire.close()

@@ -1,4 +1,4 @@
-"""The TUI channel end to end, on every loop: a desktop, the relay, the agent gateway as a process, an API server."""
+"""Tests of the TUI channel on every loop: a desktop, the relay, the agent gateway as a process, an API server."""
 
 from __future__ import annotations
 
@@ -36,14 +36,13 @@ def loop(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 @pytest.fixture
 def api(loop: Environment) -> ApiHandle:
-    """Start an API server, and a relay whose gateway uses it."""
     server = loop.api(key="k3y")
     loop.start_relay(tui_command=GATEWAY, webapi_url=f"http://127.0.0.1:{server.server.port}", api_key="k3y")
     return server
 
 
 def attach(world: Environment, ws: WebSocketTestClient | None = None) -> tuple[WebSocketTestClient, int]:
-    """Return a desktop whose gateway was started, and the gateway's process id."""
+    """Attach a desktop to its gateway; return its WebSocket and the gateway's process id."""
     ws = ws or world.pair()
     ws.send_envelope("tui", "tui.attach", {"cols": 80, "rows": 24})
     message = ws.receive_message()
@@ -52,7 +51,7 @@ def attach(world: Environment, ws: WebSocketTestClient | None = None) -> tuple[W
 
 
 def event(ws: WebSocketTestClient, kind: str) -> dict[str, Any]:
-    """Return the next event of a type; those before it are skipped."""
+    """Return the parameters of the next event of this type; other events and responses are skipped."""
     while True:
         message = ws.receive_message()
         assert message["type"] in ("tui.rpc.event", "tui.rpc.response"), message
@@ -64,7 +63,7 @@ def event(ws: WebSocketTestClient, kind: str) -> dict[str, Any]:
 def call(
     ws: WebSocketTestClient, method: str, events: list[dict[str, Any]] | None = None, /, **params: object
 ) -> dict[str, Any]:
-    """Call a method and return the answer; events before it are skipped, or added to `events`."""
+    """Call a method and return its response; events before it are skipped, or added to `events`."""
     ws.send_envelope(
         "tui", "tui.rpc.request", {"jsonrpc": "2.0", "id": f"r-{method}", "method": method, "params": params}
     )
@@ -78,7 +77,7 @@ def call(
 
 
 def child(world: Environment, script: str) -> None:
-    """Start a relay whose gateway is a script."""
+    """Start a relay whose gateway runs a Python script."""
     world.start_relay(tui_command=(*CHILD, f"import json, os, signal, sys, time\n{script}"))
 
 
@@ -118,7 +117,7 @@ def test_lines_of_five_megabytes_both_ways(loop: Environment) -> None:
 
 
 def test_a_line_over_the_unread_limit_keeps_the_socket(loop: Environment) -> None:
-    """Messages after a line of 30 MB wait until it is sent: the limit of unread data is 16 MiB."""
+    """A gateway's line of 30 MB and all messages after it arrive, though the limit of unread data is 16 MiB."""
     child(
         loop,
         "print(json.dumps({'id': 'big', 'result': 'z' * 30_000_000}), flush=True)\n"
@@ -202,7 +201,7 @@ def test_a_flood_from_a_gateway_does_not_delay_others(loop: Environment) -> None
 
 
 def unknown_host(port: int) -> RawSocket:
-    """Return a paired client of a relay that is a process of its own."""
+    """Return a paired WebSocket client of a relay at this port."""
     wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
     raw = RawSocket(wire)
     raw.sign_in(call_program(port, "POST", "/pairing").body["code"])

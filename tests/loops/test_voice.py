@@ -1,6 +1,6 @@
-"""The voice routes on every loop: settings in real files, recordings through real spools, bearers at a real API server.
+"""Tests of the voice routes on every loop: settings in real files, recordings in real spools, local programs.
 
-Sockets of voice sessions are in `test_voice_sockets`, the agent in `test_voice_agent`.
+WebSockets of voice sessions are in `test_voice_sockets`, the agent in `test_voice_agent`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEY = "sk-test-key"
 
 @pytest.fixture
 def host(runtime: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """Return an environment with real programs."""
+    """Yield a real environment, where programs can run."""
     with open_world(runtime, tmp_path, request) as opened:
         yield opened
 
@@ -51,14 +51,14 @@ def synthesize(world: Environment, token: str, **body: object) -> Response:
 
 
 def uploads(world: Environment, folder: Path) -> list[str]:
-    """Return the files in the relay's spool folder."""
+    """Return the names of the files in the relay's spool folder."""
     if isinstance(world, SimulatedEnvironment):
         return world.relay_host.disk.paths(world.relay_host.spool)
     return sorted(path.name for path in (folder / "spool").glob("*"))
 
 
 def nothing_left(world: Environment, folder: Path) -> None:
-    """Check that the recording is deleted with the answer."""
+    """Wait until the relay's spool folder is empty."""
     world.eventually(lambda: uploads(world, folder) == [])
 
 
@@ -68,7 +68,6 @@ def nothing_left(world: Environment, folder: Path) -> None:
 @needs_engines
 @needs_decoder
 def test_a_sentence_is_spoken_and_understood_offline(host: Environment, tmp_path: Path) -> None:
-    """Without key and network, `/voice/transcribe` returns the text that `/voice/synthesize` was given."""
     host.write_home("config.yaml", f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n")
     host.start_relay()
     token = host.pair().token
@@ -101,7 +100,7 @@ def test_a_provider_speaks(world: Environment, tmp_path: Path) -> None:
 
 
 def test_a_command_of_the_operators_own(host: Environment, tmp_path: Path) -> None:
-    """A command provider synthesizes its standard input and transcribes its file."""
+    """A command provider synthesizes its standard input, and transcribes a file."""
     host.write_home(
         "config.yaml",
         "tts: {provider: mine, providers: {mine: {type: command, format: wav, "

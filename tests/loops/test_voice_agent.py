@@ -1,4 +1,4 @@
-"""The realtime agent on every loop: a real relay, a real API server, and a provider with a vendor's protocol."""
+"""Tests of the realtime agent on every loop: a real relay, a real API server, and a provider in a vendor's protocol."""
 
 from __future__ import annotations
 
@@ -79,7 +79,6 @@ def test_a_provider_that_drops_its_socket(world: Environment) -> None:
 
 @needs_engines
 def test_a_conversation_without_any_key(runtime: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """The local providers transcribe and synthesize: the transcript reaches the agent, and its answer is played."""
     with open_world(runtime, tmp_path, request) as world:
         agent = RealtimeAgentSetup(world)
         client = agent.open(provider="local", voice=CLEAR_VOICE)

@@ -1,4 +1,4 @@
-"""A broken connection of a voice session, on real sockets, and its resumption."""
+"""Test of a voice session whose connection breaks on real sockets, and of its resumption."""
 
 from __future__ import annotations
 

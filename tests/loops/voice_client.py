@@ -1,4 +1,4 @@
-"""A client of the voice routes, in any world."""
+"""Test client of the voice routes, in any environment."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ class VoiceClient:
         self.ws: WebSocketTestClient = world.websocket(answer["websocket_path"], headers=bearer(token), deflate=False)
 
     def send(self, kind: str, **fields: object) -> None:
-        """Send a message."""
+        """Send a message of this type with the given members."""
         self.ws.send_text(json.dumps({"type": kind, **fields}))
 
     def receive(self) -> dict[str, Any]:
-        """Return the next event."""
         return self.ws.receive_message()
 
     def until(self, kind: str) -> list[dict[str, Any]]:
-        """Return the events up to and including the next of this type."""
+        """Return the events up to and including the next of this type; fail for another `voice.error`."""
         events = [self.receive()]
         while events[-1]["type"] != kind:
             assert kind == "voice.error" or events[-1]["type"] != "voice.error", events[-1]
@@ -39,7 +38,7 @@ class VoiceClient:
 
 
 def create(world: Environment, token: str, family: str = "output", **body: object) -> dict[str, Any]:
-    """Create a session and return its description."""
+    """Create a voice session and return its description; `family` is a part of the route."""
     answer = ask_for(world, token, family, **body)
     assert answer.status == 200, answer
     told: dict[str, Any] = answer.json
@@ -47,19 +46,19 @@ def create(world: Environment, token: str, family: str = "output", **body: objec
 
 
 def ask_for(world: Environment, token: str, family: str, **body: object) -> Response:
-    """Request a session and return the response, also a refusal."""
+    """Request a voice session and return the response, also a refusal."""
     return world.http("POST", f"/voice/{family}/session", body, headers=bearer(token))
 
 
 def log_of(world: Environment, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the event log of a session, once its last line is written."""
+    """Return the records of a voice session's event log, once the session's end is written."""
     path = answer["event_log_path"]
     world.eventually(lambda: b".session.closed" in world.contents(path))
     return [json.loads(line) for line in world.contents(path).splitlines()]
 
 
 def seconds(mp3: bytes) -> float:
-    """Return the duration of an MP3 file in seconds, measured by a library that is not ours."""
+    """Return the duration of an MP3 file in seconds, measured by PyAV."""
     import av
 
     with av.open(BytesIO(mp3), format="mp3") as file:
