@@ -1,4 +1,4 @@
-"""API servers as nodes of one service, with a store, a Redis, a model, and a proxy that rotates the nodes."""
+"""Three API servers as nodes of one service, with a store, a Redis, a scripted model, and a proxy before them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY = "sk-nodes-4f0b81-77aa"
 
 
 class _Model(BaseHTTPRequestHandler):
-    """A model that repeats the user's last message. `slow` never ends; `ask` calls a tool that needs approval."""
+    """Model server that repeats the user's last message. `slow` never ends; `ask` calls a tool that needs approval."""
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -58,7 +58,7 @@ class _Models(ThreadingHTTPServer):
 
 
 class Stream:
-    """An event stream that is read in pieces, until it ends or breaks off."""
+    """Client of an event stream, which is read in pieces until it ends or breaks off."""
 
     def __init__(self, port: int, method: str, path: str, body: object = None) -> None:
         self._connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
@@ -72,7 +72,7 @@ class Stream:
         self.told: list[tuple[str, dict[str, Any]]] = []
 
     def until(self, name: str) -> dict[str, Any]:
-        """Return the data of the next event of that name."""
+        """Return the data of the next event of this name; events before it are discarded."""
         while True:
             for n, (told, data) in enumerate(self.told):
                 if told == name:
@@ -81,7 +81,7 @@ class Stream:
             assert self._more(), f"no {name}: {self.told}"
 
     def rest(self) -> list[str]:
-        """Return the names of all events up to the end of the stream, regular or not."""
+        """Read to the end of the stream, regular or not; return the names of the events that are not consumed."""
         while self._more():
             pass
         self._answer.close()
@@ -118,7 +118,7 @@ class ApiCluster(RelayCluster):
         return self
 
     def start_node(self, n: int) -> None:
-        """Start a node."""
+        """Start a node, and wait until it accepts connections."""
         env = {
             "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self._database, "API_SERVER_KEY": KEY,
             "API_SERVER_NODE_URL": f"http://127.0.0.1:{self.ports[n]}", "SVC_MODEL": "m", "SVC_MODEL_API_KEY": "k",
@@ -130,17 +130,15 @@ class ApiCluster(RelayCluster):
         self.nodes[n] = node
 
     def request(self, n: int, method: str, path: str, body: Mapping[str, object] | None = None) -> ProgramResponse:
-        """Send a request to a node."""
         return call(self.ports[n], method, path, body, token=KEY)
 
     def session(self) -> str:
-        """Create a session and return its id."""
         answer = self.request(0, "POST", "/api/sessions", {})
         assert answer.status == 201, answer
         return str(answer.body["id"])
 
     def chat(self, port: int, session: str, message: str) -> tuple[int, str]:
-        """Run a turn to its end; return the status, and the answer's text or the code of an error."""
+        """Run a turn to its end; return 200 and the answer's text, another status and the error's code, or 0 and ""."""
         try:
             answer = call(port, "POST", f"/api/sessions/{session}/chat", {"message": message}, token=KEY)
         except (OSError, ValueError, HTTPException):  # the node is gone, or the proxy's error page is HTML
@@ -150,7 +148,7 @@ class ApiCluster(RelayCluster):
         return answer.status, str(answer.body["error"]["code"])
 
     def rows(self, n: int, session: str) -> list[tuple[str, str]]:
-        """Return the stored messages of a session, as a node shows them."""
+        """Return role and content of the stored messages of a session, as a node shows them."""
         answer = self.request(n, "GET", f"/api/sessions/{session}/messages")
         assert answer.status == 200, answer
         return [(row["role"], row["content"]) for row in answer.body["messages"]]

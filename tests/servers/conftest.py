@@ -28,7 +28,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Failing]:
-    """Run a program that cannot start, in this process; return its exit code and its only line, without `error: `."""
+    """Yield a function that runs a program which cannot start, in this process.
+
+    It returns the exit code, and the program's only line without `error: `.
+    """
     for name in list(os.environ):
         if name.startswith(FOREIGN):
             monkeypatch.delenv(name)

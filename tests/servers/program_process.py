@@ -1,4 +1,4 @@
-"""Programs in processes of their own: their output, their exit codes, and HTTP to them over real sockets."""
+"""Harness for programs in processes of their own: output, exit codes, and HTTP to them over real sockets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FOREIGN = ("RELAY_", "SVC_", "HERMES_", "API_SERVER_")
 
 
 def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return our environment without settings of the programs, with a home of the test's own."""
+    """Return our environment without settings of the programs, with `home` as the home folder, and with `more`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     return {**kept, "HOME": str(home), "SVC_HOME": str(home / "svc"), "PYTHONUNBUFFERED": "1", **(more or {})}
 
@@ -57,10 +57,10 @@ class ProgramProcess:
             reader.start()
 
     def line(self, pattern: str, timeout: float = TIMEOUT) -> re.Match[str]:
-        """Return the first unreturned line that contains the pattern. `seen` has all lines that were read.
+        """Return the match in the first line that contains the pattern and was not returned before.
 
-        Lines that were skipped are searched first: standard output and standard error are read separately, in any
-        order.
+        Skipped lines are searched first, since standard output and standard error are read separately. `seen` has all
+        lines that were read. Raise AssertionError if no such line comes within `timeout` seconds.
         """
         for at, line in enumerate(self._passed_over):
             if match := re.search(pattern, line):
@@ -83,12 +83,12 @@ class ProgramProcess:
         raise AssertionError(f"no line with {pattern!r} among {self.seen}")
 
     def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
-        """Send the signal and return the exit code."""
+        """Send the signal, wait for the end, and return the exit code."""
         self.process.send_signal(signum)
         return self.wait()
 
     def wait(self) -> int:
-        """Return the exit code after the end; `seen` has all lines then."""
+        """Wait for the end, and return the exit code; `seen` has all lines then."""
         code = self.process.wait(TIMEOUT)
         for reader in self._readers:
             reader.join(TIMEOUT)
@@ -108,7 +108,7 @@ class ProgramProcess:
 def running(
     home: Path, module: str, *arguments: str, env: Mapping[str, str] | None = None, runtime: str = "asyncio"
 ) -> Iterator[ProgramProcess]:
-    """Run `python -m module arguments`, and kill it at the end. The module may be followed by a command."""
+    """Run `python -m module arguments`, and kill it at the end. A command may follow the module in `module`."""
     command = python(*module.split(), "--runtime", runtime, *arguments)
     with Popen(
         command, cwd=ROOT, env=environment(home, env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -133,7 +133,7 @@ def running_relay(
 
 @contextmanager
 def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
-    """Run a relay in a thread of this process, for tests of its clients; yield its port once it accepts connections."""
+    """Run a relay in a thread of this process; yield its port once it accepts connections."""
     known = environment(home, env)
     bound: queue.SimpleQueue[int] = queue.SimpleQueue()
     logger = logging.getLogger("svc")
@@ -155,7 +155,7 @@ def relay_beside(home: Path, env: Mapping[str, str]) -> Iterator[int]:
 
 @frozen
 class ProgramResponse:
-    """A response with its parsed body."""
+    """An HTTP response with its body, parsed as JSON."""
 
     status: int
     headers: Mapping[str, str]
@@ -163,7 +163,7 @@ class ProgramResponse:
 
 
 def shown_pin(port: int) -> str:
-    """Return the pin of the certificate that a server presents."""
+    """Return the pin of the certificate that the server at this port of 127.0.0.1 presents."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -182,7 +182,7 @@ def call(
     tls: ssl.SSLContext | None = None,
     host: str = "127.0.0.1",
 ) -> ProgramResponse:
-    """Send one request over a connection of its own and return the response."""
+    """Send one request on a connection of its own, with a JSON body unless `body` is None; return the response."""
     if tls is None:
         connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT)
     else:
@@ -198,14 +198,14 @@ def call(
 
 @contextmanager
 def websocket(port: int, host: str = "127.0.0.1", path: str = "/ws", token: str = "") -> Iterator[WebSocketTestClient]:
-    """Open a WebSocket to a relay. Raises `Declined` when the relay refuses."""
+    """Yield an open WebSocket to a server. Raise `Declined` if the server refuses."""
     with socket.create_connection((host, port), timeout=TIMEOUT) as sock:
         client = HttpClient(LiveConnection(sock), f"{host}:{port}", os.urandom)
         yield WebSocketTestClient(client, path=path, headers=bearer(token) if token else None)
 
 
 def sign_in(port: int, *, host: str = "127.0.0.1", **credentials: str) -> dict[str, Any]:
-    """Sign in over a new connection; return the payload of `auth.ok` or `auth.fail`, or the status of a refusal."""
+    """Sign in on a new WebSocket; return the payload of the answer, or the status of a refused handshake."""
     identity = {"device_name": "Test", "device_id": "test", "client_surface": "desktop", **credentials}
     try:
         with websocket(port, host) as ws:

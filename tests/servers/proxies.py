@@ -26,7 +26,7 @@ http {{
 
 @contextmanager
 def in_front(folder: Path, kind: str, block: str, around: str = "", *, user: int | None = None) -> Iterator[int]:
-    """Run a proxy and yield its port, which replaces `{port}` in `block`; `around` goes outside of nginx's server.
+    """Run nginx or Caddy; yield its port, which replaces `{port}` in `block`. `around` goes outside of nginx's server.
 
     With `user`, for tests that root runs, the proxy has that user, which must be able to reach the folder.
     """

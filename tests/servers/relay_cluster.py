@@ -1,4 +1,4 @@
-"""Relays as nodes of one service, with a Redis and a proxy of the tests, and phones that reconnect to any node."""
+"""Relays as nodes of one service, with a Redis, a store and a proxy, and phones that reconnect through the proxy."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ server {{ listen 127.0.0.1:{spare};
 
 
 def until(is_so: Callable[[], bool], what: str) -> None:
-    """Poll until the condition holds. AssertionError after `TIMEOUT`."""
+    """Poll until the condition holds. Raise AssertionError after `TIMEOUT` seconds."""
     began = time.monotonic()
     while not is_so():
         assert time.monotonic() < began + TIMEOUT, f"{what}: not within {TIMEOUT} s"
 
 
 class BackgroundLoad(Generic[T]):
-    """Threads that send numbered requests until `end`; `told` has the results."""
+    """Threads that repeat numbered requests until `end`; `told` has the results."""
 
     def __init__(self, asks: Iterable[Callable[[int], T]], counts: Callable[[T], bool] = lambda told: True) -> None:
         self.told: list[T] = []
@@ -72,7 +72,7 @@ class BackgroundLoad(Generic[T]):
             thread.join()
 
     def more(self, n: int) -> None:
-        """Wait until this number of further results satisfy `counts`."""
+        """Wait until `n` further results satisfy `counts`."""
         wanted = sum(map(self._counts, self.told)) + n
         until(lambda: sum(map(self._counts, self.told)) >= wanted, "what was asked")
 
@@ -82,7 +82,7 @@ class BackgroundLoad(Generic[T]):
 
 
 class NodePhone:
-    """A phone on a thread that answers each command, and reconnects with its token after each disconnection."""
+    """A phone on a thread that answers each command, and reconnects with its token after each disconnect."""
 
     def __init__(self, name: str, port: int, code: str) -> None:
         self.name = name
@@ -100,7 +100,6 @@ class NodePhone:
         self._thread.start()
 
     def close(self) -> None:
-        """Disconnect, and do not reconnect any more."""
         self._over = True
         if (ws := self._ws) is not None:
             with suppress(OSError):
@@ -138,7 +137,7 @@ class NodePhone:
 
 
 class RelayCluster:
-    """Three relays, each in a home of its own, with one store and one Redis, behind nginx at `port`."""
+    """Relays, each in a home of its own, with one store and one Redis, behind nginx at `port`."""
 
     def __init__(
         self, folder: Path, nodes: int = 3, env: Mapping[str, str] | None = None, redis: RedisServer | None = None
@@ -174,7 +173,6 @@ class RelayCluster:
         self._stack.close()
 
     def start_node(self, n: int) -> None:
-        """Start a node."""
         env = {
             "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self._database, "RELAY_TRUST_PROXY_HEADERS": "1",
             "RELAY_LOCAL_TRUST": "address", "SVC_NODE_URL": f"http://127.0.0.1:{self.ports[n]}", **self.env,
@@ -183,21 +181,19 @@ class RelayCluster:
         self.nodes[n], _ = self._lives[n].enter_context(entered)
 
     def kill(self, n: int) -> None:
-        """Kill a node with SIGKILL."""
         node, self.nodes[n] = self.nodes[n], None
         assert node is not None
         node.process.kill()
         self._lives[n].close()
 
     def stop(self, n: int) -> None:
-        """Stop a node with SIGTERM; it must exit with 0."""
         node, self.nodes[n] = self.nodes[n], None
         assert node is not None
         assert node.stop() == 0
         self._lives[n].close()
 
     def drain(self, n: int) -> str:
-        """Stop a node with `svc drain`; return the output of the command. The node must exit with 0."""
+        """Stop a node with `svc drain`; return the output of the command. Assert that the node exits with 0."""
         node, self.nodes[n] = self.nodes[n], None
         assert node is not None
         env = {**os.environ, "SVC_HOME": str(self.folder / f"node-{n}" / "svc")}
@@ -213,11 +209,11 @@ class RelayCluster:
         return bool(self.execute(f"SELECT 1 FROM paired_sessions WHERE token_hash = '{digest}'"))
 
     def execute(self, statement: str) -> list[tuple[object, ...]]:
-        """Execute statements in the database of the nodes; return the rows of the last one."""
+        """Execute statements in the nodes' database; return the rows of the last one."""
         return self.store.execute(statement, self._database.partition("@/")[2].partition("?")[0])
 
     def pair(self, name: str, n: int) -> NodePhone:
-        """Pair a phone with a code of that node."""
+        """Return a phone that has paired through the proxy with a code of node `n`."""
         code = "".join(secrets.choice("ABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(6))
         registered = call(self.ports[n], "POST", "/pairing/register", {"code": code})  # clears blocked addresses
         assert registered.status == 200
@@ -227,7 +223,7 @@ class RelayCluster:
         return phone
 
     def tap(self, port: int, phone: NodePhone, x: int, token: str) -> tuple[int, str]:
-        """Send a command for a phone to a port; return the status, and the code of an error."""
+        """Send a command for a phone to a port; return status and error code, or 0 and "" if the node is gone."""
         try:
             answer = call(port, "POST", f"/tap?device=device-{phone.name}", {"x": x, "y": 1}, token=token)
         except (OSError, ValueError):  # the node is gone, or the proxy's error page is HTML
@@ -235,6 +231,6 @@ class RelayCluster:
         return answer.status, str(answer.body.get("code", ""))
 
     def wait_reached(self, n: int, phone: NodePhone, token: str = "") -> None:
-        """Wait until a phone can be reached from a node, with its own token unless another is given."""
+        """Wait until node `n` answers a command for the phone with 200; `token` is the phone's own by default."""
         port, shown = self.ports[n], token or phone.token
         until(lambda: self.tap(port, phone, 1, shown)[0] == 200, f"{phone.name} is driven from node {n}")

@@ -71,14 +71,14 @@ def test_the_first_start_in_a_terminal_opens_the_dashboard_to_phones(tmp_path: P
 
 
 def relay_of(servers: ProgramProcess) -> int:
-    """Return the relay's port. Its line may have been read already, since two streams are read separately."""
+    """Return the relay's port from its line of output, which may have been read already."""
     said = r"^relay: https?://[^ ]+:(\d+) "
     seen = [found for line in servers.seen if (found := re.match(said, line))]
     return int((seen[0] if seen else servers.line(said))[1])
 
 
 def invite_of(servers: ProgramProcess) -> dict[str, Any]:
-    """Mint a new invite and return the payload of its QR."""
+    """Create an invite at the relay, and return the payload of its QR code."""
     servers.line("^To pair a phone: ")
     invite: dict[str, Any] = json.loads(call(relay_of(servers), "POST", "/pairing/mint", {}).body["qr_payload"])
     return invite
@@ -147,7 +147,7 @@ def test_a_key_that_cannot_be_stored(tmp_path: Path) -> None:
 
 
 def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """The agent also finds a relay that uses TLS for other hosts."""
+    """The agent finds the relay with and without TLS."""
     tls = {"RELAY_SSL_CERT": str(certificate[0]), "RELAY_SSL_KEY": str(certificate[1])}
     for number, env in enumerate(({}, tls)):
         home = tmp_path / str(number)
@@ -167,7 +167,7 @@ def test_the_agent_finds_the_phone_through_the_relay(tmp_path: Path, certificate
 
 
 def gateway_asks(home: Path, url: str, **env: str) -> dict[str, Any]:
-    """Return the gateway's answer to a request for the sessions of an API server."""
+    """Run the gateway; return its answer to a request for the sessions of the API server at `url`."""
     order = '{"jsonrpc": "2.0", "id": 1, "method": "session.list"}\n'
     command = python("clients.gateway")
     told = environment(home, {"RELAY_WEBAPI_URL": url, **env})
@@ -177,7 +177,7 @@ def gateway_asks(home: Path, url: str, **env: str) -> dict[str, Any]:
 
 
 def test_an_api_with_tls_of_its_own(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """Invites name the TLS URL; programs of this host use a separate local port or the certificate's pin."""
+    """Invites name the TLS URL; the relay's gateway reaches the API, others need the pin or a trusted certificate."""
     env = {"API_SERVER_SSL_CERT": str(certificate[0]), "API_SERVER_SSL_KEY": str(certificate[1])}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
         ports = {}
@@ -217,7 +217,7 @@ def test_the_invite_has_the_configured_api_address(tmp_path: Path) -> None:
 
 
 def pair(home: Path, *arguments: str) -> dict[str, Any]:
-    """Return the result of `svc pair` on the host of the servers, in a shell without their settings."""
+    """Run `svc pair` in an environment without the servers' settings; return its JSON output."""
     command = python("clients.commands.pair", "--json", *arguments)
     done = run(command, cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 0, done.stderr
@@ -243,7 +243,7 @@ def test_svc_pair_gets_a_pairing_key(tmp_path: Path) -> None:
 
 
 def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """Commands use TLS and ports from `.env`, and values that only the servers' own environment has."""
+    """Commands use TLS, ports and brand of the running servers, which only the servers' own environment has."""
     home = tmp_path / "svc"
     home.mkdir()
     (home / ".env").write_text("RELAY_PORT=0\nRELAY_HOST=127.0.0.1\nAPI_SERVER_PORT=0\nSVC_DASHBOARD_PORT=0\n")
@@ -277,7 +277,7 @@ def test_commands_find_the_servers_that_run(tmp_path: Path, certificate: tuple[P
 
 
 def test_a_desktop_that_was_paired_by_an_invite_chats(tmp_path: Path) -> None:
-    """A desktop with another home, as on another machine, gets the API and its key from the invite."""
+    """A desktop with another home gets the API's URL and key from the invite, and uses the chat."""
     there = tmp_path / "desk"
     there.mkdir()
     with running(tmp_path, "servers", *LOCAL, "--no-qr", env={"API_SERVER_KEY": "sk-all-5d1c"}) as servers:

@@ -53,7 +53,6 @@ def test_serve_and_stop(runtime: str, tmp_path: Path) -> None:
 
 
 def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
-    """The partial answer is stored, and the stream ends regularly."""
     with running(tmp_path, "servers.api", *LOCAL) as api:
         port = port_of(api)
         identity = call(port, "POST", "/api/sessions", {}).body["id"]
@@ -80,7 +79,7 @@ def test_a_turn_is_cut_short_when_the_server_stops(tmp_path: Path) -> None:
 
 
 def test_listening_beyond_loopback_gives_warnings(tmp_path: Path) -> None:
-    """Misspelled settings give warnings too, but not those of other programs in the file."""
+    """An open API without key or TLS gives warnings, and so do misspelled settings, but not those of other programs."""
     (tmp_path / "svc").mkdir()
     (tmp_path / "svc" / "config.yaml").write_text("modle: {default: llama3.2}\nterminal: {backend: local}\n")
     (tmp_path / "svc" / ".env").write_text("API_SERVER_PROT=1\n")

@@ -1,4 +1,4 @@
-"""Three real API servers with PostgreSQL, Redis and a proxy: one service, even when nodes are killed."""
+"""Tests of three real API servers with PostgreSQL, Redis and a proxy: one service, even when nodes are killed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiCluster]:
-    """Return the cluster, which each test leaves complete."""
     with ApiCluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 
 def chatting(cluster: ApiCluster, sessions: list[str]) -> BackgroundLoad[Told]:
-    """Start two users in each chat, through the proxy."""
+    """Start a load of two users in each chat, through the proxy; results with status 200 count."""
 
     def chat(session: str, number: int) -> Told:
         said = f"number {number}"
@@ -42,7 +41,7 @@ def chatting(cluster: ApiCluster, sessions: list[str]) -> BackgroundLoad[Told]:
 
 
 def check(cluster: ApiCluster, load: BackgroundLoad[Told]) -> None:
-    """Check that an answer is stored exactly once, after its message; refused messages are stored at most once."""
+    """Check that each answer is stored exactly once, after its message; refused messages are stored at most once."""
     assert {answer[0] for _, _, answer in load.told} <= ANSWERS
     for session in dict.fromkeys(session for session, _, _ in load.told):
         rows = cluster.rows(0, session)

@@ -1,4 +1,4 @@
-"""A relay and a Redis with another configuration: TLS with a private certificate, and Redis Cluster."""
+"""Tests of a relay with special Redis servers: TLS with a private certificate, and Redis Cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_private_certificate_must_be_trusted_explicitly(tmp_path: Path) -> Non
 
 
 def test_a_member_of_a_redis_cluster_is_refused_by_name(tmp_path: Path) -> None:
-    """The relay reports that its Redis is a Redis Cluster.
+    """The relay logs that its Redis is a Redis Cluster.
 
     Such a member may answer each key with MOVED or CLUSTERDOWN, but the relay requests no key.
     """

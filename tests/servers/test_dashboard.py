@@ -51,7 +51,7 @@ def get(port: int, path: str, **headers: str) -> tuple[int, bytes]:
 
 
 def test_beside_a_relay(runtime: str, tmp_path: Path) -> None:
-    """The dashboard shows the relay, and reports the missing API server and a model that does not answer."""
+    """The dashboard shows the relay, and reports a missing API server and a model that does not answer."""
     model = {"SVC_MODEL_BASE_URL": "http://127.0.0.1:9/v1", "SVC_MODEL": "m"}
     with (
         running_relay(tmp_path, runtime=runtime) as (_, relay),
@@ -101,7 +101,7 @@ def test_for_other_hosts_with_a_password(tmp_path: Path) -> None:
 
 
 def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
-    """The dashboard trusts the servers' own certificates, and may have a certificate as well."""
+    """A dashboard, with or without TLS, reaches servers that have certificates of their own."""
     cert, key = map(str, certificate)
     env = {
         **{f"{name}_SSL_CERT": cert for name in ("RELAY", "API_SERVER", "SVC_DASHBOARD")},
@@ -125,7 +125,7 @@ def test_servers_that_speak_tls(tmp_path: Path, certificate: tuple[Path, Path]) 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
 def test_all_servers_in_one_process(tmp_path: Path, certificate: tuple[Path, Path], secure: bool) -> None:
-    """The dashboard uses the API's key, and neither server needs a trusted certificate."""
+    """The dashboard uses the API's key, and the servers' certificates need not be trusted."""
     env = {"API_SERVER_KEY": "sk-board-22"}
     if secure:
         env |= {f"{name}_SSL_CERT": str(certificate[0]) for name in ("RELAY", "API_SERVER")}

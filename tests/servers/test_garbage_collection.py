@@ -1,4 +1,4 @@
-"""Garbage collection of a server: objects that stay are frozen during the first minutes only."""
+"""Test of a server's garbage collection: objects that stay are frozen during the first minutes only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from servers.garbage_collection import EARLY, LOAD_TIME, GarbageCollection
 
 @pytest.fixture(autouse=True)
 def collector() -> Iterator[None]:
-    """Yield, and then restore the collector of this process."""
     callbacks, threshold = list(gc.callbacks), gc.get_threshold()
     yield
     gc.callbacks[:] = callbacks

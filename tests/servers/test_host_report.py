@@ -15,7 +15,7 @@ from tests.servers.program_process import FOREIGN
 
 
 class Reporter:
-    """Collects the report of a home; variables are set by name."""
+    """Builds the host report of a home; arguments set environment variables."""
 
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.home = home

@@ -1,6 +1,6 @@
 """Walk through the console lines of the how-tos, with stand-ins for programs that this host cannot have.
 
-A stand-in writes its command line to a file and succeeds. What it would run on the host, the walk runs by itself.
+A stand-in writes its command line to a file and succeeds. The walk itself runs what the real program would run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DATABASE = "postgresql://svc@db.lan/svc"
 
 
 class HowtoWalk(Walk):
-    """A walk through the how-tos, in a host with stand-ins."""
+    """A walk through the console lines of the how-tos, with stand-ins on the path."""
 
     def __init__(self, folder: Path) -> None:
         self.calls = folder / "calls"
@@ -71,7 +71,7 @@ class HowtoWalk(Walk):
         self.here[DATABASE] = f"'{database.url('svc')}'"
 
     def run_on_stand_in(self, beginning: str) -> str:
-        """Run the next line and return the command line that its stand-in got."""
+        """Run the next line and return the command line that its stand-in received."""
         self.run(beginning)
         *_, last = self.calls.read_text().splitlines()
         return last

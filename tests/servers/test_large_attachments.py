@@ -1,4 +1,4 @@
-"""Memory of the servers while signed-in phones send the greatest messages, none of which ends."""
+"""Test of the servers' memory while signed-in phones send greatest messages that do not end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUIET = 2.0  # s without progress
 
 
 class _Phone(AppConnection):
-    """A phone with access to the socket of its WebSocket."""
+    """A phone with access to the TCP socket of its WebSocket."""
 
     def __init__(self, port: int, sockets: ExitStack) -> None:
         super().__init__(port)
@@ -47,7 +47,7 @@ def memory(pid: int, name: str) -> float:
 
 
 def send_beginnings(phones: list[_Phone]) -> None:
-    """Send what the servers read of one message of each phone, in turn."""
+    """Send the beginning of one message from each phone, in turn, until the servers stop reading."""
     for phone in phones:
         phone.raw.sendall(struct.pack("!BBQ", 0x81, 0xFF, MESSAGE) + bytes(4))  # a masked text
         phone.raw.setblocking(False)

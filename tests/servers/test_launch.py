@@ -24,10 +24,7 @@ from svc_proto.facts import Fact
 
 @pytest.fixture(autouse=True)
 def interruptible() -> Iterator[None]:
-    """Yield, and then restore the SIGINT handler that the end of a program disables.
-
-    The garbage collector of this process is restored, too.
-    """
+    """Restore the SIGINT handler and the garbage collector of this process after the test."""
     before, callbacks, threshold = signal.getsignal(signal.SIGINT), list(gc.callbacks), gc.get_threshold()
     yield
     gc.callbacks[:] = callbacks

@@ -1,4 +1,4 @@
-"""The local secret between real programs, and dashboards that need a password."""
+"""Tests of the local secret between real programs, and of dashboards that need a password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three real relays that share uploads: in a folder, in a bucket of a simulated store, and in other stores.
+"""Tests of three real relays that share uploads: in a folder, in a simulated bucket, and in other stores.
 
 moto (PyPI: `moto[server]`, 300 MB) and s3rver (npm) are tested if they are on the PATH.
 """
@@ -38,7 +38,7 @@ STORES = {
 
 
 def asked(bucket: S3Bucket, method: str, url: str, digest: str = "UNSIGNED-PAYLOAD") -> int:
-    """Send a signed request of the test's own; return the status, or 0 without a server."""
+    """Send a signed S3 request; return the status, or 0 without a server."""
     place = url.split("/", 3)
     try:
         with closing(HTTPConnection(place[2], timeout=TIMEOUT)) as connection:

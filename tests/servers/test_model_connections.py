@@ -1,4 +1,4 @@
-"""Ends of the connections to a model's server, as the server sees them."""
+"""Test of how connections to a model's server end, as the server sees it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WatchedModel:
         threading.Thread(target=self._serve, daemon=True).start()
 
     def close(self) -> None:
-        """Accept no further connection."""
+        """Close the listener, so that no further connection is accepted."""
         self._listener.close()
 
     def _serve(self) -> None:

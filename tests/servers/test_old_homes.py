@@ -1,6 +1,6 @@
-"""Service homes of older versions, made by real servers and clients: the present version opens them.
+"""Tests that the present version opens service homes of older versions, which real servers and clients made.
 
-The archives in `tests/servers/homes` are never rewritten. They stand for the homes of users. Each holds a paired phone,
+The archives in `tests/servers/homes` are never rewritten. They stand for the homes of users. Each has a paired phone,
 a paired desktop and the agent's own session, a chat with a tool call, and settings. Its credentials are made up.
 """
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.full
 
 @frozen(kw_only=True)
 class OldHome:
-    """An archive, and what its clients have: a session token, the API key of the pairing, and the id of a chat."""
+    """An archived home, with its schema version, a session token, the API key of the pairing, and the id of a chat."""
 
     name: str
     schema: int

@@ -1,4 +1,4 @@
-"""Command lines of the servers: their options, and their errors for invalid ones."""
+"""Tests of the servers' command lines: options, and errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def program(name: str) -> ProgramCommand:
 
 
 def said(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the output of a program that exits without starting a server."""
+    """Run a program with an option that prints and exits with 0; return its standard output."""
     with pytest.raises(SystemExit) as left:
         program(name).main([option])
     assert left.value.code == 0

@@ -1,6 +1,6 @@
-"""Local routes under the default settings, called by other users of the host and through their proxies.
+"""Tests of local routes under the default settings, called by other users of the host and through their proxies.
 
-Root alone can start programs of other users; the proxies are the real ones, set as their manuals show it.
+Root alone can start programs of other users; the proxies are real ones, configured as in their manuals.
 """
 
 from __future__ import annotations

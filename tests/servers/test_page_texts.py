@@ -1,4 +1,4 @@
-"""Message files of the page: each language has exactly the texts that the modules name."""
+"""Tests of the page's message files: each language has exactly the texts that the modules use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNTRANSLATED = {"Agent on this host"}  # a device's name at the relay
 
 
 def used_texts() -> set[str]:
-    """Return the first arguments of all calls of `t`, which must be literals."""
+    """Return the first arguments of all calls of `t` in the page's scripts; assert that they are literals."""
     found = set[str]()
     for name, script in SCRIPTS.items():
         for call in CALL.finditer(script):

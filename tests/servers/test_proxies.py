@@ -1,4 +1,4 @@
-"""The real servers behind real proxies, configured as docs/howto and the security model show it.
+"""Tests of the real servers behind real proxies, configured as in docs/howto and the security model.
 
 Phones, browsers and programs get through, under the paths of the page; remote clients do not reach local routes.
 """
@@ -43,7 +43,7 @@ PATHS = {"API_SERVER_KEY": KEY, "RELAY_ROOT_PATH": "/relay", "SVC_DASHBOARD_ROOT
 
 
 def blocks_of(page: str) -> list[tuple[str, str]]:
-    """Return proxy and settings of each block of a page of docs."""
+    """Return kind and text of each nginx or Caddy block on a page of docs."""
     return re.findall(r"```(nginx|caddy)\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
@@ -54,7 +54,7 @@ SHORT = [CADDY_FOR_ONE, *blocks_of("explanation/local-access.md")]
 
 @contextmanager
 def proxy(folder: Path, kind: str, block: str, relay: int, api: int = 0, dashboard: int = 0) -> Iterator[int]:
-    """Run a proxy in front of these ports, on loopback only, and yield its port."""
+    """Run a proxy with a block from docs in front of these ports, on 127.0.0.1 only; yield its port."""
     here: dict[str, object] = {"8767": relay, "8642": api, "9119": dashboard}
     here |= dict.fromkeys(("relay.example", "home.example"), "http://127.0.0.1:{port}")
     for there, name in here.items():
@@ -78,7 +78,7 @@ def local_access_is_refused(port: int, root: str = "") -> None:
 
 
 def diagnosed(home: Path, url: str) -> tuple[int, dict[str, str | None]]:
-    """Return the exit code of `svc doctor` for an address, and what its checks of that address found."""
+    """Run `svc doctor` for a public URL; return its exit code, and what its checks of that URL found, by code."""
     command = python("clients.commands.svc", "doctor", "--public-url", url, "--json")
     done = run(command, cwd=ROOT, env=environment(home), capture_output=True, text=True, timeout=TIMEOUT)
     assert done.stderr == ""
@@ -181,7 +181,7 @@ location /old { return 301 https://$host:8443/relay/; }
 
 
 def test_usual_nginx_blocks(tmp_path: Path) -> None:
-    """The usual examples: a folder as location, a slash that is passed on, `Host` without its port."""
+    """Relay and dashboard work behind common nginx blocks: with a prefix, a double slash, no port in `Host`."""
     needs("nginx")
     env = {"RELAY_TRUST_PROXY_HEADERS": "1", "SVC_DASHBOARD_PASSWORD": PASSWORD, "RELAY_ROOT_PATH": "/relay"}
     with running(tmp_path, "servers", *LOCAL, env=env) as servers:
@@ -217,7 +217,7 @@ def test_usual_nginx_blocks(tmp_path: Path) -> None:
 
 
 def test_no_proxy_at_all(tmp_path: Path) -> None:
-    """Without a proxy the doctor's requests are those of a local program: local routes are open, the API has no key."""
+    """Without a proxy, the doctor reports open local routes and an API without a key, since its requests are local."""
     with running(tmp_path, "servers", *LOCAL) as servers:
         ports = ports_of(servers, 3)
         code, found = diagnosed(tmp_path, f"http://127.0.0.1:{ports['api']}")

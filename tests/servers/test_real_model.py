@@ -1,4 +1,4 @@
-"""The API server with a real model of llama.cpp: turns, limits, refusals and restarts as a small model has them.
+"""Tests of the API server with a real model of llama.cpp: turns, limits, refusals and restarts.
 
 Each test runs with the model's own server, and with LiteLLM's proxy between, which has errors and options of its own.
 """
@@ -36,7 +36,7 @@ PERSON = {
 
 
 class RealModel:
-    """A model's server that can be restarted, and an API server that has its address alone."""
+    """A model's server that can be restarted, and an API server that uses it."""
 
     def __init__(self, home: Path) -> None:
         self.home, self.port = home, free_port()
@@ -61,11 +61,11 @@ class RealModel:
         return str(call(self.api, "POST", "/api/sessions", {}).body["id"])
 
     def turn(self, session: str, message: object, **members: object) -> list[tuple[str, dict[str, Any]]]:
-        """Return the events of one turn."""
+        """Run a turn; return the events of its stream."""
         return list(self.stream(f"/api/sessions/{session}/chat/stream", {"message": message, **members}))
 
     def stream(self, path: str, body: dict[str, object]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield names and data of a stream's events."""
+        """Send a request, and yield name and data of each event of the response's stream."""
         connection = http.client.HTTPConnection("127.0.0.1", self.api, timeout=PATIENCE)
         try:
             connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})
@@ -81,7 +81,7 @@ class RealModel:
             connection.close()
 
     def complete(self, **members: object) -> dict[str, Any]:
-        """Return the answer of a chat completion."""
+        """Request a chat completion, and return its JSON response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.api, timeout=PATIENCE)
         try:
             body = {"messages": [{"role": "user", "content": "Say hello."}], **members}
@@ -120,7 +120,7 @@ def real(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def end_of(events: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the data of `run.completed` of a turn, which must have no error."""
+    """Return the data of the event `run.completed`; assert that the turn has no error."""
     assert "error" not in [name for name, _ in events], events[-3:]
     return next(data for name, data in events if name == "run.completed")
 

@@ -1,4 +1,4 @@
-"""Chunked uploads that the server refuses early, behind proxies that share their connections to it."""
+"""Test of chunked uploads that the server refuses early, behind proxies that share their connections to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ location / {
 
 
 def refused_upload(port: int, path: str) -> int | None:
-    """Send an upload without credentials; return the status, or None if the connection is cut before."""
+    """Send an upload without credentials; return the status, or None if the connection breaks before."""
 
     def body() -> Iterator[bytes]:
         for _ in range(UPLOAD // 10_000):

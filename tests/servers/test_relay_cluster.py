@@ -1,4 +1,4 @@
-"""Three real relays with PostgreSQL, Redis and nginx: one service when nodes are killed.
+"""Tests of three real relays with PostgreSQL, Redis and nginx: one service when nodes are killed.
 
 Without Redis or without the store a part of the service remains.
 """
@@ -39,7 +39,6 @@ START = 1.5  # s, at most, for the start of a command on a busy machine
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayCluster]:
-    """Return the cluster, which each test leaves complete."""
     with RelayCluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
@@ -47,7 +46,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayCluster]:
 def driving(
     cluster: RelayCluster, phones: list[NodePhone], callers: int = 4
 ) -> BackgroundLoad[tuple[int, NodePhone, tuple[int, str]]]:
-    """Start callers that send commands to phones through the proxy; executed commands count."""
+    """Start callers that send commands to phones through the proxy; results with status 200 count."""
 
     def drive(number: int) -> tuple[int, NodePhone, tuple[int, str]]:
         phone = phones[number % len(phones)]

@@ -1,4 +1,4 @@
-"""Folders in the current directory that are named like our packages: commands do not import them."""
+"""Test that commands import no folders of the current directory that are named like our packages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCRIPTS = Path(sys.executable).parent
 
 @pytest.fixture
 def decoys(tmp_path: Path) -> Path:
-    """Return a folder with a decoy of each package."""
+    """Return a folder with a package of each of our names, which ends a program that imports it."""
     for package in PACKAGES:
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text("raise SystemExit('a decoy was run')\n")

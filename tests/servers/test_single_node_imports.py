@@ -1,4 +1,4 @@
-"""Servers without Redis, bucket and PostgreSQL in their settings import none of the modules for them."""
+"""Tests that servers without Redis, bucket and PostgreSQL in their settings import none of the modules for them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ READY = r"^(relay|api|dashboard): https?://127\.0\.0\.1:(\d+)"
 
 
 def loaded(program: ProgramProcess) -> list[str]:
-    """Return the modules for clusters and shared storage that an ended program has imported."""
+    """Return the modules for clusters and shared storage that a program imported, from its `-X importtime` output."""
     found = (re.match(r"import time: .*\| +(\S+)$", line) for line in program.seen)
     names = [match[1] for match in found if match]
     assert len(names) > 100
@@ -43,7 +43,7 @@ def loaded(program: ProgramProcess) -> list[str]:
 
 
 def use_relay(port: int) -> None:
-    """Pair, upload a file and fetch it, request a missing phone, revoke the session."""
+    """Pair, upload a file, request missing things, and revoke the session."""
     code = call(port, "POST", "/pairing").body["code"]
     with websocket(port) as phone:
         told = phone.sign_in(pairing_code=code, device_name="x", device_id="x", client_surface="android")
@@ -60,7 +60,7 @@ def use_relay(port: int) -> None:
 
 
 def use_api(port: int) -> None:
-    """Create a chat and delete it, and request an unknown run."""
+    """Create and list a chat, and request an unknown run."""
     made = call(port, "POST", "/api/sessions", {}, token=KEY)
     assert made.status in (200, 201), made.body
     assert call(port, "GET", "/api/sessions", token=KEY).status == 200
@@ -87,7 +87,6 @@ def test_single_servers_import_no_cluster_modules(module: str, tmp_path: Path) -
 @needs_redis
 @pytest.mark.parametrize("module", ["servers.relay", "servers.api"])
 def test_cluster_settings_import_cluster_modules(module: str, tmp_path: Path) -> None:
-    """Servers with cluster settings do import the modules that the other test excludes."""
     with RedisServer(tmp_path) as redis:
         env = {
             **TELLS, "API_SERVER_KEY": KEY, "SVC_CLUSTER_URL": redis.url,

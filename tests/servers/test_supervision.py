@@ -1,4 +1,4 @@
-"""Servers under a supervisor: a passed listener, and notifications."""
+"""Tests of servers under a supervisor: passed listeners, and readiness notifications."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ os.execv(sys.executable, [sys.executable, "-m", *sys.argv[2:]])
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> socket.socket:
-    """Return the socket that receives notifications."""
+    """Return a Unix socket that receives the notifications."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     sock.bind(str(tmp_path / "notify"))
     sock.settimeout(TIMEOUT)
@@ -69,7 +69,7 @@ def test_sockets_of_other_programs_are_ignored() -> None:
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Given]:
-    """Return a function that makes the environment of a server with a passed listener."""
+    """Yield a function that returns the environment of a server with a passed listener."""
     opened: list[socket.socket] = []
 
     def give(role: str, host: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Libraries of the page: unchanged files of their packages, as `versions.txt` names them."""
+"""Test that the page's libraries are the unchanged files of their packages, as listed in `versions.txt`."""
 
 from __future__ import annotations
 

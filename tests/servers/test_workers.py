@@ -1,4 +1,4 @@
-"""A relay of two processes on one host: one service when either is killed, and no process is left at the end."""
+"""Tests of a relay with two worker processes: one service if either is killed, and no process left at the end."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SOURCES = [f"127.0.0.{n}" for n in range(1, 17)]
 
 @frozen
 class WorkerGroup:
-    """Relay of several worker processes on this host, and requests to it from several addresses."""
+    """Relay with several worker processes on this host, and requests to it from several addresses."""
 
     relay: ProgramProcess
     port: int
@@ -59,12 +59,12 @@ class WorkerGroup:
 
     @property
     def groups(self) -> dict[str, int]:
-        """Return the process group of each worker that was started last, by its name."""
+        """Return the process group of each worker by name, from the log; a restarted worker has its latest one."""
         found = [re.search(r'worker started name="?([^"]+)"? pid=(\d+)', line) for line in self.relay.seen]
         return {match[1]: int(match[2]) for match in found if match}
 
     def ask(self, source: str, method: str, path: str, body: Mapping[str, object] | None = None, **fields: str) -> Any:
-        """Send a request from that address, with the local secret; return status and text."""
+        """Send a request from address `source` with the local secret; return status and body text."""
         secret = (self.home / LOCAL_SECRET).read_text()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, TIMEOUT, (source, 0))
         try:
@@ -76,13 +76,13 @@ class WorkerGroup:
             connection.close()
 
     def worker(self, source: str) -> str:
-        """Return the start time of the worker that gets connections from `source`; it identifies the worker."""
+        """Return the start time of the worker that gets connections from `source`, which identifies the worker."""
         status, text = self.ask(source, "GET", "/metrics", authorization=f"Bearer {TOKEN}")
         assert status == 200
         return str(re.search(r"^process_start_time_seconds (\S+)", text, re.MULTILINE)[1])  # type: ignore[index]
 
     def tap(self, source: str, phone: NodePhone) -> int:
-        """Send a command for the phone from this address; return the status, or 0 without an answer."""
+        """Send a command for the phone from address `source`; return the status, or 0 without an answer."""
         body = {"x": 1, "y": 1}
         try:
             answer = self.ask(
@@ -100,7 +100,7 @@ def supervisor(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[W
 
 
 def left_over(groups: Mapping[str, int]) -> list[str]:
-    """Return the command lines of the processes in these groups."""
+    """Return the command lines of the running processes in these groups."""
     left = []
     for entry in Path("/proc").iterdir():
         try:
@@ -196,7 +196,7 @@ def test_two_processes_are_one_relay(tmp_path: Path) -> None:
 @needs_redis
 @pytest.mark.skipif(which("nginx", path=SYSTEM_PATH) is None, reason="nginx is not installed")
 def test_behind_a_proxy_on_this_host(tmp_path: Path) -> None:
-    """The nginx block of the how-to: nginx connects from several addresses, each for a share of its clients."""
+    """With the nginx block of the how-to, requests from each address reach one worker, and both workers get some."""
     page = (ROOT / "docs/howto/cluster.md").read_text()
     (block,) = re.findall(r"^  (split_clients .*)\n  (proxy_bind .*)$", page, re.MULTILINE)
     proxied = (
