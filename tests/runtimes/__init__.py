@@ -1,1 +1,1 @@
-"""Tests of the runtimes."""
+"""Tests of the package `runtimes`."""

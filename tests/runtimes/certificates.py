@@ -1,4 +1,4 @@
-"""Self-signed certificates, made on demand."""
+"""Self-signed certificates for tests."""
 
 from __future__ import annotations
 

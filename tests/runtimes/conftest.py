@@ -1,4 +1,4 @@
-"""Fixtures of the runtimes: a certificate, a gate for children, and a check for leftover children and descriptors."""
+"""Fixtures of the runtimes: a certificate, a FIFO for children, and a check for leftover children and descriptors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.runtimes.scripted_core import running
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Make a self-signed certificate for localhost and 127.0.0.1, and its key."""
+    """Return the files of a self-signed certificate for localhost and 127.0.0.1, and of its key."""
     return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
@@ -33,7 +33,7 @@ def nothing_is_left(runtime: str) -> Iterator[None]:
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Path:
-    """Make a FIFO at which a child waits until the test writes a line to it."""
+    """Return a FIFO at which a child waits until the test writes a line to it."""
     path = tmp_path / "gate"
     os.mkfifo(path)
     return path

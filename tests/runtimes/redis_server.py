@@ -1,4 +1,4 @@
-"""A Redis of the tests: a process on a port of its own, without persistence, which ends with the test."""
+"""Redis servers of the tests: processes on ports of their own, without persistence, which end with the test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READY = "eady to accept connections"
 
 
 class RedisServer:
-    """A Redis server as a context manager, with `kill` and `start` in between."""
+    """A Redis server as a context manager; `kill` and `start` restart it."""
 
     def __init__(self, folder: Path, *, db: int = 0, tls: tuple[Path, Path] | None = None, **options: str) -> None:
         self._folder = folder
@@ -47,7 +47,7 @@ class RedisServer:
         self.kill()
 
     def start(self) -> None:
-        """Start the server and return when it accepts connections."""
+        """Start the server, and wait until it accepts connections."""
         assert _SERVER is not None
         told: dict[str, object] = {
             "port": self.port,
@@ -96,7 +96,7 @@ class RedisServer:
 
 
 class RedisWithSentinels:
-    """A master and its replica, and three Sentinels that watch them, as a context manager.
+    """A Redis master, its replica, and three Sentinels that watch them, as a context manager.
 
     The first Sentinel notices the loss of the master long before the others and needs no second opinion (quorum 1), so
     the three never split their votes, which would cost another 6 s each time.
@@ -146,10 +146,7 @@ class RedisWithSentinels:
         self.master.kill()
 
     def in_step(self) -> bool:
-        """Report whether the replica has all data of the master.
-
-        The replica is read first, so it may only have more since.
-        """
+        """Report whether the replica had all data of the master when the master's offset was read."""
         behind, ahead = (
             int(server.execute("INFO", "replication").partition("master_repl_offset:")[2].split()[0])
             for server in (self.replica, self.master)
@@ -164,7 +161,7 @@ def _begun(command: list[str], folder: Path, ready: str) -> subprocess.Popen[str
 
 
 def _read_until(process: subprocess.Popen[str], text: str) -> None:
-    """Read the log of a server up to a line with this text."""
+    """Read the log of a server up to a line with this text. Raise AssertionError if the log ends before."""
     assert process.stdout is not None
     lines: list[str] = []
     for line in process.stdout:

@@ -1,6 +1,6 @@
 """A scripted core on a real loop in a background thread, and blocking sockets as its peers.
 
-The first connection is the control line: `order` sends a byte on it, and the core returns the commands.
+The first connection is the control connection: `order` sends a byte on it, and the core returns the commands.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ScriptCore:
 
 
 class RunningCore:
-    """A running core, seen from the test."""
+    """A scripted core that runs in a thread, with blocking clients and its facts."""
 
     def __init__(self, core: ScriptCore, listener: Listener, extra: Listener | None, handle: HostHandle) -> None:
         self.core = core
@@ -75,7 +75,7 @@ class RunningCore:
         return sock
 
     def accept(self) -> tuple[socket.socket, ChannelId]:
-        """Open a connection and return it with its channel id at the core."""
+        """Open a connection to the core; return it with its channel id."""
         sock = self.connect()
         return sock, self.expect(Accepted).ch
 
@@ -84,7 +84,7 @@ class RunningCore:
         self.control.sendall(b"!")
 
     def run_operation(self, operation: Operation[Any]) -> Done | Failed:
-        """Order an operation and wait for its answer."""
+        """Order an operation, and return its answer."""
         self.order(operation)
         return self.answer(operation.op)
 
@@ -105,7 +105,7 @@ class RunningCore:
         return fact
 
     def expect(self, kind: type[F]) -> F:
-        """Return the next fact of that type; other facts are skipped (and kept in `seen`)."""
+        """Return the next fact of that type; facts before it are skipped, but stay in `seen`."""
         while True:
             fact = self.fact()
             if isinstance(fact, kind):
@@ -128,9 +128,9 @@ def running(
     listener: Listener | None = None,
     more: Sequence[Listener] = (),
 ) -> Iterator[RunningCore]:
-    """Run a scripted core; with `tls`, `RunningCore.extra` is a second listener that uses TLS.
+    """Run a scripted core; yield it, and check at the end that its exit code is 0.
 
-    `more` has further listeners of the same program.
+    With `tls`, `RunningCore.extra` is a second listener that uses TLS. `more` has further listeners of the program.
     """
     core = ScriptCore(react)
     plain = listener or bind("127.0.0.1", 0)

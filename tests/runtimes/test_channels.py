@@ -1,4 +1,4 @@
-"""Channels over real sockets, on every loop: bytes both ways, backpressure, half closing, resets."""
+"""Tests of channels over real sockets, on every loop: bytes both ways, backpressure, half closing, resets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def echo(fact: Fact) -> list[Command]:
 
 
 def reset(sock: socket.socket) -> None:
-    """Close the socket with an RST, despite unsent data."""
+    """Close the socket with an RST; unsent data is discarded."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     sock.close()
 

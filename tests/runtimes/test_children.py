@@ -1,4 +1,4 @@
-"""Child processes on every loop: terminals and pipes, signals, backpressure."""
+"""Tests of child processes on every loop: terminals and pipes, signals, backpressure."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_output_escaped_for_json(runtime: str, tmp_path: Path, terminal: bool) -
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.EAGAIN])
 def test_the_end_of_a_terminal_is_read_twice(runtime: str, error: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Output after a first report of the end is received.
+    """Output that comes after a first report of the terminal's end is received.
 
     The kernel may report an end, or nothing to read, while its worker still moves the last output.
     """

@@ -1,4 +1,4 @@
-"""Parts without a loop: addresses, failures, logs, host work, threads, the waker."""
+"""Tests of parts without a loop: addresses, failures, logs, host work, threads, the waker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on every loop: files, uploads, the state folder, the store, host work, and cancelling."""
+"""Tests of operations on every loop: files, uploads, state folder, store, host work, and cancelling."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def mode(path: Path) -> int:
 
 
 def refusal(live: RunningCore, what: Operation[object] | int) -> FailureKind:
-    """Run an operation that must fail, or wait for one by its number; return the kind of its failure."""
+    """Return the kind of failure of an operation that must fail: it is ordered, or if a number only awaited."""
     answer = live.answer(what) if isinstance(what, int) else live.run_operation(what)
     assert isinstance(answer, Failed), answer
     return answer.error.kind
@@ -291,7 +291,7 @@ def test_config(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None
 
 
 def test_a_linked_configuration_file(runtime: str, op: Iterator[OperationId], tmp_path: Path) -> None:
-    """A link stays a link, as into a folder under version control."""
+    """A configuration file that is a link stays a link, and its target is written; other files replace a link."""
     state, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
     state.mkdir(mode=0o700)
     elsewhere.mkdir(mode=0o755)

@@ -1,4 +1,4 @@
-"""The simulator's Redis and the real one give the same answers."""
+"""Tests that the simulator's Redis and a real one give the same answers."""
 
 from __future__ import annotations
 
@@ -156,12 +156,15 @@ def test_the_simulated_redis_answers_as_the_real_one(tmp_path: Path) -> None:
 
 
 def _essences(values: list[object]) -> list[object]:
-    """Return comparable values, pushes last: Valkey 9 and Redis differ in the order of an answer and the own push."""
+    """Return the comparable form of values, with pushes last.
+
+    Valkey 9 and Redis differ in the order of an answer and a push to the same connection.
+    """
     return [*map(_essence, sorted(values, key=lambda value: isinstance(value, Push)))]
 
 
 def _essence(value: object) -> object:
-    """Reduce an error to its code, and mark a push."""
+    """Return the code of an error, a marked tuple for a push, and any other value unchanged."""
     if isinstance(value, RespError):
         return value.code
     return ("push", *value) if isinstance(value, Push) else value

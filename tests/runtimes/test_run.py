@@ -1,4 +1,4 @@
-"""Selection of a loop by its name, built-in or external, and the arguments and cleanup of `run`."""
+"""Tests of `run`: selection of a loop by its name, built-in or external, its arguments and cleanup."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ given: list[tuple[Sequence[Program], HostHandle, float, bool]] = []
 
 
 def recording(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Record the arguments of a loop that runs nothing."""
+    """Runtime that records its arguments, runs nothing, and returns three exits."""
     assert handle.waker.sock.fileno() >= 0
     given.append((programs, handle, grace, signals))
     return Exit(0), Exit(4), Exit(3)

@@ -1,4 +1,4 @@
-"""Files sent past the core, on every loop, with and without TLS."""
+"""Tests of files sent by the runtime, not through the core, on every loop, with and without TLS."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def open_file(live: RunningCore, op: Iterator[OperationId], path: Path) -> int:
 
 
 def peer_of(live: RunningCore, certificate: Files | None) -> tuple[socket.socket, ChannelId]:
-    """Return a peer, over TLS with a certificate, and its channel."""
+    """Connect a peer, over TLS if there is a certificate; return it with its channel id."""
     return live.accept() if certificate is None else secured(live, certificate)
 
 
@@ -134,7 +134,7 @@ def test_abort_on_the_way(runtime: str, op: Iterator[OperationId], big: Path, ce
 def test_progress_is_reported_before_the_end(
     runtime: str, op: Iterator[OperationId], big: Path, certificate: Files, tls: bool, file: bool
 ) -> None:
-    """The runtime reports sent bytes before all are sent, so that the core can measure a slow reader's progress."""
+    """Sent bytes are reported before all are sent, so that the core can measure a slow reader's progress."""
     with running(runtime, tls=server_context(*certificate)) as live:
         handle = open_file(live, op, big)
         sock, ch = peer_of(live, certificate if tls else None)

@@ -1,4 +1,4 @@
-"""Sentences in five languages: matches, and the nearest examples for the rest."""
+"""Tests of the sentence parser in five languages: matches, and the nearest examples for other texts."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_sentences_of_the_table(code: str) -> None:
 
 
 def _meaning_of(sentence: str) -> tuple[str, str, dict[str, str]]:
-    """Return language, intent and slots; without a match the language of the nearest examples and `-`."""
+    """Return language, intent and slots; without a match, the language of the nearest examples, `-` and no slots."""
     found = PARSER.parse(sentence)
     if found is None:
         return PARSER.nearest(sentence)[0], "-", {}
@@ -118,12 +118,12 @@ def test_setting_and_state_are_a_question_with_a_question_mark(text: str, is_que
 
 
 def _sample(sentences: list[str], full: bool) -> list[str]:
-    """Return every fourth sentence; all of them in the full suite."""
+    """Return every fourth sentence, or all with `full`."""
     return sentences if full else sentences[::4]
 
 
 def _acts_of(sentences: list[str]) -> dict[str, str]:
-    """Return the sentences that lead to an act, with its intent."""
+    """Return the intent of each sentence that matches and whose intent is not in `QUIET`."""
     found = {sentence: PARSER.parse(sentence) for sentence in sentences}
     return {text: meaning.intent.value for text, meaning in found.items() if meaning and meaning.intent not in QUIET}
 

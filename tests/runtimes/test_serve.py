@@ -1,4 +1,4 @@
-"""`serve` in a program of its own on each library: its tasks, children, cancellations and debug mode."""
+"""Tests of `serve` inside a host program on each library: its tasks, children, cancellations and debug mode."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run_host(request: pytest.FixtureRequest) -> Callable[[Callable[[], Awaitable
 
 
 class SlowCore:
-    """A core that takes `FINISHING` s of its grace to stop."""
+    """Core that needs `finishing` seconds to stop."""
 
     def __init__(self, finishing: float = FINISHING) -> None:
         self.finishing = finishing
@@ -170,7 +170,7 @@ def test_debug_mode_reports_a_handler_that_blocks(caplog: pytest.LogCaptureFixtu
 
 
 def test_a_late_time_to_wake_is_kept(run_host: Callable[[Callable[[], Awaitable[None]]], None]) -> None:
-    """`serve` calls a core when its deadline has passed, although nothing else happens."""
+    """`serve` calls a core whose deadline has passed, although nothing else happens."""
 
     async def main() -> None:
         core, handle = ScriptCore(), HostHandle()

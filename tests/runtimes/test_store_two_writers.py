@@ -1,4 +1,4 @@
-"""Two concurrent writers in one PostgreSQL database: row locks, the fence of a turn, and keys that both insert."""
+"""Tests of two concurrent writers in one PostgreSQL database: row locks, a turn's fence, and keys that both insert."""
 
 from __future__ import annotations
 
@@ -51,10 +51,9 @@ def store() -> Iterator[Store]:
 
 
 def both(first: StoreRequest[Any], second: StoreRequest[Any], *, hold: str = CHANGES_WAIT) -> tuple[object, object]:
-    """Return the answers of two stores, or their exceptions. Both have started before either can finish.
+    """Execute two requests concurrently on two stores; return their answers or exceptions.
 
-    A third connection executes `hold` and rolls back when the two transactions wait. The first request gets the row
-    locks that both want.
+    A third connection executes `hold`, and rolls back when both transactions wait, the first before the second.
     """
     import psycopg
 

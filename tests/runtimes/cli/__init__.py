@@ -1,1 +1,1 @@
-"""Tests of cli."""
+"""Tests of the package `runtimes.cli`."""

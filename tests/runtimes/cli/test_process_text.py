@@ -1,4 +1,4 @@
-"""Text of programs in locales that are not UTF-8, on streams that lack characters, and without a home."""
+"""Tests of programs' text in locales that are not UTF-8, on streams that lack characters, and without a home."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_paths_are_utf_8_and_output_is_that_of_the_terminal(
 
 
 def output_of(encoding: str, monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
-    """Replace standard output by a stream with this encoding."""
+    """Replace standard output by a stream with this encoding; return the written bytes' buffer."""
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding, write_through=True))
     monkeypatch.setattr(sys, "stderr", None)

@@ -1,4 +1,4 @@
-"""Error texts of programs whose optional packages are missing."""
+"""Tests of programs' error texts when optional packages are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QR on a terminal: forms, half blocks, sextants, and the problem if none fits."""
+"""Tests of QR codes on a terminal: forms, half blocks, sextants, and the problem if none fits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rendered(
 
 
 def modules(lines: list[str]) -> list[list[int]]:
-    """Return the modules that sextants show, 1 for dark."""
+    """Return the rows of QR modules that lines of sextants show, 1 for dark."""
     return [
         [1 - (SEXTANTS.index(sign) >> (2 * third + half) & 1) for sign in line for half in (0, 1)]
         for line in lines

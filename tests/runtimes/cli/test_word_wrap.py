@@ -1,4 +1,4 @@
-"""Lines wrapped to the width of a terminal."""
+"""Tests of lines wrapped to the width of a terminal."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests of files."""
+"""Tests of the package `runtimes.files`."""

@@ -1,4 +1,4 @@
-"""Backup and restore: complete, or a clear error with nothing changed."""
+"""Tests of backup and restore: complete, or a clear error with nothing changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RECORD = {"device_name": "Pixel 8"}
 
 
 def fill(home: Path, database: Path) -> None:
-    """Fill a home as servers leave it."""
+    """Fill a home and its database as servers leave them."""
     for name, text in {
         ".env": "API_SERVER_KEY=k",
         "svc-relay-qr-secret": "s" * 32,
@@ -181,7 +181,7 @@ def test_not_while_servers_run(tmp_path: Path, archive: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an archive of two files, one of which is incompressible."""
+    """Return a folder with `b.tar.gz`, a backup of two files, one of which is incompressible."""
     folder = tmp_path_factory.mktemp("small")
     (folder / "home").mkdir()
     (folder / "home" / "a").write_bytes(b"abc" * 100)
@@ -212,7 +212,7 @@ def test_cut_or_changed_archives_are_refused(small: Path, where: float, flip: in
 
 
 def changed(archive: Path, change: Callable[[dict[str, bytes]], object]) -> Path:
-    """Return another archive, well-formed, with changed members."""
+    """Return a new, well-formed archive with the members that `change` has changed; data `->` becomes a link."""
     with tarfile.open(archive) as file:
         members = {each.name: file.extractfile(each).read() for each in file}  # type: ignore[union-attr]
     change(members)

@@ -1,4 +1,4 @@
-"""The commit in the version: of a clone, a worktree, a wheel, and where there is none."""
+"""Tests of the commit in the version: of a clone, a worktree, a wheel, and without one."""
 
 from __future__ import annotations
 

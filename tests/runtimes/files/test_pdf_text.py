@@ -1,4 +1,4 @@
-"""Text of PDF files, by the child program: pages, limits, and files that are none."""
+"""Tests of the text of PDF files, read by the child program: pages, limits, and files that are no PDF."""
 
 from __future__ import annotations
 

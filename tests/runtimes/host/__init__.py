@@ -1,1 +1,1 @@
-"""Tests of host."""
+"""Tests of the package `runtimes.host`."""

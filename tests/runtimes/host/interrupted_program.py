@@ -1,6 +1,6 @@
-"""Program that exits repeatedly, each time with a signal at another line of the shutdown.
+"""Program that runs a core repeatedly; each time a signal comes at another line of the loop's shutdown.
 
-Every line of the loop's shutdown is a place for a signal, until the signal handlers are Python's again. Arguments: a
+Every line of the shutdown is a place for a signal, until the signal handlers are Python's again. Arguments: a
 runtime, and the number of lines from one place to the next.
 """
 
@@ -47,7 +47,7 @@ BEFORE = signal.getsignal(signal.SIGINT)
 
 
 def main() -> None:
-    """Print whether more than two lines of the shutdown were interrupted, and the exit codes."""
+    """Print whether more than two lines of the shutdown were interrupted, and the set of exit codes."""
     codes: set[int] = set()
     closed = Host.close
     at = points = 0

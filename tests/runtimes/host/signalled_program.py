@@ -19,7 +19,7 @@ from svc_proto.facts import Fact, Reloading, Started, Stopping
 
 
 class SignalCore:
-    """A core that prints its signals."""
+    """Core that prints its signals."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         if isinstance(fact, Started):
@@ -47,7 +47,7 @@ def fail() -> None:
 
 
 def main() -> int:
-    """Run to the end and return the exit code."""
+    """Run the core with the runtime of the first argument, and return the exit code."""
     tls = server_context(*map(Path, sys.argv[3:])) if sys.argv[3:] else None
     listeners = [bind("127.0.0.1", 0, tls=tls)]
     program = Program(core=SignalCore(), listeners=listeners, on_ready=lambda: print_line("ready"))

@@ -1,4 +1,4 @@
-"""The end of a process: its code, and Ctrl-C while the interpreter closes."""
+"""Tests of the end of a process: its exit code, and Ctrl-C while the interpreter closes."""
 
 from __future__ import annotations
 

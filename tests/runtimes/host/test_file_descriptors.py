@@ -1,4 +1,4 @@
-"""The soft limit of descriptors, which follows the hard one."""
+"""Test of the soft limit of descriptors, which is raised to the hard one."""
 
 from __future__ import annotations
 

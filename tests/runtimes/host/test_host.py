@@ -1,4 +1,4 @@
-"""The host on every loop: timers, stopping, exits, several cores, bugs, running out of descriptors."""
+"""Tests of the host on every loop: timers, stopping, exits, several cores, bugs, a shortage of descriptors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.background_program import BackgroundProgram
 
 
 class TimerCore:
-    """A core with a timer every 20 ms: it requests an hour, then less, and exits after five calls."""
+    """Core with a timer every 20 ms, whose deadline is first an hour away; it exits after five calls."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -196,7 +196,7 @@ def test_log_commands(runtime: str, caplog: pytest.LogCaptureFixture) -> None:
 
 
 class Scarce(socket.socket):
-    """A listening socket whose `accept` fails in every way once."""
+    """Listening socket whose `accept` raises each of `errors` once."""
 
     errors: list[int]
 

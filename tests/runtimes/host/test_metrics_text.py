@@ -1,4 +1,4 @@
-"""Metrics text, read by an external parser, and the names in rules and dashboards for operators."""
+"""Tests of the metrics text with an external parser, and of metric names in operators' rules and dashboards."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNKNOWN_ELSEWHERE = ("process_",)  # of Linux, see `metrics_text`
 
 
 def exposition(*services: Service) -> str:
-    """Return the metrics of newly made servers in the text format."""
+    """Return the metrics of the given new servers in the text format."""
     text = ""
     for service in services:
         engine = Engine(service, entropy=bytes)
@@ -46,7 +46,7 @@ def exposition(*services: Service) -> str:
 
 @pytest.fixture(scope="module")
 def names() -> set[str]:
-    """Return the names of all samples of all servers."""
+    """Return the names of all samples of relay, API server and dashboard."""
     board = Dashboard(DashboardConfig(), {"index.html": b""})
     board._monitor._health.results = [
         each.members() for each in run_health_checks(HostFacts(now=0, version="1", home="/h"))

@@ -1,4 +1,4 @@
-"""S3 request signatures by a library, checked by the simulated store."""
+"""Tests of S3 request signatures by a library, checked by the simulated store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_library_signs_as_the_simulated_store_wants_it(token: str, method: s
 
 
 def test_the_example_of_the_manual() -> None:
-    """ "Signature Calculations for the Authorization Header", the request without a range: GET a bucket's lifecycle."""
+    """The signature equals that of the AWS manual's example: GET a bucket's lifecycle."""
     bucket = S3Bucket("", "us-east-1", "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
     wall = 1_369_353_600.0  # 20130524T000000Z
     signed = sign_at(bucket, "GET", "https://examplebucket.s3.amazonaws.com/?lifecycle", DIGEST, wall=wall)

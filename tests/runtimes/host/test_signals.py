@@ -1,4 +1,4 @@
-"""Signals, in a process of their own, on every loop."""
+"""Tests of signals to a process of its own, on every loop."""
 
 from __future__ import annotations
 

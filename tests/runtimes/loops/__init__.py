@@ -1,1 +1,1 @@
-"""Tests of loops."""
+"""Tests of the package `runtimes.loops`."""

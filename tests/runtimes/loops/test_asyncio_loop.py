@@ -1,4 +1,4 @@
-"""asyncio's own work, while it waits for the poller that contains our sockets."""
+"""Test that asyncio's callbacks run, while asyncio waits for the poller that contains our sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The replacement of epoll reports the same events, and a loop runs on it."""
+"""Tests of the poller: it reports the same events as epoll, and a loop runs on it."""
 
 from __future__ import annotations
 

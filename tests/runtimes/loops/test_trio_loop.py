@@ -1,4 +1,4 @@
-"""trio's own work, beside the task that contains our sockets."""
+"""Tests that trio's callbacks run beside the task that contains our sockets, and sockets are served meanwhile."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests of net."""
+"""Tests of the package `runtimes.net`."""

@@ -1,4 +1,4 @@
-"""Connecting: by address and by name, refused, cancelled, from one address to the next."""
+"""Tests of connecting: by address and by name, refused, cancelled, from one address to the next."""
 
 from __future__ import annotations
 

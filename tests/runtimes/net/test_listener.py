@@ -1,4 +1,4 @@
-"""Listening sockets: options of accepted connections."""
+"""Test of the options of accepted connections, which their listener passes on."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ PATIENCE = 20.0  # s
 
 
 class Listener(ServiceListener):
-    """Browser of a client that looks for servers."""
+    """Records the services that a client finds by mDNS."""
 
     def __init__(self) -> None:
         self.found = Event()

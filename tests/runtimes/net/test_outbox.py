@@ -1,4 +1,4 @@
-"""Outbox of a descriptor: unwritten bytes wait in order."""
+"""Tests of a descriptor's outbox: unwritten bytes wait in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtimes.net.outbox import Outbox
 
 
 class Kernel:
-    """A descriptor that accepts `room` bytes at a time."""
+    """Fake of a descriptor that accepts `room` bytes at a time."""
 
     def __init__(self, room: int) -> None:
         self.room = room

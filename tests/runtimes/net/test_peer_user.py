@@ -1,4 +1,4 @@
-"""The kernel's word on the user of a loopback connection, with real sockets."""
+"""Tests of the user of a loopback connection, as the kernel reports it for real sockets."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def opened() -> Iterator[ExitStack]:
 
 
 def listeners(opened: ExitStack, n: int, host: str = "127.0.0.1") -> list[socket.socket]:
-    """Open this number of listeners on one port, which a socket without a listener reserves."""
+    """Return `n` listeners on one port, which a further socket without a listener reserves."""
     held = bind(host, 0, shared=True, listen=False)
     opened.enter_context(held.sock)
     ports = [bind(host, held.address.port, shared=True).sock for _ in range(n)]
@@ -33,7 +33,7 @@ def listeners(opened: ExitStack, n: int, host: str = "127.0.0.1") -> list[socket
 
 
 def reached(ports: list[socket.socket], source: str) -> int:
-    """Return the index of the listener that a connection from this source reaches."""
+    """Return the index of the listener that a connection from this source address reaches."""
     family = socket.AF_INET6 if ":" in source else socket.AF_INET
     with socket.socket(family) as caller:
         caller.bind((source, 0))

@@ -1,4 +1,4 @@
-"""Standard input and output as a channel, on every loop: pipes, files, and end of input."""
+"""Tests of standard input and output as a channel, on every loop: pipes, files, and end of input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def command(runtime: str) -> list[str]:
 
 
 def identities(output: bytes) -> list[int]:
-    """Return the ids of the answered calls."""
+    """Return the ids of the JSON-RPC responses in the output."""
     return [message["id"] for line in output.splitlines() if "id" in (message := json.loads(line))]
 
 

@@ -1,1 +1,1 @@
-"""Tests of processes."""
+"""Tests of the package `runtimes.processes`."""

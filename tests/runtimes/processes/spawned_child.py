@@ -1,4 +1,4 @@
-"""Child processes of tests: a spawned one with its output, and checks for leftover ones."""
+"""Child processes of tests: one spawned by a core with its output, and checks for leftover ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OP = OperationId(1)
 
 
 def children() -> list[str]:
-    """Return the child processes of this process as `pid name`, with `zombie` behind those that have exited."""
+    """Return the children of this process as `pid name`, with ` zombie` behind those that have exited."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -41,7 +41,7 @@ def children() -> list[str]:
 
 
 def wait_gone(pid: int) -> None:
-    """Wait until a process, not necessarily a child of ours, has exited."""
+    """Wait until a process has exited, which need not be our child. Raise AssertionError after `TIMEOUT` seconds."""
     try:
         fd = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -54,7 +54,7 @@ def wait_gone(pid: int) -> None:
 
 
 class SpawnedChild:
-    """A spawned child and its output."""
+    """A child that a running core has spawned, and its output."""
 
     def __init__(
         self, live: RunningCore, *argv: str, shell: str | None = None, terminal: bool = False, **more: object

@@ -1,4 +1,4 @@
-"""Ends of children on every loop, and failed spawns: nothing is left of them."""
+"""Tests of how children end on every loop, and of failed spawns: nothing is left of them."""
 
 from __future__ import annotations
 

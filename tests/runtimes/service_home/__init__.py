@@ -1,1 +1,1 @@
-"""Tests of service home."""
+"""Tests of the package `runtimes.service_home`."""

@@ -1,1 +1,1 @@
-"""Tests of the simulated world."""
+"""Tests of the package `runtimes.sim`."""

@@ -1,4 +1,4 @@
-"""Scripted child processes in virtual time: output, timers, backpressure, signals, hangups and release."""
+"""Tests of scripted child processes in virtual time: output, timers, backpressure, signals, hangups and release."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Cat(ScriptedProgram):
 
 
 class Shell(ScriptedProgram):
-    """A shell that greets, reports a changed size, and ignores an interrupt."""
+    """Scripted shell that greets, reports a changed size, and ignores an interrupt."""
 
     def on_start(self) -> None:
         self.child.emit(b"$ ")

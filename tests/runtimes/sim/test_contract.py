@@ -1,4 +1,4 @@
-"""Every rule of the contract, broken once."""
+"""Tests that break every rule of the simulator's contract once."""
 
 from __future__ import annotations
 

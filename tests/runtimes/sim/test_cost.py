@@ -1,4 +1,4 @@
-"""Cost model: simulated time passes while a core computes."""
+"""Tests of the cost model: simulated time passes while a core computes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHANNEL, OPERATION = ChannelId(2), OperationId(1)
 
 
 def times(toy: ToyCore) -> list[float]:
-    """Return the times of the toy's calls, in seconds since the start of the world."""
+    """Return the times of the toy core's calls, in seconds since the start of the simulation."""
     return [round(moment.mono - START_MONO, 9) for moment in toy.times]
 
 
@@ -92,7 +92,7 @@ def test_computation_of_a_killed_program_has_no_effect() -> None:
 
 
 def test_rows_cost_time_when_the_core_reads_them() -> None:
-    """A core that spreads a long answer over several calls is not delayed by all of it at once."""
+    """A core that reads a long answer in several calls has a part of its cost in each call."""
     rows: list[Iterator[object]] = []
 
     def react(toy: ToyCore, fact: Fact | None) -> None:

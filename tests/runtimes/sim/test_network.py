@@ -1,4 +1,4 @@
-"""Connections between cores and scripted peers: order, chunking, windows, half closing, partitions while connecting."""
+"""Tests of simulated connections: order, chunking, windows, half closing, partitions while connecting."""
 
 from __future__ import annotations
 

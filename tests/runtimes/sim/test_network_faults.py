@@ -1,4 +1,4 @@
-"""Connections under faults: cuts, silence, partitions, lost segments, a process that is killed."""
+"""Tests of simulated connections under faults: cuts, silence, partitions, lost segments, a killed process."""
 
 from __future__ import annotations
 

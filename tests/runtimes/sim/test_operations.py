@@ -1,4 +1,4 @@
-"""Files, uploads, the state folder, the store and work: answers, faults, cancelling, and state after a process ends."""
+"""Tests of simulated files, uploads, state folder, store and work: answers, faults, cancelling, and later state."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def opened(bench: ToyNetwork, path: str) -> OpenedFile:
 
 
 def unread(data: bytes = bytes(100_000)) -> tuple[ToyNetwork, RawPeer, OpenedFile]:
-    """Return a network with an open file, and a peer that does not read."""
+    """Return a network, a peer that does not read, and a file of the relay that is open at the core."""
     bench = ToyNetwork(Simulation())
     bench.relay.disk.put("/big", data)
     wire = bench.world.connect(bench.phone, "relay", 80)

@@ -1,4 +1,4 @@
-"""The simulated object store: access control, and refusals as those of S3."""
+"""Tests of the simulated object store: access control, and refusals as those of S3."""
 
 from __future__ import annotations
 

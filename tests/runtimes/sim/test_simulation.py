@@ -1,4 +1,4 @@
-"""Clocks, timers, process lifetimes, logs, determinism."""
+"""Tests of the simulation: clocks, timers, process lifetimes, logs, determinism."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_entropy_is_a_processs_own_and_repeats() -> None:
 
 
 def story(seed: int, faults: Faults = Faults.NONE, cost: HandleCost = HandleCost.NONE) -> Simulation:
-    """Run a mix of all operations, for runs that must be equal."""
+    """Run a fixed mix of connections, timers and store requests; return the simulation, to compare it with others."""
     world = Simulation(seed, faults=faults, cost=cost)
 
     def react(toy: ToyCore, fact: Fact | None) -> None:

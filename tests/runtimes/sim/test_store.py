@@ -1,4 +1,4 @@
-"""The simulated store answers the requests of chats as the real one does, and outlives the process."""
+"""Tests that the simulated store answers chat requests as the real one, and outlives the process."""
 
 from __future__ import annotations
 

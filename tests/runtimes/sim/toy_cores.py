@@ -1,4 +1,4 @@
-"""Small cores to run in a simulated world."""
+"""Small cores for tests of the simulator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OUT = ChannelId(1)  # the channel of `connect`
 
 
 class ToyCore:
-    """A core that collects facts; `react(toy, fact)` may `emit`, or a test puts commands into `orders`."""
+    """Core that collects facts; `react(toy, fact)` may `emit` commands, or a test puts them into `orders`."""
 
     def __init__(self, entropy: Entropy, react: Callable[[ToyCore, Fact | None], None] | None = None) -> None:
         self.entropy = entropy
@@ -75,7 +75,7 @@ class ToyCore:
         return b"".join(fact.data for fact in self.of(Received) if fact.ch == ch)
 
     def answer(self, op: int) -> object:
-        """Return the result of an operation, its failure, or None while there is none."""
+        """Return `("done", result)` or the failure of an operation; None while there is no answer."""
         for fact in self.facts:
             if isinstance(fact, Done) and fact.op == op:
                 return ("done", fact.result)
@@ -85,7 +85,7 @@ class ToyCore:
 
 
 def echo(toy: ToyCore, fact: Fact | None) -> None:
-    """Send back received bytes, and a FIN for a FIN."""
+    """Send back received bytes, and answer a FIN with a FIN."""
     match fact:
         case Received(ch=ch, data=data):
             toy.emit(Send(ch, data))
@@ -96,7 +96,7 @@ def echo(toy: ToyCore, fact: Fact | None) -> None:
 
 
 class ToyNetwork:
-    """Two hosts, `relay` and `phone`, and a toy that runs on the relay at port 80."""
+    """Two simulated hosts, `relay` and `phone`; a toy core runs on the relay at port 80."""
 
     def __init__(
         self,
@@ -123,14 +123,14 @@ class ToyNetwork:
         return self.toys[-1]
 
     def order(self, *commands: Command) -> None:
-        """Make the toy core return `commands` now."""
+        """Make the toy core return `commands` now, and run until it has."""
         self.toy.orders.extend(commands)
         self.toy.deadline = self.world.now
         self.process.nudge()
         self.world.run_until(lambda: not self.toy.orders)
 
     def run_operation(self, make: Callable[[OperationId], Operation[Any]]) -> Any:
-        """Order an operation and run until its answer: the result, or the `Failure`."""
+        """Order an operation and run until its answer; return the result, or the `Failure`."""
         op = self.toy.new_op()
         self.order(make(op))
         self.world.run_until(lambda: self.toy.answer(op) is not None, 60.0)
@@ -143,14 +143,14 @@ class ToyNetwork:
 
 
 def connected(bench: ToyNetwork) -> RawPeer:
-    """Connect from the phone and return once the toy has accepted."""
+    """Connect from the phone, run until the toy core has accepted, and return the phone's end."""
     wire = bench.world.connect(bench.phone, "relay", 80)
     bench.world.run_until(lambda: bool(bench.toy.of(Accepted)))
     return wire
 
 
 def connect(bench: ToyNetwork, host: str, port: int, *, tls: bool = False) -> object:
-    """Connect the toy on channel 1 and return the answer."""
+    """Connect the toy core to a host on channel `OUT`; return the answer as `ToyCore.answer` does."""
     bench.order(Connect(OperationId(901), OUT, host, port, tls))
     bench.world.run_until(lambda: bench.toy.answer(901) is not None, 60.0)
     return bench.toy.answer(901)

@@ -1,1 +1,1 @@
-"""Tests of speech."""
+"""Tests of the package `runtimes.speech`."""

@@ -1,4 +1,4 @@
-"""Discovery of the host's speech engines, and MP3."""
+"""Tests of the discovery of this host's speech engines, of the program `speak_program`, and of MP3."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_names_that_a_core_can_order() -> None:
 def test_speech_programs_are_found(
     program: str | None, modules: str, expected: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program of the system is preferred to the library of the package."""
+    """The core gets the host's speech engines; a program of the system is preferred to a package's library."""
     monkeypatch.setattr("shutil.which", lambda name: program)
     monkeypatch.setattr(local_speech, "_has", lambda module: module in modules.split())
     nothing = {"speak": [], "listen": [], "mp3": False, "decode": False}
@@ -110,7 +110,7 @@ pytest.importorskip("espeakng_loader", reason="svc-relay[voice] is not installed
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    """Return a function that runs the program in this process: its exit code and its output."""
+    """Return a function that runs `speak_program` in this process, and returns its exit code and output."""
     path = tmp_path / "output"
 
     def run(*arguments: str) -> tuple[int, bytes]:
@@ -152,7 +152,7 @@ def test_a_closed_output_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_closed_output_in_the_middle() -> None:
-    """The program, run as a process, stops in the middle of a long text."""
+    """The program, run as a process, exits with 0 when its output is closed in the middle of a long text."""
     with subprocess.Popen(SPEAK, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdin
         assert child.stdout

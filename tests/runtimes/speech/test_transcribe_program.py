@@ -1,4 +1,4 @@
-"""Transcription of files: every usual format, and every kind of invalid file."""
+"""Tests of the transcription of files: every usual format, and every kind of invalid file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def no_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=[True, False])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the test with PyAV, if it is installed, and without."""
+    """Run the test with PyAV, if it is installed, and without PyAV."""
     if not request.param:
         monkeypatch.setitem(sys.modules, "av", None)
 
@@ -234,7 +234,7 @@ def test_formats_that_need_pyav(data: bytes, words_: str) -> None:
 
 @pytest.fixture
 def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answer:
-    """Return a function that transcribes a recording, without the limits for a process of its own."""
+    """Return a function that transcribes a recording in this process, without the limits of the program."""
     monkeypatch.setattr(transcribe_program, "_limit", lambda: None)
     path = tmp_path / "upload"
 
@@ -255,7 +255,7 @@ def answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     ids=["clear", "plain"],
 )
 def test_speech_is_transcribed(answer: Answer, text: str, voice: str) -> None:
-    """Speech of a synthetic voice, which is totally silent between its words, is transcribed."""
+    """Speech of synthetic voices, which are silent between words, is transcribed."""
     assert understood(answer(spoken(text, voice))["text"], text)
 
 
@@ -286,7 +286,7 @@ def test_errors_of_the_transcription(answer: Answer, monkeypatch: pytest.MonkeyP
 
 
 class Whisper:
-    """Fake faster-whisper that returns its arguments."""
+    """Fake of a faster-whisper model that returns its arguments as a transcript."""
 
     multilingual = False
 

@@ -1,1 +1,1 @@
-"""Tests of store."""
+"""Tests of the package `runtimes.store`."""

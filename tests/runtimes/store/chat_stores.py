@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def new_store(kind: str, folder: Path) -> Store:
-    """Open an empty store; the portable one has no word index. There is one PostgreSQL at a time."""
+    """Open an empty store of a kind; the portable one has no word index, the PostgreSQL database is shared."""
     if kind == "postgresql":
         return open_store(server().empty())
     if kind == "portable":
@@ -31,7 +31,7 @@ def new_store(kind: str, folder: Path) -> Store:
 
 
 def execute(store: Store, request: StoreRequest[T]) -> T:
-    """Return the answer, of the type that the request names."""
+    """Execute a request and return its answer; assert that the answer has the type that the request names."""
     answer: Any = store.execute(request)
     assert isinstance(answer, request.answer), answer
     return answer  # type: ignore[no-any-return]  # checked in the line above
@@ -48,11 +48,11 @@ def message(message_id: str, content: Any = "hello", at: float = 2.0, **more: An
 
 
 def create(store: Store, *sessions: ChatSession) -> None:
-    """Insert sessions."""
+    """Insert sessions; assert that each is created."""
     for session in sessions:
         assert execute(store, CreateChat(session=session))
 
 
 def add(store: Store, *messages: Message, to: str = "c") -> None:
-    """Append messages."""
+    """Append messages to session `to`; assert that the store has added them."""
     assert execute(store, AddMessages(session_id=to, messages=messages))

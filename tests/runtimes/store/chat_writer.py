@@ -1,6 +1,6 @@
 """Program that adds messages to a store file until it is killed: `chat_writer FILE NAME COUNT`.
 
-For each number it adds a user's and an assistant's message in one request, and prints the number when it is `Done`.
+For each number it adds a user's and an assistant's message in one request, and prints the number when that is done.
 """
 
 from __future__ import annotations

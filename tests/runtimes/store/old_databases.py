@@ -1,6 +1,6 @@
 """Databases of each version of the schema, in `tests/runtimes/databases`.
 
-Existing ones are never rewritten: they stand for databases of users. A new migration needs a new one, by
+Existing files are never rewritten: they stand for databases of users. A new migration needs a new one, by
 `create_database`.
 """
 
@@ -22,7 +22,7 @@ NEWEST = len(MIGRATIONS)
 
 
 def create_database(version: int) -> None:
-    """Write the database of a version."""
+    """Write the compressed database of a schema version, with a session and, from version 2, a chat."""
     path = KEPT / f"{version}.db"
     store = SqlStore(path, MIGRATIONS[:version])
     store.execute(SaveSession("a", RECORD))
@@ -38,7 +38,7 @@ def create_database(version: int) -> None:
 
 
 def unpacked(version: int, folder: Path) -> Path:
-    """Unpack the database of a version as `svc.db` in a folder."""
+    """Unpack the database of a schema version as `svc.db` in a folder; return its path."""
     path = folder / "svc.db"
     path.write_bytes(gzip.decompress((KEPT / f"{version}.db.gz").read_bytes()))
     return path

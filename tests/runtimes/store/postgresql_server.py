@@ -1,6 +1,6 @@
-"""A PostgreSQL of the tests: one for each process, on a Unix socket in its own folder; it ends with the process.
+"""PostgreSQL server of the tests: one for each test process, on a Unix socket in its own folder.
 
-It sorts by a locale, not by bytes, and does not wait for the disk.
+It sorts by a locale, not by bytes, does not wait for the disk, and ends with the process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUMBERS = count(1)
 
 
 class PostgresqlServer:
-    """A PostgreSQL server in a folder."""
+    """A PostgreSQL server in a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,7 +42,7 @@ class PostgresqlServer:
         self.start()
 
     def start(self) -> None:
-        """Start the server and return when it answers."""
+        """Start the server, and wait until it answers."""
         settings = {
             "listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off",
             "shared_buffers": "16MB", "max_connections": "30", "autovacuum": "off", "restart_after_crash": "off",
@@ -65,7 +65,7 @@ class PostgresqlServer:
             return cursor.fetchall() if cursor.description else []
 
     def empty(self) -> str:
-        """Return the URL of the shared database without any row, whose schema may be up to date already."""
+        """Return the URL of the shared database, with its main tables empty; its schema may be up to date already."""
         if not self.execute("SELECT 1 FROM pg_database WHERE datname = 'svc'"):
             self.execute("CREATE DATABASE svc")
         elif self.execute("SELECT 1 FROM pg_tables WHERE tablename = 'chat_responses'", "svc"):
@@ -90,7 +90,10 @@ class PostgresqlServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: Path, *arguments: str) -> None:
-        """Run a program; its output goes to a file, since a server that it starts would keep a pipe open."""
+        """Run a program in the server's folder. Raise RuntimeError if it fails.
+
+        Its output goes to a file, since a server that it starts would keep a pipe open.
+        """
         told = self.folder / "log"
         with told.open("ab") as log:
             done = subprocess.run(
@@ -108,7 +111,7 @@ class PostgresqlServer:
 
 @cache
 def server() -> PostgresqlServer:
-    """Return the server of this process."""
+    """Return the PostgreSQL server of this process, which is created once and ends with the process."""
     one = PostgresqlServer(Path(tempfile.mkdtemp(prefix="svc-pg-", dir="/tmp")))
     atexit.register(one.end)
     return one

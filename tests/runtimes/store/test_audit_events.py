@@ -1,4 +1,4 @@
-"""The audit log in each kind of store: order, limits of number and age."""
+"""Tests of the audit log in each kind of store: order, limits of number and age."""
 
 from __future__ import annotations
 

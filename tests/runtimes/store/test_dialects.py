@@ -1,4 +1,4 @@
-"""Arguments of connections to PostgreSQL, by the URL."""
+"""Test of the arguments of PostgreSQL connections for a URL."""
 
 from __future__ import annotations
 

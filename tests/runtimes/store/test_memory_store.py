@@ -1,4 +1,4 @@
-"""Lazy opening of the store in memory; its answers are in `test_store_factory` and `test_store_factory_chats`."""
+"""Tests of the store in memory: its lazy opening. Its answers are in `test_store_factory` and `…_chats`."""
 
 from __future__ import annotations
 

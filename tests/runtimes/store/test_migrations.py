@@ -1,4 +1,4 @@
-"""The schema's migrations produce the same schemas as ever."""
+"""Tests that the migrations produce the schema of each version unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.runtimes.store.old_databases import NEWEST, unpacked
 
 
 def schema(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """Return kind, name and statement of each object of a database, without white space."""
+    """Return type, name and statement, without white space, of each object of a database."""
     rows = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master ORDER BY type, name")
     return [(kind, name, "".join(sql.split())) for kind, name, sql in rows]
 

@@ -1,4 +1,4 @@
-"""The store behind a real PgBouncer in transaction mode, with the parameters of docs/howto/postgresql.md."""
+"""Tests of the store behind a real PgBouncer in transaction mode, with the parameters of docs/howto/postgresql.md."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_store_works_in_transaction_mode(address: str) -> None:
 
 
 def test_connections_share_servers_in_transaction_mode(address: str) -> None:
-    """Two stores with four connections each share two connections to the server."""
+    """Two stores, used by six threads, save all records through PgBouncer's few connections."""
     stores = [open_store(f"{address}?pgbouncer=true") for _ in range(2)]
     failures: list[BaseException] = []
 

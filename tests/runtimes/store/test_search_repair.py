@@ -1,4 +1,4 @@
-"""Damaged full-text index of SQLite: it is noticed and repaired, and no request fails because of it."""
+"""Tests of a damaged full-text index of SQLite: it is noticed and repaired, and no request fails because of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DAMAGES = {
 
 
 def damaged(path: Path, *statements: str) -> SqlStore:
-    """Return a store with two chats whose index was damaged by another program."""
+    """Create a store with two chats, damage its index by SQL statements, and return the store opened anew."""
     store = SqlStore(path)
     create(store, chat(), chat("d"))
     for number in range(30):

@@ -1,4 +1,4 @@
-"""SQLite store of a relay: requests without chats, the first chat, and unusable files."""
+"""Tests of a relay's SQLite store: requests without chats, the first chat, and unusable files."""
 
 from __future__ import annotations
 

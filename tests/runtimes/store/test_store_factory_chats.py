@@ -1,4 +1,4 @@
-"""The requests of chats, each on a file, in memory, and without a word index."""
+"""Tests of the chat requests, each on a file, in memory, and without a word index."""
 
 from __future__ import annotations
 

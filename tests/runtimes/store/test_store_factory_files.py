@@ -1,4 +1,4 @@
-"""Store files: with several processes, killed processes, older versions, and many sessions."""
+"""Tests of store files: with several processes, killed processes, older versions, and many sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[3]
 
 @contextmanager
 def writer(path: Path, name: str, count: int) -> Iterator[subprocess.Popen[str]]:
-    """Run a process that writes once its standard input has a line."""
+    """Run `chat_writer` and yield it when it is ready; it writes once its standard input has a line."""
     command = [sys.executable, "-m", "tests.runtimes.store.chat_writer", str(path), name, str(count)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         try:
@@ -50,7 +50,7 @@ def begin(child: subprocess.Popen[str]) -> None:
 
 
 def checked(path: Path) -> tuple[ChatSession, tuple[Message, ...]]:
-    """Check the file, its index and its counters; return the session and its messages."""
+    """Check the file's integrity, index and counters; return the chat `c` and its messages."""
     store = open_store(path)
     session, messages = execute(store, GetChat(id="c")), execute(store, ListMessages(session_id="c"))
     store.close()

@@ -1,4 +1,4 @@
-"""Random sequences of requests on each kind of store have the answers of a model in plain Python."""
+"""Tests that random sequences of requests have the same answers on each kind of store and in a model in Python."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def words(content: Content) -> str:
 
 
 class Stores(RuleBasedStateMachine):
-    """All kinds of stores get the same requests."""
+    """State machine that sends the same requests to all kinds of stores and to the model."""
 
     kinds: tuple[str, ...] = EMBEDDED
 
@@ -260,10 +260,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(word=st.sampled_from(WORDS))
     def search(self, word: str) -> None:
-        """Search for a word: each store finds the same messages as the model.
-
-        A word stands alone in a text or is not in it at all, since kinds of search differ within words.
-        """
+        """Search for a word: each store finds at least the messages of the model that have it as a word of its own."""
         there = {
             (name, message.id)
             for name, rows in self.model.messages.items()
@@ -290,7 +287,7 @@ class Stores(RuleBasedStateMachine):
 
 
 class WithServer(Stores):
-    """Stores with a database server among them."""
+    """State machine with a PostgreSQL store among the stores."""
 
     kinds = ("portable", "postgresql")
 

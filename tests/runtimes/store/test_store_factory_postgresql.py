@@ -1,4 +1,4 @@
-"""PostgreSQL store: stops, cut connections, locks, and its own order and search."""
+"""Tests of the PostgreSQL store: stops, cut connections, locks, and its own order and search."""
 
 from __future__ import annotations
 

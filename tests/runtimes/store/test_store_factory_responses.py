@@ -1,4 +1,4 @@
-"""Stored objects of `/v1/responses`, in each kind of database."""
+"""Tests of stored objects of `/v1/responses`, in each kind of database."""
 
 from __future__ import annotations
 

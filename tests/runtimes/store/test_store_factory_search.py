@@ -1,4 +1,4 @@
-"""Search of messages, with a word index and without."""
+"""Tests of the search of messages, with a word index and without."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_messages_from_before_the_index_are_indexed(tmp_path: Path) -> None:
 
 
 def test_the_index_holds_nothing_else(tmp_path: Path) -> None:
-    """The index matches the texts of the messages exactly, which SQLite checks itself."""
+    """The index matches the stored texts exactly after changes, as SQLite's own check finds."""
     path = tmp_path / "s.db"
     store = SqlStore(path)
     create(store, chat())

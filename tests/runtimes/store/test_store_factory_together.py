@@ -1,4 +1,4 @@
-"""Batches of store requests, each with its own answer; and the counter of sessions."""
+"""Tests of batches of store requests, each with its own answer, and of the number of sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.runtimes.store.chat_stores import chat, create, execute
 
 
 def commits(path: Path) -> sqlite3.Cursor:
-    """Return a second connection that counts committed transactions: `PRAGMA data_version` grows with each."""
+    """Return the cursor of a second connection: its `PRAGMA data_version` changes with each commit of the store."""
     return sqlite3.connect(path).cursor()
 
 
@@ -115,7 +115,7 @@ def test_session_counts_are_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 class Slow:
-    """A store that is busy until the test releases it."""
+    """Fake store that is busy until the test releases it."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()

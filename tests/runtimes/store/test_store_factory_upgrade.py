@@ -1,4 +1,4 @@
-"""Older databases open and keep their rows, and an upgrade can be tested first."""
+"""Tests that older databases open and keep their rows, and that an upgrade can be tested first."""
 
 from __future__ import annotations
 

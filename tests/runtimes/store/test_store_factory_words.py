@@ -1,4 +1,4 @@
-"""Text folding, query terms and snippets of searches."""
+"""Tests of text folding, query terms and snippets of searches."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests of tls."""
+"""Tests of the package `runtimes.tls`."""

@@ -1,4 +1,4 @@
-"""TLS in both roles, on every loop, against the standard library's blocking sockets."""
+"""Tests of TLS in both roles, on every loop, against the standard library's blocking sockets."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def secure(live: RunningCore, certificate: Files, *, version: ssl.TLSVersion | N
 
 
 def secured(live: RunningCore, certificate: Files) -> tuple[ssl.SSLSocket, ChannelId]:
-    """Return a peer over TLS, and its channel."""
+    """Connect a peer over TLS; return it with its channel id."""
     return secure(live, certificate), live.expect(Accepted).ch
 
 
@@ -262,7 +262,7 @@ def test_stopping_drops_handshakes(runtime: str, certificate: Files) -> None:
 
 
 class TlsServer:
-    """Accepts one connection, shakes hands, sends a greeting, echoes until the end."""
+    """Blocking TLS server: accepts one connection, sends a greeting, and echoes until the end."""
 
     def __init__(self, certificate: Files) -> None:
         self.sock = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Certificates that change while connections are open, on every loop."""
+"""Tests of TLS certificates that change while connections are open, on every loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def shown(live: RunningCore, listener: Listener | None = None) -> str:
-    """Return the pin of the certificate that a new connection receives; the default is `RunningCore.extra`."""
+    """Return the pin of the certificate that a new connection receives, by default from `RunningCore.extra`."""
     sock = connect(live, listener=listener)
     certificate = sock.getpeercert(binary_form=True)
     sock.close()
