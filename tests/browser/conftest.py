@@ -1,7 +1,7 @@
 """Fixtures with a real browser on the real page. Without Chromium these tests are skipped with a message.
 
-`site` is a world with a dashboard (relay, API server and phones are started by the test), `visit` opens its page. A
-page may request no other host, log nothing on its console and throw nothing; the end of every test checks this.
+`site` is a real environment with a dashboard, and the test starts relay, API server and phones. `visit` opens the
+page. A page may request no other host, log nothing on its console and throw nothing; the end of every test checks it.
 
 In the full suite, tests with the marker `firefox` run in Firefox too.
 """
@@ -66,7 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
-    """Start the driver of both browsers."""
+    """Yield the driver of Chromium and Firefox."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE)
@@ -79,7 +79,7 @@ def playwright() -> Iterator[Playwright]:
 
 @pytest.fixture(scope="package")
 def browser(playwright: Playwright, request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """Start one browser for all tests; each page has a profile of its own."""
+    """Yield a browser, Chromium unless the parameter is `firefox`; each page of a test has a profile of its own."""
     if getattr(request, "param", "chromium") == "firefox":
         opened = launch_firefox(playwright)
     else:
@@ -96,14 +96,14 @@ def body_of(request: Request) -> Any:
 
 
 class Site:
-    """A world on 127.0.0.1 and its dashboard."""
+    """A real environment and its dashboard."""
 
     def __init__(self, world: LiveEnvironment) -> None:
         self.world = world
         self.board: DashboardServer
 
     def open(self, **config: Any) -> DashboardServer:
-        """Start the dashboard with the packaged page, beside the programs that run already.
+        """Start the dashboard with the packaged page, beside the programs that run already; return it.
 
         Its timeouts are longer than usual, so that a busy machine does not fail a test.
         """
@@ -130,7 +130,7 @@ def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
 
 
 class PageOpener:
-    """Opens pages. `tolerated` has beginnings of console messages that the test causes on purpose."""
+    """Opens pages and records their errors. `tolerated` has beginnings of console messages that the test permits."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
@@ -140,7 +140,7 @@ class PageOpener:
         self.tolerated: tuple[str, ...] = ()
 
     def __call__(self, url: str, *, clock: float | None = None, **options: Any) -> Page:
-        """Open a page in a new profile, whose clock only the test advances.
+        """Open a page in a new profile, and return it; only the test advances the page's clock.
 
         The clock starts at `clock`, epoch s, or at the present (`static_files.clock`).
         """

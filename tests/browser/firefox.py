@@ -1,4 +1,4 @@
-"""Firefox for the tests of features: Debian's, driven by Playwright over WebDriver BiDi.
+"""Firefox for tests with the marker `firefox`: Debian's, driven by Playwright over WebDriver BiDi.
 
 `firefox.cjs` changes the three places in which Playwright needs a later Firefox. Playwright reports no bodies of
 requests over BiDi, so `RECORD_BODIES` stores them in the page. The colour scheme is that of the system.

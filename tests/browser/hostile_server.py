@@ -1,4 +1,4 @@
-"""A relay and an API server whose texts are all markup and script."""
+"""Scripted relay and API server whose texts all contain markup and script."""
 
 from __future__ import annotations
 

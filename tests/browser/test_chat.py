@@ -1,4 +1,4 @@
-"""The chat: streamed words, tools that move the phone, an approval, a stop, and the stored result."""
+"""Tests of the chat: streamed words, tools that move the phone, an approval, a stop, and the stored result."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_a_stop_before_the_beginning(site: Site, visit: PageOpener) -> None:
 
 
 def test_a_file_is_requested_once(site: Site, visit: PageOpener, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A file is loaded once, however often the words after it are drawn; a host's picture is loaded only on demand."""
+    """A file is requested once, although the text behind it changes; a picture of the host only on demand."""
     site.world.start_relay()
     page = start(site, visit)
     say(page, "/echo MEDIA:svc-relay://none-of-ours\n" + "word " * 60)

@@ -1,4 +1,4 @@
-"""Acts on messages and chats: edit, regenerate, try again, copy, export, pin, archive, drafts."""
+"""Tests of acts on messages and chats: edit, regenerate, try again, copy, export, pin, archive, drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consent for a remote agent: the waiting page in one window, the dashboard's in another, both without scripts."""
+"""Test of consent for a remote agent: its waiting page in one window, the dashboard's in another, without scripts."""
 
 from __future__ import annotations
 

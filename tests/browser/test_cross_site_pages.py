@@ -1,4 +1,4 @@
-"""A foreign page in a browser on the relay's host gets no access to the relay."""
+"""Test that a foreign page in a browser on the relay's host gets no access to the relay."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ ATTACK = """async (relay) => {
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that it has there
-        """Discard the log: standard error is the tests'."""
+        """Do nothing: standard error belongs to the tests."""
 
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[int]:
-    """Start another server on this host, such as a development server, and yield its port."""
+    """Run another web server on this host, with a page that attacks the relay, and yield its port."""
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "index.html").write_text(PAGE)

@@ -1,4 +1,4 @@
-"""Devices, standing approvals and the audit log: found, changed and ended in the page."""
+"""Tests of devices, standing approvals and the audit log in the page: found, changed and ended."""
 
 from __future__ import annotations
 

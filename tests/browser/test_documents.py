@@ -1,4 +1,4 @@
-"""The page of a server's OpenAPI document in a real browser: it shows every route, and its search works."""
+"""Tests of the page of a server's OpenAPI document in a browser: it shows every route, and its search works."""
 
 from __future__ import annotations
 

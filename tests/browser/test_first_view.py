@@ -1,4 +1,4 @@
-"""The first view on a slow network: few requests, few bytes, and usable within three seconds."""
+"""Tests of the first view on a slow network: few requests, few bytes, and usable within three seconds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BYTES = 48_000
 
 
 def visit_slowly(page: Page, session: CDPSession, url: str) -> tuple[float, list[float]]:
-    """Load the page without its cache; return the seconds until it is usable, and the bytes of each answer."""
+    """Load the page from `about:blank`; return the seconds until it is usable, and the bytes of each response."""
     received: list[float] = []
     page.goto("about:blank")
     page.wait_for_load_state("networkidle")  # answers to the page before are not counted

@@ -1,4 +1,4 @@
-"""A user's scenario with the real programs: pair a phone, drive it, read its activity, revoke it."""
+"""Test of a scenario with the real programs: pair a phone, drive it, read its activity, revoke it."""
 
 from __future__ import annotations
 

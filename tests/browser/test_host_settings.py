@@ -1,4 +1,4 @@
-"""Settings of the host in the page: written by the real servers, refused in words, harmless with hostile values."""
+"""Tests of the host's settings in the page: written by the real servers, refused in words, safe with hostile values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of devices, files, commands and agents are shown as text, also with markup in them."""
+"""Tests that names of devices, files, commands and agents are shown as text, also with markup in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in each language: chosen by the browser or in the settings, complete, accessible, within its width."""
+"""Tests of the page in each language: selected by the browser or the settings, complete, within its width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layout and views that pictures do not check: narrow screens, long names, forced colours, wrong clocks."""
+"""Tests of layout and views without pictures: narrow screens, long names, forced colours, wrong clocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDED = {"run_id": "r", "role": "assistant"}
 
 
 class Scripted(ScriptedService):
-    """A relay and an API server that give scripted answers and record the requests' paths."""
+    """Scripted relay and API server, which record the paths of their requests."""
 
     def __init__(self, **answers: Any) -> None:
         self.answers = answers
@@ -113,7 +113,7 @@ def test_the_current_tab_is_visible_with_forced_colours(site: Site, visit: PageO
 
 
 def record(ago: float, **members: Any) -> dict[str, Any]:
-    """Return the record of a command of `ago` seconds ago."""
+    """Return an activity record of a command that was sent `ago` seconds ago; `members` replace its members."""
     told = {"request_id": f"r{ago}", "sent_at": int((time.time() - ago) * 1000), "method": "GET", "path": "/ping"}
     return {**told, "decision": "executed", "response_status": 200, "params": {}, "error": None, **members}
 
@@ -276,7 +276,7 @@ STICKS_OUT = """
 
 
 def test_nothing_is_cut_or_covered_on_the_smallest_screen(site: Site, visit: PageOpener) -> None:
-    """Nothing sticks out or overlaps at 320 px (WCAG 1.4.10), with letters a little wider than those of this host."""
+    """Nothing sticks out or overlaps at 320 px (WCAG 1.4.10), with letters a little wider than usual."""
     visit.tolerated = ("Failed to load resource",)  # there is no phone
     script = Scripted(activity={"activity": [record(3605, decision="confirmed")]})
     page = start(site, visit, "#chat", script, viewport={"width": 320, "height": 640})

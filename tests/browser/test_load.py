@@ -1,4 +1,4 @@
-"""The tab with the state of the servers: live, with an hour of history, and without data."""
+"""Tests of the tab with the load of the servers: live, with an hour of history, and without data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AWAY = range(100, 120)  # samples that are missing: the host slept
 
 
 def look(number: int) -> list[float | None]:
-    """Return the sample of a number from 0 to 240: one for every 15 s of the hour before `NOW`."""
+    """Return sample `number`, from 0 to 240: one for every 15 s of the hour before `NOW`."""
     wave = round(1 + math.sin(number / 20), 3)
     known: dict[str, float | None] = dict.fromkeys(NAMES, wave)
     known |= {"at": NOW - 3600 + 15 * number, "phones": 2 + number // 120, "sessions": 5, "sockets": round(3 * wave)}
@@ -35,7 +35,7 @@ def hour(*, rows: int = 240, api: bool = True) -> dict[str, Any]:
 
 
 def opened(site: Site, visit: PageOpener, answer: dict[str, Any]) -> Page:
-    """Open the tab; `answer` is what the dashboard answers to its request for numbers."""
+    """Open the tab with the load; `answer` is the response to its request for `/api/vitals`."""
     site.open()
     page = visit(f"{site.url}#media", viewport=WIDE, reduced_motion="reduce", clock=NOW)
     page.route("**/api/vitals", lambda route: route.fulfill(json=answer))

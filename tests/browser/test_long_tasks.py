@@ -1,4 +1,4 @@
-"""Longest tasks of the page by the trace of Chromium: many devices, many chats, a long answer."""
+"""Tests of the page's longest tasks in a trace of Chromium: many devices, many chats, a long answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async ([section, length]) => {
 
 
 def longest_task(trace: bytes) -> float:
-    """Return the longest task of a page's main thread in ms, by its own CPU time: other programs share this host."""
+    """Return the CPU time of the longest task of the page's main thread, in ms; other programs do not change it."""
     events = json.loads(trace)["traceEvents"]
     named = (each for each in events if each["name"] == "thread_name")
     main = {(each["pid"], each["tid"]) for each in named if each["args"]["name"] == "CrRendererMain"}

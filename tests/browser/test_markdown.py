@@ -1,4 +1,4 @@
-"""Markdown of the chat: the examples of CommonMark, the extensions, and hostile texts.
+"""Tests of Markdown in the chat: the examples of CommonMark, the extensions, and hostile texts.
 
 `commonmark-0.31.2.json.gz` has the examples of the specification (John MacFarlane, CC BY-SA 4.0) as pairs of text and
 expected HTML.
@@ -71,7 +71,7 @@ CANONICAL = """
 
 
 def drawn(page: Page, source: str) -> None:
-    """Draw a text in the page's `main` element, as a message of the chat."""
+    """Replace the page's `main` element by the text, drawn as a message of the chat."""
     page.evaluate(
         """async (source) => {
           const { loadMarkdown, Prose } = await import('/page/prose.js');
@@ -122,7 +122,6 @@ async (texts) => {
 
 
 def test_a_text_that_has_grown_is_drawn_as_the_whole_one(site: Site, visit: PageOpener) -> None:
-    """A text that is drawn while it grows looks in the end like the same text drawn at once."""
     page = start(site, visit)
     files = ["MEDIA:svc-relay://abc", "See:\n\nMEDIA:/tmp/a.png", "- one\n- MEDIA:/tmp/a.png"]
     assert page.evaluate(GROWN, [*(source for source, _ in EXAMPLES), RICH, *files]) == []

@@ -1,4 +1,4 @@
-"""The page on a phone: a bar of tabs at the bottom of 320 px, and an installable page."""
+"""Tests of the page on a phone: a bar of tabs at the bottom of 320 px, and an installable page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NARROW = {"width": 320, "height": 568}
 
 
 def check_bar(page: Page, bar: Locator) -> None:
-    """Assert that each entry of the bar is in reach of a thumb, with its whole word in one line."""
+    """Assert that the bar has five entries inside 320 x 568 px, of at least 44 px, each with its word on one line."""
     entries = bar.locator("> ul > li > :is(a, button)")
     assert entries.count() == 5
     for entry in entries.all():

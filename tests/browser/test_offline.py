@@ -1,4 +1,4 @@
-"""The service worker: it keeps the page's own files and nothing else, and a new version is used at once."""
+"""Tests of the service worker: it stores the page's own files only, and a new version is used at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference phone on its page: it shows the agent's actions, takes taps, and asks its user for confirmation."""
+"""Tests of the reference phone on its page: it shows the agent's actions, takes taps, and requests confirmations."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_screen_shows_touches_and_confirmations(site: Site, visit: PageOpene
 
 
 def open_phone(site: Site, visit: PageOpener, **options: Any) -> tuple[EmulatedPhone, Page]:
-    """Pair a phone and open its page; return both."""
+    """Pair an emulated phone and open the page's tab for phones; return both."""
     visit.tolerated = ("Failed to load resource",)  # there is no reference phone
     site.world.start_relay()
     site.open()

@@ -1,4 +1,4 @@
-"""Pictures of each tab in both themes, at all widths, without accessibility faults.
+"""Tests of each tab in both themes and at all widths, for accessibility faults and overflow.
 
 Pictures for the documents are taken where `SVC_PICTURES` names a folder: docs/images, from the root of the project.
 """
@@ -73,14 +73,14 @@ def faults(page: Page, *rules: str, but: tuple[str, ...] = ()) -> list[str]:
 
 
 class Album:
-    """Checks a page with axe in both themes, and takes pictures if they are requested."""
+    """Checks of a page in both themes with axe, and its pictures, if `SVC_PICTURES` requests them."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self._folder = os.environ.get("SVC_PICTURES")
 
     def check(self, name: str) -> None:
-        """Check that the page does not overflow, and that axe finds nothing in either theme."""
+        """Check that the page does not overflow, and has no axe faults: all rules in light, colours alone in dark."""
         self.fits(name)
         for theme in THEMES:
             self.page.emulate_media(color_scheme=theme)
@@ -88,7 +88,7 @@ class Album:
             assert faults(self.page, *chosen) == [], (name, theme)
 
     def check_everywhere(self, name: str) -> None:
-        """Check all widths: by all rules at the first and the last, since hidden elements of one width may lack a name.
+        """Check the overflow at all widths, and accessibility at some, since hidden elements may lack a name.
 
         Every coloured element is visible at the last width at least, so colours are checked there.
         """
@@ -107,12 +107,10 @@ class Album:
         expect(self.page.locator("#more")).to_have_count(int(before["width"] <= PHONE))  # the tabs are in place again
 
     def fits(self, name: str) -> None:
-        """Check that the page is not wider than the screen."""
         overflow = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, f"{name} is wider than the screen"
 
     def shoot(self, name: str, *themes: Theme) -> None:
-        """Take a picture in each of `themes`, or in both, if pictures are requested."""
         for theme in themes or THEMES:
             if self._folder:
                 self.page.emulate_media(color_scheme=theme)
@@ -128,7 +126,7 @@ class Album:
 
 
 def furnish(site: Site) -> PhoneScreen:
-    """Start all servers, pair a desktop and a phone with a screen, send a few commands, and return the phone."""
+    """Start all servers, pair a desktop and a phone with a screen, send some commands, and return the phone."""
     world = site.world
     world.start_relay(media_ttl_seconds=900)
     device = world.pair("Workbench", ttl_seconds=86_400)

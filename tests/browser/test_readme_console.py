@@ -1,4 +1,4 @@
-"""Walk of a new user: a fresh clone, a terminal of 80 x 24, and each console line of README, tutorials and how-tos.
+"""Test of a new user's walk: a fresh clone, a terminal of 80 x 24, and the console lines of the documentation.
 
 The phone is the reference phone, paired by the text of the QR that the dashboard draws. The model follows a script, and
 its effect on the phone is checked in the browser. The output of each line must contain, in order, the first word of
@@ -47,7 +47,7 @@ def model(site: Site) -> ScriptedModel:
 
 @pytest.fixture
 def walk(tmp_path: Path, site: Site, model: ScriptedModel) -> Iterator[Walk]:
-    """Yield a walk through the pages, in which the scripted model replaces Ollama's address."""
+    """Yield a walk through the pages, in which the scripted model's address replaces Ollama's."""
     walk = Walk(tmp_path / "walk", PAGES, [*NOT_HERE], {})
     walk.here["http://127.0.0.1:11434"] = site.world.peer(model)
     yield walk

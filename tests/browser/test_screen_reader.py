@@ -1,4 +1,4 @@
-"""A walk with keyboard and accessibility tree alone: pair a device, answer a question, revoke the device."""
+"""Test of the page with keyboard and accessibility tree alone: pair a device, answer a question, revoke the device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LISTEN = """() => {
 
 
 class ScreenReader:
-    """Access to the page by keys, announcements and the focused element with the groups around it."""
+    """A user's access to the page by keys, announcements, and the accessibility tree around the focused element."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -33,7 +33,7 @@ class ScreenReader:
         return nodes
 
     def focus(self) -> list[str]:
-        """Return role, name and description of the focused element and of the named elements around it."""
+        """Return role, name and description of the focused element and of the named elements that contain it."""
         nodes = self._nodes()
         by_id = {node["nodeId"]: node for node in nodes}
         focused = [node for node in nodes if {"focused"} & {each["name"] for each in node.get("properties", ())}]
@@ -47,7 +47,10 @@ class ScreenReader:
         return found
 
     def move_to(self, wanted: str, key: str = "Tab") -> list[str]:
-        """Press a key until the focused element begins with `wanted`."""
+        """Press a key until the focused element begins with `wanted`; return `focus()`.
+
+        Raise AssertionError after `STEPS` attempts.
+        """
         seen: list[str] = []
         for _ in range(STEPS):
             found = self.focus()
@@ -58,7 +61,7 @@ class ScreenReader:
         raise AssertionError(f"{wanted!r} is not in reach: {seen}")
 
     def expect_announcement(self, wanted: str) -> str:
-        """Wait for an announcement that contains `wanted`."""
+        """Wait for an announcement that contains `wanted`, and return it. Raise AssertionError if none comes."""
         spoken: list[str] = []
         for _ in range(LOOKS):
             spoken = [re.sub("[\u2068\u2069]", "", each) for each in self._page.evaluate("window.spoken")]
@@ -68,7 +71,7 @@ class ScreenReader:
         raise AssertionError(f"{wanted!r} was not announced: {spoken}")
 
     def expect_element(self, wanted: str) -> None:
-        """Wait until an element with this role and name is in the tree."""
+        """Wait until the tree has an element whose `role: name` begins with `wanted`, else raise AssertionError."""
         for _ in range(LOOKS):
             said = [f"{node['role']['value']}: {node['name']['value']}" for node in self._nodes() if node.get("name")]
             if any(each.startswith(wanted) for each in said):

@@ -1,4 +1,4 @@
-"""Pages that the servers write: in each language accessible and within the width, for sign-in, consent and waiting."""
+"""Test of the servers' own pages for sign-in, consent and waiting: accessible and within the width in each language."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTHS = (320, 1600)  # px
 
 
 def check(page: Page, language: str, place: int) -> None:
-    """Check the open page, in another width and theme for each `place`."""
+    """Check language, width and accessibility of the open page; `place` selects the width and theme."""
     page.set_viewport_size({"width": WIDTHS[place % 2], "height": 844})
     page.emulate_media(color_scheme=THEMES[place // 2 % 2])
     expect(page.locator("html")).to_have_attribute("lang", language)

@@ -1,4 +1,4 @@
-"""Settings in the page: the model is listed, tested and stored; the theme is chosen."""
+"""Tests of the settings in the page: the model is listed, tested and stored; the theme is selected."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_theme_is_chosen(site: Site, visit: PageOpener) -> None:
 
 
 def silence(seconds: float) -> str:
-    """Return silence of this length as the data URL of a WAV file."""
+    """Return a WAV file of silence with this length, as a data URL."""
     file = BytesIO()
     with wave.open(file, "wb") as sound:
         sound.setnchannels(1)

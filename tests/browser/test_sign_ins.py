@@ -1,4 +1,4 @@
-"""The signed-in clients in the dashboard's page: another one's sign-in ends, and this browser signs out."""
+"""Test of the signed-in clients in the page: another client's sign-in is ended, and then that of this browser."""
 
 from __future__ import annotations
 

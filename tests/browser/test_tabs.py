@@ -1,4 +1,4 @@
-"""The tabs while the state changes: expiry, a relay that is lost, a page in the background."""
+"""Tests of the tabs while the state changes: expiry, a relay that is lost, a page in the background."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_only_the_visible_tab_sends_requests(site: Site, visit: PageOpener, tab:
     stop_clock(page)
 
     def pass_time(seconds: float) -> int:
-        """Let time pass; return the number of the page's calls. The test's own request comes last: none is missed."""
+        """Advance the page's clock; return the number of requests that the page sent meanwhile."""
         before = calls(visit)
         page.clock.fast_forward(int(seconds * 1000))
         with page.expect_response("**/page/icon.svg"):
@@ -159,7 +159,7 @@ def test_the_keyboard_is_enough(site: Site, visit: PageOpener) -> None:
 
 
 def press(page: Page, name: str) -> None:
-    """Press Tab until the element with this text has the focus."""
+    """Press Tab until the focused element contains this text. Raise AssertionError after 40 times."""
     for _ in range(40):
         page.keyboard.press("Tab")
         if name in page.evaluate("document.activeElement.textContent"):
@@ -168,7 +168,7 @@ def press(page: Page, name: str) -> None:
 
 
 def inviting(site: Site, visit: PageOpener) -> Locator:
-    """Open the dialog for a new device, and return it."""
+    """Open the page and the dialog for a new device, and return the dialog."""
     visit.tolerated = FAILED_LOADS
     site.world.start_relay()
     site.open()

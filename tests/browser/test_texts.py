@@ -1,4 +1,4 @@
-"""Texts of the page: commands as sentences, grants in a line, names of phone and model, effects of a revocation."""
+"""Tests of texts in the page: commands as sentences, grants in a line, names, and effects of a revocation."""
 
 from __future__ import annotations
 
