@@ -1,1 +1,1 @@
-"""Tests of the clients."""
+"""Tests of the package `clients`."""

@@ -1,4 +1,4 @@
-"""The fixtures of the server programs, for the clients."""
+"""Imports of the server programs' fixtures, for tests of the clients."""
 
 from __future__ import annotations
 

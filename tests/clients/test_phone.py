@@ -183,7 +183,10 @@ SEND = {"number": "112233"}
 
 @contextmanager
 def paired(home: Path, *options: str, **streams: Any) -> Iterator[tuple[Client, Callable[..., int]]]:
-    """Run a phone with `options`; yield it, and a function that sends it `POST /call` and returns the status."""
+    """Run a relay and a phone with `options`; yield the phone, and a function that sends it `POST /call`.
+
+    The function returns the status.
+    """
     with running_relay(home, env={"RELAY_TERMINAL_TMUX": "0"}) as (_, port):  # no shell process is left
         code = call(port, "POST", "/pairing").body["code"]
         where = ("--remote", f"ws://127.0.0.1:{port}", "--code", code, "--print-token", "--master", "on")
@@ -193,7 +196,7 @@ def paired(home: Path, *options: str, **streams: Any) -> Iterator[tuple[Client, 
 
 
 class Client:
-    """The phone in a process of its own, with a keyboard."""
+    """The phone program as a process, with a terminal or pipes for input and output."""
 
     def __init__(self, home: Path, *options: str, terminal: bool = False) -> None:
         command = python("clients.phone", *options)
@@ -216,7 +219,7 @@ class Client:
             os.close(self._screen)
 
     def line(self, pattern: str) -> re.Match[str]:
-        """Wait for a pattern on the screen."""
+        """Wait until the output contains the pattern; return the match."""
         out = self._keys if self._keys >= 0 else cast("IO[bytes]", self.process.stdout).fileno()
         while (match := re.search(pattern, self.seen)) is None:
             ready, _, _ = select.select([out], [], [], TIMEOUT)
@@ -228,7 +231,7 @@ class Client:
         return match
 
     def type(self, text: str) -> None:
-        """Send input."""
+        """Send input to the program."""
         keys = self._keys if self._keys >= 0 else cast("IO[bytes]", self.process.stdin).fileno()
         os.write(keys, text.encode())
 

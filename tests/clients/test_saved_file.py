@@ -1,4 +1,4 @@
-"""Names of downloads that a relay chooses."""
+"""Test of the names of downloads, which a relay cannot choose freely."""
 
 from __future__ import annotations
 

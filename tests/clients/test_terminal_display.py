@@ -1,4 +1,4 @@
-"""Terminal display of the reference phone: events, gates, confirmations; control sequences are removed."""
+"""Tests of the reference phone's terminal output: events, gates, confirmations, without control sequences."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_plain() -> None:
 
 
 class Watched:
-    """A gate whose view is displayed repeatedly."""
+    """A safety gate and its terminal view, which is drawn after each act."""
 
     def __init__(self, build: str = "sideload") -> None:
         self.out = io.StringIO()

@@ -1,4 +1,4 @@
-"""Speech from a WAV file."""
+"""Tests of the reading of speech from a WAV file."""
 
 from __future__ import annotations
 

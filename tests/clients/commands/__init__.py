@@ -1,1 +1,1 @@
-"""Tests of the commands, as whole programs."""
+"""Tests of the commands, run as whole programs."""

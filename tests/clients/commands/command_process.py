@@ -1,4 +1,4 @@
-"""The commands as processes of their own, against a real relay."""
+"""Harness that runs the commands as processes of their own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROGRAMS = {
 
 @define
 class CommandRun:
-    """The result of a command."""
+    """Exit code and output of a command that has ended."""
 
     code: int
     out: str
@@ -36,7 +36,7 @@ class CommandRun:
 
     @property
     def problem(self) -> str:
-        """Return the only output: one error line on standard error."""
+        """Return the text of the only output, an error line on standard error, without `error: `."""
         assert self.out == ""
         assert self.err.startswith("error: "), self.err
         assert self.err.count("\n") == 1, self.err
@@ -44,12 +44,11 @@ class CommandRun:
 
 
 def module(program: str) -> list[str]:
-    """Return the command line that starts a program."""
     return forkserver.python(PROGRAMS[program])
 
 
 def finish(terminal: pexpect.spawn[str]) -> tuple[int | None, str]:
-    """Wait for the end; return the exit status and the remaining output."""
+    """Wait for the end of the program on a terminal; return the exit status and the remaining output."""
     terminal.expect(pexpect.EOF)
     shown = str(terminal.before)
     assert "Traceback" not in shown, shown
@@ -60,7 +59,7 @@ def finish(terminal: pexpect.spawn[str]) -> tuple[int | None, str]:
 
 @define
 class CommandHome:
-    """A user's home, and the relay's port if there is one."""
+    """A user's home folder for commands, and the port of a relay; port 9 stands for no relay."""
 
     home: Path
     port: int = 9  # a port without a listener
@@ -79,7 +78,7 @@ class CommandHome:
     def run(
         self, program: str, *arguments: str, text: str | None = None, env: Mapping[str, str] | None = None
     ) -> CommandRun:
-        """Run a command to its end, without a terminal."""
+        """Run a command to its end, without a terminal; assert that it prints no traceback."""
         done = forkserver.run(
             [*module(program), *arguments],
             cwd=ROOT,
@@ -93,7 +92,7 @@ class CommandHome:
         return CommandRun(done.returncode, done.stdout, done.stderr)
 
     def run_full(self, program: str, *arguments: str, room: int = 0) -> CommandRun:
-        """Run a command with standard output in a file, and a disk that takes `room` bytes of any file."""
+        """Run a command with standard output in a file; as on a full disk, no file can exceed `room` bytes."""
         # Coverage data could not be written either, which would add an error.
         unmeasured = {name: value for name, value in self.env.items() if not name.startswith("COVERAGE_")}
         with open(self.home / "full", "w+b") as full:
@@ -114,7 +113,7 @@ class CommandHome:
     def spawn(
         self, program: str, *arguments: str, env: Mapping[str, str] | None = None, size: tuple[int, int] = (24, 100)
     ) -> pexpect.spawn[str]:
-        """Start a command on a terminal of its own."""
+        """Start a command on a terminal of its own, with `size` as lines and columns."""
         words = module(program)
         return forkserver.ForkedTerminal(
             words[0],

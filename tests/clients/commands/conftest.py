@@ -1,4 +1,4 @@
-"""Fixtures for the commands."""
+"""Fixtures for the commands: homes with and without a relay, and a certificate."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ __all__ = ["certificate", "linked", "lonely", "other"]
 
 @pytest.fixture
 def lonely(tmp_path: Path) -> CommandHome:
-    """Return a home without a relay."""
     return CommandHome(tmp_path)
 
 
 @pytest.fixture
 def linked(tmp_path: Path) -> Iterator[CommandHome]:
-    """Return a home with a relay on this host; its terminals are bare shells."""
+    """Yield a home with a relay on this host; the relay's terminals are bare shells."""
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
     with relay_beside(tmp_path, env) as port:
         yield CommandHome(tmp_path, port)
@@ -31,6 +30,6 @@ def linked(tmp_path: Path) -> Iterator[CommandHome]:
 
 @pytest.fixture(scope="session")
 def other(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Make another certificate for the same names, with another key."""
+    """Return the files of a second certificate for the same names, with another key."""
     make: Callable[[pytest.TempPathFactory], tuple[Path, Path]] = inspect.unwrap(certificate)  # the function itself
     return make(tmp_path_factory)

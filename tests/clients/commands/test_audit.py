@@ -1,4 +1,4 @@
-"""`svc audit` and `svc undo` beside running servers."""
+"""Tests of `svc audit` and `svc undo` beside running servers."""
 
 from __future__ import annotations
 

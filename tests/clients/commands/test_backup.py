@@ -1,4 +1,4 @@
-"""`svc backup` and `svc restore`: while a relay runs, onto an empty host."""
+"""Tests of `svc backup` and `svc restore`: while a relay runs, onto an empty host."""
 
 from __future__ import annotations
 

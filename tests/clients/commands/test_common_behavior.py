@@ -1,4 +1,4 @@
-"""Properties common to all commands: every error, also of bad input, is one line with a remedy."""
+"""Tests of properties common to all commands: every error, also of bad input, is one line with a remedy."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RUNS = [command for command in COMMANDS if command != "svc-relay status"]  # on 
 
 
 def every(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield a command and all of its subcommands at any depth, with their words."""
+    """Yield a command and all of its subcommands at any depth, each after its full name, which starts with `path`."""
     yield path, command
     if isinstance(command, click.Group):
         context = click.Context(command)

@@ -1,4 +1,4 @@
-"""`svc db upgrade` and `svc db copy`."""
+"""Tests of `svc db upgrade` and `svc db copy`."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def stored(linked: CommandHome) -> dict[str, object]:
 
 
 def paired(linked: CommandHome) -> str:
-    """Pair and return the session's token."""
+    """Pair the home's desktop, and return the token of its session."""
     assert linked.run("svc-relay", "pair", code_for(linked), "--remote", linked.url).code == 0
     token: str = linked.run("svc-relay", "status", "--json", "--reveal-tokens").json[linked.url]["token"]
     return token
@@ -121,7 +121,7 @@ def test_the_prompt_includes_the_address(linked: CommandHome) -> None:
 
 
 def invite(linked: CommandHome) -> str:
-    """Return an invite whose best route works here: the relay of a test listens on loopback only."""
+    """Return the pairing URL of a new invite, whose best route is 127.0.0.1, where the relay of a test listens."""
     url: str = linked.run("svc", "pair", "--json", "--public-url", "http://127.0.0.1:8642", "--mode", "public").json[
         "pairing_url"
     ]
@@ -247,7 +247,7 @@ for n in range(1_000_000):
 
 
 def test_killed_while_writing(tmp_path: Path, full: bool) -> None:
-    """The program is killed at random moments: each time the file is the old one or the new one, and complete."""
+    """A writer of the session file is killed at random moments: the file is complete each time, and can be changed."""
     chance = random.Random(20)
     for _ in range(20 if full else 6):
         with subprocess.Popen(
@@ -336,7 +336,7 @@ def test_devices(linked: CommandHome) -> None:
 
 
 def tls(files: tuple[Path, Path]) -> dict[str, str]:
-    """Return the settings of a relay with this certificate, and a desktop that trusts it."""
+    """Return variables by which a relay uses this certificate, and clients trust it."""
     return {"RELAY_SSL_CERT": str(files[0]), "RELAY_SSL_KEY": str(files[1]), "SSL_CERT_FILE": str(files[0])}
 
 

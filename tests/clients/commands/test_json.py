@@ -1,4 +1,4 @@
-"""The shapes of `--json` output, which scripts read: they change on purpose only."""
+"""Tests of the shapes of `--json` output, which scripts read: they change on purpose only."""
 
 from __future__ import annotations
 

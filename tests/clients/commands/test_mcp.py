@@ -1,4 +1,4 @@
-"""`svc mcp`: a server on real pipes, with the reference phone; and the files of its clients."""
+"""Tests of `svc mcp`: a server on real pipes with the reference phone, and the files of MCP clients."""
 
 from __future__ import annotations
 

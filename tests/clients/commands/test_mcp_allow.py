@@ -1,4 +1,4 @@
-"""`svc mcp allow`: a real relay, a waiting browser, and the owner at a terminal."""
+"""Test of `svc mcp allow`: a real relay, a waiting browser, and the owner at a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASKED = {
 
 
 class Browser:
-    """A browser on the relay's own host, where plain HTTP is permitted."""
+    """HTTP client in the part of a browser on the relay's own host, where plain HTTP is permitted."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -36,7 +36,7 @@ class Browser:
         return found
 
     def wait(self) -> tuple[str, str]:
-        """Start an authorization request; return its page, and the word on that page."""
+        """Start an authorization request; return the path of its waiting page, and the word on that page."""
         place, _ = self.ask("GET", f"/oauth/authorize?{urlencode({**ASKED, 'client_id': self._client})}")
         page = f"/oauth/{place}"
         word = re.search(r'class="word">(\w{6})<', self.ask("GET", page)[1])

@@ -1,4 +1,4 @@
-"""The pages about MCP clients: their configurations are those of `svc mcp install`, and their programs run."""
+"""Tests of the pages about MCP clients: their configurations are those of `svc mcp install`, their programs run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def configs(page: str) -> list[Any]:
-    """Return the client configurations of a page."""
+    """Return the JSON blocks of a page, which are client configurations."""
     return [json.loads(block) for block in blocks(page, "json")]
 
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Return a function that installs for a client and returns the output; no client is on the path."""
+    """Return a function that runs `svc mcp install` for a client and returns its output; no client is on the path."""
     monkeypatch.setattr(mcp, "_command", lambda: (["svc", "mcp"], {}))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,4 +1,4 @@
-"""`svc mcp token`: the token of a program that sends a header, and its end."""
+"""Tests of `svc mcp token`: the token of a program that sends a header, and its end."""
 
 from __future__ import annotations
 

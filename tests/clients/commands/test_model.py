@@ -1,4 +1,4 @@
-"""`svc model` against a server of models on loopback."""
+"""Tests of `svc model` with a scripted model server on loopback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = {"capabilities": ["completion", "tools"], "model_info": {"llama.context_
 
 
 class Models(BaseHTTPRequestHandler):
-    """Ollama with three models, of which one has no tools and one is broken."""
+    """Handler of an Ollama with three models, of which one has no tools and one is broken."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the library
         pass

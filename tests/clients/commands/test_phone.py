@@ -1,4 +1,4 @@
-"""`svc phone`: it pairs by itself, prints the address of its screen, and keeps its session."""
+"""Tests of `svc phone`: it pairs by itself, prints the address of its screen, and keeps its session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.servers.program_process import call, running
 
 
 def talk(dashboard: int) -> list[dict[str, str]]:
-    """Return the messages of the phone's screen, once the agent has answered."""
+    """Return the chat of the phone's screen, by requests to the dashboard, once the agent has answered."""
     tag = ""
     while True:
         screen = call(dashboard, "GET", f"/api/phone/screen?seen={tag}").body
@@ -24,7 +24,7 @@ def talk(dashboard: int) -> list[dict[str, str]]:
 
 
 def test_a_running_phone_is_found_before_a_code_is_requested(lonely: CommandHome) -> None:
-    """A running phone is reported before a code is requested, a request that fails without a relay."""
+    """A running phone is reported before `svc phone` requests a code, which needs a relay."""
     held = lock_home(lonely.home / "svc", "phone", version="1")
     try:
         assert "runs already" in lonely.run("svc", "phone").problem

@@ -1,4 +1,4 @@
-"""Progress output of slow operations, and Ctrl-C during them."""
+"""Tests of the progress output of slow operations, and of Ctrl-C during them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.servers.program_process import TIMEOUT
 
 
 class Slow(BaseHTTPRequestHandler):
-    """A server that sends half an answer, and then waits for `go`."""
+    """Handler of a server that sends half a response, and waits for `go` before the rest."""
 
     protocol_version = "HTTP/1.1"
     go: threading.Event
@@ -22,7 +22,7 @@ class Slow(BaseHTTPRequestHandler):
     body = bytes(3000)
 
     def do_GET(self) -> None:
-        """Send a file, half of it at once."""
+        """Send `/health`, or for any other path a file, whose second half waits for `go`."""
         self.seen.append(self.path)
         if self.path == "/health":
             self._json(200, {"status": "ok", "version": "1"})
@@ -37,7 +37,7 @@ class Slow(BaseHTTPRequestHandler):
         self.wfile.write(self.body[1500:])
 
     def do_POST(self) -> None:
-        """Start a turn, or stop one."""
+        """Create a session, stop a turn, or stream a turn that is incomplete until `go` is set and then ends."""
         self.seen.append(self.path)
         self.rfile.read(int(self.headers.get("content-length", "0")))
         if self.path.endswith("/stop"):
@@ -58,7 +58,7 @@ class Slow(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
-        """Log nothing."""
+        """Do nothing: the server logs no requests."""
 
     def _json(self, status: int, value: object) -> None:
         text = json.dumps(value).encode()
@@ -71,7 +71,7 @@ class Slow(BaseHTTPRequestHandler):
 
 @contextmanager
 def slow() -> Iterator[tuple[type[Slow], str]]:
-    """Run a slow server; yield its handler, and host and port."""
+    """Run a slow server; yield its handler class, and its host and port as text."""
 
     class Handler(Slow):
         go, seen = threading.Event(), []
@@ -114,7 +114,7 @@ def test_ctrl_c_leaves_no_partial_file(lonely: CommandHome) -> None:
 
 
 def test_no_progress_without_a_terminal(lonely: CommandHome) -> None:
-    """Standard error is no terminal: only errors are written there, however long the operation takes."""
+    """Without a terminal, a slow operation writes no progress to standard error."""
     with slow() as (server, where):
         timer = threading.Timer(1.5, server.go.set)
         timer.start()

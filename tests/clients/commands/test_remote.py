@@ -16,7 +16,7 @@ from tests.support.servers.api_server import Event, ScriptedApi, hello
 
 @pytest.fixture
 def home(linked: CommandHome) -> CommandHome:
-    """Return a paired home."""
+    """Return a home whose desktop is paired."""
     paired(linked)
     return linked
 

@@ -1,4 +1,4 @@
-"""`svc status`, `svc top`, `svc logs`, `svc down` and `svc drain`, for servers of this home on any port."""
+"""Tests of `svc status`, `top`, `logs`, `down` and `drain`, for servers of this home on any port."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_status_logs_and_down(lonely: CommandHome) -> None:
 
 
 def top_of(home: CommandHome) -> None:
-    """Check `svc top` of running servers with one paired phone."""
+    """Check the output of `svc top` as JSON, as text and on a terminal, beside servers with one paired phone."""
     shown = home.run("svc", "top", "--json", "--every", "0.1").json
     assert (shown["servers"], shown["sessions"], shown["requests"]) == (["relay", "api", "dashboard"], 1, 0)
     assert shown["memory"] > 1e6
@@ -204,7 +204,7 @@ def test_a_server_without_another_node_is_not_drained(
 def test_the_workers_of_this_host_are_no_other_nodes(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The processes of this host stop together, so none of them can take the phones of another one."""
+    """`svc drain` fails if all other nodes are workers of this host, since they stop together."""
     found = service(nodes=2)
     monkeypatch.setattr("clients.commands.stop_servers.nodes_at", lambda url, home: found)
     held = lock_home(home, "relay", version="1")

@@ -1,4 +1,4 @@
-"""`svc service`: valid files for systemd, and an unchanged host after an error."""
+"""Tests of `svc service`: valid files for systemd and launchd, and an unchanged host after an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WANTED = UnitSpec(
 
 
 class ServiceHome:
-    """A user's folders, and a `systemctl` that records its calls."""
+    """A user's folders, and a fake `systemctl` that records its calls."""
 
     def __init__(self, home: CommandHome) -> None:
         self.home = home

@@ -23,14 +23,14 @@ HAS_TMUX = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not 
 
 @pytest.fixture
 def home(linked: CommandHome) -> CommandHome:
-    """Return a paired home."""
+    """Return a home whose desktop is paired."""
     paired(linked)
     return linked
 
 
 @pytest.fixture
 def tmux(tmp_path: Path) -> Iterator[CommandHome]:
-    """Return a home that is paired with a relay that uses tmux; its commands get the relay's process id as $RELAY."""
+    """Yield a home that is paired with a relay that uses tmux; its commands get the relay's process id as $RELAY."""
     env = {"RELAY_TERMINAL_SHELL": "/bin/sh", "TMUX_TMPDIR": str(tmp_path)}
     with running_relay(tmp_path, env=env) as (relay, port):
         linked = CommandHome(tmp_path, port, more={"RELAY": str(relay.process.pid)})
@@ -42,7 +42,7 @@ def tmux(tmp_path: Path) -> Iterator[CommandHome]:
 
 
 def wait_no_sessions(tmux: CommandHome) -> None:
-    """Wait until tmux has ended the last session, which it does some time after the program in it has ended."""
+    """Wait until `svc-relay sessions` lists none: tmux ends a session some time after the program in it."""
     until(lambda: tmux.run("svc-relay", "sessions", "--json").json == [], "the session ends")
 
 
@@ -122,7 +122,7 @@ def test_one_command_under_tmux(tmux: CommandHome) -> None:
 
 @HAS_TMUX
 def test_one_command_under_tmux_with_a_slow_relay(tmux: CommandHome) -> None:
-    """The output of a command arrives whole, though tmux discards what the stopped relay has not read (TCOFLUSH)."""
+    """A command's output arrives complete, though tmux discards what a stopped relay has not read (TCOFLUSH)."""
     stopped = f"kill -STOP {tmux.more['RELAY']}; (sleep 0.5; kill -CONT {tmux.more['RELAY']}) >/dev/null 2>&1 &"
     done = tmux.run("svc-relay", "shell", "--exec", f"{stopped} echo last words; exit 7")
     assert (done.code, done.out) == (7, "last words\n")
@@ -154,7 +154,7 @@ LASTS = """sh -c 'echo rea""dy; exec sleep 60'; echo done"""  # the printed text
 
 
 def interrupted(terminal: pexpect.spawn[str]) -> None:
-    """Interrupt the running command with Ctrl-C; it ends there, and the client exits with 130."""
+    """Interrupt the command on the terminal with Ctrl-C; check that it ends, and that the client exits with 130."""
     terminal.expect_exact("ready")
     terminal.sendintr()
     assert ended(terminal) == 130
@@ -200,7 +200,7 @@ def test_standard_input_is_typed(home: CommandHome) -> None:
 
 @HAS_TMUX
 def test_standard_input_is_typed_under_tmux(tmux: CommandHome, tmp_path: Path) -> None:
-    """Without a terminal as input, the session must end; it once drew its screen into the pipe for ever.
+    """Standard input that is no terminal is typed into the shell, and the tmux session ends with it.
 
     What a program prints just before it ends may be missing in the output: tmux does not draw it any more.
     """

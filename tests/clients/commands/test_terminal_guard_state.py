@@ -1,4 +1,4 @@
-"""Terminal state after every end of a command: `stty -g` and the blocking mode of its descriptors are restored."""
+"""Tests of the terminal state after every end of a command: modes and blocking flags are restored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHELL = {"RELAY_TERMINAL_SHELL": "/bin/sh", "RELAY_TERMINAL_TMUX": "0"}
 
 
 def around(linked: CommandHome, words: list[str]) -> tuple[pexpect.spawn[str], int]:
-    """Start the command from a shell on a terminal; return the terminal and the command's process id."""
+    """Start a command on a terminal, under `terminal_observer`; return the terminal and the command's process id."""
     command, *arguments = python("tests.support.terminal_observer", *words)
     terminal = ForkedTerminal(command, arguments, cwd=str(ROOT), env=linked.env, encoding="utf-8", timeout=TIMEOUT)
     terminal.logfile_read = sys.stdout  # shown when the test fails
@@ -33,7 +33,7 @@ def around(linked: CommandHome, words: list[str]) -> tuple[pexpect.spawn[str], i
 
 
 def shell(linked: CommandHome) -> tuple[pexpect.spawn[str], int]:
-    """Open a shell."""
+    """Open a remote shell by `svc-relay shell`; return the terminal and the command's process id."""
     terminal, pid = around(linked, [*module("svc-relay"), "shell"])
     terminal.expect(PROMPT)
     assert not termios.tcgetattr(terminal.child_fd)[3] & termios.ICANON
@@ -41,7 +41,7 @@ def shell(linked: CommandHome) -> tuple[pexpect.spawn[str], int]:
 
 
 def outcome(terminal: pexpect.spawn[str]) -> int:
-    """Return the command's status; the terminal must be restored."""
+    """Wait for the command's end, and return its status; assert that the terminal is restored."""
     terminal.expect(r"<status (-?\d+), ([^>]+)>")
     assert isinstance(terminal.match, re.Match)
     assert terminal.match[2] == "restored"
@@ -52,7 +52,7 @@ def outcome(terminal: pexpect.spawn[str]) -> int:
 
 @pytest.fixture
 def home(linked: CommandHome) -> CommandHome:
-    """Return a paired home."""
+    """Return a home whose desktop is paired."""
     paired(linked)
     return linked
 
@@ -153,13 +153,13 @@ def test_at_a_prompt(linked: CommandHome, stop: Callable[[pexpect.spawn[str]], N
 
 
 def is_awake(pid: int) -> bool:
-    """Report whether a process is runnable."""
+    """Report whether a process is not sleeping."""
     state: str = run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
     return state != "S"
 
 
 def test_standard_input_stays_blocking_for_the_next_command(home: CommandHome) -> None:
-    """A shell script reads on after the command: its standard input must be in blocking mode again."""
+    """After a command, a shell script can read on: its standard input is in blocking mode again."""
     words = " ".join(module("svc-relay"))
     script = f'{words} shell; IFS= read -r line && echo "got=$line"'
     terminal = pexpect.spawn("/bin/sh", ["-c", script], cwd=str(ROOT), env=home.env, encoding="utf-8", timeout=TIMEOUT)

@@ -1,4 +1,4 @@
-"""`svc-relay voice` against a real relay, with the host's own speech engines."""
+"""Tests of `svc-relay voice` with a real relay and the host's own speech engines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONFIG = f"tts: {{provider: local, local: {{voice: {CLEAR_VOICE}}}}}\n"
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandHome]:
-    """Yield a paired desktop and its relay, whose local voice is easy to transcribe."""
+    """Yield a home whose desktop is paired with a relay that has a voice which is easy to transcribe."""
     home = tmp_path_factory.mktemp("voice")
     (home / "svc").mkdir(mode=0o700)
     (home / "svc" / "config.yaml").write_text(CONFIG)
@@ -113,9 +113,9 @@ open('{}', 'ab').write(sys.stdin.buffer.read())
 
 
 def sounds(folder: Path, said: bytes, seconds: float) -> dict[str, str]:
-    """Install a fake recorder, which takes some seconds, and a fake player.
+    """Install a fake recorder, which records `said` for some seconds, and a fake player, which stores its input.
 
-    Return the `PATH` that finds them first.
+    Return the variable `PATH` that finds them first.
     """
     (folder / "said.pcm").write_bytes(said)
     for name, script in (
@@ -129,7 +129,7 @@ def sounds(folder: Path, said: bytes, seconds: float) -> dict[str, str]:
 
 @pytest.fixture
 def talking(tmp_path: Path) -> Iterator[CommandHome]:
-    """Return a paired desktop with a stub provider that answers, and fake recorder and player."""
+    """Yield a home whose desktop is paired with a relay with a stub voice provider; recorder and player are fakes."""
     env = {"RELAY_REALTIME_VOICE_PROVIDER": "stub", "RELAY_WEBAPI_URL": "http://127.0.0.1:9"}
     with running_relay(tmp_path, env=env) as (_, port):
         made = CommandHome(tmp_path, port, more=sounds(tmp_path, bytes(32_000), 30))
@@ -159,7 +159,7 @@ def test_talk_at_a_terminal(talking: CommandHome) -> None:
 
 @needs_engines
 def test_a_spoken_message_gets_a_spoken_answer(tmp_path: Path) -> None:
-    """A complete conversation: microphone, the host's engines, the built-in agent, loudspeaker; no key, no network."""
+    """Speech is transcribed, the built-in agent answers, and the answer is played, without a key or network."""
     said = Resampler(22_050, RECORDER_RATE).feed(spoken()[44:])
     options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
     with running(tmp_path, "servers", *options, env={"API_SERVER_KEY": "sk-voice-1"}) as servers:

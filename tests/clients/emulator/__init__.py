@@ -1,1 +1,1 @@
-"""Tests of the simulated handset."""
+"""Tests of the emulated phone."""

@@ -1,4 +1,4 @@
-"""Driver of an emulated phone with a clock of its own, by route."""
+"""Test driver of an emulated phone: it sends commands by route, with a clock of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STATUSES = (200, 400, 403, 404, 405, 423, 500, 503)  # 1.2
 
 
 class EmulatorDriver:
-    """Sends commands to an emulated phone, one second apart."""
+    """Sends commands to an emulated phone, one second apart, and checks each answer."""
 
     def __init__(self, apps: Iterable[App] = SAMPLE_APPS) -> None:
         self.backend = EmulatedPhone(seed_apps=apps)
@@ -43,7 +43,10 @@ class EmulatorDriver:
         return dict(reply.result)
 
     def refused(self, route: str, status: int = 400, /, **body: object) -> Mapping[str, object]:
-        """Return the result of a refused command; the route is a path, with `GET ` before it when it is no POST."""
+        """Send a command that must be refused with this status, and return its result.
+
+        The route is a path, with `GET ` before it if the method is not POST.
+        """
         method, _, path = route.rpartition(" ")
         reply = self.reply(method or "POST", path, body)
         assert reply.status == status, reply
@@ -51,7 +54,7 @@ class EmulatorDriver:
         return reply.result
 
     def texts(self) -> list[str]:
-        """Return every text and description on the screen, in walk order."""
+        """Return the text, or else the description, of each node on the screen, in walk order."""
         return [str(node["text"] or node["contentDescription"]) for node in self.nodes()]
 
     def nodes(self) -> list[dict[str, object]]:
@@ -60,7 +63,7 @@ class EmulatorDriver:
         return nodes
 
     def node_id(self, **wanted: object) -> str:
-        """Return the id of the first node on the screen that has all `wanted` members."""
+        """Return the id of the first node on the screen with all `wanted` members, else raise AssertionError."""
         for node in self.nodes():
             if all(node[key] == value for key, value in wanted.items()):
                 return str(node["nodeId"])
@@ -68,7 +71,7 @@ class EmulatorDriver:
 
 
 def check(outcome: CommandResponse) -> None:
-    """Check properties of every answer: an allowed status and an object that survives JSON in UTF-8."""
+    """Check an answer: an allowed status, an object that survives JSON in UTF-8, an error text if refused."""
     if isinstance(outcome, UploadReply):
         assert outcome.file_name.endswith(".png")
         return

@@ -1,4 +1,4 @@
-"""The table of routes, the status payload, and properties of every command."""
+"""Tests of the table of routes, the status payload, and properties of every command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record apps: the data names only screens and collections that exist, and each app does its main work."""
+"""Tests of record apps: their data names only existing screens and collections, and each app does its main work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes that act, against the shapes of wire/bridge.md 3.5."""
+"""Tests of the routes that act, with the shapes of wire/bridge.md 3.5."""
 
 from __future__ import annotations
 

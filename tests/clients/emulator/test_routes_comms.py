@@ -1,4 +1,4 @@
-"""Location, contacts, calls, messages and shares, against the shapes of wire/bridge.md 3.7."""
+"""Tests of location, contacts, calls, messages and shares, with the shapes of wire/bridge.md 3.7."""
 
 from __future__ import annotations
 

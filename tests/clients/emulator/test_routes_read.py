@@ -1,4 +1,4 @@
-"""The routes that read, against the shapes of wire/bridge.md 3.3, 3.4 and 3.6."""
+"""Tests of the routes that read, with the shapes of wire/bridge.md 3.3, 3.4 and 3.6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The target of a touch: it is determined before the press, by the same rules."""
+"""Tests of the target of a touch: it is found before the press, by the rules of the press."""
 
 from __future__ import annotations
 

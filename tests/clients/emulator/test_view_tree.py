@@ -1,4 +1,4 @@
-"""Node ids, the walk, the hash and the picture."""
+"""Tests of node ids, the walk over the nodes, their hash and the picture."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_first_screen_of_an_app_is_its_home() -> None:
 
 
 def decode(data: bytes) -> tuple[int, int, list[bytes]]:
-    """Return width, height and rows of palette indices, after a check of every checksum."""
+    """Decode a PNG of the emulator: return its width, height and rows of palette indices; assert that it is valid."""
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     chunks: dict[bytes, bytes] = {}
     rest = data[8:]

@@ -1,4 +1,4 @@
-"""Widgets: dialogs, menus, check boxes, choices, bars, pickers, the keyboard, notices, delays and a rotation."""
+"""Tests of widgets: dialogs, menus, check boxes, choices, bars, pickers, keyboard, notices, delays, rotation."""
 
 from __future__ import annotations
 

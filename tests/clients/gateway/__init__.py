@@ -1,1 +1,1 @@
-"""The agent gateway."""
+"""Tests of the agent gateway."""

@@ -1,4 +1,4 @@
-"""The gateway and an API server in memory, with immediate delivery of bytes."""
+"""Harness of the gateway and an API server in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PORT = 8642
 
 
 class GatewayHarness(CoreHarness):
-    """Harness of a gateway; see the module."""
+    """Harness of a gateway, whose client is the test, and of the API server that it uses."""
 
     def __init__(self, *, settings: GatewayApiSettings | None = None, resume: str = "") -> None:
         self.gateway = Gateway(settings or GatewayApiSettings(key=KEY), resume=resume)
@@ -42,7 +42,7 @@ class GatewayHarness(CoreHarness):
     # --- the client ---
 
     def call(self, method: str, identity: object = "r1", /, **params: object) -> list[dict[str, Any]]:
-        """Call a method and return all messages since."""
+        """Send a call as the gateway's client, and return all messages of the gateway since."""
         return self.send(
             json.dumps({"jsonrpc": "2.0", "id": identity, "method": method, "params": params}).encode() + b"\n"
         )
@@ -52,25 +52,25 @@ class GatewayHarness(CoreHarness):
         return self.new_messages()
 
     def new_messages(self) -> list[dict[str, Any]]:
-        """Return the messages since the last call."""
+        """Return the gateway's messages that were not returned before."""
         lines = self.screen.heard.splitlines()
         fresh, self._seen = lines[self._seen :], len(lines)
         return [json.loads(line) for line in fresh]
 
     def result(self, method: str, /, **params: object) -> Any:
-        """Return the result of a call."""
+        """Send a call, and return its result."""
         return next(each for each in self.call(method, **params) if each.get("id") == "r1")["result"]
 
     def error(self, method: str, /, **params: object) -> tuple[int, str]:
-        """Return the error of a call that gives no other message."""
+        """Send a call that fails, and return code and text of the error; assert that no other message comes."""
         (answer,) = self.call(method, **params)
         return answer["error"]["code"], answer["error"]["message"]
 
     def connect(self, node: HarnessNode, order: Connect) -> Any:
-        """Extend `CoreHarness.connect`: connections fail while the API server is down."""
+        """Connect as `CoreHarness.connect`, or refuse if `up` is false: the API server is down."""
         return super().connect(node, order) if self.up else REFUSED
 
 
 def kinds(messages: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the types of events, and `answer` for answers."""
+    """Return the type of each event, and `answer` for each response."""
     return ["answer" if "id" in message else message["params"]["type"] for message in messages]

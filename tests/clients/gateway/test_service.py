@@ -1,4 +1,4 @@
-"""The gateway: JSON-RPC lines in front, the API server's WebSocket behind (wire terminal 2.4)."""
+"""Tests of the gateway: JSON-RPC lines to its client, a WebSocket to the API server (wire terminal 2.4)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def greeted(**options: Any) -> GatewayHarness:
 
 
 def opened() -> tuple[GatewayHarness, str]:
-    """Return a gateway and the id of a session."""
+    """Return a gateway and the id of a new session."""
     book = greeted()
     return book, book.result("session.create", cols=80)["session_id"]
 
@@ -132,7 +132,7 @@ def test_an_api_server_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answer_late(book: GatewayHarness) -> None:
-    """Let the API server answer `session.list` after a minute."""
+    """Patch the API server so that it answers `session.list` after `LATE` seconds."""
 
     def answer(*_: object) -> Flow[Result]:
         yield from sleep(book.servers[PORT].engine, LATE)
@@ -142,7 +142,7 @@ def answer_late(book: GatewayHarness) -> None:
 
 
 def disconnect(book: GatewayHarness, session: str) -> None:
-    """Let the API server close the gateway's WebSocket."""
+    """Close the gateway's WebSocket from the API server's side."""
     (connection,) = book.api.gateway.sessions[session].connections
     book.within(lambda: connection._socket.close(1001), book.servers[PORT])
 
