@@ -1,1 +1,1 @@
-"""Tests of `fuzz`."""
+"""Tests of the package `fuzz`."""

@@ -1,4 +1,4 @@
-"""Common fixtures of the simulation tests: worker processes for many simulations, without coverage measurement."""
+"""Pool of worker processes for tests with many simulations, without coverage measurement."""
 
 from __future__ import annotations
 

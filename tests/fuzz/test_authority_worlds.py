@@ -1,4 +1,4 @@
-"""A sample of the worlds of authority; `python -m fuzz.authority.run --worlds 10000` runs all."""
+"""Tests of some worlds of authority; `python -m fuzz.authority.run --worlds 10000` runs many."""
 
 from __future__ import annotations
 

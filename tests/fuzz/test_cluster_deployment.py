@@ -1,4 +1,4 @@
-"""Tests of cluster runs: nodes that share a Redis and a store, with all faults within a minute."""
+"""Tests of simulated clusters, whose nodes share a Redis and a store, with all faults within a minute."""
 
 from __future__ import annotations
 

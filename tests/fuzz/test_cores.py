@@ -22,7 +22,7 @@ WELCOMED = 200
 
 
 def paired(*, http2: bool = False) -> CoreScriptRun:
-    """Return a relay with a paired phone."""
+    """Return a script run of a relay that has a paired phone."""
     play = CoreScriptRun(ServiceKind.RELAY)
     play.connect(int(http2), 0)
     play.send_request(0, 0)

@@ -1,4 +1,4 @@
-"""Failures that the simulation has found, minimized."""
+"""Tests of failures that the simulation has found, in minimized form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the generated traffic that is nearly plain: its coverage, and the report of a difference."""
+"""Tests of the generated traffic for the HTTP/1.1 server's fast path: its coverage, and the report of a difference."""
 
 from __future__ import annotations
 

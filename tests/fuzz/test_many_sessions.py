@@ -1,4 +1,4 @@
-"""A relay cluster with many sessions, and a Redis that restarts."""
+"""Tests of a simulated relay cluster with many sessions, and a Redis that restarts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ STAYS = 3 * max(REPLY_TIMEOUT, LEASE)  # s, longer than the detection of a missi
 
 
 def losses(world: ClusterDeployment) -> int:
-    """Return how often nodes have lost their connection to Redis."""
+    """Return how often the nodes have logged that they lost Redis."""
     return sum(line.event == "cluster lost" for process in world.nodes for line in process.logs)
 
 
 def restart_redis(sessions: int, cost: HandleCost) -> None:
-    """Check that all nodes find each other soon after a restart of Redis, and keep their connections.
+    """Restart Redis under a cluster with many sessions; check that all nodes find each other soon and stay connected.
 
     Each may read all sessions twice: when it reaches Redis, and again when the others have joined.
     """

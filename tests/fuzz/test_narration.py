@@ -1,4 +1,4 @@
-"""Tests of the narration: its texts are readable and have no secrets."""
+"""Tests of the narration of a simulation: its texts are readable and have no secrets."""
 
 from __future__ import annotations
 

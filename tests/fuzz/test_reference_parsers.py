@@ -1,4 +1,4 @@
-"""Tests of simulations with and without fast paths: all facts and commands are equal."""
+"""Test that simulations with and without fast paths have equal facts and commands."""
 
 from __future__ import annotations
 

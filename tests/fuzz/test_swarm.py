@@ -1,4 +1,4 @@
-"""Tests of swarm configurations: each script leaves out some kinds of steps and overdoes others."""
+"""Tests of swarm configurations: each script leaves out some kinds of steps and has others often."""
 
 from __future__ import annotations
 

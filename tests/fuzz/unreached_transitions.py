@@ -40,5 +40,5 @@ OUT_OF_REACH: dict[str, str] = {  # by table, or by row
 
 
 def is_out_of_reach(row: str) -> bool:
-    """Report whether no simulation can use this row."""
+    """Report whether a row, or its whole table, is listed as unreachable by simulations."""
     return row in OUT_OF_REACH or row.partition(": ")[0] in OUT_OF_REACH
