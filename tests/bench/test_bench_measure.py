@@ -1,4 +1,4 @@
-"""Rounds, ratios and percentiles."""
+"""Tests of the benchmarks' rounds, ratios and percentiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluation of a server's rounds."""
+"""Tests of the evaluation of a server's rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every section once, with minimal load: the figures are plausible on every machine."""
+"""Tests that run every section of the benchmarks once, with minimal load: the figures are plausible."""
 
 from __future__ import annotations
 

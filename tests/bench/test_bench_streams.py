@@ -1,4 +1,4 @@
-"""The reader of a stream, and the model server for comparison."""
+"""Tests of the reader of a stream, and of the model server for comparison."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The programs of examples/, each in a minimal environment."""
+"""Tests of the programs of examples/."""

@@ -1,4 +1,4 @@
-"""The codecs alone, and the decoder of event streams alone."""
+"""Tests of the examples with the codecs alone, and with the decoder of event streams alone."""
 
 from __future__ import annotations
 

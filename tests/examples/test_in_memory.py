@@ -1,4 +1,4 @@
-"""Two cores in one memory: in Python, and in WebAssembly if `make conformance` has fetched Pyodide."""
+"""Tests of two cores in one process: in Python, and in WebAssembly if `make conformance` has fetched Pyodide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machines inside a Starlette app, called as an ASGI server calls it."""
+"""Tests of the machines inside a Starlette app, called as an ASGI server calls it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PEER = ("192.0.2.7", 50_000)
 
 
 async def call(method: str, path: str, token: str = "") -> tuple[int, Any]:
-    """Send a request; return the status, and the JSON of its response."""
+    """Send a request to the example app; return the status, and the body, parsed if it is JSON."""
     said: list[Message] = []
     scope = {
         "type": "http",
@@ -42,7 +42,7 @@ async def call(method: str, path: str, token: str = "") -> tuple[int, Any]:
 
 
 class Phone:
-    """Client of the example app's WebSocket, driven as an ASGI server drives it."""
+    """Client of the example app's WebSocket, in the part of an ASGI server."""
 
     def __init__(self) -> None:
         self.to_app: asyncio.Queue[Message] = asyncio.Queue()
@@ -53,7 +53,7 @@ class Phone:
         self.to_app.put_nowait({"type": "websocket.connect"})
 
     async def says(self) -> Any:
-        """Return the app's next message, or the close code."""
+        """Return the app's next message, parsed, or the close code; an accept is skipped."""
         message = await asyncio.wait_for(self.from_app.get(), 60.0)
         if message["type"] == "websocket.accept":
             return await self.says()
@@ -69,7 +69,7 @@ class Phone:
 
 
 async def paired() -> tuple[Phone, str]:
-    """Return a phone that is paired and accepts commands, and its token."""
+    """Return a phone that is paired and accepts commands, and its session token."""
     _, answer = await call("POST", "/code")
     phone = Phone()
     phone.say("system", "auth", pairing_code=answer["code"], device_name="Pixel", device_id="p1")

@@ -1,4 +1,4 @@
-"""A relay on a custom loop, under the contract; and violations that the contract detects."""
+"""Tests of a relay on a custom loop that checks the contract, and of a violation that it detects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_LINES = 150  # as the documents state
 
 @contextmanager
 def serving() -> Iterator[tuple[str, int]]:
-    """Yield the address of a relay with the pairing code ABC123; it stops regularly."""
+    """Run a relay with the pairing code ABC123 on the custom loop; yield its address, and stop it at the end."""
     core = Checked(Engine(Relay(RelayConfig(pairing_code="ABC123")), entropy=os.urandom))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         loop, over = OwnLoop(core, listener), threading.Event()

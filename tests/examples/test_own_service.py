@@ -1,4 +1,4 @@
-"""A custom service: over a real socket on a minimal loop, and in virtual time."""
+"""Tests of a custom service: over a real socket on a minimal loop, and in virtual time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A relay in a loop that another program owns: a Starlette lifespan, a task group of anyio, a nursery of trio."""
+"""Tests of a relay in a loop that another program owns: Starlette's, and task groups of anyio, asyncio or trio."""
 
 from __future__ import annotations
 
