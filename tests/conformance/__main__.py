@@ -1,4 +1,4 @@
-"""`python -m tests.conformance`: run every available suite against the echo; exit code 1 if one has failures."""
+"""`python -m tests.conformance`: run every available suite on its loops; exit code 1 if a suite has failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of OpenAI's API by other projects, unmodified, on both routes of an API server with a scripted model."""
+"""Suite of other projects' clients of OpenAI's API, unmodified, on both routes of a server with a scripted model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The echo in Chromium, by playwright-core (npm): fetch, upload, abort, EventSource, WebSocket, over each HTTP version.
+"""Suite of the echo in Chromium, by playwright-core (npm), over HTTP/1.1 and HTTP/2.
 
-HTTP/2 needs TLS in a browser; its WebSockets then go over the connection that the page has (RFC 8441). The certificate
-is trusted by its key.
+It uses fetch, upload, abort, EventSource and WebSocket. HTTP/2 needs TLS in a browser; its WebSockets then go over the
+connection that the page has (RFC 8441). The certificate is trusted by its key.
 """
 
 from __future__ import annotations

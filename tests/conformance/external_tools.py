@@ -68,7 +68,10 @@ def pip_target(name: str, *requirements: str, python: str = sys.executable) -> P
 
 
 def sdist(requirement: str) -> Path:
-    """Return the folder of the unpacked source distribution of a project on PyPI; `requirement` is `name==version`."""
+    """Return the folder of the source distribution of a project on PyPI, after a download if it is missing.
+
+    `requirement` is `name==version`.
+    """
     target = FOLDER / requirement.replace("==", "-")
     if not target.is_dir():
         arguments = ["--no-deps", "--no-binary", ":all:", "--dest", str(FOLDER), requirement]

@@ -2,7 +2,7 @@
 
     tap("Save")(screen)         # ("phone_tap", {"nodeId": "14", "look": 812})
 
-A step that finds nothing on the screen names the text instead, as a model does that guesses.
+A tap on a text that the screen lacks names the text instead, as a model does that guesses.
 """
 
 from __future__ import annotations

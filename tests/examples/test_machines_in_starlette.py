@@ -1,4 +1,4 @@
-"""Tests of the machines inside a Starlette app, called as an ASGI server calls it."""
+"""Test of the example in which state machines of svc_proto run inside a Starlette app, called as by an ASGI server."""
 
 from __future__ import annotations
 

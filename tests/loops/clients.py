@@ -166,7 +166,7 @@ class HttpClient:
     def read(self, timeout: float = PATIENCE) -> bool:
         """Read bytes and assign the events to their requests; return False at the end of the connection.
 
-        Raise ConnectionError after a reset.
+        Raise TimeoutError, or ConnectionError after a reset.
         """
         data = self.wire.read_some(timeout)
         self.conn.receive_data(data)
@@ -216,7 +216,7 @@ class PendingResponse:
 
 
 class Declined(Exception):  # noqa: N818 - the name describes the event
-    """The relay refused the handshake of a WebSocket; `answer` is its response."""
+    """A server refused the handshake of a WebSocket; `answer` is its response."""
 
     def __init__(self, answer: Response) -> None:
         super().__init__(f"{answer.status} {answer.body!r:.200}")

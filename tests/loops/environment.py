@@ -160,7 +160,7 @@ class ServedProgram:
 
 
 class ApiHandle(ServedProgram):
-    """An API server; requests have its key if it has one."""
+    """A started API server; requests without their own header fields have its key, if it has one."""
 
     def __init__(self, world: Environment, server: RelayHandle, key: str) -> None:
         super().__init__(world, server)
@@ -177,7 +177,7 @@ class ApiHandle(ServedProgram):
         return str(json.loads(answer.body)["id"])
 
     def turn(self, session: str, message: str, **fields: object) -> list[tuple[str, dict[str, Any]]]:
-        """A started API server; requests without their own header fields have its key, if it has one."""
+        """Run a turn, and return the events of its stream."""
         answer = self.request("POST", f"/api/sessions/{session}/chat/stream", {"message": message, **fields})
         assert answer.status == 200, answer
         events = EventStreamDecoder().receive_data(answer.body)
@@ -191,6 +191,8 @@ class ApiHandle(ServedProgram):
 
 
 class Environment(ABC):
+    """Environment in which a test runs services and their peers: a real host or a simulated network."""
+
     name: str
     virtual_time: bool
     entropy: Entropy

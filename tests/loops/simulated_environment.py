@@ -108,7 +108,7 @@ class NotificationTap:
 
 
 class NotStarted(Exception):  # noqa: N818 - the name describes the event
-    """The relay exited before it was ready, for example when its store failed; the caller starts it again."""
+    """A server exited before it was ready, for example when its store failed; the caller starts it again."""
 
 
 class Simulated(ProgramHandle):

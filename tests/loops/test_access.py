@@ -1,4 +1,4 @@
-"""Tests of access over time: the end of a session ends its work, and clients receive new profiles."""
+"""Tests of access that ends with its session, and of new profiles that are sent to all clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures for programs, in this process and in others."""
+"""Fixtures for programs: a certificate, and a run of a program that cannot start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test of the servers' memory while signed-in phones send greatest messages that do not end."""
+"""Test of the servers' memory while signed-in phones send the beginnings of messages of the greatest size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of `svc mcp token`: the token of a program that sends a header, and its end."""
+"""Tests of `svc mcp token`: it shows a token for a program that sends it in a header, until it is revoked."""
 
 from __future__ import annotations
 

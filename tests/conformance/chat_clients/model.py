@@ -71,7 +71,10 @@ def answer(request: dict[str, Any]) -> ModelAnswer:
 
 
 def _weather(request: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> ModelAnswer:
-    """Return a call of the client's tool for each city, or, once there are results, a text with them."""
+    """Return a call of the client's tool for each city, or, once there are results, a text with them.
+
+    If the client offers no such tool, return a text that lists its tools.
+    """
     results = {row["tool_call_id"]: content_text(row["content"]) for row in rows if row["role"] == "tool"}
     if not results:
         names = [tool["function"]["name"] for tool in request.get("tools", ())]
