@@ -71,7 +71,7 @@ CANONICAL = """
 
 
 def drawn(page: Page, source: str) -> None:
-    """Replace the page's `main` element by the text, drawn as a message of the chat."""
+    """Replace the content of the page's `main` element by the text, drawn as a message of the chat."""
     page.evaluate(
         """async (source) => {
           const { loadMarkdown, Prose } = await import('/page/prose.js');

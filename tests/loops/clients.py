@@ -76,14 +76,20 @@ class ByteConnection(ABC):
         return data
 
     def read_until(self, mark: bytes, timeout: float = PATIENCE) -> bytes:
-        """Return all bytes up to and with `mark`. Raise EOFError if the connection ends before."""
+        """Return all bytes up to and with `mark`. Raise EOFError if a FIN comes before.
+
+        Raise TimeoutError, or ConnectionError after a reset.
+        """
         while (at := self._buffer.find(mark)) < 0:
             if not self._fill(timeout):
                 raise EOFError(f"the end came after {bytes(self._buffer)!r:.300}")
         return self._read(at + len(mark))
 
     def read_exactly(self, n: int, timeout: float = PATIENCE) -> bytes:
-        """Return `n` bytes. Raise EOFError if the connection ends before."""
+        """Return `n` bytes. Raise EOFError if a FIN comes before.
+
+        Raise TimeoutError, or ConnectionError after a reset.
+        """
         while len(self._buffer) < n:
             if not self._fill(timeout):
                 raise EOFError(f"the end came after {len(self._buffer)} of {n} bytes")

@@ -92,7 +92,7 @@ class ProgramHandle(ABC):
 
 
 class RelayHandle(ProgramHandle):
-    """A running server, such as a relay. It is ready when its port accepts connections."""
+    """Handle of a server, such as a relay, which is ready when its port accepts connections."""
 
     port: int
     api_port = 0  # of an API server in the same process, if there is one

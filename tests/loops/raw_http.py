@@ -33,7 +33,7 @@ def read_response(wire: ByteConnection, timeout: float = PATIENCE) -> tuple[int,
 
 
 def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool = True, rsv: int = 0) -> bytes:
-    """Return the bytes of one WebSocket frame, as a client sends it."""
+    """Return the bytes of one WebSocket frame; a masked one, as clients send it, uses the key `MASK`."""
     first = (0x80 if fin else 0) | rsv << 4 | opcode
     mask = 0x80 if masked else 0
     size = len(payload)

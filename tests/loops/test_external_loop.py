@@ -1,4 +1,4 @@
-"""Tests with an event loop of another project, selected by its import name: some run here, all with `--loop`."""
+"""Tests with an external event loop, selected by its import name: some run here, all with `--loop`."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ class CoreHarness:
             self.cancel(self.node, operation.op)
 
     def execute(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """Execute an operation in memory, and post its outcome; a connection without an answer stays open."""
+        """Execute an operation in memory, and post its outcome; a `Connect` without an answer stays pending."""
         match operation:
             case Connect():
                 end = self.connect(node, operation)

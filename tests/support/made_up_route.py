@@ -1,4 +1,4 @@
-"""Program that adds a made-up route to the Device Control table in memory, and prints what each part shows of it.
+"""Program that adds a made-up route to the Device Control table, and prints what each part of the project shows.
 
 The table is read when modules are imported, so the row comes first.
 """

@@ -1,4 +1,4 @@
-"""Program that adds messages to a store file until it is killed: `chat_writer FILE NAME COUNT`.
+"""Program that adds messages to a store file: `chat_writer FILE NAME COUNT`; a test may kill it at any time.
 
 For each number it adds a user's and an assistant's message in one request, and prints the number when that is done.
 """

@@ -84,7 +84,7 @@ class PostgresqlServer:
         return f"postgresql://svc@/{database}?host={self.folder}"
 
     def end(self) -> None:
-        """Stop the server and delete its folder."""
+        """Stop the server, if it runs, and delete its folder."""
         if (self.folder / "data" / "postmaster.pid").exists():
             self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
