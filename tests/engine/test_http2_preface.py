@@ -47,7 +47,7 @@ def test_http1_that_begins_like_it() -> None:
 def test_the_alpn_protocol_is_final(data: bytes) -> None:
     """A connection with ALPN `h2` accepts only HTTP/2, one with `http/1.1` only HTTP/1.1.
 
-    h2spec's case of RFC 9113 section 3.4 is the second one.
+    The invalid preface is h2spec's case of RFC 9113 section 3.4.
     """
     book = open_book()
     book >> accepted(4, tls=True, alpn="h2") << []

@@ -1,4 +1,4 @@
-"""Language of a request for a page: the cookie of the setting, `Accept-Language`, English."""
+"""Language of a requested page: first by the cookie of the setting, then by `Accept-Language`, else English."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random connections: the sums are right, the budget is not exceeded for long, and no connection waits for nothing."""
+"""Random connections: the sums are right, the budget is not exceeded for long, and none waits without a reason."""
 
 from __future__ import annotations
 

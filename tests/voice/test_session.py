@@ -18,7 +18,7 @@ from tests.voice.harness import PHONE, VoiceHarness, VoiceTestClient
 
 
 class SlowMode(VoiceMode):
-    """Mode that becomes ready when a test does so, and records the events of its socket."""
+    """Mode whose session becomes ready only when a test orders it; `happened` has the calls and messages so far."""
 
     def __init__(self, session: VoiceSession) -> None:
         super().__init__(session)

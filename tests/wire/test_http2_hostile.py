@@ -301,7 +301,7 @@ def test_data_before_the_websocket_is_open() -> None:
 
 
 def test_a_websocket_with_content_length_0() -> None:
-    """Bytes after the handshake are not its body, as over HTTP/1.1."""
+    """A handshake may announce a length of 0; the frames that follow are no body."""
     bare = BareClient()
     bare.h2.send_headers(1, [*CONNECT, (b"content-length", b"0")])
     assert len(bare.talk()) == 2

@@ -31,7 +31,7 @@ def is_(kind: str) -> Any:
 
 
 def promoted(agent: RealtimeAgentSetup, **body: object) -> VoiceClient:
-    """Start a turn whose run is promoted to the background while the user is silent."""
+    """Start a turn whose run is promoted to the background, and return its client."""
     client = agent.start_turn("wait", **body)
     assert play(client, ends)[-1].get("delivery") is None
     return client
