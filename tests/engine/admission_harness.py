@@ -39,7 +39,7 @@ FOUR, SIX, EIGHT = ChannelId(4), ChannelId(6), ChannelId(8)
 
 
 def some(size: int) -> bytes:
-    """Return the first bytes of a WebSocket message of `size` bytes whose last frame is missing."""
+    """Return the first frame, with `size` bytes of payload, of a WebSocket message that is not complete."""
     return frame(0x02, bytes(size))
 
 
