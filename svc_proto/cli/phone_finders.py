@@ -1,6 +1,6 @@
-"""Problems of the phones and their sessions, found in the observations of a host: rows of the registry of checks.
+"""Problems of the phones and their sessions, found in the observations of a host: finders for the registry of checks.
 
-Each returns a text for the operator, or None if there is no problem.
+Each finder returns a text for the operator, or None if there is no problem.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def fetch_voice_config(engine: Engine, relay: RelayClient, profile: str | None =
 
 
 def config_rows(config: JsonObject) -> list[tuple[str, ...]]:
-    """Return rows of name and value, for people."""
+    """Return the voice configuration as rows of name and value, for people."""
     rows: list[tuple[str, ...]] = []
     for key, name in (("tts", "speaks"), ("stt", "listens")):
         engine = config.get_object(key)

@@ -145,7 +145,7 @@ class RunScheduler:
     # --- queries ---
 
     def get(self, run_id: str, now: Moment) -> RunRecord | None:
-        """Return a run that is live, or ended less than an hour ago."""
+        """Return a run that is live, or ended within an hour and is not dropped yet; None for any other."""
         return self._live.get(run_id) or self._ended.get(run_id, now.mono)
 
     def live(self) -> list[RunRecord]:

@@ -87,7 +87,7 @@ def _is_named(device_id: str) -> bool:
 
 
 def _position(session: PairedSession) -> str:
-    """Return the place of a session in the order of pages, which does not reveal the hash of its token."""
+    """Return the place of a session in the order of pages; it has only a part of the token's hash."""
     return f"{session.token_prefix}.{session.token_hash[:16]}"  # prefixes may be equal
 
 

@@ -13,9 +13,9 @@ never waits.
 | WAITING | BUDGET_AVAILABLE | READING |                                                                          |
 | any     | LEAVE            | GONE    | its connection closed, or is authenticated: it counts no more            |
 
-Bytes that were read before a connection had to wait are kept, so the budget may be exceeded by a quarter. Above that
-the newest connection is closed. An address is the rate limiter's `address_key`. Programs on this host have an unlimited
-share: a proxy may be one.
+Bytes that were read before a connection had to wait are kept, so the budget may be exceeded by a quarter. A connection
+whose bytes exceed that as well has to be closed. An address is the rate limiter's `address_key`. Programs on this host
+have an unlimited share: a proxy may be one.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class VoiceConnection:
         self._session.on_socket_closed(self, code)
 
     def recheck(self) -> None:
-        """Close the socket if its grant has expired, or else set the timer of the next check."""
+        """Close the socket if its grant has expired; if the grant expires later, set the timer of the next check."""
         if self._until is None or self._over:
             return
         expiry, now = self._until(), self._session.engine.now

@@ -105,7 +105,7 @@ class ApiRun:
         return session_id
 
     def _read(self, api: ApiClient, session_id: str) -> Flow[None]:
-        """Read the run's events; a stream that ends without a terminal event is complete (wire api 4.5)."""
+        """Start the run and read its events; a stream that ends without a terminal event is complete (wire api 4.5)."""
         order = self._order
         body: dict[str, object] = {"message": order.text, "approvals": True}
         if self._system:

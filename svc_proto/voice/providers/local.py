@@ -87,7 +87,10 @@ class LocalProvider:
     # --- installed programs -------------------------------------------------------------------------------------
 
     def engines(self) -> Flow[LocalSpeechPrograms]:
-        """Return the installed programs, from a cache; while one is missing, the cache expires after `KNOWN_TTL`."""
+        """Return the installed programs, from a cache.
+
+        The cache expires after `KNOWN_TTL` unless there is a program for synthesis and one for transcription.
+        """
         found, now = self._found, self._engine.now.mono
         if found is not None and ((found.speak and found.listen) or now < self._found_at + KNOWN_TTL):
             return found

@@ -121,7 +121,7 @@ class CancelResponse:
 
 @frozen
 class AnswerCall:
-    """Output of a function call; the agent mode adds `interface`."""
+    """Output of a function call; `NativeMode` adds `interface`."""
 
     call_id: str
     output: Mapping[str, object]

@@ -358,7 +358,7 @@ class VoiceRuns:
     def finish(self, run: VoiceRun, now: float, *, idle: bool) -> list[ConversationAction]:
         """Finish a background run, whose answer then waits for delivery; return the events.
 
-        Unless `idle`, a turn is in progress, and the delay is logged.
+        The delay is logged if no client is connected or, unless `idle`, a turn is in progress.
         """
         self._ended_at = now
         actions_made: list[ConversationAction] = [*run.story.complete()]
