@@ -61,7 +61,10 @@ class _SignInRoutes:
         self._healthy_until = 0.0  # monotonic seconds
 
     def status(self, request: Request) -> Flow[JsonResponse[types.AppStatusJson]]:
-        """Describe the dashboard to clients that look for one. Raises `Refused` 503 while the API does not answer."""
+        """Describe the dashboard to clients that look for one.
+
+        Raises `Refused` 503 while the API does not answer, and 404 without a chat.
+        """
         yield from self._check_api()
         gated = bool(self._dashboard.config.password)
         body: types.AppStatusJson = {

@@ -20,7 +20,7 @@ _NAME = re.compile(r"^(?:export )?(?:async )?(?:const|let|function\*?|class) (\w
 
 
 def list_modules(files: Mapping[str, bytes], entry: str = ENTRY) -> list[str]:
-    """Return `entry` and the modules of its folder that it imports statically, each after its own imports.
+    """Return `entry` and the modules of its folder that it imports statically, also indirectly, after their imports.
 
     The modules in `APART` are left out.
     """

@@ -134,11 +134,10 @@ class SpeechStream:
                 return
 
     def _next_passage(self) -> str:
-        """Remove and return the next passage of the text that has arrived, at most `MAX_PASSAGE` characters.
+        """Remove and return the next passage of the text that has arrived; empty if there is none yet.
 
-        Empty if none.
-
-        It ends with a sentence, unless none ends within the limit or the text is complete.
+        It has at most `MAX_PASSAGE` characters, and ends with a sentence unless none ends within them or the text is
+        complete.
         """
         while self._text:
             ends = [found.end() for found in _SENTENCE_END.finditer(self._text, 0, MAX_PASSAGE)]

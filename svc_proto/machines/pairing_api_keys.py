@@ -43,7 +43,7 @@ class PairingApiKeys:
     def holds(self, holder: str, power: str, now: Moment) -> bool:
         """Report whether the key's session has this grant or right.
 
-        Before there is a session, whether its code gives it.
+        Without a session yet, whether its code gives it.
         """
         session = self.sessions.find_by_api_key(holder)
         if session is not None:

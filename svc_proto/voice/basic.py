@@ -81,7 +81,7 @@ class BasicVoice:
         self._voice = voice
 
     def config(self, name: str | None) -> Flow[VoiceConfigJson]:
-        """Return the response of `GET /voice/config`; without a usable provider, its members `provider` are null."""
+        """Return the response of `GET /voice/config`; a `provider` is null if none is named and none is available."""
         profile = yield from self._profile(name)
         speaks = yield from self._engine("tts", profile)
         listens = yield from self._engine("stt", profile)
@@ -128,7 +128,8 @@ class BasicVoice:
     def synthesize(self, name: str | None, text: str, body: Mapping[str, object]) -> Flow[SpeechFile]:
         """Synthesize a text as one audio file.
 
-        Raise `Refused` 500 if no provider is usable or if it fails, 400 for an invalid choice in the body.
+        Raise `Refused` 500 if no provider is usable or if it fails, 400 for an invalid voice or language in the body if
+        the provider accepts these.
         """
         engine = yield from self._usable("tts", name)
         chosen = _overrides(body) if engine.provider in WITH_CONTROLS else {}

@@ -126,7 +126,7 @@ class VoiceSessionManager:
         return answer
 
     def make_room(self, principal: Principal) -> None:
-        """Close the principal's oldest session without a client if a limit is reached.
+        """Close a session of the principal without a client if a limit is reached: the oldest new or else detached one.
 
         Raise `Refused` 503 if the principal has no such session.
         """
