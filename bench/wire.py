@@ -50,7 +50,7 @@ def frame(payload: bytes, opcode: int = TEXT) -> bytes:
 
 
 def auth_message(code: str, name: str) -> bytes:
-    """Return the `system/auth` message of a phone that pairs with a code."""
+    """Return the WebSocket frame with the `system/auth` message of a phone that pairs with a code."""
     payload = {"pairing_code": code, "device_name": name, "device_id": name, "client_surface": "android"}
     return frame(json.dumps({"channel": "system", "type": "auth", "id": "auth-1", "payload": payload}).encode())
 

@@ -127,7 +127,7 @@ class InMemory:
 
 
 def main() -> None:
-    """Control the paired phone by three requests, and print the answers."""
+    """Control the paired phone by three requests, and print the answers; of the screen, only the number of nodes."""
     memory = InMemory()
     for path in ("/ping", "/current_app"):
         print(path, memory.call("GET", path))

@@ -1,4 +1,4 @@
-"""Variables that the servers store in `.env` of the service home: the created API key, and answers of the user."""
+"""Creation and change of variables in `.env` of the service home, such as API key and dashboard password."""
 
 from __future__ import annotations
 

@@ -95,5 +95,5 @@ class WebSocketPair(DifferentialPair[WebSocket, WebSocket]):
         self.messages += isinstance(event, TextMessage | BinaryMessage)
 
     def release(self) -> None:
-        """Release both after the end of the connection."""
+        """Release the parsers of both WebSockets after the end of the connection."""
         self.compare(lambda socket: socket.release())
