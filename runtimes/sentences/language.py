@@ -75,8 +75,8 @@ class Language:
     def match(self, text: str, *, is_question: bool) -> tuple[Score, str, dict[str, str] | None] | None:
         """Return rank (the lowest is the best), intent and slots of the best match; None if no template matches.
 
-        The slots are None if the sentence is no plain request. A question that consists of a setting and a state has
-        the intent `check_setting`: "Wi-Fi on?" is answered with the state.
+        The slots are None if the sentence is no plain request, or its free words are not plausible. A question that
+        consists of a setting and a state has the intent `check_setting`: "Wi-Fi on?" is answered with the state.
         """
         whole = self._fold(text)
         if not whole.text:
@@ -99,7 +99,10 @@ class Language:
         return score, name, slots
 
     def _slots_of(self, result: RecognizeResult, candidate: Folded, text: str) -> tuple[dict[str, str], set[int]]:
-        """Return the slots of a match, and the indexes of letters in free text that no refusal rule is applied to."""
+        """Return the slots of a match, and the indexes of the letters that the search for negations leaves out.
+
+        They are those of free text that does not begin the sentence.
+        """
         name = result.intent.name
         slots: dict[str, str] = {}
         unguarded: set[int] = set()
@@ -349,7 +352,11 @@ def _score(match: RecognizeResult, candidate: Folded) -> Score:
 
 
 def _is_bare_setting(intent: str, match: RecognizeResult, text: str) -> bool:
-    """Report whether a sentence that would switch a setting has only its name and a state, without a verb."""
+    """Report whether a sentence that would switch a setting may be a question for its state.
+
+    Such a sentence has only a setting and a state, without a verb, or is of the intent `turn_off`, begins with the
+    setting and ends in the Chinese particle `_GUESS`.
+    """
     if intent == "turn_off" and text.endswith(_GUESS):  # "off, isn't it" or "switch it off", of a setting named first
         return any(entity.name == "setting" and text.startswith(entity.text) for entity in match.entities_list)
     if intent != "toggle":
@@ -362,7 +369,7 @@ def _fixed_value(entity: MatchEntity) -> str:
 
 
 def _with_skipped(candidate: Folded, span: tuple[int, int], end_of_text: int) -> tuple[int, int]:
-    """Return the place of a free text in the original sentence, extended by the polite words beside it."""
+    """Return the place of a free text in the original sentence, extended by the skipped words beside it."""
     start, end = span
     first = candidate.places[start - 1] + 1 if start else 0
     last = end_of_text if end >= len(candidate.text.rstrip()) else candidate.places[end - 1] + 1

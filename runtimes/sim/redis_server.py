@@ -243,7 +243,7 @@ class RedisService:
         return OK
 
     def _eval(self, client: _Client, given: list[bytes]) -> object:
-        """Perform one of the cluster's scripts, which are implemented here again in Python."""
+        """Perform one of the cluster's scripts, implemented here again in Python; return its reply or an error."""
         script, count, *rest = given
         if not count.isdigit():
             return NO_NUMBER

@@ -74,5 +74,8 @@ def _has(module: str) -> bool:
 
 
 def _ours(program: str, *arguments: str) -> list[str]:
-    """Return the command of a program beside this file; `-I` excludes modules of the working directory."""
+    """Return the command of a program beside this file; empty if the path of the interpreter is unknown.
+
+    `-I` excludes modules of the working directory.
+    """
     return [sys.executable, "-I", str(Path(__file__).with_name(program)), *arguments] if sys.executable else []

@@ -363,7 +363,7 @@ def _add_messages(hand: SqlExecutor, request: AddMessages) -> bool:
 def _lock_session(hand: SqlExecutor, session_id: str, fence: int | None) -> ChatSession | None:
     """Return the session, locked until the transaction ends, or None if it does not exist.
 
-    Raises `HostError` (`DENIED`) if the stored fence is higher than `fence`.
+    The stored fence is raised to `fence`, if given. Raise `HostError` (`DENIED`) if it is higher.
     """
     found = hand.query(_ONE_SESSION_LOCKED, wanted=session_id)
     if not found:

@@ -72,7 +72,7 @@ class Channel(ABC):
             self.writable()
 
     def ended(self, fact: Closed) -> None:
-        """Handle the channel's last fact."""
+        """Handle `Closed`, the channel's last fact; by default, call `closed` with its reason."""
         self.closed(fact.why)
 
     def closed(self, why: str) -> None:

@@ -165,7 +165,7 @@ class ClientChannel(HttpChannel):
     # --- facts and events ---
 
     def received(self, data: bytes) -> None:
-        """Parse received bytes; a whole piece of the body is first offered to `fast_reader`."""
+        """Parse received bytes; over HTTP/1.1 a whole piece of the body is first offered to `fast_reader`."""
         if self._http2 is not None:
             self._http2.set_time(self.engine.now.mono)
         elif self.fast_reader is not None and not (self._holding or self.closing):

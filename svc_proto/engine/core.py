@@ -65,7 +65,7 @@ class Revocable(Protocol):
 
 
 class Service(Protocol):
-    """A service that an engine runs. All methods are called from `handle`, on one thread."""
+    """A service that an engine runs. `bind` is called when the engine is made, the callbacks from its `handle`."""
 
     def bind(self, engine: Engine) -> None:
         """Store the engine; called once, before the first fact."""
