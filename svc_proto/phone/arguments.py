@@ -25,7 +25,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 
 
 class CommandArguments:
-    """Body of one bridge command. Methods take the spellings of one argument; the first that is present counts."""
+    """Body of one bridge command. Readers take the spellings of one argument; the first that is present counts."""
 
     def __init__(self, body: Mapping[str, object]) -> None:
         self._body = body

@@ -40,7 +40,7 @@ Notifier: TypeAlias = Callable[[str, Mapping[str, object]], None]
 
 @frozen
 class ChatAttachment:
-    """A file for a prompt."""
+    """A file that is sent with a prompt."""
 
     name: str
     data: bytes

@@ -195,11 +195,11 @@ class KeyboardInputChannel(Channel):
                 self._listener.on_user_input(parse_user_input(text))
 
     def read_closed(self) -> None:
-        """Handle the end of the input."""
+        """Stop reading and report the end of the input."""
         self.stop_reading()
 
     def closed(self, why: str) -> None:
-        """Handle the end of the channel."""
+        """Report the end of the input, since the channel was closed."""
         super().closed(why)
         self._close_once()
 

@@ -130,7 +130,7 @@ class PhoneScreenServer:
         return json_response(refused.status, {"error": refused.message, "code": refused.code}, refused.headers)
 
     def response_headers(self, head: RequestHead, *, secure: bool) -> tuple[tuple[bytes, bytes], ...]:
-        """Return `no-store`: screens must not be cached."""
+        """Return the header field `cache-control: no-store`, since screens must not be cached."""
         return ((b"cache-control", b"no-store"),)
 
     # --- the screen ---

@@ -77,11 +77,11 @@ class PhoneMessageChannels:
         self._online = online
 
     def type(self, text: str) -> None:
-        """Send a line to the shell, after attaching the terminal if necessary."""
+        """Send a line to the shell, after attaching the terminal if necessary; without a relay, notify the user."""
         self._send_line(self.terminal, text)
 
     def chat(self, text: str) -> None:
-        """Send a line to the agent, after attaching to it if necessary."""
+        """Send a line to the agent, after attaching to it if necessary; without a relay, notify the user."""
         self._send_line(self.agent, text)
 
     def detach_all(self) -> bool:

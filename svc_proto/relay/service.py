@@ -261,7 +261,7 @@ class Relay:
         return f"revoked, but the store did not take it yet: the relay goes on trying{after}"
 
     def grants_changed(self, session: PairedSession) -> None:
-        """Close the MCP sessions, voice sessions and phones whose grant the session no longer has.
+        """Close the MCP sessions, voice sockets and phones whose grant the session no longer has.
 
         Everything else checks the grant with each message.
         """

@@ -74,7 +74,8 @@ class FrameReader:
     def read_texts(self, data: bytes) -> tuple[list[str], bool]:
         """Receive bytes, as `receive_bytes` does, and return the plain texts that they begin with.
 
-        The second value is whether input is left that `next_frame` may return.
+        Return none of them while earlier input is pending. The second value is whether input is left that `next_frame`
+        may return.
         """
         texts: list[str] = []
         if self._buffer or self._parser is not _FAST_PATH:

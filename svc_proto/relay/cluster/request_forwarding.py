@@ -187,7 +187,10 @@ class _DownstreamSocket:
         self.upstream.socket.close(UNSENDABLE_CODES.get(code, code), reason)
 
     def revoke(self, refused: Refused) -> None:
-        """Close both sockets with code 1008, since the client's credential was revoked."""
+        """Close both sockets with code 1008, since the client's credential was revoked.
+
+        Do nothing before the client's socket is open.
+        """
         downstream = self.upstream.downstream
         if downstream is not None:
             downstream.close(POLICY, refused.message)

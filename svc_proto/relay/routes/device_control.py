@@ -54,7 +54,7 @@ class CommandPort(RelayPort, Protocol):
         """Return the selected phone and the route to it. Raise `Refused` 404, 409 or 503."""
 
     def watch_commands(self) -> None:
-        """Set the timer for the next deadline of a pending command."""
+        """Set the timer for the next deadline of a pending command, unless it is set."""
 
 
 def routes(relay: CommandPort) -> list[Route]:
@@ -199,7 +199,8 @@ def _arguments(request: Request) -> tuple[dict[str, object], str]:
     """Return the JSON object of a POST body without null members, and its text if that can be sent unchanged.
 
     Otherwise the text is empty. A body that is no JSON object counts as empty (wire bridge 2.1). The text can be sent
-    if it is short, without nulls and without escapes, so that member names are literal (decision 189).
+    if it is short, without nulls and without escapes, so that member names are literal (decision 189). Raise `Refused`
+    413 if parsing would take too long.
     """
     body = request.body
     members = json_object(body, too_large_refusal) if body else None

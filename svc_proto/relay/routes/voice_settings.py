@@ -159,7 +159,7 @@ def _choice(body: Mapping[str, object], settings: AnySettings, info: ProviderInf
     """Return settings for the provider `info`, with the language, model, voice and sample rate of the body.
 
     Members that the body lacks keep the value of `settings` if these are of the same provider, else the provider's
-    default.
+    default. Raise `Refused` 400 for an invalid member.
     """
     if settings.provider != info.id:
         settings = evolve(settings, **info.default_options(settings.sample_rate))

@@ -209,7 +209,10 @@ class ApiBearerVerifier:
         return True
 
     def requires_key(self) -> Flow[bool]:
-        """Report whether the API server refuses requests without a bearer, or does not answer. Raise `Refused` 503."""
+        """Report whether the API server refuses requests without a bearer, or does not answer. Raise `Refused` 503.
+
+        True is cached for `CACHE_SECONDS`.
+        """
         if self._engine.now.mono < self._keyed_until:
             return True
         if (yield from self._request(())):

@@ -26,7 +26,10 @@ _KEYBOARD = re.compile(r"inputmethod|keyboard|\bime\b|swiftkey|gboard", re.IGNOR
 def effect_elsewhere(
     path: str, arguments: Mapping[str, object], tree: ScreenTree, apps: Sequence[str]
 ) -> Effect | None:
-    """Return the effect of a command that acts in an app that is not among the task's `apps`; None for any other."""
+    """Return the effect of a command that acts in an app that is not among the task's `apps`; None for any other.
+
+    The launcher and the keyboard count as apps of every task.
+    """
     if path == "/open_app":
         places = [JsonObject.of(arguments).text("package")]
     elif needs_screen(path, arguments):
