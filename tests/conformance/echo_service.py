@@ -71,7 +71,7 @@ class EchoService(ScriptedService):
     # --- handlers ---
 
     def echo(self, request: Request) -> Response:
-        """Return the body with its media type; without one, `hello` for GET and HEAD, else an empty text."""
+        """Echo the request's body with its media type; without one, `hello` for GET and HEAD, else an empty text."""
         if request.body:
             kind = request.headers.get(b"content-type", b"application/octet-stream")
             return Response(200, Headers([(b"content-type", kind or b"application/octet-stream")]), request.body)

@@ -108,7 +108,7 @@ class Real:
         self._reader = RespReader()
 
     def ask(self, *words: str | int | bytes) -> list[object]:
-        """Return all values up to the answer of a PING that follows the command."""
+        """Send a command and a PING; return the values that the server sends before the PING's answer."""
         self._sock.sendall(encode_command(*words) + encode_command("PING", "the end"))
         found: list[object] = []
         while len(found) < 2 or (found[-1] != b"the end" and _code(found[-1]) != "NOAUTH"):

@@ -111,7 +111,7 @@ def wire_bytes(commands: Iterable[Command], ch: int = CH) -> bytes:
 
 
 class Logs(list[Log]):
-    """List of the log records of a core; a record of a bug fails the test, unless `bugs` is set."""
+    """List of the log records of a core; a record of a bug in the product fails the test, unless `bugs` is set."""
 
     bugs = False
 
