@@ -76,8 +76,8 @@ if TYPE_CHECKING:
 __all__ = ["BODY_LIMIT", "LIMITS", "Api"]
 
 BODY_LIMIT = 10_000_000  # bytes, wire api 2.5
-# A file of 50 MB in base64 arrives at the gateway as one message.
-LIMITS = evolve(DEFAULT_LIMITS, max_message=68 * 1024 * 1024)  # bytes
+# A file of 50 MB in base64 arrives at the gateway as one message; two of those are received at a time.
+LIMITS = evolve(DEFAULT_LIMITS, max_message=68 * 1024 * 1024, large_inputs=2)
 BODILESS = ("GET", "HEAD")
 STORE_TIMEOUT = 30.0  # s
 # Seconds between two checks of the keys behind open requests, while there are any.

@@ -1,7 +1,8 @@
 """Proxy for the gateway: relays the messages of a signed-in client's WebSocket to the API server and back.
 
 The API server is connected before the upgrade is accepted, so that the client gets an error status if it is down. Each
-side is not read while the other reads too slowly.
+side is not read while the other reads too slowly. A long message of the client is forwarded in parts while it arrives,
+so that the files of many phones take no memory here.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ __all__ = ["PATH", "SocketRelay", "routes"]
 
 PATH = "/api/ws"
 GOING_AWAY, UNSUPPORTED_DATA, POLICY_VIOLATION = 1001, 1003, 1008  # RFC 6455 section 7.4.1
+WHOLE = 64 * 1024  # bytes of a client's message that is forwarded whole; a longer one is forwarded in parts
 RESERVED = (1005, 1006, 1015)  # codes that no close frame may have
 
 
@@ -61,14 +63,23 @@ class SocketRelay:
         for text in self.early:
             socket.send_text(text)
         self.early = []
-        if self.upstream.socket is None:
+        upstream = self.upstream.socket
+        if upstream is None:
             socket.close(GOING_AWAY, "the API server closed the connection")
+        elif upstream.has_fragments:
+            socket.receive_fragments(WHOLE, self.on_fragment)
 
     def on_text(self, text: str) -> None:
         """Forward a message; read no more of the client while the API server does not read."""
         socket = self.upstream.socket
-        if socket is not None and socket.send_text(text) and not socket.writable and self.client is not None:
-            self.client.set_read_paused(True)
+        if socket is not None and socket.send_text(text):
+            self._pause_client(socket)
+
+    def on_fragment(self, text: str, is_last: bool) -> None:
+        """Forward a part of a long message, as `on_text` does."""
+        socket = self.upstream.socket
+        if socket is not None and socket.send_fragment(text, is_last):
+            self._pause_client(socket)
 
     def on_binary(self, data: bytes) -> None:
         """Close the connection: all messages are text."""
@@ -86,6 +97,10 @@ class SocketRelay:
         self._engine.revocables.pop(self, None)
         if self.upstream.socket is not None:
             self.upstream.socket.close(GOING_AWAY, "the client has disconnected")
+
+    def _pause_client(self, upstream: WebSocketConnection) -> None:
+        if not upstream.writable and self.client is not None:
+            self.client.set_read_paused(True)
 
     # --- Revocable ---
 

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMITS", "Dashboard"]
 
-# Browsers and phones of a few people, and one call of ours for each request. A file of 50 MB in base64 arrives at the
-# gateway as one message; two of those are received at a time.
+# Browsers and phones of a few people, and one call of ours for each request. A file of 50 MB in base64 arrives as one
+# message, which is forwarded in parts. Over HTTP/2 it is received whole, two at a time.
 LIMITS = evolve(
     DEFAULT_LIMITS, max_connections=512, max_message=68 * 1024 * 1024, large_input=256 * 1024, large_inputs=2
 )

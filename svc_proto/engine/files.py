@@ -134,8 +134,8 @@ def ensure_secret(engine: Engine, name: str, size: int = 32) -> Flow[bytes | Fai
     return (yield from run_operation(engine, EnsureSecret(engine.new_op(), name, engine.entropy(size))))
 
 
-def spool_file(engine: Engine, suffix: str, data: bytes = b"") -> Flow[str | Failure]:
-    """Create a private file with `data` in the spool folder and return its path, or a `Failure`.
+def spool_file(engine: Engine, suffix: str, *parts: bytes) -> Flow[str | Failure]:
+    """Create a private file in the spool folder, write `parts` to it in order, and return its path, or a `Failure`.
 
     The caller has to delete the file (`DeleteBlob`).
     """
@@ -144,12 +144,12 @@ def spool_file(engine: Engine, suffix: str, data: bytes = b"") -> Flow[str | Fai
         return blob
     path: str | Failure | None = None
     try:
-        written = (yield from run_operation(engine, WriteBlob(engine.new_op(), blob, data))) if data else None
-        path = (
-            written
-            if isinstance(written, Failure)
-            else (yield from run_operation(engine, FinishBlob(engine.new_op(), blob)))
-        )
+        for part in filter(None, parts):
+            written = yield from run_operation(engine, WriteBlob(engine.new_op(), blob, part))
+            if isinstance(written, Failure):
+                path = written
+                return path
+        path = yield from run_operation(engine, FinishBlob(engine.new_op(), blob))
         return path
     finally:
         if not isinstance(path, str):

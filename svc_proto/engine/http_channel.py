@@ -264,6 +264,16 @@ class HttpChannel(Channel):
         else:
             self.send_event(BinaryMessage(stream, message) if binary else TextMessage(stream, message.decode("utf-8")))
 
+    @property
+    def has_fragments(self) -> bool:
+        """Report whether the WebSocket can send and receive messages in parts: it has the connection for itself."""
+        return self._frames is not None
+
+    def enable_fragments(self, size: int) -> None:
+        """Deliver text messages of more than `size` bytes in parts, if `has_fragments`."""
+        if self._frames is not None:
+            self._frames.enable_fragments(size)
+
     def change_stream_unsent(self, change: int) -> None:
         """Add `change` bytes that wait on an HTTP/2 stream to the unsent bytes; a negative number removes them."""
         if change > 0:

@@ -24,6 +24,7 @@ from svc_proto.wire.events import (
     Event,
     Ping,
     StreamId,
+    TextFragment,
     TextMessage,
     WebSocketClosed,
 )
@@ -95,6 +96,7 @@ class WebSocketConnection:
         "_carrier",
         "_handler",
         "_keepalive",
+        "_on_fragment",
         "_timer",
         "ch",
         "is_read_paused",
@@ -108,6 +110,7 @@ class WebSocketConnection:
         engine, limits = carrier.engine, carrier.limits
         self._carrier = carrier
         self._handler = handler
+        self._on_fragment: Callable[[str, bool], None] | None = None
         self.on_end: Callable[[int], None] | None = None  # called with the close code, once, for the log
         self._keepalive = Keepalive(limits.ping_interval, limits.ping_timeout, engine.now.mono)
         self._timer = engine.timers.timer(self._due)
@@ -146,6 +149,27 @@ class WebSocketConnection:
     def send_binary(self, data: bytes) -> bool:
         """Send a binary message; the result is that of `send_text`."""
         return self.send_text(data, binary=True)
+
+    @property
+    def has_fragments(self) -> bool:
+        """Report whether messages can be sent and received in parts: over HTTP/1.1, not over HTTP/2."""
+        return self._carrier.has_fragments
+
+    def send_fragment(self, text: str, is_last: bool) -> bool:
+        """Send a part of a text message, if `has_fragments`; return False, with nothing sent, as `send_text` does."""
+        carrier = self._carrier
+        if self.state is not _OPEN or carrier.gone:
+            return False
+        carrier.send_event(TextFragment(self.stream, text, is_last))
+        return True
+
+    def receive_fragments(self, size: int, on_fragment: Callable[[str, bool], None]) -> None:
+        """Pass text messages of more than `size` bytes to `on_fragment` in parts, while they are received.
+
+        Its arguments are those of `send_fragment`. Over HTTP/2 messages are delivered whole.
+        """
+        self._on_fragment = on_fragment
+        self._carrier.enable_fragments(size)
 
     def set_read_paused(self, holding: bool) -> None:
         """Pause or resume reading from the peer. `Keepalive` prevents that the peer times out meanwhile."""
@@ -206,6 +230,9 @@ class WebSocketConnection:
         match event:
             case TextMessage(text=text):
                 self._call_handler(self._handler.on_text, text)
+            case TextFragment(text=text, is_last=is_last):
+                assert self._on_fragment is not None  # the wire layer returns fragments on request
+                self._call_handler(self._on_fragment, text, is_last)
             case BinaryMessage(data=data):
                 self._call_handler(self._handler.on_binary, data)
             case WebSocketClosed(code=code, reason=reason):
@@ -224,6 +251,7 @@ class WebSocketConnection:
             self.state = step(WEBSOCKET_CONNECTION_TABLE, self.state, WebSocketConnectionTrigger.END)
             self._timer.retire()
             handler = self._handler
+            self._on_fragment = None
             del self._handler  # the handler references this object: without this the cycle would wait for the collector
             self._call_handler(handler.on_closed, code, reason)
             if self.on_end is not None:

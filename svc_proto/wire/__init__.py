@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from svc_proto.wire.events import ResponseHead as ResponseHead
     from svc_proto.wire.events import StreamId as StreamId
     from svc_proto.wire.events import StreamReset as StreamReset
+    from svc_proto.wire.events import TextFragment as TextFragment
     from svc_proto.wire.events import TextMessage as TextMessage
     from svc_proto.wire.events import WebSocketAccepted as WebSocketAccepted
     from svc_proto.wire.events import WebSocketClosed as WebSocketClosed
@@ -78,7 +79,7 @@ else:
             "svc_proto.wire.events": (
                 "AcceptWebSocket BadRequest BinaryMessage CloseWebSocket Event Headers Informational Ping Pong "
                 "RequestData RequestEnd RequestHead ResponseData ResponseBodyDelegated ResponseEnd ResponseHead "
-                "WebSocketAccepted WebSocketClosed StreamId StreamReset TextMessage"
+                "WebSocketAccepted WebSocketClosed StreamId StreamReset TextFragment TextMessage"
             ),
             "svc_proto.wire.limits": "DEFAULT_LIMITS Limits",
             "svc_proto.wire.sse": "EventStreamDecoder ServerSentEvent encode_comment encode_event",

@@ -9,7 +9,7 @@ client to server    RequestHead (RequestData)* RequestEnd
 server to client    (Informational)* ResponseHead (ResponseData)* ResponseEnd
                     (a server may send ResponseBodyDelegated in place of ResponseData)
 either, after a WebSocket was accepted on the stream
-                    (TextMessage | BinaryMessage | Ping | Pong)* WebSocketClosed
+                    (TextMessage | TextFragment* | BinaryMessage | Ping | Pong)* WebSocketClosed
 either              StreamReset (the stream failed; on HTTP/1.1 the connection with it)
 
 A `RequestHead` with `websocket=True` requests a WebSocket (HTTP/1.1 Upgrade, or RFC 8441). The server answers with
@@ -48,6 +48,7 @@ __all__ = [
     "WebSocketClosed",
     "StreamId",
     "StreamReset",
+    "TextFragment",
     "TextMessage",
 ]
 
@@ -225,6 +226,15 @@ class TextMessage:
 
 
 @fast_frozen
+class TextFragment:
+    """A part of a text message, for a peer that reads or writes long messages in parts; the last one ends it."""
+
+    stream: StreamId
+    text: str
+    is_last: bool
+
+
+@fast_frozen
 class BinaryMessage:
     """A whole binary message."""
 
@@ -293,6 +303,7 @@ Event: TypeAlias = (
     | AcceptWebSocket
     | WebSocketAccepted
     | TextMessage
+    | TextFragment
     | BinaryMessage
     | Ping
     | Pong

@@ -41,6 +41,7 @@ from svc_proto.wire.events import (
     Ping,
     Pong,
     StreamId,
+    TextFragment,
     TextMessage,
     WebSocketClosed,
 )
@@ -104,7 +105,9 @@ class WebSocket(Connection):
         "_deflater",
         "_entropy",
         "_eof",
+        "_fragment_size",
         "_guard",
+        "_is_fragment_sent",
         "_limits",
         "_out",
         "_pieces",
@@ -134,6 +137,8 @@ class WebSocket(Connection):
         self._reader: FrameReader | None = FrameReader(self._client, self._guard)  # None after the end
         self._deflater = self._new_deflater(deflate)
         self._pieces: _MessageFragments[Any] | None = None  # of a message that comes in fragments
+        self._fragment_size = 0  # bytes; 0: all messages are read whole
+        self._is_fragment_sent = False  # and not the last one of its message
         self._eof = False
         self._pongs: deque[bytes] | None = None  # waiting for the next flush
         self._out: list[bytes] = []
@@ -158,6 +163,10 @@ class WebSocket(Connection):
     def lift_limits(self, stream: StreamId) -> None:
         """Implement `Connection.lift_limits`."""
         self._guard.max_message = self._limits.max_message
+
+    def enable_fragments(self, size: int) -> None:
+        """Return text messages of more than `size` bytes in parts, as `TextFragment`, while they are received."""
+        self._fragment_size = size
 
     def receive_data(self, data: bytes) -> None:
         """Implement `Connection.receive_data`; `next_event` parses one frame a call, so events do not accumulate."""
@@ -194,10 +203,11 @@ class WebSocket(Connection):
         return None
 
     def send(self, event: Event) -> None:
-        """Queue a message, a ping, a pong, or our close frame (which does nothing when one was sent or received).
+        """Queue a message or a part, a ping, a pong, or our close frame (ignored when one was sent or received).
 
-        Raises `LocalProtocolError` for a message after a close, for a close code that must not be sent, for a ping or
-        pong of more than `MAX_CONTROL` bytes, for a lone surrogate in a text, and for any other event.
+        Raises `LocalProtocolError` for a message after a close or among the parts of another one, for a close code that
+        must not be sent, for a ping or pong of more than `MAX_CONTROL` bytes, for a lone surrogate in a text, and for
+        any other event.
         """
         if isinstance(event, CloseWebSocket):
             if self._state is _OPEN:
@@ -209,6 +219,8 @@ class WebSocket(Connection):
         match event:
             case TextMessage(text=content) | BinaryMessage(data=content):
                 self.send_message(content, isinstance(event, BinaryMessage))
+            case TextFragment():
+                self._send_fragment(event)
             case Ping(payload=payload) | Pong(payload=payload) if len(payload) <= MAX_CONTROL:
                 self._out.append(self._control(Opcode.PING if isinstance(event, Ping) else Opcode.PONG, payload))
             case Ping() | Pong():
@@ -247,12 +259,20 @@ class WebSocket(Connection):
             pieces = self._pieces = self._pieces or _MessageFragments(payload[:0])
             pieces.add(payload)
             if not frame.message_finished:
-                return None
+                return self._read_fragment(pieces)
             self._pieces = None
             payload = pieces.whole()
+            if pieces.is_read_in_parts:
+                return TextFragment(self._stream, payload, True)
         if isinstance(payload, str):
             return TextMessage(self._stream, payload)
         return BinaryMessage(self._stream, payload)
+
+    def _read_fragment(self, pieces: _MessageFragments[Any]) -> TextFragment | None:
+        """Return what was received of an incomplete message, if its reader wants it in parts."""
+        if not self._fragment_size or pieces.held <= self._fragment_size or not pieces.is_text:
+            return None
+        return TextFragment(self._stream, pieces.read_part(), False)
 
     def _probed(self, opcode: Opcode, payload: bytes) -> Event:
         if opcode is Opcode.PONG:
@@ -292,15 +312,21 @@ class WebSocket(Connection):
         """
         if self._state is not _OPEN:
             raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
-        try:
-            payload = content.encode("utf-8") if isinstance(content, str) else content
-        except UnicodeEncodeError:
-            raise LocalProtocolError("a text message cannot hold a lone surrogate") from None
+        if self._is_fragment_sent:
+            raise LocalProtocolError("a message cannot be sent among the parts of another one")
+        payload = _encode(content) if isinstance(content, str) else content
         packer = self._deflater if len(content) >= COMPRESS_FROM else None
         if packer is not None:
             payload = packer.pack(payload)
         key = self._key() if self._client else b""
         self._out.append(encode_frame(Opcode.BINARY if binary else _TEXT, payload, packer is not None, key))
+
+    def _send_fragment(self, fragment: TextFragment) -> None:
+        """Queue a part of a message, which is not compressed."""
+        opcode = Opcode.CONTINUATION if self._is_fragment_sent else _TEXT
+        payload = _encode(fragment.text)
+        self._is_fragment_sent = not fragment.is_last
+        self._out.append(encode_frame(opcode, payload, key=self._key(), final=fragment.is_last))
 
     def _write_close(self, code: int, reason: str) -> None:
         if code == NO_CODE:
@@ -335,13 +361,19 @@ class WebSocket(Connection):
 class _MessageFragments(Generic[AnyStr]):
     """Collector of the fragments of one message."""
 
-    __slots__ = ("_empty", "_folded", "_pieces", "held")
+    __slots__ = ("_empty", "_folded", "_pieces", "held", "is_read_in_parts")
 
     def __init__(self, empty: AnyStr) -> None:
         self._empty: AnyStr = empty
         self._pieces: list[AnyStr] = []
         self._folded: list[AnyStr] = []
         self.held = 0  # bytes of memory; a character may take four
+        self.is_read_in_parts = False
+
+    @property
+    def is_text(self) -> bool:
+        """Report whether the message is a text."""
+        return isinstance(self._empty, str)
 
     def add(self, piece: AnyStr) -> None:
         """Add the next fragment of the message."""
@@ -356,6 +388,20 @@ class _MessageFragments(Generic[AnyStr]):
     def whole(self) -> AnyStr:
         """Return the joined content of the message."""
         return self._empty.join(self._folded + self._pieces)
+
+    def read_part(self) -> AnyStr:
+        """Return the joined content so far, and drop it."""
+        part = self.whole()
+        self._pieces, self._folded, self.held = [], [], 0
+        self.is_read_in_parts = True
+        return part
+
+
+def _encode(text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise LocalProtocolError("a text message cannot hold a lone surrogate") from None
 
 
 def _may_be_sent(code: int) -> bool:

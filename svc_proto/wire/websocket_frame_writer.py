@@ -1,4 +1,4 @@
-"""Writing of WebSocket frames (RFC 6455 section 5.2): whole messages and control frames, never fragments.
+"""Writing of WebSocket frames (RFC 6455 section 5.2): whole messages, fragments of messages, and control frames.
 
 `wire.websocket_frame_reader` reads them. wsproto could write them, too, but with a writer for each WebSocket, which
 takes 1 kB, and with masks from the operating system.
@@ -22,9 +22,14 @@ _MIDDLE = struct.Struct("!BBH").pack
 _LONG = struct.Struct("!BBQ").pack
 
 
-def encode_frame(opcode: Opcode, payload: bytes, packed: bool = False, key: bytes = b"") -> bytes:
-    """Encode a frame with a whole message. `key` is the mask of a client, four bytes; a server masks nothing."""
-    first = FINAL | opcode | (PACKED if packed else 0)
+def encode_frame(
+    opcode: Opcode, payload: bytes, packed: bool = False, key: bytes = b"", *, final: bool = True
+) -> bytes:
+    """Encode a frame with a whole message, or with a part of one that is not `final`.
+
+    `key` is the mask of a client, four bytes; a server masks nothing.
+    """
+    first = (FINAL if final else 0) | opcode | (PACKED if packed else 0)
     masked = MASKED if key else 0
     size = len(payload)
     if size < TWO_BYTES:

@@ -1,14 +1,25 @@
 from __future__ import annotations
 
-import pytest
+import json
+from base64 import b64encode
 
+import pytest
+from attrs import evolve
+
+from svc_proto.api.service import LIMITS as API_LIMITS
 from svc_proto.basics.errors import Refused
 from svc_proto.dashboard import gateway_proxy
+from svc_proto.engine.core import Engine
+from svc_proto.engine.http_channel import HttpChannel
 from svc_proto.engine.websocket import WebSocketConnection
-from svc_proto.wire.events import BinaryMessage, WebSocketClosed
+from svc_proto.wire.events import BinaryMessage, TextMessage, WebSocketClosed
 from tests.api.gateway_client import GatewayClient
+from tests.dashboard import app_client
 from tests.dashboard.app_client import AppHarness
 from tests.support.http_harness import FIRST
+from tests.support.playbook import PATIENT
+
+CHUNK = 32 * 1024  # bytes of a phone that arrive at a time
 
 
 def code_of(socket: GatewayClient) -> int | None:
@@ -103,6 +114,37 @@ def test_the_api_server_is_not_read_while_the_phone_reads_too_slowly(monkeypatch
     assert socket.is_open
 
 
+def test_the_files_of_many_phones_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    size, most, whole = 2_000_000, 64 * 1024, gateway_proxy.WHOLE
+    limits = evolve(PATIENT, large_input=most, large_inputs=API_LIMITS.large_inputs)
+    monkeypatch.setattr(app_client, "PATIENT", limits)
+    book = AppHarness()
+    phone = book.sign_in()
+    sockets = [phone.socket() for _ in range(6)]
+    url = "data:;base64," + b64encode(b"a" * size).decode()
+    unsent: dict[GatewayClient, bytes] = {}
+    for socket in sockets:
+        call = {"id": 99, "method": "file.attach", "params": {"session_id": socket.new_session(), "data_url": url}}
+        socket.conn.send(TextMessage(FIRST, json.dumps(call)))
+        unsent[socket] = socket.conn.data_to_send()
+    forwarded = received = 0
+    while any(unsent.values()):
+        for socket, data in unsent.items():
+            if data and not socket.held:
+                unsent[socket] = data[CHUNK:]
+                socket.say_bytes(data[:CHUNK])
+        forwarded = max(forwarded, buffered(book.engine))
+        received = max(received, buffered(book.api.engine))
+    assert all(socket.answers[99]["result"]["size"] == size for socket in sockets)
+    assert forwarded < len(sockets) * 2 * (whole + CHUNK)
+    assert size < received < 2 * len(url) + len(sockets) * (most + 2 * CHUNK)
+
+
+def buffered(engine: Engine) -> int:
+    """Return the bytes that the channels of a service have buffered."""
+    return sum(channel.buffered_bytes for channel in engine._channels.values() if isinstance(channel, HttpChannel))
+
+
 def test_an_api_server_that_closes_at_once() -> None:
     book = AppHarness()
     relay = gateway_proxy.SocketRelay(book.dashboard, "")
@@ -117,6 +159,7 @@ def test_an_api_server_that_closes_at_once() -> None:
     relay.on_binary(b"")
     relay.upstream.on_closed(1000, "")
     relay.on_text("too late")
+    relay.on_fragment("too late", True)
     relay.upstream.on_writable()
     assert len(client.heard) == 2
 

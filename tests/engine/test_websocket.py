@@ -16,8 +16,8 @@ MASK = b"\0\0\0\0"  # a masking key that leaves the payload as it is
 ACCEPTED = SendMatcher(CH, startswith=b"HTTP/1.1 101", contains=b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
 
 
-def frame(opcode: int, payload: bytes) -> Received:
-    return Received(CH, bytes([0x80 | opcode, 0x80 | len(payload)]) + MASK + payload)
+def frame(opcode: int, payload: bytes, *, final: bool = True) -> Received:
+    return Received(CH, bytes([(0x80 if final else 0) | opcode, 0x80 | len(payload)]) + MASK + payload)
 
 
 def text(payload: bytes) -> Received:
@@ -73,6 +73,23 @@ def test_messages_after_a_close_are_not_delivered() -> None:
     book >> Received(CH, HANDSHAKE % b"/ws") << [ACCEPTED]
     book >> Received(CH, text(b"one").data + text(b"two").data) << [Send(CH, b"\x88\x02\x03\xe8")]
     assert handler.told[1:] == [("text", "one")]
+
+
+def test_a_long_message_in_parts() -> None:
+    parts: list[tuple[str, bool]] = []
+    book = socket_book()
+    socket = book.toy.handler.open_socket
+    assert socket.has_fragments
+    socket.receive_fragments(200, lambda part, is_last: parts.append((part, is_last)))
+    book >> frame(1, b"a" * 90, final=False) << []
+    book >> frame(0, b"b" * 90, final=False) << []
+    book >> frame(0, b"c") << []
+    assert parts == [("a" * 90 + "b" * 90, False), ("c", True)]
+    assert socket.send_fragment("d", False)
+    assert socket.send_fragment("e", True)
+    book.after(0.0) << [Send(CH, b"\x01\x01d\x80\x01e")]
+    socket.close()
+    assert not socket.send_fragment("late", True)
 
 
 def test_the_peer_closes() -> None:

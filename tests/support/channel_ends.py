@@ -73,6 +73,10 @@ class FarEnd:
 
     # --- hooks of subclasses ---
 
+    def set_held(self, held: bool) -> None:
+        """Record that the node has paused or resumed reading."""
+        self.held = held
+
     def feed(self, data: bytes) -> None:
         """Do nothing; subclasses handle the bytes that the node has sent."""
 
@@ -141,11 +145,33 @@ class CableEnd(FarEnd):
 
     other: CableEnd
     shut = False
+    waiting = b""  # bytes for the other end, whose node has paused reading
+
+    def wrote(self, data: bytes) -> None:
+        if not self.other.held:
+            super().wrote(data)
+            return
+        self.heard += data
+        self.unread += len(data)
+        self.waiting += data
 
     def feed(self, data: bytes) -> None:
         self.other.node.post(Received(self.other.ch, data))
 
+    def set_held(self, held: bool) -> None:
+        super().set_held(held)
+        if not held:
+            self.other.deliver()
+
+    def deliver(self) -> None:
+        """Deliver the bytes that have waited for the other end."""
+        data, self.waiting = self.waiting, b""
+        if data and not self.gone:
+            self.read_on()
+            self.feed(data)
+
     def close_write(self) -> None:
+        self.deliver()
         self.shut = True
         if self.other.shut:
             self.other.finish("done")
@@ -193,7 +219,7 @@ class HarnessNode:
             case Abort(ch=ch) if ch in self.ends:
                 self.ends[ch].abort()
             case PauseReading(ch=ch) | ResumeReading(ch=ch) if ch in self.ends:
-                self.ends[ch].held = isinstance(command, PauseReading)
+                self.ends[ch].set_held(isinstance(command, PauseReading))
             case Cancel(op=op):
                 self.book.cancel(self, op)
             case Operation():

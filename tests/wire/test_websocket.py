@@ -20,6 +20,7 @@ from svc_proto.wire.events import (
     Ping,
     Pong,
     ResponseData,
+    TextFragment,
     TextMessage,
     WebSocketClosed,
 )
@@ -86,6 +87,41 @@ def test_a_message_of_very_many_pieces() -> None:
     assert feed(ws, data) == [BinaryMessage(ONE, b"ab" + b"c" * 5000)]
     data = b"".join([frame(0x01, b"ab"), *[frame(0x00, b"c")] * 1023, frame(0x80)])
     assert feed(ws, data) == [TextMessage(ONE, "ab" + "c" * 1023)]
+
+
+@pytest.mark.parametrize("sizes", [[1], [7, 300], WHOLE])
+def test_a_long_text_is_read_in_parts(sizes: Cuts) -> None:
+    long = "\N{EURO SIGN}a" * 500
+    events: list[Event] = []
+    ws = socket()
+    ws.enable_fragments(400)
+    binary = frame(0x02, b"b" * 600) + frame(0x80, b"b")
+    data = frame(0x01, long.encode()[:901]) + frame(0x89, b"p") + frame(0x80, long.encode()[901:])
+    events = feed(ws, data + frame(0x81, b"short") + binary, sizes)
+    assert events[-2:] == [TextMessage(ONE, "short"), BinaryMessage(ONE, b"b" * 601)]
+    parts = [event for event in events if isinstance(event, TextFragment)]
+    assert "".join(part.text for part in parts) == long
+    assert [part.is_last for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert ws.buffered_bytes == 0
+
+
+def test_a_long_text_is_sent_in_parts() -> None:
+    ws = socket(Role.CLIENT)
+    texts = ["a" * 1200, "", "\N{EURO SIGN}"]
+    for number, part in enumerate(texts):
+        ws.send(TextFragment(ONE, part, number == len(texts) - 1))
+        if number == 0:
+            with pytest.raises(LocalProtocolError, match="among the parts"):
+                ws.send(TextMessage(ONE, "b"))
+            with pytest.raises(LocalProtocolError, match="surrogate"):
+                ws.send(TextFragment(ONE, "\ud800", False))
+            ws.send(Ping(ONE, b"p"))
+    ws.send(TextMessage(ONE, "b"))
+    assert feed(socket(), ws.data_to_send()) == [
+        Ping(ONE, b"p"),
+        TextMessage(ONE, "".join(texts)),
+        TextMessage(ONE, "b"),
+    ]
 
 
 def test_sent_frames() -> None:

@@ -29,9 +29,9 @@ STALE_AFTER = 86_400.0  # s
 MAX_FILE = 32 * 1024 * 1024  # bytes of one image
 
 
-def store_image(engine: Engine, data: bytes) -> Flow[str]:
+def store_image(engine: Engine, parts: Iterable[bytes]) -> Flow[str]:
     """Write an image to a file of the spool folder and return its path. Raises `RpcError` if that fails."""
-    path = yield from spool_file(engine, ".image", data)
+    path = yield from spool_file(engine, ".image", *parts)
     if isinstance(path, Failure):
         raise RpcError(NOT_SUPPORTED, "the attachment could not be stored: the disk may be full")
     return path

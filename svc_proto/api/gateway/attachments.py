@@ -6,12 +6,12 @@ refused, so that the client reports the failure and the prompt is not sent witho
 
 from __future__ import annotations
 
-import binascii
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from svc_proto.api.gateway.attachment_content import decode_base64, decode_text, digest
 from svc_proto.api.gateway.attachment_files import delete_files, store_image
 from svc_proto.api.gateway.live_session import PromptAttachment
 from svc_proto.commands import Compute
@@ -32,7 +32,7 @@ MAX_ATTACHMENTS = 8  # for one prompt
 MAX_IMAGE = 25 * 1024 * 1024  # bytes
 MAX_FILE = 50 * 1024 * 1024  # bytes
 MAX_FILES = 512 * 1024 * 1024  # bytes of the images that wait in all sessions, in files
-MAX_UPLOADS = 160 * 1024 * 1024  # characters of the attachments that are being received
+MAX_UPLOADS = 160 * 1024 * 1024  # bytes of the attachments that are being read or stored
 MAX_TEXT = 200_000  # characters of a text file that the model receives
 MAX_NAME = 120  # characters
 MAX_HEAD = 200  # characters of a data URL before its content
@@ -70,11 +70,11 @@ class _AttachmentMethods:
     def __init__(self, gateway: LiveGateway) -> None:
         self._gateway = gateway
         self._readers: Semaphore | None = None
-        self._receiving = 0  # characters
+        self._receiving = 0  # bytes
 
     @contextmanager
     def _received(self, size: int) -> Iterator[None]:
-        """Count `size` characters as being received until the `with` block ends.
+        """Count `size` bytes as being received until the `with` block ends.
 
         Raises `RpcError` if all contents that are being received exceed their common limit.
         """
@@ -88,37 +88,37 @@ class _AttachmentMethods:
 
     def attach_image(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Attach an image to the next prompt of a session. Raises `RpcError` if it is invalid, or at a limit."""
-        content = call.params.text("content_base64", "bytes_base64")
-        with self._received(len(content)):
+        parts = _read_content(call, "content_base64", "bytes_base64", limit=MAX_IMAGE)
+        with self._received(_size(parts)):
             session = yield from self._gateway.find(connection, call)
-            return (yield from self._attach_image(session, connection, call, _decode(content, MAX_IMAGE)))
+            return (yield from self._attach_image(session, connection, call, parts))
 
     def _attach_image(
-        self, session: LiveSession, connection: GatewayConnection, call: RpcCall, data: bytes
+        self, session: LiveSession, connection: GatewayConnection, call: RpcCall, parts: Sequence[bytes]
     ) -> Flow[Result]:
         params = call.params
         name = _name(params.text("filename", "filename_hint")) or "image"
-        kind = next((kind for start, kind in SIGNATURES if data.startswith(start)), "")
+        kind = next((kind for start, kind in SIGNATURES if parts[0].startswith(start)), "")
         if not kind:
             word = (params.text("ext", "format") or name.rpartition(".")[2]).lower().lstrip(".")
             kind = KINDS.get(word, word) if word.isalnum() else "png"
-        source, engine = (name, sha256(data).digest()), self._gateway.api.engine
+        source, size, engine = (name, digest(parts)), _size(parts), self._gateway.api.engine
         shown = self._find_attached(session, connection, source)
         if not shown:
-            self._check_room(session, connection, size=len(data))
-            path = yield from store_image(engine, data)
-            attached = PromptAttachment(self._unique(session, name), source, path=path, kind=kind, size=len(data))
+            self._check_room(session, connection, size=size)
+            path = yield from store_image(engine, parts)
+            attached = PromptAttachment(self._unique(session, name), source, path=path, kind=kind, size=size)
             shown = self._find_attached(session, connection, source)  # the client may have sent it again meanwhile
             try:
                 if not shown:
-                    self._check_room(session, connection, size=len(data))
+                    self._check_room(session, connection, size=size)
                     session.add_attachment(attached, connection)
                     shown = attached.name
             finally:
                 if attached not in session.attachments:
                     delete_files(engine, [attached])
         count = len(session.attachments_of(connection))
-        return {"attached": True, "path": shown, "count": count, "size": len(data)}
+        return {"attached": True, "path": shown, "count": count, "size": size}
 
     def detach(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Remove the attachments of the client's next prompt that have the given path, and report if there were any."""
@@ -135,41 +135,36 @@ class _AttachmentMethods:
 
         Raises `RpcError` for any other file, and at a limit.
         """
-        url = call.text("data_url")
-        start = url.find(",", 0, MAX_HEAD) + 1  # of the content: the URL is not cut, since that copies 67 MB
-        if not url.startswith("data:") or not url.endswith(";base64,", 0, start):
-            raise RpcError(INVALID_PARAMS, "data_url must be a data URL in base64")
-        with self._received(len(url)):
+        parts = _read_url(call, "data_url", limit=MAX_FILE)
+        with self._received(_size(parts)):
             session = yield from self._gateway.find(connection, call)
-            return (yield from self._attach_file(session, connection, call, _decode(url, MAX_FILE, start)))
+            return (yield from self._attach_file(session, connection, call, parts))
 
     def _attach_file(
-        self, session: LiveSession, connection: GatewayConnection, call: RpcCall, data: bytes
+        self, session: LiveSession, connection: GatewayConnection, call: RpcCall, parts: Sequence[bytes]
     ) -> Flow[Result]:
-        given = _name(call.params.text("name")) or "file"
-        if PDF in data[:PDF_HEAD]:
-            text, _ = yield from self._read_pdf(data, NOT_SUPPORTED)
+        given, size = _name(call.params.text("name")) or "file", _size(parts)
+        if PDF in parts[0][:PDF_HEAD]:
+            text, _ = yield from self._read_pdf(b"".join(parts), NOT_SUPPORTED)
+            found = None if "\0" in text else (text, len(text))
         else:
-            try:
-                text = data.decode("utf-8-sig")
-            except UnicodeDecodeError:
-                text = "\0"
-        if "\0" in text:
+            found = decode_text(parts, MAX_TEXT)
+        if found is None:
             raise RpcError(NOT_SUPPORTED, NO_TEXT.format(name=given))
-        name = self._attach_text(session, connection, given, text)
-        return {"attached": True, "path": name, "name": name, "ref_text": f"@file:{name}", "size": len(data)}
+        name = self._attach_text(session, connection, given, *found)
+        return {"attached": True, "path": name, "name": name, "ref_text": f"@file:{name}", "size": size}
 
     def attach_pdf(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Attach the text of a PDF file to the next prompt of a session. Raises `RpcError` if it cannot be read."""
-        content = call.text("content_base64")
-        with self._received(len(content)):
+        call.text("content_base64")
+        data = b"".join(_read_content(call, "content_base64", limit=MAX_FILE))
+        with self._received(len(data)):
             session = yield from self._gateway.find(connection, call)
-            data = _decode(content, MAX_FILE)
             if PDF not in data[:PDF_HEAD]:
                 raise RpcError(INVALID_PARAMS, NO_PDF)
             text, pages = yield from self._read_pdf(data, METHOD_NOT_FOUND)
         given = _name(call.params.text("filename", "name")) or "document.pdf"
-        name = self._attach_text(session, connection, given, text)
+        name = self._attach_text(session, connection, given, text, len(text))
         return {"attached": True, "path": name, "pages": [{"path": name}], "page_count": pages, "size": len(data)}
 
     def _read_pdf(self, data: bytes, missing: int) -> Flow[tuple[str, int]]:
@@ -196,10 +191,12 @@ class _AttachmentMethods:
             raise RpcError(NOT_SUPPORTED, found.text("error") or NO_PDF_TEXT)
         return text if read >= pages else f"{text}\n[{pages - read} more pages were left out]", pages
 
-    def _attach_text(self, session: LiveSession, connection: GatewayConnection, given: str, text: str) -> str:
-        """Attach a text to the next prompt; return the name of the attachment."""
-        if len(text) > MAX_TEXT:
-            text = f"{text[:MAX_TEXT]}\n[{len(text) - MAX_TEXT} more characters were left out]"
+    def _attach_text(
+        self, session: LiveSession, connection: GatewayConnection, given: str, text: str, total: int
+    ) -> str:
+        """Attach a text, or its beginning and the number of all characters; return the name of the attachment."""
+        if total > MAX_TEXT:
+            text = f"{text[:MAX_TEXT]}\n[{total - MAX_TEXT} more characters were left out]"
         source = (given, sha256(text.encode("utf-8")).digest())
         name = self._find_attached(session, connection, source)
         if not name:
@@ -245,14 +242,29 @@ def _name(given: str) -> str:
     return "".join(letter for letter in last if letter.isprintable())[:MAX_NAME].strip()
 
 
-def _decode(content: str, limit: int, start: int = 0) -> bytes:
-    """Decode base64 from position `start` on. Raises `RpcError` if it is invalid, empty or above `limit` bytes."""
-    if len(content) - start > limit * 4 // 3 + 4:
-        raise RpcError(INVALID_PARAMS, f"more than {limit // (1024 * 1024)} MB")
-    try:
-        data = binascii.a2b_base64(memoryview(content.encode("ascii"))[start:], strict_mode=True)
-    except (binascii.Error, ValueError):
-        data = b""
-    if not data:
-        raise RpcError(INVALID_PARAMS, "the content must be base64")
-    return data
+def _size(parts: Sequence[bytes]) -> int:
+    return sum(map(len, parts))
+
+
+def _read_content(call: RpcCall, *names: str, limit: int) -> list[bytes]:
+    """Return the decoded content of a call in parts, and drop it from the parameters. Raises `RpcError`."""
+    parts = decode_base64(call.params.text(*names), limit)
+    _drop(call, names)
+    return parts
+
+
+def _read_url(call: RpcCall, name: str, limit: int) -> list[bytes]:
+    """Return the decoded content of a data URL in parts, and drop it from the parameters. Raises `RpcError`."""
+    url = call.text(name)
+    start = url.find(",", 0, MAX_HEAD) + 1  # of the content: the URL is not cut, since that copies 67 MB
+    if not url.startswith("data:") or not url.endswith(";base64,", 0, start):
+        raise RpcError(INVALID_PARAMS, "data_url must be a data URL in base64")
+    parts = decode_base64(url, limit, start)
+    _drop(call, [name])
+    return parts
+
+
+def _drop(call: RpcCall, names: Sequence[str]) -> None:
+    """Drop a content that was decoded, since the call stays in memory until its answer."""
+    for name in names:
+        call.params.pop(name, None)

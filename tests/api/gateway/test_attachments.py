@@ -123,7 +123,7 @@ def test_limits(chat: tuple[TurnHarness, GatewayClient, str], monkeypatch: pytes
     phone.call("file.attach", data_url=NOTE, **own)
     monkeypatch.setattr(attachments, "MAX_FILES", 11)
     assert phone.refusal("image.attach_bytes", content_base64=PNG, **own)[0] == 4002
-    monkeypatch.setattr(attachments, "MAX_UPLOADS", 15)
+    monkeypatch.setattr(attachments, "MAX_UPLOADS", 10)
     code, words = phone.refusal("image.attach_bytes", content_base64=PNG, **own)
     assert (code, "being received" in words) == (4002, True)
     monkeypatch.undo()
