@@ -1,4 +1,4 @@
-"""Checks between this desktop and its relays, with a remedy for each finding."""
+"""Checks between this desktop and its relays, with remedies."""
 
 from __future__ import annotations
 

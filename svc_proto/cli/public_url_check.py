@@ -1,8 +1,8 @@
 """Check of a public address as an unauthenticated client sees it, made from this host.
 
-No request has a credential or the local secret. The content sent to local routes is refused by an unprotected route
-(400), or the route only lists, so nothing is created. Only the pairing is a real one, with a code that the relay issued
-over loopback, and without any grant; it is revoked at once.
+No request to the address has a credential or the local secret. The content sent to local routes is refused by an
+unprotected route (400), or the route only lists, so nothing is created. Only the pairing is a real one, with a code
+that is registered at the relay of this host, and without any grant; its session is revoked at once.
 """
 
 from __future__ import annotations

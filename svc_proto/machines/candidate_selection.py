@@ -100,7 +100,10 @@ SelectionAction: TypeAlias = Probe | CancelProbe | Chosen
 
 
 class CandidateSelector:
-    """Selector among the candidates of one pairing. Each call returns the next actions, in order."""
+    """Selector among the candidates of one pairing.
+
+    The methods that report an event return the next actions, in order.
+    """
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._tiers: dict[int, list[Candidate]] = {}

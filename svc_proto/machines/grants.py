@@ -2,7 +2,7 @@
 
 An expiry is wall time in epoch seconds, or None for never. A channel without an entry is not granted: it was withheld,
 or withdrawn. A preset has seconds from now, 0 for never, and None for a withheld channel: `false` on the wire. A grant
-never outlives its session: every grant made here is clamped to the session's expiry.
+never outlives its session: `default_grants` and `build_grants` clamp each one to the session's expiry.
 """
 
 from __future__ import annotations

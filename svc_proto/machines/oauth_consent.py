@@ -98,7 +98,7 @@ class GrantedConsent:
 
 @define(kw_only=True)
 class AuthorizationConsent:
-    """A consent request. Only `ConsentRegistry` creates and changes it; the token exchange sets `session`."""
+    """A consent request. Only `ConsentRegistry` changes it, except that the token exchange sets `session`."""
 
     question: AuthorizationRequest
     address: str  # of the browser

@@ -148,7 +148,10 @@ class PairingTerms:
 
 @define(kw_only=True)
 class PairedSession:
-    """Session of a paired device, changed by `PairedSessionRegistry` only; `preset` has the explicitly set channels."""
+    """Session of a paired device; `preset` has the explicitly set channels.
+
+    Only `PairedSessionRegistry` changes its state, expiry, grants and tokens.
+    """
 
     token_hash: str
     token_prefix: str

@@ -116,7 +116,7 @@ class OutputMode(SpeechMode):
     chosen: OutputSettings
 
     def ready_fields(self) -> dict[str, object]:
-        """Return the members of `voice.session.ready` that only this mode has."""
+        """Return the members that this mode adds to `voice.session.ready`."""
         return {**self.fields}
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:

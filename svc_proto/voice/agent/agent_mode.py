@@ -230,7 +230,7 @@ class AgentMode(VoiceMode, ABC):
     # --- VoiceMode ---
 
     def ready_fields(self) -> dict[str, object]:
-        """Return the members of `voice.session.ready` that only this mode has."""
+        """Return the members that this mode adds to `voice.session.ready`."""
         return {
             "mode": "realtime_agent",
             "experimental": True,
@@ -241,7 +241,7 @@ class AgentMode(VoiceMode, ABC):
         }
 
     def resumed_fields(self) -> dict[str, object]:
-        """Return the members of `voice.session.resumed` that only this mode has."""
+        """Return the members that this mode adds to `voice.session.resumed`."""
         return {"last_input_chunk_id": self.last_chunk}
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:

@@ -56,8 +56,9 @@ DEFAULT_PROFILE = "default"
 class ApiRun:
     """Chat run at the API server: `on_event` receives its events in order until `stop`.
 
-    `word` is the brand's name, `system` has notes for the agent. `drafts` is called with each piece of the answer's
-    text; `on_event` does not receive a piece for which it returns True."""
+    `word` is the brand's name, `system` has notes for the agent. `drafts` is called with pieces of the answer's text;
+    `on_event` does not receive a piece for which it returns True.
+    """
 
     _engine: Engine
     _order: StartRun

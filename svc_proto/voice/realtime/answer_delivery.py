@@ -72,7 +72,7 @@ class ProgressAnnouncement:
 
 @define(eq=False)
 class AnswerDelivery:
-    """Delivery of answers for one conversation; each method returns the actions for the caller to add in order."""
+    """Delivery of answers for one conversation. The actions that a method returns are added by the caller, in order."""
 
     word: str
     floor: TurnTaking
