@@ -63,7 +63,7 @@ class PairedSessionsPort(RelayPort, Protocol):
         """End a session and all that depends on it; return a warning if the store could not delete it, else None."""
 
     def grants_changed(self, session: PairedSession) -> None:
-        """Close everything that was opened with a grant which the session no longer has."""
+        """Close the MCP sessions, voice sockets and phones whose grant the session no longer has."""
 
     def name_changed(self, session: PairedSession) -> None:
         """Register the phones of a session under its new name."""

@@ -70,7 +70,7 @@ class ClusterSessionsPort(Protocol):
         """Return since when (monotonic s) the session has a change that is not stored; None without such a change."""
 
     def grants_changed(self, session: PairedSession) -> None:
-        """Close everything that was opened with a grant which the session no longer has."""
+        """Close the MCP sessions, voice sockets and phones whose grant the session no longer has."""
 
     def name_changed(self, session: PairedSession) -> None:
         """Register the phones of a session under its new name."""
@@ -168,9 +168,9 @@ class ClusterSessions:
         self._apply_record(token_hash, record)
 
     def note_change(self, token_hash: str, at: float) -> None:
-        """Record for `CHANGE_TTL` that this node has the session's state of time `at` (Redis's clock).
+        """Record that this node has the session's state of time `at` (Redis's clock).
 
-        Older records are ignored until then.
+        For `CHANGE_TTL` older records are then ignored.
         """
         mono = self._relay.engine.now.mono
         self._changes.purge(mono)

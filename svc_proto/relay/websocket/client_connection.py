@@ -99,7 +99,7 @@ class ClientSocketPort(DispatchPort, PairedSessionsPort, Protocol):
     proxies: TrustedProxies
 
     def welcome(self, client: ClientConnection, session: PairedSession) -> None:
-        """Register an authenticated client, also as a phone if its surface is one."""
+        """Register an authenticated client; also as a phone if it is one by its surface and has the bridge grant."""
 
     def forget(self, client: ClientConnection) -> None:
         """Unregister a client whose socket is closed, or is about to be closed with its session."""
