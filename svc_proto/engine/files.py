@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
 
 __all__ = [
+    "MISSING_FILE_KINDS",
     "update_yaml",
     "ensure_secret",
     "read_env_file",

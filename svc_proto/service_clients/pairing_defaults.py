@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from svc_proto.engine.files import read_env_file
+from svc_proto.basics.errors import Refused
+from svc_proto.engine.files import MISSING_FILE_KINDS, read_env_file
 from svc_proto.facts import Failure
 from svc_proto.machines.pairing_codes import PairingMeta
 from svc_proto.relay_config import RelayConfig, parse_pair_scope, parse_pair_ttl
@@ -22,16 +23,19 @@ __all__ = ["add_default_terms", "default_terms", "read_pairing_defaults"]
 def read_pairing_defaults(engine: Engine, config: RelayConfig) -> Flow[RelayConfig]:
     """Return the configuration with the defaults of the environment, else those that `.env` has now.
 
-    A file that cannot be read or has an invalid value changes nothing.
+    A file that is missing changes nothing. Raises `Refused` 409 if the file cannot be read, or has an invalid value:
+    the owner may have meant to give less than before.
     """
     dotenv = yield from read_env_file(engine, f"{config.home}/.env")
     if isinstance(dotenv, Failure):
-        return config
+        if dotenv.kind in MISSING_FILE_KINDS:
+            return config
+        raise _not_usable(f"it cannot be read: {dotenv.detail or dotenv.kind.value}")
     source = SettingsSource({**dotenv, **config.pair_environment}, {})
     try:
         return evolve(config, pair_scope=parse_pair_scope(source), pair_ttl=parse_pair_ttl(source))
-    except ConfigError:
-        return config
+    except ConfigError as error:
+        raise _not_usable(str(error)) from None
 
 
 def default_terms(config: RelayConfig) -> PairingMeta:
@@ -52,3 +56,7 @@ def add_default_terms(meta: PairingMeta, config: RelayConfig) -> PairingMeta:
         grants=default.grants if meta.grants is None else meta.grants,
         ttl_seconds=default.ttl_seconds if meta.ttl_seconds is None else meta.ttl_seconds,
     )
+
+
+def _not_usable(problem: str) -> Refused:
+    return Refused(409, "invalid", f"The file .env of the service home has to be corrected first: {problem}")

@@ -24,9 +24,6 @@ def defaults(dotenv: bytes | None, environment: dict[str, str]) -> tuple[str | N
         (b"", {}, (None, None)),
         (b"SVC_PAIR_SCOPE=phone\nSVC_PAIR_TTL=0\n", {}, ("phone", 0)),
         (b"SVC_PAIR_SCOPE=phone\n", {"SVC_PAIR_SCOPE": "chat"}, ("chat", None)),
-        (b"SVC_PAIR_SCOPE=all\n", {}, ("chat", 3600)),
-        (b"SVC_PAIR_TTL=-1\n", {}, ("chat", 3600)),
-        (b"\xff", {}, ("chat", 3600)),
     ],
 )
 def test_current_defaults(

@@ -108,6 +108,7 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
             "Create a pairing code and its invite; absent terms are the host's defaults",
             types.InviteJson,
             body=types.MintRequestJson,
+            error_responses={409: "The file `.env` of the service home has an invalid default."},
         ),
     },
     "Sessions": {

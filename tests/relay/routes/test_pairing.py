@@ -234,12 +234,27 @@ def test_an_invite_has_the_defaults_that_the_file_has_now() -> None:
     assert granted(book, {}) == ({*CHANNELS}, 30 * 86_400)
 
 
-def test_the_environment_overrides_the_file_and_an_invalid_file_changes_nothing() -> None:
+def test_the_environment_overrides_the_file() -> None:
     book = RelayHarness(relay_with({"SVC_PAIR_SCOPE": "chat"}, pair_scope="chat"))
     write_env(book, b"SVC_PAIR_SCOPE=phone\nSVC_PAIR_TTL=60\n")
     assert granted(book, {}) == ({"chat"}, 60)
-    write_env(book, b"SVC_PAIR_TTL=a day\n")
-    assert granted(book, {}) == ({"chat"}, 30 * 86_400)
+
+
+@pytest.mark.parametrize(
+    ("dotenv", "problem"),
+    [
+        (b"SVC_PAIR_SCOPE=all\n", "SVC_PAIR_SCOPE"),
+        (b"SVC_PAIR_TTL=a day\n", "SVC_PAIR_TTL"),
+        (b"SVC_PAIR_SCOPE=chat\nwhat is this\n", "line 2"),
+        (b"\xff", "UTF-8"),
+    ],
+)
+def test_an_invalid_file_gives_no_code(dotenv: bytes, problem: str) -> None:
+    book = RelayHarness(relay_with(pair_scope="chat"))
+    write_env(book, dotenv)
+    refused = book.request("POST", "/pairing/mint", {})
+    assert (refused.status, refused.json["code"]) == (409, "invalid")
+    assert problem in refused.json["error"]
 
 
 def test_terms_of_the_request_override_the_defaults() -> None:
