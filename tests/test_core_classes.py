@@ -26,7 +26,7 @@ HIDDEN = """
     ProviderKeys._file ProviderKeys.environment Transcribe.sound NewInvite.code NewInvite.pairing_url
     NewInvite.qr_payload ConfigProfile.data UpdateSession.members ShellRequest.session SpeechFile.data
     StdioParameters.argv StdioParameters.env Turn.operator TurnRequest.operator VoiceConfig.variables
-    RecordingFile.data VoiceSessionLifecycle._ring
+    RecordingFile.data StoredPicture.data VoiceSessionLifecycle._ring
 """
 # Fields in which equal values may differ.
 LEFT_OUT = """

@@ -31,6 +31,7 @@ from sqlalchemy import (
 
 from runtimes.failures import HostError
 from runtimes.store.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_SESSIONS
+from runtimes.store.picture_requests import PICTURE_HANDLERS, copy_pictures, delete_named_pictures
 from runtimes.store.response_requests import RESPONSE_HANDLERS
 from runtimes.store.search import ChatSearch
 from runtimes.store.search_text import build_snippet, fold_text, parse_terms
@@ -42,6 +43,7 @@ from svc_proto.api.chat.store_requests import (
     CreateChat,
     DeleteChat,
     DeleteResponse,
+    FindPicture,
     ForkChat,
     GetChat,
     ListChats,
@@ -72,7 +74,9 @@ BRANCHED = "branched"  # the end reason of a session that was forked, wire api 3
 # these must leave no trace on the disk
 ERASES: frozenset[type[StoreRequest[Any]]] = frozenset((DeleteChat, DeleteResponse, TruncateMessages))
 SEARCHES: frozenset[type[StoreRequest[Any]]] = frozenset({SearchMessages})
-READS: frozenset[type[StoreRequest[Any]]] = frozenset({GetChat, ListChats, ListMessages, ListTitles, SearchMessages})
+READS: frozenset[type[StoreRequest[Any]]] = frozenset(
+    {FindPicture, GetChat, ListChats, ListMessages, ListTitles, SearchMessages}
+)
 
 _S = CHAT_SESSIONS.c
 _M = CHAT_MESSAGES.c
@@ -141,6 +145,7 @@ def chat_handlers(search: ChatSearch) -> tuple[dict[type, FastHandler], dict[typ
         TruncateMessages: counts.changed_by(partial(_truncate_messages, search)),
         ListTitles: _list_titles,
         SearchMessages: partial(_search_messages, search),
+        **PICTURE_HANDLERS,
         **RESPONSE_HANDLERS,
     }
     return quick, others
@@ -288,6 +293,7 @@ def _truncate_messages(search: ChatSearch, connection: Connection, request: Trun
             **_counters(session, add=[], drop=gone),
         }
         _set(connection, session.id, counted)
+        delete_named_pictures(connection, session.id, [content_text(row.content) for row in gone])
         search.forget(connection)
     return True
 
@@ -310,6 +316,7 @@ def _fork_chat(connection: Connection, request: ForkChat) -> ChatSession | bool:
     )
     _insert_session(connection, fork)
     _copy_messages(connection, source.id, fork.id)
+    copy_pictures(connection, source.id, fork.id)
     if source.end_reason is None:
         _set(connection, source.id, {"ended_at": request.now, "end_reason": BRANCHED, "updated_at": request.now})
     return _session(connection, fork.id) or False

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Dialect, Double, Integer, MetaData, Table, Text, TypeDecorator
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Double,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+)
 from sqlalchemy.types import TypeEngine
 
 from runtimes.store.sql_executor import replace_unstorable
 
-__all__ = ["CHAT_FENCES", "CHAT_MESSAGES", "CHAT_RESPONSES", "CHAT_SESSIONS"]
+__all__ = ["CHAT_FENCES", "CHAT_MESSAGES", "CHAT_PICTURES", "CHAT_RESPONSES", "CHAT_SESSIONS"]
 
 
 class _Words(TypeDecorator[str]):
@@ -77,6 +89,17 @@ CHAT_FENCES = Table(
     _METADATA,
     Column("session_id", _Words, primary_key=True),
     Column("fence", _COUNT),  # the greatest fence of a write, see `svc_proto.cluster.leases`
+)
+
+CHAT_PICTURES = Table(
+    "chat_pictures",
+    _METADATA,
+    Column("session_id", _Words, primary_key=True),
+    Column("token", _Words, primary_key=True),  # media token of the relay
+    Column("kind", _Words),  # media type
+    Column("size", _COUNT),  # bytes of `data`
+    Column("stored_at", Double),
+    Column("data", LargeBinary),
 )
 
 CHAT_RESPONSES = Table(

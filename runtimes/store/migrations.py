@@ -37,8 +37,14 @@ _MINE = "component = 'svc'"
 _SCHEMA_LOCK = int.from_bytes(b"svc", "big")  # number of an advisory lock
 _TYPES = {
     # Text is ordered by code points, and SQLite numbers rows only in an INTEGER column.
-    True: {"words": "TEXT", "count": "INTEGER", "double": "DOUBLE", "number": "INTEGER"},
-    False: {"words": 'VARCHAR COLLATE "C"', "count": "BIGINT", "double": "DOUBLE PRECISION", "number": "BIGSERIAL"},
+    True: {"words": "TEXT", "count": "INTEGER", "double": "DOUBLE", "number": "INTEGER", "bytes": "BLOB"},
+    False: {
+        "words": 'VARCHAR COLLATE "C"',
+        "count": "BIGINT",
+        "double": "DOUBLE PRECISION",
+        "number": "BIGSERIAL",
+        "bytes": "BYTEA",
+    },
 }
 _VERSIONS = """CREATE TABLE schema_version (
     component VARCHAR(64) NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (component))"""
@@ -76,6 +82,14 @@ _CHAT_RESPONSES = (  # no foreign key: a response outlives its session
     """CREATE TABLE chat_responses (
     kind {words} NOT NULL, name {words} NOT NULL, session_id {words} NOT NULL, text {words} NOT NULL,
     used_at {double} NOT NULL, PRIMARY KEY (kind, name))""",
+)
+_CHAT_PICTURES = (
+    """CREATE TABLE chat_pictures (
+    session_id {words} NOT NULL, token {words} NOT NULL, kind {words} NOT NULL, size {count} NOT NULL,
+    stored_at {double} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (session_id, token),
+    FOREIGN KEY(session_id) REFERENCES chat_sessions (id) ON DELETE CASCADE)""",
+    # Enough for finding the oldest pictures without reading any.
+    "CREATE INDEX ix_chat_pictures_stored ON chat_pictures (stored_at, session_id, token, size)",
 )
 _AUDIT_EVENTS = (
     """CREATE TABLE audit_events (
@@ -224,6 +238,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     partial(_create, _MESSAGE_EXTRAS),
     _create_session_changes,
     _create_cluster_secret,
+    partial(_create, _CHAT_PICTURES),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, Connection, Double, MetaData, String, Table, Text, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from runtimes.store.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_RESPONSES, CHAT_SESSIONS
+from runtimes.store.chat_tables import CHAT_FENCES, CHAT_MESSAGES, CHAT_PICTURES, CHAT_RESPONSES, CHAT_SESSIONS
 from runtimes.store.dialects import advance_sequence, read_only_engine, repeatable_read_engine
 from runtimes.store.sql_store import first_error_line, migrate_engine, open_sql_engine, schema_of
 from runtimes.store.store_factory import ensure_private_file
@@ -35,7 +35,7 @@ AUDIT_EVENTS = Table(
     Column("about", Text),
 )
 # A row comes after the rows that it refers to.
-TABLES = (PAIRED_SESSIONS, CHAT_SESSIONS, CHAT_MESSAGES, CHAT_FENCES, CHAT_RESPONSES, AUDIT_EVENTS)
+TABLES = (PAIRED_SESSIONS, CHAT_SESSIONS, CHAT_MESSAGES, CHAT_FENCES, CHAT_PICTURES, CHAT_RESPONSES, AUDIT_EVENTS)
 BATCH_SIZE = 500  # rows
 
 

@@ -4,7 +4,7 @@ import { h, icon, ticking } from "./dom.js";
 import { size, text } from "./format.js";
 import { t } from "./i18n.js";
 import { timeLeft } from "./media.js";
-import { pictureOf, relay } from "./net.js";
+import { chatPictureOf, pictureOf, relay } from "./net.js";
 import { PICTURES } from "./pictures.js";
 
 export const MEDIA = /^MEDIA:(?:(["'`])(\/.+)\1|(\/.*\S|\S+))\s*$/; // a path may contain blanks
@@ -21,6 +21,7 @@ export function mediaCard(where) {
       const entry = (found.media ?? []).find((each) => each.token === token);
       if (!entry) {
         about.textContent = t("Expired");
+        card.after(stored(token, about));
         return;
       }
       name.textContent = text(entry.file_name);
@@ -47,8 +48,16 @@ function showing(path, card, about) {
   return button;
 }
 
-function shot(token, name) {
-  const picture = h("img", { class: "shot", src: pictureOf(token), alt: name });
+/** Build the picture that is stored with the open chat; it is removed if the chat has none. */
+function stored(token, about) {
+  const chat = location.hash.split("/")[1] ?? "";
+  const picture = shot(token, t("A picture of this chat"), chatPictureOf(chat, token));
+  picture.addEventListener("load", () => (about.textContent = t("Stored with this chat")));
+  return picture;
+}
+
+function shot(token, name, src = pictureOf(token)) {
+  const picture = h("img", { class: "shot", src, alt: name });
   picture.addEventListener("error", () => picture.remove());
   return picture;
 }

@@ -24,6 +24,9 @@ export const relay = (method, path, body, signal) => call(method, RELAY + path, 
 /** Return the address of a registered picture. */
 export const pictureOf = (token) => `${RELAY}/media/${encodeURIComponent(token)}`;
 
+/** Return the address of a picture that is stored with a chat. */
+export const chatPictureOf = (chat, token) => `${CHAT_API}/sessions/${chat}/pictures/${encodeURIComponent(token)}`;
+
 /** Send a request to the chat's routes. */
 export const agent = (method, path, body, signal) => call(method, CHAT_API + path, body, signal);
 

@@ -30,6 +30,7 @@ __all__ = [
     "MemoryChanged",
     "TurnOutcome",
     "ReasoningDelta",
+    "StoredPicture",
     "TextDelta",
     "ToolCall",
     "ToolCallFinished",
@@ -96,6 +97,15 @@ class ToolCall:
     arguments: str = "{}"  # as the model wrote them
     preview: str | None = None  # one line for people, secrets redacted
     extra: Mapping[str, object] = field(factory=dict)  # further members of the call, which go back to the model
+
+
+@fast_frozen(kw_only=True)
+class StoredPicture:
+    """A picture that is stored with the chat, since its media token is valid for a limited time only (SPEC.md)."""
+
+    token: str = field(repr=False)  # media token of the relay, by which messages name the picture
+    kind: str  # media type, such as `image/png`
+    data: bytes = field(repr=False)
 
 
 @fast_frozen
@@ -256,8 +266,8 @@ class AgentHost(Protocol):
         """
         ...
 
-    def store_result(self, call: ToolCall, output: str) -> Flow[None]:
-        """Store the tool row of one call, before `ToolCallFinished` is emitted."""
+    def store_result(self, call: ToolCall, output: str, pictures: tuple[StoredPicture, ...] = ()) -> Flow[None]:
+        """Store the tool row of one call and its pictures, before `ToolCallFinished` is emitted."""
         ...
 
     def request_approval(self, event: ApprovalRequested) -> Flow[ApprovalChoice]:

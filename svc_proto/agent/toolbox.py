@@ -27,6 +27,7 @@ from svc_proto.agent.interface import (
     AgentHost,
     ApprovalRequested,
     MemoryChanged,
+    StoredPicture,
     ToolCall,
     ToolCallFinished,
     ToolCallPending,
@@ -252,6 +253,7 @@ class Toolbox:
         begun = engine.now.mono
         error: str | None = None
         pictures: tuple[ToolImage, ...] = ()
+        stored: tuple[StoredPicture, ...] = ()
         ignored = "" if tool is None or tool.pass_through else arguments.ignored_note(tool.parameters, call.args)
         try:
             if attempt.state.loop.reason is not None:
@@ -274,7 +276,7 @@ class Toolbox:
                 host.emit(MemoryChanged(call, result.change))
                 result = result.text
             elif isinstance(result, ToolResult):
-                pictures, result = result.pictures, result.text
+                pictures, stored, result = result.pictures, result.stored, result.text
             output = result
         except ToolError as failure:
             output, error = str(failure), failure.message
@@ -287,7 +289,7 @@ class Toolbox:
         text = _marked(output, tool, attempt.state) if error is None else f"error: {neutralize(output)}"
         if attempt.turn.brand is not None:
             text = spell_markers(text, attempt.turn.brand)
-        yield from host.store_result(call, text)
+        yield from host.store_result(call, text, stored)
         host.emit(
             ToolCallFinished(
                 call=call,

@@ -79,6 +79,12 @@ def routes(dashboard: ApiServerPort) -> list[Route]:
             access=DashboardAccess.OWNER,
             handler=calls.truncate,
         ),
+        Route(
+            method="GET",
+            pattern=f"{PREFIX}/sessions/{{id}}/pictures/{{token}}",
+            access=DashboardAccess.OWNER,
+            handler=calls.picture,
+        ),
         Route(method="GET", pattern=f"{PREFIX}/sessions", access=DashboardAccess.OWNER, handler=calls.chats),
         Route(method="GET", pattern=f"{PREFIX}/changes", access=DashboardAccess.OWNER, handler=calls.changes),
         Route(method="POST", pattern=f"{PREFIX}/model/probe", access=DashboardAccess.OWNER, handler=calls.probe),
@@ -132,6 +138,11 @@ class _AgentProxy:
         row_id = encode_segment(request.query.get("from_row", ""))
         path = f"/api/sessions/{encode_segment(request.params['id'])}/messages?from_row={row_id}"
         return self._api().call(self._dashboard.engine, "DELETE", path)
+
+    def picture(self, request: Request) -> Flow[Response]:
+        """Return a picture that is stored with a chat."""
+        chat, token = encode_segment(request.params["id"]), encode_segment(request.params["token"])
+        return self._api().picture(self._dashboard.engine, f"/api/sessions/{chat}/pictures/{token}")
 
     def search(self, request: Request) -> Flow[Response]:
         """Search chats by the words in `q`."""

@@ -15,7 +15,7 @@ from svc_proto.dashboard.phone_proxy import PREFIX as PHONE
 from svc_proto.dashboard.relay_proxy import PREFIXES
 from svc_proto.dashboard.sign_in import COOKIE
 from svc_proto.dashboard.static_files import path_of
-from svc_proto.openapi.document import COMMON, STREAM
+from svc_proto.openapi.document import COMMON, PICTURE, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc
 from svc_proto.schema import api_types as api
 from svc_proto.schema import relay_types as relay
@@ -28,7 +28,6 @@ NO_MCP_SERVER = {404: "No MCP server of this name is configured."}
 NO_CHAT = {**UPSTREAM_RESPONSES, 404: "Chat is not available, or no object has this id."}
 NO_PHONE = {**UPSTREAM_RESPONSES, 404: "No reference phone runs on this host."}
 VALIDATED_RESPONSES = {**UPSTREAM_RESPONSES, 422: "The input is invalid."}
-PICTURE = dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), bytes)
 
 RELAY = {
     "GET /overview": OperationDoc(
@@ -113,6 +112,9 @@ CHAT = {
     "DELETE /sessions/{id}": OperationDoc("Delete a chat", None, 204, error_responses=NO_CHAT),
     "GET /sessions/{id}/messages": OperationDoc(
         "List the messages of a chat", api.MessagesJson, error_responses=NO_CHAT
+    ),
+    "GET /sessions/{id}/pictures/{token}": OperationDoc(
+        "Return a picture that is stored with a chat", PICTURE, error_responses=NO_CHAT
     ),
     "DELETE /sessions/{id}/messages": OperationDoc(
         "Remove a message of the user and all after it",

@@ -16,10 +16,11 @@ from svc_proto.schema.common_types import LivenessJson, ReadinessJson
 from svc_proto.schema.json_schema import JsonSchema, SchemaComponents, inline_schema_of, schema_of
 from svc_proto.version import VERSION
 
-__all__ = ["COMMON", "JSON", "STREAM", "build_document", "document_json"]
+__all__ = ["COMMON", "JSON", "PICTURE", "STREAM", "build_document", "document_json"]
 
 JSON = "application/json"
 STREAM = "text/event-stream"
+PICTURE: Mapping[str, SchemaType] = dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp"), bytes)
 
 COMMON = {
     "Monitoring": {

@@ -27,6 +27,7 @@ from svc_proto.agent.interface import (
     ModelCallStarted,
     ModelEndpoint,
     ReasoningDelta,
+    StoredPicture,
     TextDelta,
     TextRetracted,
     ToolCall,
@@ -66,6 +67,7 @@ class RecordingAgentHost:
     def __init__(self) -> None:
         self.events: list[TurnEvent] = []
         self.rows: list[object] = []
+        self.pictures: tuple[StoredPicture, ...] = ()
         self.extras: list[Mapping[str, object]] = []  # of the stored calls
         self.asked: list[ApprovalRequested] = []
         self.choices: list[str] = []
@@ -95,8 +97,9 @@ class RecordingAgentHost:
         self.rows.append((text, reasoning, [(call.id, call.name, dict(call.args)) for call in calls]))
         self.extras.append(extra)
 
-    def store_result(self, call: ToolCall, output: str) -> Flow[None]:
+    def store_result(self, call: ToolCall, output: str, pictures: tuple[StoredPicture, ...] = ()) -> Flow[None]:
         yield from sleep(self.engine, 0.01)
+        self.pictures += pictures
         self.rows.append((call.id, output))
 
     def request_approval(self, asked: ApprovalRequested) -> Flow[str]:

@@ -19,6 +19,7 @@ from attrs import define, field
 from svc_proto.agent.interface import (
     NO_EXTRA,
     AgentHost,
+    StoredPicture,
     TextDelta,
     ToolCall,
     ToolCallFinished,
@@ -89,8 +90,8 @@ class ScriptedTurn:
     ) -> None:
         self.do(lambda: self.host.store_calls(text, reasoning, calls, extra))
 
-    def store_result(self, call: ToolCall, output: str) -> None:
-        self.do(lambda: self.host.store_result(call, output))
+    def store_result(self, call: ToolCall, output: str, *pictures: StoredPicture) -> None:
+        self.do(lambda: self.host.store_result(call, output, pictures))
 
     def finish(self, finish: str = "stop", **members: Any) -> None:
         """End the turn with this finish reason."""

@@ -29,7 +29,7 @@ def say(page: Page, words: str) -> None:
 
 
 def test_a_tool_call_that_moves_the_phone(site: Site, visit: PageOpener) -> None:
-    site.world.start_relay()
+    relay = site.world.start_relay()
     backend = EmulatedPhone(name="Pixel")
     site.world.phone(backend=backend)
     page = start(site, visit)
@@ -58,6 +58,15 @@ def test_a_tool_call_that_moves_the_phone(site: Site, visit: PageOpener) -> None
     page.get_by_role("link", name="Activity").click()
     for path, count in (("/open_app", 2), ("/screenshot", 1)):  # beside the looks before and after
         expect(page.locator("tr.command").filter(has_text=path)).to_have_count(count)
+
+    relay.stop()  # its media tokens end with it, but the chat keeps the picture
+    relay.restart()
+    page.get_by_role("link", name="Chat", exact=True).click()
+    page.reload()
+    page.get_by_role("button", name="/phone open_app com.example.mail", exact=False).first.click()
+    shot = page.get_by_role("img", name="A picture of this chat").last
+    assert shot.evaluate("(each) => each.decode().then(() => each.naturalWidth)") == 108
+    expect(picture.last).to_contain_text("Stored with this chat")
 
 
 def test_an_answer_is_streamed_and_can_be_stopped(site: Site, visit: PageOpener) -> None:

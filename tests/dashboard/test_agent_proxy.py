@@ -157,6 +157,13 @@ def test_a_message_with_pictures_may_be_large(virtual: SimulatedEnvironment) -> 
     assert board.request("POST", path, b"x" * 10_000_001).status == 413
 
 
+def test_a_picture_of_a_chat(virtual: SimulatedEnvironment) -> None:
+    peer = CannedServer(http(200, b"\x89PNG", kind="image/png"))
+    answer = board_before(virtual, peer).request("GET", f"{PREFIX}/sessions/a%2Fb/pictures/t%2F")
+    assert (answer.status, answer.body, answer.headers.get(b"content-type")) == (200, b"\x89PNG", b"image/png")
+    assert b"".join(peer.heard).startswith(b"GET /api/sessions/a%2Fb/pictures/t%2F HTTP/1.1")
+
+
 def test_deleting(virtual: SimulatedEnvironment) -> None:
     peer = CannedServer(http(204))
     assert board_before(virtual, peer).request("DELETE", f"{PREFIX}/sessions/a%20b").status == 204

@@ -144,7 +144,7 @@ API_ROUTES: Mapping[str, str] = {
     "KEY": """
         GET /health/detailed, GET /v1/models, GET /v1/models/{id}, GET /v1/capabilities, GET /api/sessions,
         POST /api/sessions, GET /api/sessions/search, GET /api/sessions/{id}, PATCH /api/sessions/{id},
-        DELETE /api/sessions/{id}, GET /api/sessions/{id}/messages,
+        DELETE /api/sessions/{id}, GET /api/sessions/{id}/messages, GET /api/sessions/{id}/pictures/{token},
         DELETE /api/sessions/{id}/messages, POST /api/sessions/{id}/fork,
         GET /api/config, GET /api/memory, GET /api/skills, GET /api/skills/{name}, GET /api/skills/toggle,
         GET /v1/skills, GET /v1/toolsets, GET /api/mcp-servers, GET /api/available-models, GET /api/model/options,

@@ -14,6 +14,7 @@ from functools import partial
 
 from attrs import evolve, field, frozen
 
+from svc_proto.agent.interface import StoredPicture
 from svc_proto.agent.phone_consent import ConsentingPhoneControl
 from svc_proto.agent.tools.phone_actions import PhoneActions
 from svc_proto.agent.tools.phone_result import result_of
@@ -33,7 +34,7 @@ from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse,
 
 __all__ = ["PHONE_TOOLS", "PhoneTool", "run_phone_tool", "phone_tools", "tools_of"]
 
-MAX_PICTURE = 4 * 1024 * 1024  # bytes of a picture for a model
+MAX_PICTURE = 4 * 1024 * 1024  # bytes of a picture for a model, or in a chat
 # Arguments that the few tools omit. A model with a small context gets no pictures, so it needs no points.
 HIDDEN_BY_DEFAULT = ("look", "x", "y", "index", "exact", "include_bounds", "class_name", "duration", "duration_ms")
 DEVICE: Mapping[str, object] = {"type": "string", "description": "which phone, if there are several: its name or id"}
@@ -145,14 +146,16 @@ def _with_picture(link: PhoneControl, answer: PhoneResponse, text: str) -> Flow[
 
     The image is not used if it cannot be read, is too large, or has no known type.
     """
+    token = JsonObject.of(answer.body).text("media").rpartition("/")[2]
     try:
-        data = yield from link.media(JsonObject.of(answer.body).text("media").rpartition("/")[2])
+        data = yield from link.media(token)
     except ToolError:
         return ToolResult(text)
     kind = image_type(data)
     if kind is None or len(data) > MAX_PICTURE:
         return ToolResult(text)
-    return ToolResult(text, (ToolImage(f"image/{kind}", b64encode(data).decode("ascii")),))
+    picture = StoredPicture(token=token, kind=f"image/{kind}", data=data)
+    return ToolResult(text, (ToolImage(picture.kind, b64encode(data).decode("ascii")),), (picture,))
 
 
 PERFORMED: Mapping[str, Callable[[PhoneActions, Arguments], Flow[str]]] = {

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from svc_proto.agent.interface import MemoryChange
+from svc_proto.agent.interface import MemoryChange, StoredPicture
 from svc_proto.agent.turn_consent import CallConsent
 from svc_proto.engine.flow import Flow
 from svc_proto.schema.effects.command_effects import Effect
@@ -39,10 +39,11 @@ class ToolImage:
 
 @frozen
 class ToolResult:
-    """Result of a tool: a text for the model, and images."""
+    """Result of a tool: a text and images for the model, and pictures to store with the chat."""
 
     text: str
     pictures: tuple[ToolImage, ...] = ()
+    stored: tuple[StoredPicture, ...] = ()
 
 
 @frozen(kw_only=True)

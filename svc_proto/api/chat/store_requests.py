@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import field
+
+from svc_proto.agent.interface import StoredPicture
 from svc_proto.api.chat.records import ChatPage, ChatSession, Message, SearchHit, StoredResponse
 from svc_proto.basics.fast_frozen import fast_frozen
 from svc_proto.commands import StoreRequest
@@ -14,9 +17,11 @@ __all__ = [
     "CreateChat",
     "DeleteChat",
     "DeleteResponse",
+    "FindPicture",
     "FindResponse",
     "ForkChat",
     "GetChat",
+    "SavePicture",
     "SaveResponse",
     "ListChats",
     "ListMessages",
@@ -184,6 +189,33 @@ class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
     query: str
     limit: int
     offset: int = 0
+
+
+@fast_frozen(kw_only=True)
+class SavePicture(StoreRequest[bool]):
+    """Store a picture of a session; False if there is no such session. One with the same token is replaced.
+
+    Of each session the `most` newest pictures stay, and of all sessions the newest ones of `size` bytes together.
+    A picture is deleted with its session, and with the message that names its token; a fork gets copies.
+    """
+
+    answer = bool
+
+    session_id: str
+    picture: StoredPicture
+    now: float
+    most: int
+    size: int
+
+
+@fast_frozen(kw_only=True)
+class FindPicture(StoreRequest[StoredPicture | None]):
+    """Find a picture of a session by its token, or None."""
+
+    answer = (StoredPicture, NoneType)
+
+    session_id: str
+    token: str = field(repr=False)
 
 
 @fast_frozen(kw_only=True)

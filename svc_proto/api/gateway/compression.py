@@ -20,7 +20,7 @@ from svc_proto.schema.gateway_rpc import UPSTREAM, RpcCall
 from svc_proto.schema.json_rpc import RpcError
 
 if TYPE_CHECKING:
-    from svc_proto.agent.interface import ModelEndpoint, ToolCall, TurnEvent
+    from svc_proto.agent.interface import ModelEndpoint, StoredPicture, ToolCall, TurnEvent
     from svc_proto.api.gateway.connection import GatewayConnection, Method, Result
     from svc_proto.api.gateway.live_session import LiveGateway, LiveSession
 
@@ -145,7 +145,7 @@ class _SummaryHost:
         """Implement `AgentHost.store_calls`: the turn has no tools."""
         yield from ()
 
-    def store_result(self, call: ToolCall, output: str) -> Flow[None]:
+    def store_result(self, call: ToolCall, output: str, pictures: tuple[StoredPicture, ...] = ()) -> Flow[None]:
         """Implement `AgentHost.store_result`: the turn has no tools."""
         yield from ()
 

@@ -9,7 +9,7 @@ from svc_proto.api.access import ApiAccess
 from svc_proto.api.errors import MANAGEMENT
 from svc_proto.api.openapi import change_types
 from svc_proto.api.openapi import run_types as turns
-from svc_proto.openapi.document import COMMON, STREAM
+from svc_proto.openapi.document import COMMON, PICTURE, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, OperationTable, SchemaType
 from svc_proto.openapi.profile_operations import CONTEXT, PROFILE, PROFILE_OPERATIONS, PROFILE_PARAMETERS
 from svc_proto.schema import api_types as types
@@ -76,6 +76,11 @@ OPERATIONS: OperationTable = {
             204,
             query=types.TruncateQueryJson,
             error_responses={**NO_SESSION_RESPONSES, **NODE_UNREACHABLE_RESPONSES},
+        ),
+        "GET /api/sessions/{id}/pictures/{token}": OperationDoc(
+            "Return a picture of the phone that is stored with a chat, by the token of its `MEDIA:` line",
+            PICTURE,
+            error_responses={404: "The chat has no such picture."},
         ),
         "POST /api/sessions/{id}/fork": OperationDoc(
             "Copy a chat",
@@ -318,6 +323,7 @@ PATH_PARAMETERS = {
     "name": "name of the skill or MCP server",
     "run_id": "id of the run, from its answer or from the header `X-Svc-Run-Id`",
     "response_id": "id of the response",
+    "token": "media token of the relay, from the line of the message",
 }
 
 

@@ -10,6 +10,7 @@ from svc_proto.api.chat.records import ChatSession, Message, SearchHit
 from svc_proto.api.chat.store_requests import (
     CreateChat,
     DeleteChat,
+    FindPicture,
     ForkChat,
     GetChat,
     ListChats,
@@ -22,7 +23,7 @@ from svc_proto.api.chat.store_requests import (
 from svc_proto.api.chat.titles import base_title, check_session_id, clean_title, title_of_copy
 from svc_proto.api.chat.views import message_view, session_answer, session_view
 from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
-from svc_proto.api.errors import invalid_request, session_not_found
+from svc_proto.api.errors import invalid_request, not_found, session_not_found
 from svc_proto.api.runs.run_manager import TurnPort
 from svc_proto.basics.entropy import new_uuid
 from svc_proto.basics.validate import optional, single_line
@@ -33,6 +34,7 @@ from svc_proto.engine.router import Route
 from svc_proto.engine.sync import Lock
 from svc_proto.schema.coercion import is_truthy
 from svc_proto.schema.json_object import as_text, content_text
+from svc_proto.wire.events import Headers
 
 if TYPE_CHECKING:
     from svc_proto.schema import api_types as types
@@ -70,6 +72,7 @@ def routes(api: SessionsPort) -> list[Route]:
         Route(method="DELETE", pattern=one, access=ApiAccess.KEY, handler=view.delete),
         Route(method="GET", pattern=f"{one}/messages", access=ApiAccess.KEY, handler=view.messages),
         Route(method="DELETE", pattern=f"{one}/messages", access=ApiAccess.KEY, handler=view.truncate),
+        Route(method="GET", pattern=f"{one}/pictures/{{token}}", access=ApiAccess.KEY, handler=view.picture),
         Route(method="POST", pattern=f"{one}/fork", access=ApiAccess.KEY, handler=view.fork),
     ]
 
@@ -135,6 +138,14 @@ class _ChatSessionRoutes:
         if paged:
             body["pagination"] = {"limit": limit, "offset": offset, "order": order, "returned": len(rows)}
         return json_response(200, body)
+
+    def picture(self, request: Request) -> Flow[Response]:
+        """Return a picture that a tool showed in the chat; its media token at the relay may have ended."""
+        wanted = FindPicture(session_id=request.params["id"], token=request.params["token"])
+        found = yield from self._api.run_store_request(wanted)
+        if found is None:
+            raise not_found("The chat has no such picture.")
+        return Response(200, Headers(((b"content-type", found.kind.encode("ascii")),)), found.data)
 
     def search(self, request: Request) -> Flow[JsonResponse[types.HitsJson]]:
         """Search messages; unlike lists, this refuses invalid parameters (wire api 3.8)."""

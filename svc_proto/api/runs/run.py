@@ -18,6 +18,7 @@ from svc_proto.agent.interface import (
     ModelCallFinished,
     ModelCallStarted,
     ReasoningDelta,
+    StoredPicture,
     TextDelta,
     TextRetracted,
     ToolCall,
@@ -30,7 +31,7 @@ from svc_proto.agent.interface import (
 )
 from svc_proto.api.change_ledger import ChangeLedger
 from svc_proto.api.chat.records import Message, Usage
-from svc_proto.api.chat.store_requests import AddMessages
+from svc_proto.api.chat.store_requests import AddMessages, SavePicture
 from svc_proto.api.chat.views import function_call
 from svc_proto.api.cluster.local_session_ownership import LocalSessionOwnership
 from svc_proto.api.ports import StorePort
@@ -48,6 +49,8 @@ from svc_proto.service_clients.authority import OWNER
 __all__ = ["Run"]
 
 WAIT_TIMEOUT = 60.0  # s after which a wait checks its condition again; what it waits for has its own deadline
+MAX_CHAT_PICTURES = 20  # of one chat; the newest stay
+MAX_PICTURE_BYTES = 256 * 1024 * 1024  # of the pictures of all chats; the newest stay
 PARAGRAPH_BREAK = "\n\n"  # between two answers of the model
 NAMES: dict[type, str] = {  # wire api 6.2 `last_event`, in the words of 6.3
     TurnStarted: "run.started",
@@ -232,9 +235,20 @@ class Run:
         )
         yield from self._store_row(row)
 
-    def store_result(self, call: ToolCall, output: str) -> Flow[None]:
+    def store_result(self, call: ToolCall, output: str, pictures: tuple[StoredPicture, ...] = ()) -> Flow[None]:
         """Implement `AgentHost.store_result`."""
-        yield from self._store_row(self._row("tool", output, tool_call_id=call.id, tool_name=call.name))
+        row = self._row("tool", output, tool_call_id=call.id, tool_name=call.name)
+        yield from self._store_row(row)
+        for picture in pictures:
+            request = SavePicture(
+                session_id=row.session_id,
+                picture=picture,
+                now=self._engine.now.wall,
+                most=MAX_CHAT_PICTURES,
+                size=MAX_PICTURE_BYTES,
+            )
+            with suppress(Refused):  # the store logs a failure; the picture is shown while its media token is valid
+                yield from self._api.run_store_request(request)
 
     def request_approval(self, event: ApprovalRequested) -> Flow[ApprovalChoice]:
         """Implement `AgentHost.request_approval`."""

@@ -161,7 +161,9 @@ def test_a_screenshot(world: AgentHarness) -> None:
 
 
 def test_a_screenshot_is_shown_to_the_model(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    call(world, "phone_screenshot")
+    text = call(world, "phone_screenshot")
+    (stored,) = world.host.pictures
+    assert (text.endswith(f"://{stored.token}"), stored.kind, stored.data[:4]) == (True, "image/png", b"\x89PNG")
     picture = world.model.seen[1]["messages"][-1]["content"][1]
     assert picture["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
 
@@ -177,6 +179,7 @@ def test_a_screenshot_is_shown_to_the_model(world: AgentHarness, monkeypatch: py
     while pictures:
         assert "MEDIA:svc-relay://" in call(world, "phone_screenshot")  # for the user
         assert world.model.seen[-1]["messages"][-1]["role"] == "tool"
+    assert world.host.pictures == (stored,)
 
 
 def test_acting_in_the_order_of_the_calls(world: AgentHarness) -> None:

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from attrs import evolve
+
 from svc_proto.agent.interface import (
     ModelCallFinished,
     ModelCallStarted,
     ReasoningDelta,
+    StoredPicture,
     TextDelta,
     TextRetracted,
     ToolCallPending,
     TurnNotice,
 )
-from svc_proto.api.chat.store_requests import AddMessages
+from svc_proto.api.chat.store_requests import AddMessages, SavePicture
 from tests.api.scripted_agent import TurnHarness, call_of, chatting, names
 
 
@@ -53,6 +56,24 @@ def test_stopped_turn_stores_and_reports_what_came_after_a_tool_call() -> None:
     told = dict(call.named_events())
     assert told["assistant.completed"]["usage"] == told["run.completed"]["usage"] == usage
     assert told["run.completed"]["api_calls"] == 2
+
+
+def test_pictures_of_results_are_stored_with_the_chat() -> None:
+    book, session, call = chatting()
+    book.hand.store_calls(tool := call_of())
+    picture = StoredPicture(token="t0ken", kind="image/png", data=b"\x89PNG")
+    book.hand.store_result(tool, "MEDIA:svc-relay://t0ken", picture)
+    book.refuse = (SavePicture,)
+    book.hand.store_result(tool, "MEDIA:svc-relay://other", evolve(picture, token="other"))
+    book.refuse = ()
+    book.hand.finish()
+    assert names(call)[-1] == "done"  # a picture that could not be stored ends no turn
+    pictures = f"/api/sessions/{session}/pictures"
+    found = book.request("GET", f"{pictures}/t0ken")
+    assert (found.status, found.body, found.headers.get(b"content-type")) == (200, b"\x89PNG", b"image/png")
+    for missing in (f"{pictures}/other", "/api/sessions/none/pictures/t0ken"):
+        refused = book.request("GET", missing)
+        assert (refused.status, refused.json["error"]["message"]) == (404, "The chat has no such picture.")
 
 
 def test_unstored_row_is_saved_with_the_next() -> None:

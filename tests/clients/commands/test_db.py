@@ -33,7 +33,7 @@ def test_copy(lonely: CommandHome) -> None:
     target = lonely.home / "new" / "there.db"
     assert "svc db upgrade comes first" in lonely.run("svc", "db", "copy", str(old), str(target)).problem
     lonely.run("svc", "db", "upgrade")
-    others = ("chat_sessions", "chat_messages", "chat_fences", "chat_responses", "audit_events")
+    others = ("chat_sessions", "chat_messages", "chat_fences", "chat_pictures", "chat_responses", "audit_events")
     told = f"Copied 1 of paired_sessions, {', '.join(f'0 of {table}' for table in others)}.\n"
     assert lonely.run("svc", "db", "copy", str(old), str(target)).out == told
     assert stat.S_IMODE(target.stat().st_mode) == 0o600

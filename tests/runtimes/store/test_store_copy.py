@@ -11,8 +11,9 @@ from runtimes.store import store_copy
 from runtimes.store.store_copy import copy_store
 from runtimes.store.store_factory import open_store
 from runtimes.store.store_service import Store, StoreError
+from svc_proto.agent.interface import StoredPicture
 from svc_proto.api.chat.records import ChatSession, Message
-from svc_proto.api.chat.store_requests import ListChats, ListMessages, SaveResponse
+from svc_proto.api.chat.store_requests import ListChats, ListMessages, SavePicture, SaveResponse
 from svc_proto.basics.audit_event import AuditEvent
 from svc_proto.store_requests import AppendAuditEvent, ListAuditEvents, LoadSessions, SaveSession
 from tests.runtimes.store.chat_stores import add, chat, create, execute, message
@@ -25,6 +26,7 @@ COUNTS = {
     "chat_sessions": 2,
     "chat_messages": 8,
     "chat_fences": 0,
+    "chat_pictures": 1,
     "chat_responses": 1,
     "audit_events": 1,
 }
@@ -41,6 +43,8 @@ def fill(where: str | Path) -> None:
         add(store, *[message(f"m{number}", f"cup {number}", at=number) for number in range(7)])
         add(store, message("x", ({"type": "text", "text": "a lone \ud800 surrogate"},), session_id="d"), to="d")
         store.execute(AppendAuditEvent(AuditEvent.of(1.0, "paired", "a device")))
+        picture = StoredPicture(token="t", kind="image/png", data=bytes(range(256)))
+        execute(store, SavePicture(session_id="c", picture=picture, now=1.0, most=9, size=999))
         execute(store, SaveResponse(kind="response", name="r", session_id="c", text="{}", now=1.0, most=9, size=9))
 
 
@@ -86,7 +90,7 @@ def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 def test_databases_that_cannot_be_copied(tmp_path: Path) -> None:
     (tmp_path / "none.db").touch()
-    with pytest.raises(StoreError, match="has schema version 0, not 9: svc db upgrade comes first"):
+    with pytest.raises(StoreError, match="has schema version 0, not 10: svc db upgrade comes first"):
         copy_store(tmp_path / "none.db", tmp_path / "new.db")
     (tmp_path / "wrong.db").write_bytes(b"this is no database, and long enough" * 100)
     with pytest.raises(StoreError, match="cannot be copied: file is not a database"):

@@ -19,7 +19,7 @@ from tests.runtimes.store.test_store_factory_search import found
 
 
 def test_each_schema_version_has_a_database() -> None:
-    assert sorted(path.name for path in KEPT.iterdir()) == [f"{version + 1}.db.gz" for version in range(NEWEST)]
+    assert {path.name for path in KEPT.iterdir()} == {f"{version + 1}.db.gz" for version in range(NEWEST)}
 
 
 @pytest.mark.parametrize("version", range(1, NEWEST + 1))
@@ -44,7 +44,7 @@ def test_a_database_of_an_older_version(tmp_path: Path, version: int) -> None:
         (1, "CREATE TABLE chat_sessions (id TEXT)", "table chat_sessions already exists"),
         (2, "CREATE TABLE chat_search (words TEXT)", "table chat_search already exists"),
         (2, "DROP TABLE chat_messages", "no such table: main.chat_messages"),
-        (3, "UPDATE schema_version SET version = 99", r"schema version 99, newer than \d known here"),
+        (3, "UPDATE schema_version SET version = 99", r"schema version 99, newer than \d+ known here"),
     ],
 )
 @pytest.mark.parametrize("keep", [True, False])
