@@ -125,7 +125,6 @@ class ModelAgent:
         shaper = RequestShaper(
             profile,
             turn_start=len(rows) - 1,
-            needed=turn.options,
             reduce_tools=selection.reduce,
         )
         ids = _ids_in(turn)
@@ -175,7 +174,7 @@ class ModelAgent:
         endpoint = cast("ModelEndpoint", turn.model)
         users = [place for place, row in enumerate(rows) if row["role"] == "user"]
         profile = yield from self._profile(endpoint)
-        shaper = RequestShaper(profile, turn_start=max(users, default=0), needed=("tools", *turn.options))
+        shaper = RequestShaper(profile, turn_start=max(users, default=0), keeps_tools=True)
         answer = yield from call_model(self._engine, endpoint, request, host, self._limits, shaper=shaper)
         self._profiles.save(endpoint, profile)
         if isinstance(answer, RepeatedText):

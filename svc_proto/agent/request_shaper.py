@@ -8,7 +8,7 @@ A lesson is kept if the call succeeds in the end. The messages of the request ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from svc_proto.agent.context_window import FittedMessages, Row, estimate_tokens, fit_messages
@@ -43,7 +43,7 @@ NO_IMAGES = "[The model's server takes no pictures: it gets a line in the place 
 class RequestShaper:
     """Shapes the requests of one turn. `turn_start` is the place of the turn's first message.
 
-    With `tools` in `needed`, no refusal makes the shaper drop tools. `reduce_tools` makes the list of tools smaller, in
+    With `keeps_tools`, no refusal makes the shaper drop tools. `reduce_tools` makes the list of tools smaller, in
     place, if it can: to a number of tools, or to few.
     """
 
@@ -52,12 +52,12 @@ class RequestShaper:
         profile: ModelProfile,
         *,
         turn_start: int = 0,
-        needed: Iterable[str] = (),
+        keeps_tools: bool = False,
         reduce_tools: Callable[[int | None], bool] = lambda limit: False,
     ) -> None:
         self._profile = profile
         self._turn_start = turn_start
-        self._needed = frozenset(needed)
+        self._keeps_tools = keeps_tools
         self._reduce_tools = reduce_tools
         self._saved: ModelProfile | None = None  # the profile before the lessons since the last answer, if any
         self._sent: tuple[Sequence[Row], Sequence[Row]] = ((), ())  # messages and tools of the last shaped request
@@ -77,7 +77,8 @@ class RequestShaper:
         """Return a request in the form of the server's profile, and a notice of what was left out, or an empty text."""
         profile = self._profile
         tools = list(cast("Sequence[Row]", request.get("tools") or ()))
-        del tools[profile.tool_limit if profile.tools and not self._drops_tools else 0 :]
+        if not self._keeps_tools:
+            del tools[profile.tool_limit if profile.tools and not self._drops_tools else 0 :]
         shaped = dict(request)
         asked = _limit_of(request)
         for name in OUTPUT_MEMBERS:
@@ -209,7 +210,7 @@ class RequestShaper:
             profile.prompt_limit = int(min(estimate, profile.prompt_limit or estimate) * STEP_BACK)
         if profile.prompt_limit is not None and profile.prompt_limit < SMALLEST_PROMPT:
             return False
-        if "tools" in sent and "tools" not in self._needed:
+        if "tools" in sent and not self._keeps_tools:
             tools = estimate_tokens(list(cast("Sequence[Row]", sent["tools"])))
             room = profile.prompt_limit or (profile.context or 0) * 3 // 4
             if tools * profile.density * 2 > room and not self._reduce_tools(None):
@@ -226,7 +227,7 @@ class RequestShaper:
 
     def _learn_tool_count(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
         count = len(cast("Sequence[Row]", sent.get("tools") or ()))
-        if not count or "tools" in self._needed:
+        if not count or self._keeps_tools:
             return False
         limit = refusal.limit if refusal.limit is not None and refusal.limit < count else count // 2
         self._profile.tool_limit = max(limit, 1)
@@ -234,7 +235,7 @@ class RequestShaper:
         return limit > 0
 
     def _learn_tools(self, refusal: ModelRefusal, sent: Mapping[str, object]) -> bool:
-        if "tools" not in sent or "tools" in self._needed:
+        if "tools" not in sent or self._keeps_tools:
             return False
         self._profile.tools = False
         self._notices.append(NO_TOOLS)

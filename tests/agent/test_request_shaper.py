@@ -122,7 +122,7 @@ def test_loss_of_steps_is_reported() -> None:
 
 
 def learn(profile: ModelProfile, status: int, text: str, **members: object) -> Problem | None:
-    shaper = RequestShaper(profile, turn_start=4, needed=members.pop("needed", ()))  # type: ignore[arg-type]  # names
+    shaper = RequestShaper(profile, turn_start=4, keeps_tools=bool(members.pop("keeps_tools", False)))
     sent, _ = shaper.shape({**REQUEST, **members})
     return shaper.learn(parse_refusal(status, text, sent), sent)
 
@@ -163,9 +163,16 @@ def test_lessons(text: str, learned: Problem, profile: dict[str, object]) -> Non
 
 
 @pytest.mark.parametrize("text", ["tools are not supported", "at most 1 tools"])
-def test_needed_tools_are_not_dropped(text: str) -> None:
+def test_tools_of_a_client_are_not_dropped(text: str) -> None:
     messages = [{"role": "user", "content": "a"}]
-    assert learn(ModelProfile(), 400, text, needed=("tools",), messages=messages) is None
+    assert learn(ModelProfile(), 400, text, keeps_tools=True, messages=messages) is None
+
+
+@pytest.mark.parametrize("profile", [ModelProfile(tools=False), ModelProfile(tool_limit=1)])
+def test_what_earlier_turns_learned_drops_no_tools_of_a_client(profile: ModelProfile) -> None:
+    request = {**REQUEST, "tools": [{"type": "function", "function": {"name": name}} for name in "ab"]}
+    sent, notice = RequestShaper(profile, keeps_tools=True).shape(request)
+    assert (sent["tools"], sent["tool_choice"], notice) == (request["tools"], REQUEST["tool_choice"], "")
 
 
 @pytest.mark.parametrize(
