@@ -24,6 +24,6 @@ def wait_for_device(engine: Engine, relay: RelayClient, *, since: float, until: 
             listed = []
         for session in listed:
             if session.number("created_at", since) is not None:
-                return str(session.get("device_name"))
+                return session.text("device_name") or "a device without a name"
         yield from sleep(engine, POLL_INTERVAL)
     return None

@@ -337,7 +337,7 @@ def phone_outcome(payload: Mapping[str, object]) -> CommandOutcome:
     """Return the HTTP response for a phone's answer (wire bridge 2.3): its status, or 200 without one; its result.
 
     A status that cannot be final (below 200, above 599) becomes 502. A result that is neither an object nor an array is
-    wrapped in an object as `value`.
+    wrapped in an object as `value`; without a result, the body is an empty object.
     """
     return _PhoneReply(JsonObject.of(payload)).outcome()
 

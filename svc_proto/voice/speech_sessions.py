@@ -187,7 +187,7 @@ class LabMode(SpeechMode):
             self.response_finished()
 
     def rendered(self, response_id: str, done: RenderResult | Exception, fields: dict[str, object]) -> None:
-        """Report the end of the response, with the transcript of a realtime provider."""
+        """Report the end of the response or its failure; before the end, the transcript of a realtime provider."""
         if isinstance(done, RenderResult) and done.transcript:
             self.session.emit("voice.transcript.final", text=done.transcript[:MAX_TRANSCRIPT])
         super().rendered(response_id, done, fields)
