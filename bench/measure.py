@@ -159,7 +159,7 @@ def duel(
 
 
 def rotated(names: Sequence[str], turn: int) -> list[str]:
-    """Return the names, starting with another one each turn, so that neighbours vary."""
+    """Return the names in the same cyclic order, starting with the next one each turn: each is first equally often."""
     shift = turn % len(names) if names else 0
     return [*names[shift:], *names[:shift]]
 

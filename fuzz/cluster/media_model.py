@@ -1,8 +1,9 @@
 """Expected media of a cluster: files uploaded at one node and fetched from any.
 
 A file is stored by its node, in a shared folder, or in a bucket. The bucket may be unreachable, refuse, or break off;
-the content of a response is never wrong. Without faults, a reported file is available at every node while a node that
-learned of it lives. After its expiry, no node has the file.
+the content of a response is never wrong. Without faults, every node returns a reported file: one that its node stores,
+while that node lives; a shared one, until it expires, while a node that learned of it lives. After its expiry, no node
+returns a shared file.
 """
 
 from __future__ import annotations

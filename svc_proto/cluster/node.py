@@ -288,7 +288,7 @@ class Node(RedisHandler):
         self._handler.on_messages_missed()
 
     def on_down(self) -> None:
-        """Report all nodes as lost."""
+        """Handle the loss of the connection to Redis: stop the heartbeats, and report all other nodes as lost."""
         self.up_since = inf
         self._timer.cancel()
         for node in list(self.members):

@@ -36,7 +36,10 @@ ANSWER_DELAY = 2.0  # s after a confirmation has lapsed in which a bare "yes" ma
 
 
 class UserControls:
-    """Controls of the phone for its user. The methods are called only while the core handles a fact."""
+    """Actions of the phone's user: answers to confirmations, switches, and lines of the keyboard.
+
+    The methods are called only while the core handles a fact.
+    """
 
     def __init__(
         self,

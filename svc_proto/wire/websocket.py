@@ -165,7 +165,10 @@ class WebSocket(Connection):
         self._guard.max_message = self._limits.max_message
 
     def enable_fragments(self, size: int) -> None:
-        """Return text messages of more than `size` bytes in parts, as `TextFragment`, while they are received."""
+        """Let `next_event` return what is held of an incomplete text message, once it exceeds `size` bytes of memory.
+
+        The event is a `TextFragment`. A message that is complete before that is returned whole, whatever its size.
+        """
         self._fragment_size = size
 
     def receive_data(self, data: bytes) -> None:

@@ -244,7 +244,10 @@ def playbook(backend: ScriptedBackend) -> tuple[Playbook, PhoneScreenServer]:
 
 
 def test_unwritable_home() -> None:
-    """Refuse every request while the secret could not be written."""
+    """Run although neither the secret nor the session can be stored; the failures are logged without the token.
+
+    A request with an empty bearer is refused while the secret is being stored.
+    """
     book, phone = playbook(ScriptedBackend())
     book >> Started()
     (order,) = book.drain_commands()

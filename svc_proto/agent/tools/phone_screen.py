@@ -1,8 +1,8 @@
 """A phone's screen as data: nodes, rows, a fingerprint, and the same node on a later screen (wire bridge 3.2, 3.4).
 
 A row is a node that can be acted on, or a text that stands alone. A text, or a state, that cannot be acted on belongs
-to the smallest row around it, as a list entry has its lines. `describe_node` supplies the state of nodes
-that were sent without it.
+to the smallest clickable row around it, as a list entry has its lines; a row higher than a third of the screen takes
+none. `describe_node` supplies the state of nodes that were sent without it.
 """
 
 from __future__ import annotations
@@ -210,7 +210,11 @@ def _nearest(row: ScreenRow, others: Sequence[ScreenRow]) -> tuple[int, tuple[st
 
 
 def _rows_of(screen: PhoneScreen) -> Iterator[ScreenRow]:
-    """Yield the rows of a screen. Texts and states that cannot be acted on belong to the smallest row around them."""
+    """Yield the rows of a screen, in the phone's order.
+
+    A node that cannot be acted on belongs to the smallest clickable row around it that is at most a third of the screen
+    high. Without such a row, and for a slider, it is a row itself.
+    """
     highest = max(1, (screen.bounds[3] - screen.bounds[1]) // LARGEST_ROW)
     containers: list[ScreenRow] = []
     window, over, current = "", list[Bounds](), list[Bounds]()

@@ -142,11 +142,11 @@ class _SummaryHost:
     def store_calls(
         self, text: str, reasoning: str, calls: tuple[ToolCall, ...], extra: Mapping[str, object] = NO_EXTRA
     ) -> Flow[None]:
-        """Implement `AgentHost.store_calls`: the turn has no tools."""
+        """Implement `AgentHost.store_calls`: do nothing, since the turn has no tools."""
         yield from ()
 
     def store_result(self, call: ToolCall, output: str, pictures: tuple[StoredPicture, ...] = ()) -> Flow[None]:
-        """Implement `AgentHost.store_result`: the turn has no tools."""
+        """Implement `AgentHost.store_result`: do nothing, since the turn has no tools."""
         yield from ()
 
     def request_approval(self, event: ApprovalRequested) -> Flow[str]:

@@ -1,4 +1,7 @@
-"""Messages of phones that are not JSON to the letter: read by their meaning, or answered at once."""
+"""Messages of phones that are not strict JSON: results of commands and notifications are read leniently.
+
+A result that cannot be read fails its command at once. Such messages of other channels are ignored.
+"""
 
 from __future__ import annotations
 
