@@ -20,7 +20,7 @@ __all__ = ["PATH", "SocketRelay", "routes"]
 
 PATH = "/api/ws"
 GOING_AWAY, UNSUPPORTED_DATA, POLICY_VIOLATION = 1001, 1003, 1008  # RFC 6455 section 7.4.1
-WHOLE = 64 * 1024  # bytes of a client's message that is forwarded whole; a longer one is forwarded in parts
+WHOLE = 64 * 1024  # bytes of an incomplete message of a client; beyond it the message is forwarded in parts
 RESERVED = (1005, 1006, 1015)  # codes that no close frame may have
 
 
@@ -63,10 +63,9 @@ class SocketRelay:
         for text in self.early:
             socket.send_text(text)
         self.early = []
-        upstream = self.upstream.socket
-        if upstream is None:
+        if self.upstream.socket is None:
             socket.close(GOING_AWAY, "the API server closed the connection")
-        elif upstream.has_fragments:
+        else:
             socket.receive_fragments(WHOLE, self.on_fragment)
 
     def on_text(self, text: str) -> None:

@@ -264,13 +264,11 @@ class HttpChannel(Channel):
         else:
             self.send_event(BinaryMessage(stream, message) if binary else TextMessage(stream, message.decode("utf-8")))
 
-    @property
-    def has_fragments(self) -> bool:
-        """Report whether the WebSocket can send and receive messages in parts: it has the connection for itself."""
-        return self._frames is not None
-
     def enable_fragments(self, size: int) -> None:
-        """Deliver text messages of more than `size` bytes in parts, if `has_fragments`."""
+        """Deliver what is held of an incomplete text message as a part once it exceeds `size` bytes of memory.
+
+        A WebSocket over HTTP/2 delivers all messages whole.
+        """
         if self._frames is not None:
             self._frames.enable_fragments(size)
 

@@ -150,13 +150,8 @@ class WebSocketConnection:
         """Send a binary message; the result is that of `send_text`."""
         return self.send_text(data, binary=True)
 
-    @property
-    def has_fragments(self) -> bool:
-        """Report whether messages can be sent and received in parts: over HTTP/1.1, not over HTTP/2."""
-        return self._carrier.has_fragments
-
     def send_fragment(self, text: str, is_last: bool) -> bool:
-        """Send a part of a text message, if `has_fragments`; return False, with nothing sent, as `send_text` does."""
+        """Send a part of a text message over HTTP/1.1; return False, with nothing sent, as `send_text` does."""
         carrier = self._carrier
         if self.state is not _OPEN or carrier.gone:
             return False
@@ -164,9 +159,10 @@ class WebSocketConnection:
         return True
 
     def receive_fragments(self, size: int, on_fragment: Callable[[str, bool], None]) -> None:
-        """Pass text messages of more than `size` bytes to `on_fragment` in parts, while they are received.
+        """Pass what is held of an incomplete text message to `on_fragment` once it exceeds `size` bytes of memory.
 
-        Its arguments are those of `send_fragment`. Over HTTP/2 messages are delivered whole.
+        Its arguments are those of `send_fragment`. A message that is complete before that is delivered whole, as are
+        all messages over HTTP/2.
         """
         self._on_fragment = on_fragment
         self._carrier.enable_fragments(size)

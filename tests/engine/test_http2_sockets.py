@@ -56,6 +56,15 @@ def test_a_socket_is_kept_alive_and_a_silent_one_is_dropped() -> None:
     assert book.others == []
 
 
+def test_messages_are_delivered_whole() -> None:
+    book = Http2Playbook()
+    book.open(ONE)
+    book.toy.handler.open_socket.receive_fragments(1, lambda part, is_last: None)
+    book.client.send(TextMessage(ONE, "a" * 100_000))
+    book.talk()
+    assert book.toy.handler.told == [("open",), ("text", "a" * 100_000)]
+
+
 def test_a_socket_whose_stream_ends() -> None:
     book = Http2Playbook()
     book.open(ONE)

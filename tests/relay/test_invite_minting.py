@@ -252,7 +252,6 @@ DOT_ENV = b"# API_SERVER_KEY=comment\nOTHER=1\nAPI_SERVER_KEY=\nexport API_SERVE
         ({CONFIG_PATH: b"platforms: {api_server: {extra: {key: ''}}}", f"{HOME}/.env": DOT_ENV}, "from-env-file"),
         ({CONFIG_PATH: b"platforms: 5", f"{HOME}/.env": DOT_ENV}, "from-env-file"),
         ({CONFIG_PATH: b"platforms: {api_server: []}", f"{HOME}/.env": b"OTHER=1"}, "from-environment"),
-        ({CONFIG_PATH: b"", f"{HOME}/.env": b"\xff\xfe"}, "from-environment"),
         ({}, "from-environment"),
     ],
 )
