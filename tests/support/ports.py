@@ -8,9 +8,10 @@ from contextlib import suppress
 from itertools import cycle
 from random import SystemRandom
 
-RANGES, WIDTH = 16, 1_375  # ranges of ports, from 10,000 on: each test process has its own
+RANGES, WIDTH = 16, 1_375  # ranges of ports, from `_FIRST` on: each test process has its own
 _RANGE = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % RANGES
-_OURS = range(10_000 + _RANGE * WIDTH, 10_000 + (_RANGE + 1) * WIDTH)
+_FIRST = 10_081  # browsers open no page at 10,080, which is the port of another protocol
+_OURS = range(_FIRST + _RANGE * WIDTH, _FIRST + (_RANGE + 1) * WIDTH)
 _BEGIN = SystemRandom().randrange(WIDTH)
 _ports = cycle((*_OURS[_BEGIN:], *_OURS[:_BEGIN]))
 
