@@ -198,10 +198,11 @@ class RelayCluster:
         assert node is not None
         env = {**os.environ, "SVC_HOME": str(self.folder / f"node-{n}" / "svc")}
         command = [sys.executable, "-m", "clients.commands.svc", "drain"]
-        output = subprocess.run(command, env=env, capture_output=True, check=True, timeout=TIMEOUT, text=True).stdout
+        done = subprocess.run(command, env=env, capture_output=True, timeout=TIMEOUT, text=True)
+        assert done.returncode == 0, (done.stdout, done.stderr)
         assert node.wait() == 0
         self._lives[n].close()
-        return output
+        return done.stdout
 
     def stored(self, token: str) -> bool:
         """Report whether the store has the session of a token."""
