@@ -92,7 +92,7 @@ hunts: $(STAMP)-dev ## 300 simulated worlds, storms over several nodes, sampled 
 	$(BIN)/python -m pytest -q --full $(WORLDS)
 	$(BIN)/python -m fuzz.cluster.run --seeds 20 --first 100
 	$(BIN)/python -m fuzz.cluster.run --seeds 3 --first 500 --most-nodes 20 --sessions 20000
-	$(BIN)/python -m fuzz.mutants --count 30 --seed $(SEED) --allow 4
+	$(BIN)/python -m fuzz.mutants --count 20 --seed $(SEED) --allow 3
 
 # The folder of a test is the context of what it executes; imports, and programs that tests start, have none.
 # With COVERAGE=1 `make test` measures too, and `make coverage` runs only the tests that it left out.
