@@ -21,7 +21,8 @@ export function mediaCard(where) {
       const entry = (found.media ?? []).find((each) => each.token === token);
       if (!entry) {
         about.textContent = t("Expired");
-        card.after(stored(token, about));
+        const chat = location.hash.split("/")[1];
+        if (chat) card.after(stored(chat, token, about));
         return;
       }
       name.textContent = text(entry.file_name);
@@ -49,8 +50,7 @@ function showing(path, card, about) {
 }
 
 /** Build the picture that is stored with the open chat; it is removed if the chat has none. */
-function stored(token, about) {
-  const chat = location.hash.split("/")[1] ?? "";
+function stored(chat, token, about) {
   const picture = shot(token, t("A picture of this chat"), chatPictureOf(chat, token));
   picture.addEventListener("load", () => (about.textContent = t("Stored with this chat")));
   return picture;
