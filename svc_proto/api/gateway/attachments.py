@@ -88,7 +88,8 @@ class _AttachmentMethods:
 
     def attach_image(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Attach an image to the next prompt of a session. Raises `RpcError` if it is invalid, or at a limit."""
-        parts = _read_content(call, "content_base64", "bytes_base64", limit=MAX_IMAGE)
+        names = ("content_base64", "bytes_base64")
+        parts = _decode(call, call.params.text(*names), *names, limit=MAX_IMAGE)
         with self._received(_size(parts)):
             session = yield from self._gateway.find(connection, call)
             return (yield from self._attach_image(session, connection, call, parts))
@@ -156,8 +157,8 @@ class _AttachmentMethods:
 
     def attach_pdf(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Attach the text of a PDF file to the next prompt of a session. Raises `RpcError` if it cannot be read."""
-        call.text("content_base64")
-        data = b"".join(_read_content(call, "content_base64", limit=MAX_FILE))
+        member = "content_base64"
+        data = b"".join(_decode(call, call.text(member), member, limit=MAX_FILE))
         with self._received(len(data)):
             session = yield from self._gateway.find(connection, call)
             if PDF not in data[:PDF_HEAD]:
@@ -246,25 +247,18 @@ def _size(parts: Sequence[bytes]) -> int:
     return sum(map(len, parts))
 
 
-def _read_content(call: RpcCall, *names: str, limit: int) -> list[bytes]:
-    """Return the decoded content of a call in parts, and drop it from the parameters. Raises `RpcError`."""
-    parts = decode_base64(call.params.text(*names), limit)
-    _drop(call, names)
-    return parts
-
-
 def _read_url(call: RpcCall, name: str, limit: int) -> list[bytes]:
     """Return the decoded content of a data URL in parts, and drop it from the parameters. Raises `RpcError`."""
     url = call.text(name)
     start = url.find(",", 0, MAX_HEAD) + 1  # of the content: the URL is not cut, since that copies 67 MB
     if not url.startswith("data:") or not url.endswith(";base64,", 0, start):
         raise RpcError(INVALID_PARAMS, "data_url must be a data URL in base64")
-    parts = decode_base64(url, limit, start)
-    _drop(call, [name])
-    return parts
+    return _decode(call, url, name, limit=limit, start=start)
 
 
-def _drop(call: RpcCall, names: Sequence[str]) -> None:
-    """Drop a content that was decoded, since the call stays in memory until its answer."""
+def _decode(call: RpcCall, content: str, *names: str, limit: int, start: int = 0) -> list[bytes]:
+    """Return a content decoded in parts, and drop the parameters `names`, which hold it. Raises `RpcError`."""
+    parts = decode_base64(content, limit, start)
     for name in names:
-        call.params.pop(name, None)
+        call.params.pop(name, None)  # the call stays in memory until its answer
+    return parts
