@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, literal, select
@@ -25,7 +25,7 @@ def copy_pictures(connection: Connection, source: str, target: str) -> None:
     connection.execute(insert(CHAT_PICTURES).from_select(columns, rows))
 
 
-def delete_named_pictures(connection: Connection, session_id: str, texts: Iterable[str]) -> None:
+def delete_named_pictures(connection: Connection, session_id: str, texts: Sequence[str]) -> None:
     """Delete the pictures of a session whose tokens one of these texts contains."""
     tokens = connection.execute(select(_P.token).where(_P.session_id == session_id)).scalars().all()
     named = [token for token in tokens if any(token in text for text in texts)] if tokens else []

@@ -195,7 +195,8 @@ class SearchMessages(StoreRequest[tuple[SearchHit, ...]]):
 class SavePicture(StoreRequest[bool]):
     """Store a picture of a session; False if there is no such session. One with the same token is replaced.
 
-    Of each session the `most` newest pictures stay, and of all sessions the newest ones of `size` bytes together.
+    Of each session the `most` newest pictures stay. A picture that does not fit into `size` bytes together with the
+    newer ones of all sessions is deleted.
     A picture is deleted with its session, and with the message that names its token; a fork gets copies.
     """
 
