@@ -71,7 +71,7 @@ class ThoughtSplitter:
         self.is_plain = not (self._kept or self._closing or self._trims)
 
     def finish(self) -> Iterator[Piece]:
-        """At the end of the answer, return the text that was held back as the possible start of a tag."""
+        """Return the text that was held back as the possible start of a tag, at the end of the answer."""
         kept, self._kept = self._kept, ""
         return self._piece(kept)
 

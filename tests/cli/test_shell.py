@@ -157,7 +157,7 @@ def test_end_of_input_is_repeated_until_the_shell_ends() -> None:
 
 @pytest.mark.parametrize(("again", "kind"), [(False, "kill"), (True, "detach")])
 def test_empty_standard_input(again: bool, kind: str) -> None:
-    """With empty standard input, end a new shell, and detach from an existing one."""
+    """End a new shell, and detach from an existing one, where standard input is empty."""
     relay = Relay([terminal("attached", session_name="default", reattach=again)])
     there = shell(evolve(ORDER, person=False), keys(1, None), relay=relay)
     assert there.run() == ShellResult(0, "[nothing to type: standard input is empty]")

@@ -46,7 +46,7 @@ def begin_turn(api: ApiHandle, session: str, message: str) -> PendingResponse:
 
 
 def test_a_stop_in_the_middle_of_a_turn(world: Environment) -> None:
-    """At a stop, the stream of a turn ends regularly; its partial answer is stored."""
+    """Check that a stop ends the stream of a turn regularly, and that its partial answer is stored."""
     api = world.api(key=KEY, durable=True)
     session = api.session()
     client = begin_turn(api, session, "/count 5000")
