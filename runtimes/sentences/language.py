@@ -61,6 +61,7 @@ class Language:
     examples: tuple[str, ...]
     other_examples: tuple[str, ...]  # for a text that matches no template, besides the examples
     setting_examples: Mapping[str, tuple[str, str, str]]  # of each setting: on, off, and the question
+    network: tuple[str, ...]  # words for the network
     state_words: Mapping[str, frozenset[str]]  # of `on` and not of `off`, and the reverse
     certainty: Certainty
     refusal: SentenceRefusal
@@ -154,6 +155,7 @@ class Language:
         of_setting = {
             fold(word, self.code).text: each.value for each in PhoneSetting for word in self.words[each.value]
         }
+        of_setting = {fold(word, self.code).text: "wifi" for word in self.network} | of_setting
         return Suggestions(
             code=self.code,
             examples=names,
@@ -269,6 +271,7 @@ def load_language(code: str) -> Language:
     named = {**settings, **kinds, **{f"bar_{bar}": names for bar, names in found["bars"].items()}}
     words = {key: tuple(word.casefold() for word in names) for key, names in named.items()}
     vocabulary = {intent: template_words(each, rules, values) for intent, each in rows.items()}
+    vocabulary["check_setting"] |= {word for each in found["network"] for word in words_of(fold(each, code).text)}
     skipped = {word for each in found["skip"].values() for phrase in each for word in words_of(fold(phrase, code).text)}
     closed_rows = {intent: [row for row in each if not _has_free_text(row)] for intent, each in rows.items()}
     nouns = {
@@ -289,6 +292,7 @@ def load_language(code: str) -> Language:
         replies=replies,
         examples=tuple(found["examples"]),
         other_examples=tuple(found["other_examples"]),
+        network=tuple(found["network"]),
         setting_examples={setting: tuple(each) for setting, each in found["setting_examples"].items()},
         state_words={
             state: (vocabulary[STATES[state]] - vocabulary[STATES[opposite]] - skipped)

@@ -78,15 +78,15 @@ class Suggestions:
         """Yield the examples of each setting that a text names, with a group and the words of their templates."""
         start = 0
         named = tuple(self._setting_pattern.finditer(text))
-        for found in named:
-            setting = self.setting_names[found[0].strip(" ,")]
+        settings = [self.setting_names[found[0].strip(" ,")] for found in named]
+        for found, setting in zip(named, settings, strict=True):
             states = self._states_of(text[start : found.start()]) or self._states_of(text) or tuple(STATES)
             start = found.end()
             *switched, question = self.setting_examples[setting]
             for state, example in zip(STATES, switched, strict=True):
                 if state in states:
                     yield f"{setting} {state}", example, self.vocabulary["toggle"] | self.vocabulary[STATES[state]]
-            if len(named) == 1:
+            if len(set(settings)) == 1:
                 yield setting, question, self.vocabulary["check_setting"]
 
     def _states_of(self, text: str) -> tuple[str, ...]:

@@ -158,6 +158,9 @@ def test_examples_of_settings_are_understood(code: str) -> None:
         ("apágame la linternaa", "desactiva la linterna"),
         ("把热点关掉然后睡觉", "关闭热点"),
         ("turn airplane mode on then nfc off", "turn airplane mode on"),
+        ("do I have signal", "is Wi-Fi on"),
+        ("hab ich grad Netz", "ist das WLAN an"),
+        ("a qué red estoy conectado", "está activado el Wi-Fi"),
     ],
 )
 def test_nearest_examples_have_the_setting_and_the_state(text: str, first: str) -> None:
