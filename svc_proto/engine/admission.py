@@ -1,15 +1,12 @@
 """Admission control: connection limits, and the memory budget of unauthenticated connections.
 
-The budget is `machines.unauthenticated_budget`. A connection counts towards it until its peer is authenticated: by an
-access policy that returns a principal, or by the handler of a WebSocket. While a connection has to wait for memory it
-is not read; after `unauthenticated_timeout` seconds it is cut. Behind a trusted proxy a connection counts for the
-address that the last request was forwarded for.
+The budget is `machines.unauthenticated_budget`. A connection counts towards it until its peer is authenticated, by an
+access policy or by the handler of a WebSocket, or until it closes. A connection that has to wait for memory is not
+read, and is cut after `unauthenticated_timeout` seconds. Bytes of many unauthenticated connections are read in turn,
+a slice at a time (`machines.read_scheduler`).
 
-Bytes of unauthenticated connections are read in turn, a slice at a time (`machines.read_scheduler`). So one round of
-the loop stays short for authenticated peers.
-
-The allocator of this process keeps the memory of connections that have ended. So when many of them have ended, or much
-memory was freed, the host is requested to return it to the system.
+The allocator of this process keeps the memory of connections that have ended. When many have ended, or much memory
+was freed, an operation asks the host to return it to the system.
 """
 
 from __future__ import annotations
@@ -102,7 +99,7 @@ class AdmissionControl:
             self.engine.log(Level.WARNING, event, **fields)
 
     def schedule_reads(self) -> None:
-        """Set the timer to the time of the next scheduled read, if a connection waits for one."""
+        """Set the timer for the next scheduled read, if a connection waits for one and the timer is not set."""
         due = self.read_scheduler.next_due
         if due is not None and self._next_turn.when is None:
             self._next_turn.set(due)
@@ -140,7 +137,7 @@ class AdmissionControl:
 
 
 class UnauthenticatedConnection(BudgetedConnection):
-    """A connection whose peer has shown no valid credential yet."""
+    """Admission state of a connection whose peer is not authenticated: its budget usage and its unparsed bytes."""
 
     __slots__ = ("_timer", "admission", "channel", "ended", "late")
 
@@ -192,7 +189,7 @@ class UnauthenticatedConnection(BudgetedConnection):
     def defer_end(self) -> bool:
         """Return whether the peer's FIN has to wait until the kept bytes are parsed.
 
-        If the connection is queued for reading, its timeout starts now, since most senders of a FIN are gone.
+        For a connection that is queued for reading, the timeout starts now.
         """
         if self in self.admission.read_scheduler:
             self._be_patient()
@@ -208,7 +205,7 @@ class UnauthenticatedConnection(BudgetedConnection):
     def update_usage(self, size: int) -> bool:
         """Record that the channel holds `size` bytes, besides the bytes kept here; return True if reading must pause.
 
-        Over the budget the channel is cut, and True returned.
+        If all connections together exceed the budget by more than a quarter, the channel is cut, and True returned.
         """
         size += len(self.late)
         if size != self.held and not self.admission.update_usage(self, size):

@@ -1,10 +1,4 @@
-"""Streamed bodies: of requests as they arrive, of responses as they are produced, and of files.
-
-A handler reads a request in pieces. Over `high_water` unread bytes the channel is not read, and that time does not
-count against the peer. A producer writes a response in pieces and waits until the peer has read them. If it does not
-wait, the channel is dropped over `max_unsent` bytes. Over HTTP/1.1 a file bypasses the core, a part at a time, and
-`Sent` facts report progress. A peer that reads nothing for a time is dropped; one that reads slowly is not.
-"""
+"""Streamed bodies: of requests as they arrive, of responses as they are produced, and of files."""
 
 from __future__ import annotations
 
@@ -57,7 +51,7 @@ class BodyStream:
     # --- for the handler ---
 
     def read(self) -> Flow[bytes]:
-        """Return the bytes received since the last call, at least one; empty at the end of the body and afterwards.
+        """Return the bytes received since the last call, after waiting for at least one; empty at the end of the body.
 
         A body over the route's limit, or one that arrives too slowly, ends the request: the flow is cancelled here.
         """
@@ -104,7 +98,7 @@ class ResponseWriter:
     def write(self, data: bytes) -> bool:
         """Send a piece; return False, with nothing sent, if the channel is gone.
 
-        The channel is dropped first if more than `max_unsent` bytes are unsent.
+        If more than `max_unsent` bytes are unsent already, the channel is dropped, and False returned.
         """
         channel = self._channel
         if channel.gone or channel.drop_if_overrun():

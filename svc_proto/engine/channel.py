@@ -1,9 +1,7 @@
 """Base of all channels: backpressure, read pauses, write timeout and close, independent of the protocol.
 
-Reading pauses while too many of our bytes are unsent, or while the consumer requests a pause. So memory is bounded by
-the two water marks of `Limits`, and a peer that does not read cannot make us work. A WebSocket is the exception,
-because two ends that both stop reading would wait for ever. Its unsent bytes are bounded by `max_unsent`, and its peer
-may leave bytes unread as long as it sends messages.
+Reading pauses while too many of our bytes are unsent, unless `reads_while_unsent` is True, and while the consumer
+requests a pause.
 """
 
 from __future__ import annotations
@@ -85,7 +83,7 @@ class Channel(ABC):
         """Finish work in progress and begin none: the process is stopping."""
 
     def flush(self) -> None:  # noqa: B027 - a channel without a protocol writes at once
-        """Write pending output; called at the end of a `handle` in which `mark_dirty()` was called."""
+        """Write pending output, at the end of a `handle` in which `mark_dirty()` was called. By default, do nothing."""
 
     # --- for the protocol above ---
 

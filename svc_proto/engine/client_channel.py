@@ -146,7 +146,10 @@ class ClientChannel(HttpChannel):
         self.engine.resume(self.ticket, None)
 
     def close_gracefully(self) -> None:
-        """Close in an orderly way, after all bytes that wait for the server's windows."""
+        """Close in an orderly way.
+
+        Bytes that wait for the server's windows are sent first, unless the server has sent its FIN.
+        """
         if self._waiting and not self.eof:
             self._closing_behind = True
         else:
@@ -227,7 +230,7 @@ class ClientChannel(HttpChannel):
             self.socket.close(1001, "going away")
 
     def handle_event(self, event: Event) -> None:
-        """Collect the response, or pass a WebSocket's events on."""
+        """Handle an event: collect or finish the response, fail after a reset, or pass on a WebSocket's event."""
         match event:
             case ResponseHead():
                 self._begin(event)
@@ -271,7 +274,10 @@ class ClientChannel(HttpChannel):
         self.engine.resume(self.ticket, outcome)
 
     def _update_reading(self) -> None:
-        """Pause or resume reading; a response over HTTP/2 by its window, so that the rest of the connection is read."""
+        """Pause or resume reading from the socket; for a plain response over HTTP/2, schedule a `flush` instead.
+
+        The flush enlarges the receive window unless reading is paused.
+        """
         if self._http2 is None or self.socket is not None:
             super()._update_reading()
         else:

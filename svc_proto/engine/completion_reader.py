@@ -1,7 +1,6 @@
-"""Reader of the response to a completions request, whatever its label: an event stream, or JSON in one piece.
+"""Reader of the response to a completions request: an event stream, or another text in one piece.
 
-The first bytes decide, since gateways label streams as text, as JSON, or not at all; the label decides only where they
-could be either. Compressed responses are decoded, since some gateways compress whatever they pass on.
+The first bytes of the body decide; where they could be either, `Content-Type` does. Compressed responses are decoded.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"  # a byte order mark, and blanks
 
 
 def completion_response() -> ResponseMode[CompletionReader]:
-    """Return the response mode that reads a 200 response with a `CompletionReader`; others are returned whole."""
+    """Return the response mode that reads a 200 response with a `CompletionReader`; others become an `HttpResult`."""
     accept = ((b"accept", b"text/event-stream, application/json"), (b"accept-encoding", b"identity"))
 
     def reader(channel: ClientChannel, head: ResponseHead) -> CompletionReader | None:
@@ -48,10 +47,10 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
         self._body = bytearray()  # received bytes that are no events
 
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
-        """Return the complete events, and their size: each one counts for `OVERHEAD` besides its data.
+        """Return the events that `data` completes, and their size in bytes: each one has its data and `OVERHEAD`.
 
-        Raise `RemoteProtocolError` for broken compression, over `MAX_ANSWER` bytes that are no events, or too long a
-        line.
+        Raise `RemoteProtocolError` for broken compression, more than `MAX_ANSWER` bytes without an event stream, or a
+        line that is too long.
         """
         if self._inflater is not None:
             data = _inflate(self._inflater, data, MAX_ANSWER)
@@ -90,7 +89,7 @@ class CompletionReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]
 def decompress(headers: Headers, body: bytes) -> bytes:
     """Return a body without its compression.
 
-    A body whose compression is broken or unknown, or that is longer than `MAX_ANSWER`, is returned unchanged.
+    A body whose compression is broken or unknown, or whose content is longer than `MAX_ANSWER`, is returned unchanged.
     """
     inflater = _inflater(headers)
     try:

@@ -1,8 +1,7 @@
 """Engine: a `Core` made of channels, timers and flows, on which a service (relay, API, phone) is built.
 
 Order of work in `handle`: first the due timers, each at its own deadline, so that the outcome does not depend on when
-the loop woke up. Then the fact; without one, the due `coarse_timers`. Then each connection with pending output is
-flushed once.
+the loop woke up. Then the fact; without one, the due `coarse_timers`. Then pending output is flushed.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Flushable(Protocol):
     """An object that buffers output during a `handle`, such as a channel."""
 
     def flush(self) -> None:
-        """Write the output; called once at the end of a `handle` in which the object was put into `Engine.dirty`."""
+        """Write the output; called at the end of a `handle` in which the object was put into `Engine.dirty`."""
         ...
 
 
@@ -87,11 +86,8 @@ class Service(Protocol):
 class Engine:
     """Implementation of `Core` for one service.
 
-    `entropy(n)` returns n random bytes. Log records under `log_level` are not built.
-
-    Low-priority work in `coarse_timers` runs only when `handle` is called without a fact, which a loop does once a
-    round. Time passes between the facts of a round, so work that many peers cause would otherwise run between any two
-    of them and prolong the round.
+    `entropy(n)` returns n random bytes. Log records under `log_level` are not built. `coarse_timers` are for
+    low-priority work: they fire only when `handle` is called without a fact.
     """
 
     def __init__(self, service: Service, *, entropy: Entropy, log_level: Level = Level.INFO) -> None:
@@ -192,7 +188,7 @@ class Engine:
         return OperationId(self._next_op)
 
     def new_channel(self) -> ChannelId:
-        """Return a fresh (odd) channel number for `Connect`."""
+        """Return a fresh channel number for a channel that the core opens; these numbers are odd."""
         self._next_channel += 2
         return ChannelId(self._next_channel)
 
@@ -207,7 +203,11 @@ class Engine:
         on_done: Callable[[Any], object] | None = None,
         on_error: Callable[[Exception], object] | None = None,
     ) -> Task:
-        """Start a flow. Its owner must `cancel()` the task when it ends. Without `on_error`, errors are logged."""
+        """Start a flow. Its owner must `cancel()` the task when the owner ends.
+
+        `on_done` receives the flow's result, `on_error` its exception. Without `on_error`, the exception is logged as a
+        bug.
+        """
         task = Task(self, flow, on_done=on_done or _ignore, on_error=on_error or self.log_bug)
         self.tasks[task] = None
         task.advance(None)
@@ -222,7 +222,7 @@ class Engine:
         return True
 
     def exit(self, code: int, reason: str = "") -> None:
-        """Cancel every flow and end the process."""
+        """Cancel every flow and end the process. A second call does nothing."""
         if self._exited:
             return
         self._exited = True

@@ -84,7 +84,7 @@ class Exchange:
 
     @property
     def waits_for_body(self) -> bool:
-        """Report whether the peer has to send more of the body."""
+        """Report whether the peer has to send more of the body; False while `full`."""
         return self.state in BODY_EXPECTED and not self.full
 
     @property
@@ -120,13 +120,16 @@ class Exchange:
             self._task = task
 
     def continue_with(self, result: object) -> None:
-        """Continue with the handler's result or exception, for a whole request without an immediate response."""
+        """Handle the result or exception of a handler that was called already, for a request that arrived whole."""
         self._register_revocable()
         self.state = _RUNNING
         self._handle_result(result)
 
     def data(self, data: bytes) -> None:
-        """Store a piece of the body, pass it to the handler's stream, or discard it; refuse a body over the limit."""
+        """Store a piece of the body, pass it to the handler's stream, or discard it.
+
+        Refuse a body over the limit; close the connection if too much was discarded after the response.
+        """
         self.received += len(data)
         self.last_data_at = self.channel.engine.now.mono
         if self.state is ExchangeState.DRAINING:
@@ -144,7 +147,7 @@ class Exchange:
     def end(self) -> None:
         """Handle the end of the request: run its handler, end its body stream, or finish an answered request.
 
-        Access is checked again first; without it the request is refused.
+        If the body took time, access is checked again before the first two; without access the request is refused.
         """
         self._step(_BODY_END)
         if self.state is _DONE:
@@ -161,7 +164,11 @@ class Exchange:
             self._run()
 
     def half_close(self) -> None:
-        """Handle that the peer has closed its end: stop the request, or let its producer probe the peer."""
+        """Handle that the peer has closed its end.
+
+        Abort the channel if `ends_with_peer`; otherwise report the end to the producer of the response, if there is
+        one.
+        """
         if self.state in (ExchangeState.RUNNING, ExchangeState.SENDING):
             self._request.half_closed = True
             if self.ends_with_peer:
@@ -176,7 +183,7 @@ class Exchange:
         self._task = self._incoming = self.outgoing = None  # each of them references this exchange
 
     def fail(self, refused: Refused) -> None:
-        """Respond with an error if nothing was answered yet, stop all work, and close."""
+        """Respond with an error, or abort the channel if a response has begun; then stop all work and close."""
         if self.state in RESPONSE_STARTED:
             self.channel.abort()  # an orderly end could look like the end of the body
         if self.state in UNANSWERED:
@@ -416,7 +423,7 @@ class Exchange:
         return Refused(413, "body_too_large", f"the body may have at most {limit} bytes", extra={"limit": limit})
 
     def _stop_with(self, error: Exception) -> None:
-        """Stop the request in any state, with `error` as the response if none has begun."""
+        """Cancel the handler; respond with `error`, or abort the channel if a response has begun."""
         self._cancel()
         if self.state in RESPONSE_STARTED:
             self.channel.abort()  # an orderly end could look like the end of the body

@@ -60,7 +60,7 @@ def read_file(engine: Engine, path: str, *, limit: int = MAX_CONFIG) -> Flow[byt
 
 
 def read_env_file(engine: Engine, path: str) -> Flow[Mapping[str, str] | Failure]:
-    """Read the variables that a file of lines `NAME=value` sets. A failure's detail names the line, never its text."""
+    """Return the variables set in a file of lines `NAME=value`, or a `Failure`."""
     text = yield from _read_text(engine, path)
     if isinstance(text, Failure):
         return text

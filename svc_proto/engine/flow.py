@@ -32,7 +32,10 @@ T = TypeVar("T")
 
 @fast_frozen
 class WaitRequest:
-    """Value that a flow yields: the ticket that it waits for, and the monotonic second of its timeout."""
+    """Value that a flow yields: the ticket and operation that it waits for, and the monotonic time of the timeout.
+
+    A wait for a ticket alone has no operation.
+    """
 
     ticket: OperationId
     until: float
@@ -71,9 +74,9 @@ def sleep(engine: Engine, seconds: float) -> Flow[None]:
 
 
 class Deferred:
-    """Result of one pending call, without a flow: a handler returns it in place of a response, which `to_result` makes.
+    """Result that is not known yet: a handler returns it instead of a response, and `resolve` supplies the response.
 
-    The code that holds it is responsible for the deadline, too.
+    The code that resolves it must also enforce a deadline.
     """
 
     __slots__ = ("_on_result",)
@@ -88,7 +91,10 @@ class Deferred:
         self._on_result = on_result
 
     def resolve(self, outcome: object) -> bool:
-        """Pass the result of `outcome` to the callback; return False if there is none (any more)."""
+        """Pass `to_result(outcome)`, or the exception that it raises, to the callback.
+
+        Return False if there is no callback, or if it was called or dropped before.
+        """
         on_result, self._on_result = self._on_result, None
         if on_result is None:
             return False
@@ -100,7 +106,7 @@ class Deferred:
         return True
 
     def to_result(self, outcome: Any) -> object:
-        """Convert an outcome into the result; an exception raised here becomes the result."""
+        """Convert an outcome into the result; by default, return it unchanged."""
         return outcome
 
     def cancel(self) -> None:
@@ -159,7 +165,7 @@ class Task:
             self._stop()
 
     def advance(self, answer: object) -> None:
-        """Run the flow with `answer` up to its next wait or its end."""
+        """Run the flow with `answer` up to its next wait or its end; at its end, call `on_done` or `on_error`."""
         try:
             wait_request = self._flow.send(answer)
         except StopIteration as end:

@@ -1,16 +1,12 @@
-"""Server end of an HTTP/2 connection: each of its streams is served like a connection of its own.
+"""Server end of an HTTP/2 connection, with a `Http2StreamChannel` for each stream.
 
-A `Http2StreamChannel` is a `ServerChannel` for one request or one WebSocket, with its own phases, deadlines and credit.
-Its output goes through the shared connection. A stalled or broken stream is reset without effect on the others. By
-HTTP/2 flow control, a handler that does not read holds back its own stream only.
+A stream's channel serves one request or one WebSocket, with its own phases and credit, as a `ServerChannel`.
 
 | the connection waits for           | deadline       | at the deadline |
 |------------------------------------|----------------|-----------------|
-| the preface, or the rest of a head | `head_timeout` | GOAWAY, close   |
+| the rest of a head                 | `head_timeout` | GOAWAY, close   |
 | a request                          | `idle_timeout` | GOAWAY, close   |
-| its streams, or the peer to read   | theirs, and `write_timeout` |    |
-
-Response bodies wait on their stream, not in the socket: no more of them is written than `high_water` has room for.
+| its streams                        | theirs         | theirs          |
 """
 
 from __future__ import annotations
@@ -123,7 +119,10 @@ class Http2Channel(HttpChannel):
         return any(stream_channel.socket is not None for stream_channel in self.stream_channels.values())
 
     def handle_event(self, event: Event) -> None:
-        """Pass an event to its stream, which a request head creates; an event of an unknown stream is dropped."""
+        """Pass an event to the channel of its stream; an event of an unknown stream is dropped.
+
+        A request head, or a bad request, creates the channel; a reset ends it.
+        """
         stream = event.stream
         if isinstance(event, RequestHead | BadRequest):
             self._heads += 1
@@ -137,7 +136,7 @@ class Http2Channel(HttpChannel):
             stream_channel.receive_event(event)
 
     def protocol_error(self, error: RemoteProtocolError) -> None:
-        """Close the connection and its streams; the connection has sent GOAWAY."""
+        """End all streams and close the connection."""
         peer = self.accepted.peer.host
         self.engine.log(Level.DEBUG, "bad request", peer=peer, status=error.status, problem=str(error))
         for stream_channel in list(self.stream_channels.values()):
@@ -148,7 +147,7 @@ class Http2Channel(HttpChannel):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes buffered for the peer; the fixed cost of one stream is not counted, as none is for HTTP/1.1."""
+        """Bytes buffered for the peer; the first `MAX_STREAM_READ` bytes of its streams are not counted."""
         return super().buffered_bytes + max(0, self.bodies - MAX_STREAM_READ)
 
     def end_stream(self, stream_channel: Http2StreamChannel) -> None:
@@ -206,7 +205,7 @@ class Http2Channel(HttpChannel):
         super().flush()
 
     def write_pending(self) -> None:
-        """Write no more of bodies than there is room for; the rest waits on its stream."""
+        """Write pending output: of response bodies no more than the socket has room for."""
         data = self.conn.data_to_send(max(0, self.limits.high_water + 1 - self.credit.unsent))
         if data:
             self.write(data)

@@ -91,7 +91,7 @@ class HttpChannel(Channel):
         self.conn.release()
 
     def received(self, data: bytes) -> None:
-        """Parse received bytes, or keep them until the scheduler admits an unauthenticated peer."""
+        """Parse received bytes; of an unauthenticated peer, keep those that the read scheduler does not admit yet."""
         admission = self.admission
         if admission is not None:
             scheduler = admission.admission.read_scheduler
@@ -136,7 +136,7 @@ class HttpChannel(Channel):
             self.parse_end()
 
     def parse_end(self) -> None:
-        """Handle the end of input; requests that have arrived are still answered."""
+        """Handle the end of input, and the events that were received before it."""
         self.eof = True
         if self.closing:
             return
@@ -161,12 +161,15 @@ class HttpChannel(Channel):
             self.socket.deliver_writable()
 
     def all_sent(self) -> None:
-        """Start the linger after our FIN has left."""
+        """Start the linger time, if the FIN was sent."""
         if self._fin_sent:
             self._timer.set(self.engine.now.mono + self.limits.linger)
 
     def flush(self) -> None:
-        """Send the output of this `handle` together, then the FIN if the channel is closing."""
+        """Send the output of this `handle` together, then the FIN if the channel is closing.
+
+        A channel with a WebSocket that has more than `max_unsent` unsent bytes is dropped instead.
+        """
         if self.gone:
             return
         if self.credit.unsent > self.limits.max_unsent and self.socket is not None and self.drop_if_overrun():
@@ -341,10 +344,7 @@ class HttpChannel(Channel):
             self.close_gracefully()
 
     def _discard(self, n: int) -> None:
-        """Count discarded input during the linger.
-
-        Input is read, so that the peer reads our output, but only up to `max_linger` bytes.
-        """
+        """Count discarded input of a closing channel, and stop reading after more than `max_linger` bytes."""
         self._discarded += n
         self.set_read_paused(self._discarded > self.limits.max_linger)
 

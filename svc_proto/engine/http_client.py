@@ -5,13 +5,12 @@
  answer = yield from fetch(engine, "PUT", url, body=UploadBody(size, read))   # a piece at a time
  socket = yield from fetch(engine, "GET", "ws://127.0.0.1:8767/ws", into=websocket_upgrade(handler), within=10.0)
 
-Each call returns the requested kind of result, or a `Failure`; none raises. A response of another kind, such as a
-refusal, is returned whole (`HttpResult`), so that the caller can read its status (such as 429).
+Each call returns the requested kind of result, or a `Failure`. A response of another kind, such as a refusal, is
+returned whole (`HttpResult`), so that the caller can read its status (such as 429).
 
 Over TLS the server chooses between HTTP/2 and HTTP/1.1 (ALPN). Without TLS, HTTP/1.1 is used, unless `prior_knowledge`
 states that the server supports HTTP/2. If an HTTP/2 server refuses WebSockets (RFC 8441), the request is repeated over
-HTTP/1.1, and the engine stores that fact. Each call has a connection of its own, so backpressure applies to one
-response only.
+HTTP/1.1, and the engine stores that fact.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Permits for large inputs of authenticated peers: long WebSocket messages and request bodies.
 
 Up to `large_input` bytes are buffered for each connection. For more the connection needs one of `large_inputs` permits;
-without one it is not read until another connection has returned its own. So many long messages at a time take as much
-memory as a few. A permit is returned when the message is handled and its handler reads on, or when the connection ends.
-A connection that holds a permit for `large_input_timeout` is dropped, since others may wait for it.
+without one it is not read until another connection has returned its own. A connection returns its permit when it
+buffers no more than `large_input` bytes and its handler reads, or when it ends. A connection that holds a permit for
+`large_input_timeout` seconds is dropped.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def page_texts(headers: Headers) -> PageTexts:
 
 
 def find_language(headers: Headers) -> str:
-    """Return the language of a request: one of `LANGUAGES`."""
+    """Return the language of a request, one of `LANGUAGES`: of the cookie, else of `Accept-Language`, else English."""
     chosen = _cookie_language(headers)
     return chosen or next((code for code in _accepted_languages(headers) if code in LANGUAGES), "en")
 
@@ -65,7 +65,10 @@ def _cookie_language(headers: Headers) -> str:
 
 
 def _accepted_languages(headers: Headers) -> list[str]:
-    """Return the primary subtags of `Accept-Language`, the preferred ones first; those with q=0 are left out."""
+    """Return the primary subtags of the first `MAX_RANGES` members of `Accept-Language`, the preferred ones first.
+
+    Members with q=0 or an invalid parameter are left out.
+    """
     found: list[tuple[float, str]] = []
     for member in headers.tokens(b"accept-language")[:MAX_RANGES]:
         tag, _, parameter = member.partition(b";")

@@ -1,4 +1,4 @@
-"""Origin of a request: a program on this host, a page of another site, or a client behind a proxy. All servers use it.
+"""Origin of a request: a program on this host, a page of another site, or a client behind a proxy.
 
 A request is local if none of these signs is present:
 
@@ -62,7 +62,11 @@ class TrustedProxies:
     networks: tuple[IPv4Network | IPv6Network, ...] = field(converter=_parsed)
 
     def client_address(self, request: Request) -> str:
-        """Return the client's address: the peer, or the last `X-Forwarded-For` hop that is no trusted proxy."""
+        """Return the client's address: that of the peer, unless the peer is a trusted proxy.
+
+        Behind trusted proxies it is the last hop of `X-Forwarded-For` that is no trusted proxy, or the first hop if all
+        are.
+        """
         address = request.peer.host
         for hop in reversed(request.headers.tokens(b"x-forwarded-for")):
             if not self._trusts(address):
@@ -79,7 +83,10 @@ class TrustedProxies:
         return declared[:1] in ([b"https"], [b"wss"]) and self._trusts(request.peer.host)
 
     def is_confidential(self, request: Request) -> bool:
-        """Report whether the request travelled encrypted, to us or to a trusted proxy, or stayed on this host."""
+        """Report whether the request came over TLS, to us or to a trusted proxy, or stayed on this host.
+
+        It stayed on this host if the peer's address is a loopback address and the request has no sign of a proxy.
+        """
         if request.secure or self.forwarded_https(request):
             return True
         return is_loopback_address(request.peer.host) and not is_forwarded(request)
@@ -90,12 +97,15 @@ class TrustedProxies:
 
 
 def is_local(request: Request) -> bool:
-    """Report whether a program on this host, or a page of this server, makes the request for itself."""
+    """Report whether the request comes from this host (`is_from_this_host`), and not from a page of another origin."""
     return is_from_this_host(request) and not is_foreign_page(request)
 
 
 def is_from_this_host(request: Request) -> bool:
-    """Report whether a program on this host makes the request. That may be a browser with a page of any site."""
+    """Report whether the request comes from a loopback address and has no sign of a proxy or of another user.
+
+    If it has a `Host`, that must be `localhost` or a loopback address. A browser with a page of any site counts, too.
+    """
     host = request.headers.get(b"host")
     named = host is None or is_loopback_name(b"http://" + host)
     return named and request.peer.host in LOOPBACK and not is_of_other_user(request) and not is_forwarded(request)
@@ -125,7 +135,8 @@ def is_browser_request(request: Request) -> bool:
 def is_foreign_page(request: Request) -> bool:
     """Report whether a page of another origin (other port, other site) makes the request.
 
-    `Sec-Fetch-Site` counts first, since no page can write it (decision 144); else `Origin` must match `Host`.
+    `Sec-Fetch-Site: same-origin` excludes that, since no page can write it (decision 144). Otherwise an `Origin` must
+    match `Host`; without one, `Sec-Fetch-Site` must be absent or `none`.
     """
     headers = request.headers
     origin, declared = headers.get(b"origin"), headers.get(b"sec-fetch-site")
@@ -151,7 +162,7 @@ def is_trusted_host_name(authority: bytes, names: tuple[str, ...] = ()) -> bool:
 
 
 def is_loopback_name(url: bytes) -> bool:
-    """Report whether the host of a URL is `localhost` or a loopback address; False for an invalid URL."""
+    """Report whether the host of a URL is `localhost` or in `LOOPBACK`; False for an invalid URL."""
     try:
         return parse_url(url.decode("latin-1")).host.lower() in (*LOOPBACK, "localhost")
     except RemoteProtocolError:
@@ -159,7 +170,7 @@ def is_loopback_name(url: bytes) -> bool:
 
 
 def is_loopback_address(host: str) -> bool:
-    """Report whether a peer is on this host: all of 127/8, also as `::ffff:127.…`."""
+    """Report whether an address is a loopback address: ::1 or one of 127/8, also as `::ffff:127.…`."""
     address = _address(host)
     return address is not None and address.is_loopback
 

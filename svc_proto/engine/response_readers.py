@@ -86,11 +86,11 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
         self._channel.disconnect(whole=self._over and self._end is None)
 
     def disconnect(self) -> None:
-        """Close the connection with a FIN, since nothing more of the response is needed."""
+        """Close the connection now, with a FIN, unless bytes are unsent: nothing more of the response is needed."""
         self._channel.disconnect(whole=True)
 
     def set_paused(self, holding: bool) -> None:
-        """Pause or resume reading from the connection, regardless of unread pieces."""
+        """Pause reading from the connection, or resume it unless too much is unread."""
         self._pause_requested = holding
         self._brake()
 
@@ -151,9 +151,10 @@ class BodyReader(PacedReader[bytes, bytes]):
     __slots__ = ("_tap",)
 
     def observe(self, listener: Callable[[bytes], bool]) -> None:
-        """Register `listener`, which receives a piece first if it arrives alone and no earlier one is unread.
+        """Register `listener`, which may receive a piece of the body before it is queued for `read`.
 
-        A piece for which `listener` returns True is not queued for `read`.
+        That happens if the piece arrives alone and no earlier one is unread. If `listener` returns True, the piece is
+        not queued.
         """
         self._tap, self._channel.fast_reader = listener, self._show
 
@@ -177,7 +178,7 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
         self._decoder = EventStreamDecoder(max_line=longest)
 
     def observe(self, listener: Callable[[str, str], bool]) -> None:
-        """Register `listener`, which receives an event's type and data first, before the event is queued for `read`.
+        """Register `listener`, which may receive an event's type and data before the event is queued for `read`.
 
         That happens if the event arrives alone, is not long, and no earlier one is unread. If `listener` returns True,
         the event is not queued.

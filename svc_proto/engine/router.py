@@ -43,9 +43,8 @@ class Route:
     segments in braces match any one segment that is not empty and become `request.params`. A GET route answers HEAD as
     well. With `body_limit` 0 no body is accepted: a small one is discarded, since some clients send one with a GET, and
     a large one is refused. With `streamed` the handler starts when the head has arrived and reads `request.stream`.
-    Before it responds with a file or a stream of its own, it must have read to the end. With `stops_with_client` the
-    request is cancelled when the peer closes its end unanswered; on other routes a peer may close its end and still
-    read the response.
+    With `stops_with_client` the request is cancelled when the peer closes its end unanswered; on other routes a peer
+    may close its end and still read the response.
     """
 
     method: str
@@ -133,19 +132,17 @@ class Router:
         return tuple(self._routes)
 
     def inner(self, path: str) -> str:
-        """Return a path without the prefix, unless a route has the path as it is.
-
-        Some proxies remove the prefix themselves, and programs of this host use none.
-        """
+        """Return a path without the prefix, if it begins with the prefix and no route has the path as it is."""
         prefix = self._prefix
         if not prefix or not path.startswith(prefix) or path[len(prefix) :][:1] not in ("", "/"):
             return path
         return path if self._find(path) is not None else "/" + path[len(prefix) :].lstrip("/")
 
     def split(self, target: str) -> tuple[str, str]:
-        """Return the raw path for the lookup, and the raw query. Raises `RemoteProtocolError` for an invalid target.
+        """Return the path for the lookup, as `inner` does, and the raw query.
 
-        Several slashes at the start count as one: a proxy that replaces `/relay` by `/` makes `//health`.
+        Several slashes at the start count as one: a proxy that replaces `/relay` by `/` makes `//health`. Raise
+        `RemoteProtocolError` for an invalid target.
         """
         if target in self.exact:
             return target, ""
@@ -212,6 +209,6 @@ class Router:
         return None
 
     def _about_the_server(self, request: Request) -> Response:
-        """Respond to `OPTIONS *`, which "applies to the server in general" (RFC 9110 section 9.3.7)."""
+        """Respond to `OPTIONS *` with 204 and the methods of all routes in `Allow` (RFC 9110 section 9.3.7)."""
         methods = ",".join(sorted({route.method for route in self.routes} | {"HEAD", "OPTIONS"}))
         return Response(204, Headers([(b"allow", methods.encode("ascii"))]))

@@ -6,7 +6,7 @@ __all__ = ["page_security_headers"]
 
 
 def page_security_headers(policy: bytes) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the fields for a Content Security Policy (level 3) of `policy`."""
+    """Return the security header fields of a page whose Content Security Policy (level 3) is `policy`."""
     return (
         (b"content-security-policy", policy),
         (b"x-content-type-options", b"nosniff"),

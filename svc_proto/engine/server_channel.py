@@ -1,8 +1,7 @@
 """Server end of a connection: requests in, responses out, each phase with its deadline.
 
 A request that arrives whole is served in one step (route, policy, handler, response) as long as no step has to wait. An
-`Exchange` is made as soon as a step has to wait, stream, refuse or fail, and continues from there. Checks and responses
-are the same in both cases.
+`Exchange` is made as soon as a step has to wait, stream, refuse or fail, and continues from there.
 
 | phase   | what it waits for                      | deadline                      | at the deadline          |
 |---------|----------------------------------------|-------------------------------|--------------------------|
@@ -56,12 +55,12 @@ class HttpApp(Protocol):
         ...
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """Return the principal of a request whose body was not read yet, or raise `Refused`.
+        """Return the principal of a request, or raise `Refused`; called before the body is read.
 
-        `ANONYMOUS` is the principal where all callers are admitted: a WebSocket that it opens accepts small messages
+        `ANONYMOUS` is the principal where all callers are admitted: a WebSocket of such a caller accepts small messages
         only, until its handler calls `mark_authenticated`. A policy that has to wait returns a flow with the same
-        result; the connection is not read meanwhile. If a body took time and the principal is not `ANONYMOUS`, the
-        method is called again when the body is complete, before a handler uses all of it.
+        result; the connection is not read meanwhile. If a body took time and the principal is neither `ANONYMOUS` nor
+        None, the method is called again when the body is complete.
         """
         ...
 
@@ -138,7 +137,10 @@ class ServerChannel(HttpChannel):
     # --- facts ---
 
     def parse(self, data: bytes) -> None:
-        """Parse received bytes. A request may arrive whole, and the first bytes may be an HTTP/2 preface."""
+        """Parse received bytes, serve a request that arrives whole, or hand the connection over to HTTP/2.
+
+        HTTP/2 is chosen by ALPN, or by its preface in the first bytes.
+        """
         if self._fresh is not None and not self.closing:
             data, alpn = self._first + data, self._fresh.alpn
             if alpn == HTTP2 or (alpn != HTTP1 and data.startswith(HTTP2_PREFACE_START)):
@@ -177,7 +179,7 @@ class ServerChannel(HttpChannel):
         super().closed(why)
 
     def stop(self) -> None:
-        """Finish the requests that have begun or are expected; close a WebSocket with 1001 unless it `stays`."""
+        """Close after the requests that have begun or are expected; close a WebSocket with 1001, unless it `stays`."""
         if self.socket is not None:
             if not self.socket.stays:
                 self.socket.close(1001, "the server is shutting down")
@@ -317,7 +319,10 @@ class ServerChannel(HttpChannel):
     # --- answers ---
 
     def log_request(self, event: str, begun: float, **fields: object) -> None:
-        """Write a record of the access log. Paths and queries hold tokens, so only the route is logged."""
+        """Log an event of a request at level DEBUG, with the peer's address and the milliseconds since `begun`.
+
+        `fields` must not contain the path or the query, which may hold tokens: log the route instead.
+        """
         duration_ms = round((self.engine.now.mono - begun) * 1000)
         self.engine.log(Level.DEBUG, event, **fields, peer=self.peer.host, ms=duration_ms)
 
@@ -368,7 +373,7 @@ class ServerChannel(HttpChannel):
             self.enter(phase)
 
     def timed_out(self) -> None:
-        """Handle the deadline of the phase, or the end of the linger."""
+        """Respond 408 for an incomplete head or body, and close; cut the channel if it is closing already."""
         if self.closing:
             self.abort()
         elif self.phase is ConnectionPhase.BODY or self.conn.has_partial_head:

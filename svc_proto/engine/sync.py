@@ -10,8 +10,7 @@
  finally:
      lock.release()
 
-Each wait ends with the flow that waits; a shielded flow continues. Waits without a deadline are for flows, which have
-deadlines of their own.
+If a waiting flow is cancelled, its wait ends, too; a shielded flow continues.
 """
 
 from __future__ import annotations

@@ -151,7 +151,10 @@ class WebSocketConnection:
         return self.send_text(data, binary=True)
 
     def send_fragment(self, text: str, is_last: bool) -> bool:
-        """Send a part of a text message over HTTP/1.1; return False, with nothing sent, as `send_text` does."""
+        """Send a part of a text message over HTTP/1.1; return False, with nothing sent, if the WebSocket is closing.
+
+        It also returns False after the end of the WebSocket or of its channel.
+        """
         carrier = self._carrier
         if self.state is not _OPEN or carrier.gone:
             return False
@@ -159,10 +162,10 @@ class WebSocketConnection:
         return True
 
     def receive_fragments(self, size: int, on_fragment: Callable[[str, bool], None]) -> None:
-        """Pass what is held of an incomplete text message to `on_fragment` once it exceeds `size` bytes of memory.
+        """Have incomplete text messages delivered in parts: pass what exceeds `size` bytes of memory to `on_fragment`.
 
-        Its arguments are those of `send_fragment`. A message that is complete before that is delivered whole, as are
-        all messages over HTTP/2.
+        The arguments of `on_fragment` are those of `send_fragment`. A message that is complete before that is delivered
+        whole, as are all messages over HTTP/2.
         """
         self._on_fragment = on_fragment
         self._carrier.enable_fragments(size)
@@ -196,7 +199,7 @@ class WebSocketConnection:
     # --- for the channel ---
 
     def pause_keepalive(self, holding: bool) -> None:
-        """Record that the channel is not read, or is read again."""
+        """Pause the keepalive while the channel is not read, or resume it."""
         if self.state is _OPEN and holding is not self._keepalive.held:
             self._keepalive.set_paused(holding, self._carrier.engine.now.mono)
             self._timer.set(self._keepalive.due)
