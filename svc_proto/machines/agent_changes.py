@@ -1,4 +1,4 @@
-"""Records of what principals changed at the agent: approvals, settings, notes. Each can be undone.
+"""Records of changes that principals made at the agent: approvals, settings and notes.
 
 The file holds private texts, as the files of memory and approvals do; it belongs to the same folder.
 """
@@ -44,7 +44,7 @@ class AgentChange:
 
 
 def parse_changes(text: str) -> tuple[AgentChange, ...]:
-    """Parse the file; entries that are no changes are skipped."""
+    """Parse the file; entries of an unknown kind are skipped."""
     found = JsonObject.parse_or_empty(text).objects("changes")
     return tuple(
         AgentChange(

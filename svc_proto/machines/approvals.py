@@ -116,8 +116,8 @@ class PendingApprovals:
     def answer(self, answer: ApprovalAnswer, now: float) -> list[Approval]:
         """Apply an answer and return the approvals that it settles.
 
-        Raise `Refused` 409 `approval_not_pending` if the approval is not open, or if several could be meant, and 400
-        `invalid_approval_choice` for a choice that was not offered. Then nothing has changed.
+        Raise `Refused` 409 `approval_not_pending` if no such approval is open, or if it is not certain which one is
+        meant, and 400 `invalid_approval_choice` for a choice that was not offered. Then nothing has changed.
         """
         meant = self._meant(answer, now)
         if not all(answer.choice in approval.choices for approval in meant):
@@ -128,7 +128,7 @@ class PendingApprovals:
         return meant
 
     def expire(self, approval: Approval) -> None:
-        """Deny an approval after its timeout."""
+        """Mark an open approval as expired, which counts as denied."""
         self._resolve(approval, ApprovalTrigger.TIMEOUT)
 
     def withdraw(self, approval: Approval) -> None:
@@ -158,7 +158,10 @@ class PendingApprovals:
 
 
 def parse_approval(body: JsonObject) -> ApprovalAnswer:
-    """Parse the body of an answer. Raise `Refused` 400 `invalid_approval_choice`."""
+    """Parse the body of an answer.
+
+    Raise `Refused` 400 `invalid_approval_choice` for an unknown choice, or a `call_id` that is no string.
+    """
     word = body.first_text("choice").lower()
     word = SYNONYMS.get(word, word)
     if word not in CHOICES:

@@ -209,10 +209,11 @@ class BridgeCommands:
         on_outcome: Callable[[CommandOutcome], object] = _ignore_outcome,
         text: str = "",
     ) -> BridgeCommandRecord:
-        """Register a command that is about to be sent to a socket; `on_outcome` is called with its outcome, once.
+        """Register a command that is about to be sent to a socket, and return its record.
 
-        `text` is the JSON text of `params` and `body`, if the caller has it. Raise `Refused` 503 `too_many_commands` at
-        the cap, and `LocalProtocolError` for a pending request id.
+        `on_outcome` is called with the outcome, once, but not by `send_failed`. `text` is the JSON text of `params` and
+        `body`, if the caller has it. Raise `Refused` 503 `too_many_commands` at the cap, and `LocalProtocolError` for a
+        pending request id.
         """
         if request_id in self._pending:
             raise LocalProtocolError("request_id is in use")

@@ -20,7 +20,7 @@ ONE_ROUTE = ("host", "port", "key", "tls", "relay")
 
 
 def compact_payloads(text: str) -> list[str]:
-    """Return the text of a QR code, and its shorter forms: without redundant members, and with one route alone.
+    """Return the text of a QR code, then its shorter forms: without redundant members, and with one route alone.
 
     A payload without `host` has no shorter form.
     """
@@ -48,7 +48,7 @@ def payload_key(text: str) -> str:
 
 
 def _brand_member(payload: Mapping[str, object]) -> str:
-    """Return the version member of the brand: that of older clients where both are present."""
+    """Return the name of the member that holds the version; if several brands' are present, that of older clients."""
     return next(brand.qr_key for brand in reversed(BRANDS.values()) if brand.qr_key in payload)
 
 

@@ -1,7 +1,4 @@
-"""Confirmations of a chat run for the person who speaks: shown one at a time, and only the one shown can be answered.
-
-The answer names its call, but an API server that ignores the name applies it to its oldest call (wire api 6.5).
-"""
+"""Confirmation requests of a chat run: shown one at a time, and only the one shown can be answered."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ class PendingConfirmations:
     def add(self, question: Confirmation) -> bool:
         """Add a confirmation; return whether it is to be shown now.
 
-        A repeated one, or one above `MAX_OPEN`, is dropped.
+        One with the id of an open confirmation, or one above `MAX_OPEN`, is dropped.
         """
         if question.id in self._open or len(self._open) >= MAX_OPEN:
             return False
@@ -50,7 +47,7 @@ class PendingConfirmations:
         return len(self._open) == 1
 
     def resolve(self, question_id: str) -> bool:
-        """Remove a confirmation; return whether `head` has changed, so that the next one is to be shown."""
+        """Remove a confirmation; return whether `head` has changed, so that the next one, if any, is to be shown."""
         was = self.head
         self._open.pop(question_id, None)
         if was is self.head:
@@ -59,9 +56,10 @@ class PendingConfirmations:
         return True
 
     def pop(self, question_id: str | None) -> Confirmation | None:
-        """Return the confirmation that an answer is for: the head, by its id or without one; `resolve` follows.
+        """Return the shown confirmation for an answer to it, and mark it as answered; `resolve` removes it.
 
-        Return None if there is none, or if it has been answered.
+        An answer without an id is for the shown one. Return None for another id, for a second answer, and if none is
+        shown.
         """
         head = self.head
         if head is None or self._taken or question_id not in (None, "", head.id):

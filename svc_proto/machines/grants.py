@@ -141,7 +141,10 @@ def is_granted(grants: Mapping[str, float | None], channel: str, now: float) -> 
 
 
 def parse_grants(value: object, field: str = "grants", *, more: tuple[str, ...] = ()) -> dict[str, float | None]:
-    """Parse the preset of a request: seconds, or `false`, for names of `CHANNELS` or `more`. Raises `Refused` 400."""
+    """Parse the grants of a request, by names of `CHANNELS` or `more`: seconds, or None for `false`.
+
+    Raise `Refused` 400 for any other name or value.
+    """
     known = (*CHANNELS, *more)
     return {channel: _span(channel, span, field, known) for channel, span in object_(value, field).items()}
 

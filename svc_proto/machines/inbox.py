@@ -34,8 +34,7 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 class NotificationBuffer:
     """The newest notifications of all phones, in one bounded buffer.
 
-    A notification replaces an earlier one with the same key from the same phone: a download renews its own each second,
-    and would otherwise push out all messages.
+    A notification replaces an earlier one with the same key from the same app and session.
     """
 
     def __init__(self) -> None:
@@ -43,7 +42,7 @@ class NotificationBuffer:
         self._count = 0
 
     def post(self, source: str, payload: Mapping[str, object]) -> bool:
-        """Store a notification of the session `source` unchanged; return False if it is too large."""
+        """Store a notification of the session `source`; return False, with nothing stored, if it is too large."""
         if len(dumps(payload)) > MAX_NOTIFICATION:
             return False
         self._count += 1

@@ -200,10 +200,9 @@ class ConsentRegistry:
         return consent
 
     def _make_room(self, waiting: list[AuthorizationConsent]) -> None:
-        """Drop one waiting request if the registry is full: the oldest of the address with most.
+        """If the registry is full, drop one waiting request: the oldest of the address with most.
 
-        A request from this host is dropped last. So many addresses neither displace the owner's request nor the codes
-        that were used already.
+        A request from this host is dropped only if no other waits.
         """
         if not self.is_full or not waiting:
             return
@@ -263,7 +262,10 @@ class ConsentRegistry:
         self._store(consent)
 
     def issue_code(self, consent: AuthorizationConsent, now: Moment, entropy: Entropy) -> str:
-        """Return the authorization code for the returning browser; empty after a refusal."""
+        """Create and return the authorization code for the returning browser.
+
+        After a refusal, end the request and return an empty text.
+        """
         consent.step(ConsentTrigger.ISSUE_CODE)
         if consent.state is ConsentState.ENDED:
             self._consents.discard(consent.ticket)
@@ -276,7 +278,10 @@ class ConsentRegistry:
     def exchange_code(
         self, secret: str, client: str, redirect: str | None, verifier: str, now: Moment
     ) -> tuple[AuthorizationConsent | None, bool]:
-        """Use a code: return its request, and whether the client may get tokens. A code is accepted once."""
+        """Use a code: return its request, None for an unknown code, and whether the client may get tokens.
+
+        A code is accepted once; a wrong or a second use ends the request.
+        """
         consent = self.find_by_authorization_code(sha256_hex(secret), now)
         if consent is None:
             return None, False

@@ -35,7 +35,10 @@ class OAuthTokenPair:
         )
 
     def after_use(self, refresh: str, now: float) -> OAuthTokenPair | None:
-        """Return the pair after a use of the refresh token with this hash; None if its grace is over."""
+        """Return this pair after a use of the refresh token with the hash `refresh`; None if the pair's grace is over.
+
+        The first use of the pair's own refresh token starts the grace, after which neither token is accepted.
+        """
         if self.used_until is None:
             end = now + REFRESH_GRACE
             used = self.refresh == refresh

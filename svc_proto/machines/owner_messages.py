@@ -1,8 +1,7 @@
 """Messages of programs on this host, such as the agent, to the owner's phones, and the owner's replies.
 
-A message goes to every subscribed client. While there is none, messages wait in a bounded queue; the oldest is dropped
-first. The next subscriber receives them, then the marker of the backlog's end. Everything is in memory: a restart of
-the relay loses it.
+While no client is subscribed, messages wait in a bounded queue; the oldest is dropped first. The next subscriber
+receives them. Everything is in memory: a restart of the relay loses it.
 """
 
 from __future__ import annotations
@@ -76,7 +75,10 @@ class OwnerMessages:
         self._posted: deque[float] = deque(maxlen=MAX_RATE)  # monotonic times
 
     def post(self, message: OwnerMessage, message_id: str, now: Moment) -> dict[str, object] | None:
-        """Return the payload for all subscribers; None: the message was queued. Raises `Refused` 429."""
+        """Return the payload of a message for all subscribers; without any, queue the message and return None.
+
+        Raise `Refused` 429 above `MAX_RATE` messages an hour.
+        """
         if len(self._posted) == MAX_RATE and now.mono - self._posted[0] < RATE_PERIOD:
             wait = ceil(RATE_PERIOD - (now.mono - self._posted[0]))
             text_ = f"the owner gets at most {MAX_RATE} messages an hour; try again in {wait} seconds"
@@ -91,7 +93,7 @@ class OwnerMessages:
         return None
 
     def subscribe(self, number: int) -> list[dict[str, object]]:
-        """Subscribe a client; return the payloads of the queued messages, which are delivered now."""
+        """Subscribe a client; empty the queue and return the payloads of its messages, oldest first."""
         self.subscribers.add(number)
         backlog = self.outbound()
         self._queue.clear()
@@ -130,7 +132,7 @@ class OwnerMessages:
         return True
 
     def take_replies(self) -> list[dict[str, object]]:
-        """Return the replies that were not fetched yet, oldest first."""
+        """Remove and return all stored replies, oldest first."""
         found = list(self._replies)
         self._replies.clear()
         return found

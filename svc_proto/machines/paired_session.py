@@ -131,7 +131,10 @@ class PairingTerms:
 
     @classmethod
     def until(cls, since: float, expires_at: float | None, grants: Mapping[str, float | None]) -> PairingTerms:
-        """Return the terms that lead to these expiries. An expiry that has passed becomes one second."""
+        """Return the terms that lead to these expiries, counted from `since`, with durations of at least a second.
+
+        An expiry of None becomes 0, which means never.
+        """
 
         def span(expiry: float | None) -> float:
             # 0 would mean never; and a floating-point error must not reduce the time to renew.
@@ -142,7 +145,7 @@ class PairingTerms:
     @classmethod
     @lru_cache(maxsize=MAX_SHARED)
     def of(cls, ttl: float, grants: tuple[tuple[str, float], ...]) -> PairingTerms:
-        """Return a shared instance: nearly all sessions have equal terms."""
+        """Return terms with these values; equal terms share one instance, as long as it is cached."""
         return cls(ttl, dict(grants))
 
 
@@ -180,7 +183,7 @@ class PairedSession:
 
     @property
     def credential_ids(self) -> tuple[str, ...]:
-        """Ids of the session's credentials: token hash and own key. Requests and sockets are revoked by them."""
+        """Ids of the session's credentials: the hash of its token, and that of its own API key, if it has one."""
         return (self.token_hash, self.key_hash) if self.key_hash else (self.token_hash,)
 
     @property
@@ -193,7 +196,7 @@ class PairedSession:
         self.state = step(SESSION_TABLE, self.state, trigger)
 
     def is_active(self, wall: float) -> bool:
-        """Report whether the token is accepted at that time."""
+        """Report whether the session is neither revoked nor expired at the time `wall`."""
         until = self.expires_at  # `is_live`, inlined here and below for each message
         return (until is None or wall < until) and self.state is _ACTIVE
 

@@ -1,9 +1,8 @@
 """The registry of paired sessions (spec "Paired session", wire core 4).
 
-A session leaves the registry when it is revoked, or through `expire_due`. That returns each expired session once, so
-that its sockets and stored record can be removed. Between its expiry and that call it is present but not accepted. An
-ended session whose stored record could not be erased is a tombstone: after a restart it would be valid again. In any
-order of calls, no grant outlives its session.
+A session leaves the registry when it is revoked, or through `expire_due`. Between its expiry and that call it is
+present but not accepted. An ended session whose stored record could not be erased is a tombstone: after a restart it
+would be valid again.
 """
 
 from __future__ import annotations
@@ -322,13 +321,13 @@ class PairedSessionRegistry:
         session.device_name = name
 
     def of_device(self, device_id: str, now: Moment) -> list[PairedSession]:
-        """Return the active sessions of a device, oldest first; none for an id without meaning."""
+        """Return the active sessions of a device, oldest first; none for an id in `NO_DEVICE_ID`, such as `unknown`."""
         return [session for session in self._index.of_device(device_id) if self._is_alive(session, now)]
 
     def expire_due(self, now: Moment, limit: int = EXPIRED_PAGE) -> list[PairedSession]:
         """Remove and return at most `limit` expired sessions: first those marked as expired, then in order of expiry.
 
-        The others are not accepted either, and stay due.
+        Further expired sessions stay in the registry until a later call, but are not accepted.
         """
         gone = self._sessions.purge(now.wall, limit)
         for session in gone:
@@ -375,11 +374,14 @@ class PairedSessionRegistry:
         return session
 
     def hash_groups(self) -> list[str]:
-        """Return the first characters of the token hashes of all sessions that are here, each once."""
+        """Return the distinct first characters of the token hashes of all registered sessions."""
         return self._sessions.group_names()
 
     def copy_hashes(self, group: str) -> dict[str, None]:
-        """Return the token hashes that begin with the character `group`, of sessions that are here, alive or due."""
+        """Return the token hashes of the registered sessions that begin with the character `group`.
+
+        Expired sessions that were not removed yet are included.
+        """
         return self._sessions.copy_hashes(group)
 
     def _is_alive(self, session: PairedSession, now: Moment) -> bool:
@@ -424,7 +426,10 @@ def _changing_part(token: str) -> str:
 
 
 def session_expiry(wall: float, ttl: float | None, max_ttl: float | None) -> float | None:
-    """Return the expiry of a session for `ttl` seconds from now, None for the default, and at most `max_ttl`."""
+    """Return the expiry of a session that lasts `ttl` seconds from the time `wall`, at most `max_ttl`; None for never.
+
+    A `ttl` of None is the default, 0 is never. A `max_ttl` of None or 0 sets no maximum.
+    """
     span = DEFAULT_TTL if ttl is None else ttl
     if max_ttl:
         span = min(span, max_ttl) if span else max_ttl
@@ -439,7 +444,7 @@ def _named(sessions: list[PairedSession], prefix: str) -> list[PairedSession]:
 
 
 def _limit(policy: SessionPolicy | None, wall: float, held: float | None, given: float | None) -> float | None:
-    """Return the latest permitted expiry in place of `held`; None for no limit.
+    """Return the latest expiry that the policy permits for a grant that now expires at `held`; None for no limit.
 
     `given` is the pairing's duration in s, None if the channel was withheld.
     """

@@ -1,7 +1,7 @@
-"""API keys that belong to one pairing each: valid from the creation of its code until its session ends.
+"""API keys that belong to one pairing each: valid while its code is live, then while its session is granted chat.
 
-The relay creates them and the API beside it in the process accepts them. Both use the same codes and sessions, so that
-no synchronisation is needed. Only the SHA-256 of a key is stored, beside the code and later in the session's record.
+The relay creates them, and the API in the same process accepts them. Only the SHA-256 of a key is stored, beside the
+code and later in the session's record.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ KEY_SIZE = 16  # bytes: as short as the strength permits, so that a QR fits a sm
 
 @define(kw_only=True)
 class PairingApiKeys:
-    """Issued pairing keys. The SHA-256 of a key is the credential id of its requests.
+    """Check of pairing keys against the live codes and the paired sessions, both by the SHA-256 of the key.
 
-    `replaced` counts the replacements of the API's main key, which revoke all that the previous one has opened.
+    That hash is the credential id of a key's requests. `replaced` counts the replacements of the API's main key.
     """
 
     codes: PairingCodes = field(factory=PairingCodes)
@@ -43,7 +43,7 @@ class PairingApiKeys:
     def holds(self, holder: str, power: str, now: Moment) -> bool:
         """Report whether the key's session has this grant or right.
 
-        Without a session yet, whether its code gives it.
+        Without a session, report whether the key's live code gives it.
         """
         session = self.sessions.find_by_api_key(holder)
         if session is not None:
@@ -64,7 +64,10 @@ class PairingApiKeys:
         return f"key {holder[:8]}" if session is None else session.principal_name
 
     def is_valid(self, holder: str, now: Moment) -> bool:
-        """Report whether the key's code is live, or its session is active and holds chat: a key permits chat."""
+        """Report whether the key's session is active and granted chat.
+
+        Without a session, report whether the key's code is live.
+        """
         session = self.sessions.find_by_api_key(holder)
         if session is not None:
             return session.holds("chat", now.wall)

@@ -1,7 +1,6 @@
 """Pairing codes: one-time codes that a phone exchanges for a session (spec "Pairing code", wire core 2).
 
-Codes are kept in memory. Registering a live code again replaces it by a new one with a fresh timer. A lookup removes
-the code, also an expired one.
+Codes are kept in memory. Registering a live code again replaces it by a new one with a fresh timer.
 """
 
 from __future__ import annotations
@@ -76,8 +75,9 @@ class PairingMeta:
     """Terms that the operator attached to a code; None where nothing was preset. Durations in seconds, 0 for never.
 
     In `grants` a channel with None instead of a duration is withheld. `carries_key`: the QR holds the API's main key,
-    which outlives the session. `own_key`: it is to hold a key of the pairing's own if possible. `key_hash`: it does
-    (`PairingApiKeys`); no request sets this. `keep_earlier`: earlier sessions of the same device stay.
+    which outlives the session. `own_key`: the QR is to hold a key of the pairing's own, if possible. `key_hash`: the
+    SHA-256 of that key, if the QR holds it; no request sets this. `keep_earlier`: earlier sessions of the same device
+    stay.
     """
 
     ttl_seconds: float | None = None
@@ -92,7 +92,7 @@ class PairingMeta:
 
     @property
     def grants_chat(self) -> bool:
-        """Report whether chat is granted; if not, the QR holds no key, which would permit chat."""
+        """Report whether the terms do not withhold chat; if they do, the QR holds no API key."""
         return (self.grants or {}).get("chat", NOT_PRESET) is not None
 
 

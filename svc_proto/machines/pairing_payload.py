@@ -67,8 +67,8 @@ class RelayBlock:
 def relay_block(url: str, code: str, meta: PairingMeta) -> RelayBlock:
     """Return the `relay` member of an invite, for a code that was registered with these terms.
 
-    Withheld channels are left out: clients declare these grants as numbers (wire core 2.6). They are absent in
-    `auth.ok`. Rights are left out as well: clients do not expect them.
+    Withheld channels are left out: clients declare these grants as numbers (wire core 2.6). Rights are left out as
+    well: clients do not expect them.
     """
     given = (meta.grants or {}).items()
     spans = {channel: span for channel, span in given if span is not None and channel not in RIGHTS}

@@ -54,7 +54,7 @@ class ConnectedPhone:
 
     @property
     def asks_its_user(self) -> bool:
-        """Report whether the phone has gates and asks its user about calls and messages (wire bridge 1.3, 5.5)."""
+        """Report whether the last status has a `safety` object: such a phone asks its user (wire bridge 1.3, 5.5)."""
         return bool(JsonObject.of((self.status or {}).get("safety")))
 
     def matches_selector(self, selector: str) -> bool:
@@ -85,7 +85,10 @@ class PhoneRegistry:
         form_factor: str = "unknown",
         session_prefix: str | None = None,
     ) -> int | None:
-        """Register a phone; return the socket that it replaces for the same device, if any."""
+        """Register a phone; return the socket that it replaces for the same device, if any.
+
+        It becomes the default phone if there is none.
+        """
         self.remove(socket)
         key = f"socket-{socket}" if device_id.strip().lower() in NO_DEVICE_ID else device_id
         before = self._phones.pop(key, None)
@@ -260,9 +263,10 @@ class PhoneRegistry:
 def split_selector(
     params: Mapping[str, object], body: Mapping[str, object]
 ) -> tuple[str | None, dict[str, object], dict[str, object]]:
-    """Return the device selector of a request, and its parameters without it: selectors never reach a phone.
+    """Return the device selector of a request, or None, and copies of its query and body without selectors.
 
-    The first non-empty one counts, the query before the body. Raise `Refused` 400 if it is not text.
+    The first non-empty selector counts, those of the query before those of the body. Raise `Refused` 400 if it is not
+    text.
     """
     if _SELECTORS.isdisjoint(params) and _SELECTORS.isdisjoint(body):
         return None, dict(params), dict(body)

@@ -1,14 +1,9 @@
 """Fair read scheduling for unauthenticated connections: a shared token bucket, then round robin in 2 KiB slices.
 
-The loop serves all connections with input before it polls again. A thousand unauthenticated connections with the most
-expensive bytes would make one round many seconds long, and delay authenticated ones. So unauthenticated connections
-share a bucket of `at_once` bytes, refilled at `rate`. When it is empty, or others are queued, a connection is queued,
-too. `next` dequeues one connection for a read of `SLICE_SIZE` bytes; with more input it is queued again. In one round,
-`next` returns as many connections as `rate` permits by then, up to `BURST_SIZE` bytes.
-
-Most reads are small, and reading the clock costs as much as such a read. So up to half of `at_once` is taken from the
-bucket in advance as `fast_credit`, which is spent without a call. It is zero while connections are queued. The other
-half accounts for a refill in between: both together never exceed `at_once`.
+The connections share a bucket of `at_once` bytes, refilled at `rate`. When it is empty, or others are queued, a
+connection is queued, too. `next` dequeues one connection for a read of `SLICE_SIZE` bytes. Up to half of `at_once` is
+taken from the bucket in advance as `fast_credit`, which is spent without a call. It is zero while connections are
+queued.
 """
 
 from __future__ import annotations
@@ -63,7 +58,7 @@ class ReadScheduler(Generic[T]):
         return peer
 
     def charge(self, size: int, now: float) -> None:
-        """Charge the bucket for a read that costs as much as `size` bytes more."""
+        """Take `size` bytes from the bucket, for work that a read caused besides its own bytes."""
         self._split_credit(self._fill(now) + self.fast_credit - size)
 
     def enqueue(self, peer: T) -> None:

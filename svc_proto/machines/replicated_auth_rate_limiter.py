@@ -1,12 +1,12 @@
 """Authentication rate limiter that the nodes of a service share: each node counts the failures at all nodes.
 
-A block of one node becomes a block of all within milliseconds. While a node is disconnected it counts alone.
+While a node is disconnected it counts alone.
 
 | message     | to  |                                  |
 |-------------|-----|----------------------------------|
 | `failed`    | all | failed authentication of an address |
 | `succeeded` | all | success of an address that had failed |
-| `cleared`   | all | all blocks are cleared           |
+| `cleared`   | all | all counts and blocks are cleared |
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class RunRecord:
 
 
 class RunScheduler:
-    """All runs of a server. After `add` and `finish`, `startable` returns the runs to start.
+    """Live runs of a server, and those that have ended. After `add` and `finish`, call `startable` to start runs.
 
     An owner that shares the `cap` with other nodes sets it to its own part.
     """
@@ -173,7 +173,7 @@ class RunScheduler:
 
     @property
     def waits_only_for_slot(self) -> bool:
-        """Report whether a run waits for nothing but a slot."""
+        """Report whether a run waits for a slot and is the first of its session."""
         return any(not run.has_slot and self._queues[run.session_id][0] is run for run in self._waiting.values())
 
     # --- changes ---

@@ -1,8 +1,7 @@
-"""Index of paired sessions by the beginning of their tokens, by device, and by key.
+"""Index of paired sessions by the beginning of their tokens, by device, and by API key.
 
-Sessions are in groups by some characters of these names, most of which are random. So 100,000 sessions make groups of
-25, which take a tenth of the memory of a dictionary of all names, and no addition takes several milliseconds, as the
-growth of a large dictionary does.
+Each name leads to a group of sessions that share some of its characters. Such groups take less memory than a dictionary
+of all names.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ __all__ = ["SessionIndex"]
 
 
 class SessionIndex:
-    """Index of sessions by token prefix, device id and the hash of their API key, which never change."""
+    """Index of sessions by token prefix, device id and the hash of their API key."""
 
     def __init__(self) -> None:
         self._groups: dict[str, list[PairedSession]] = {}
@@ -49,7 +48,7 @@ class SessionIndex:
         return [each for each in self._groups.get(_group(prefix), ()) if each.token_prefix.startswith(prefix)]
 
     def of_device(self, device_id: str) -> list[PairedSession]:
-        """Return the sessions of a device, oldest first; none for an id without meaning."""
+        """Return the sessions of a device, oldest first; none for an id in `NO_DEVICE_ID`, such as `unknown`."""
         found = [each for each in self._devices.get(_device_group(device_id), ()) if each.device_id == device_id]
         return sorted(found, key=lambda session: session.created_at)
 
@@ -61,8 +60,8 @@ class SessionIndex:
     def page(self, after: str, limit: int) -> tuple[list[PairedSession], str]:
         """Return the next `limit` sessions by token, and the cursor for the following page; empty on the last one.
 
-        `after` is the cursor of the page before, empty for the first one. A session that is here during all pages is in
-        exactly one.
+        `after` is the cursor of the page before, empty for the first one. A session that stays in the index while the
+        pages are read is in exactly one of them.
         """
         found: list[tuple[str, PairedSession]] = []
         names = self._names = self._names or sorted(self._groups)

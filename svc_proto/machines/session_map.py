@@ -1,7 +1,6 @@
 """Paired sessions by the hash of their tokens, with their expiries on the wall clock.
 
-Sessions are in sixteen groups by the first character of the hash. So no addition takes several milliseconds, as the
-growth of a dictionary of 175,000 entries does, and neither does the removal of replaced expiries.
+Sessions are in sixteen groups by the first character of the hash, since the growth of one large dictionary takes long.
 """
 
 from __future__ import annotations

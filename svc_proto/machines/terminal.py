@@ -110,7 +110,7 @@ class OutputBuffer:
         return now if self._size >= FLUSH_AT else self._due
 
     def drain(self, *, final: bool = False) -> bytes:
-        """Return all text so far, in UTF-8, without an incomplete last character unless `final` is set."""
+        """Remove and return the buffered text, in UTF-8; an incomplete last character stays, unless `final` is set."""
         raw = b"".join(self._pieces)
         self._pieces.clear()
         self._size = 0
@@ -128,9 +128,9 @@ def parse_terminal_size(payload: Mapping[str, object]) -> TerminalSize:
 
 
 def tmux_name(prefix: str, name: str) -> str:
-    """Return the tmux session name for a client's name: only ASCII letters, digits, `_` and `-` are kept.
+    """Return the tmux session name for a client's name: characters but ASCII letters, digits, `_` and `-` are replaced.
 
-    A name in another script gets a hash, since such names would otherwise share one session.
+    A name that is not ASCII gets a hash, since such names would otherwise share one session.
     """
     name = unicodedata.normalize("NFC", name)
     short = _FOREIGN.sub("_", name).strip("_")

@@ -1,10 +1,7 @@
 """Memory budget of unauthenticated connections: one total, and a share of it for each address.
 
-Each connection reports after each read how many bytes it holds, so each operation is a few additions. A connection
-that exceeds the budget has to wait. That is mostly the newest, since earlier ones have their bytes already. Reading
-resumes where there is room, one address after the other. The owner of a connection limits the time to wait, and then
-its bytes are free. A connection whose input is consumed at once, as a phone's is, holds nothing between reads and
-never waits.
+Each connection reports how many bytes it holds. A connection that exceeds the budget has to wait. Reading resumes where
+there is room, one address after the other. The owner of a connection limits the time to wait.
 
 | state   | trigger          | next    |                                                                          |
 |---------|------------------|---------|--------------------------------------------------------------------------|
@@ -98,7 +95,10 @@ class UnauthenticatedBudget:
         self._ready: dict[_AddressUsage, None] = {}  # addresses within their share that have a waiting connection
 
     def admit(self, peer: BudgetedConnection, host: str | None) -> bool:
-        """Admit a connection; return False at the limit of its address. A host of None has no share of its own."""
+        """Admit a connection; return False at the limit of its address.
+
+        Connections from this host, and those with a host of None, have no limit.
+        """
         address = self._address_of(host)
         if self._is_full(address):
             return False
@@ -106,7 +106,10 @@ class UnauthenticatedBudget:
         return True
 
     def change_address(self, peer: BudgetedConnection, host: str) -> bool:
-        """Change the address to the one that a proxy has forwarded; return False at its limit: close the connection."""
+        """Count a connection for the address that a proxy has forwarded.
+
+        Return False at the limit of that address; the caller then has to close the connection.
+        """
         address = self._address_of(host)
         if peer.state is BudgetState.GONE or address is peer.address:
             return True

@@ -115,7 +115,10 @@ class Cursor(NamedTuple):
 
     @classmethod
     def from_ack(cls, message: Mapping[str, object]) -> Cursor:
-        """Parse the fields of `client.ack`; raise `Refused` 400 for a value that is not a whole number (wire 4.7)."""
+        """Parse the fields of `client.ack`; a missing one is 0 (wire 4.7).
+
+        Raise `Refused` 400 for a value that is not a whole number.
+        """
         return cls(*(_cursor(message, name) or 0 for name in ACKNOWLEDGED))
 
     @classmethod
@@ -157,9 +160,9 @@ class VoiceSessionLifecycle:
     # --- ownership ---
 
     def attach(self) -> bool:
-        """Attach the first socket, which then owns the session; False for later ones, which have to `resume`.
+        """Attach a socket, which then owns the session; return False if the session was claimed already.
 
-        `ready` or `release` follows.
+        Later sockets have to `resume`. `ready` or `release` follows.
         """
         if self.state is not _S.FRESH:
             return False
@@ -205,7 +208,7 @@ class VoiceSessionLifecycle:
         return Replay(cursor, self.missed(cursor))
 
     def denial(self) -> ClaimDenied:
-        """Return the denial for a socket that sends anything but a resume, or nothing for too long."""
+        """Return the denial, by the session's state, for a socket that does not send a resume."""
         if self.state is _S.STARTING:
             return INITIALIZING
         if self.state is _S.CLOSED:
@@ -233,7 +236,7 @@ class VoiceSessionLifecycle:
         return self.last if audio else EventIds(self.last.event)
 
     def record(self, ids: EventIds, text: str) -> None:
-        """Store an event for replay; drop the oldest until there is room."""
+        """Store an event for replay, and drop the oldest ones over the limits; do nothing if the session is closed."""
         if self.state is _S.CLOSED:
             return
         self._ring.append((ids, text))
@@ -245,7 +248,7 @@ class VoiceSessionLifecycle:
             self._away[1] += len(text)
 
     def missed(self, cursor: Cursor) -> tuple[str, ...]:
-        """Return the events after the cursor, in order (wire 4.8)."""
+        """Return the recorded events after the cursor, in order; those with audio by their audio id (wire 4.8)."""
         heard = max(cursor.audio, cursor.played)
         return tuple(text for ids, text in self._ring if (ids.audio > heard if ids.audio else ids.event > cursor.event))
 
@@ -255,7 +258,7 @@ class VoiceSessionLifecycle:
 
     @property
     def has_room(self) -> bool:
-        """Report whether more events can be recorded; while detached, before they displace events for the replay."""
+        """Report whether more events may be recorded: only a detached session has a limit."""
         if self.state is not _S.DETACHED:
             return True
         return self._away[0] < DETACHED_MAX_EVENTS and self._away[1] < DETACHED_MAX_BYTES
