@@ -1,7 +1,6 @@
 """Authority of a request: a host name with a port (RFC 3986 section 3.2), without user information.
 
-One expression checks a `Host`, an `:authority` and the authority of an absolute target, so that the same request is
-refused in all three forms.
+One expression checks a `Host`, an `:authority` and the authority of an absolute target.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def precondition_status(headers: Headers, tag: str, modified: float, now: float)
 
 
 def is_known_version(headers: Headers, tag: str) -> bool:
-    """Report whether `If-None-Match` names the current version: the client has it, and 304 is the answer."""
+    """Report whether `If-None-Match` has the tag of the current version, or `*`: 304 is the answer then."""
     known = _tags(headers, b"if-none-match")
     return known is not None and _among(known, tag, weak=True)
 
@@ -75,7 +75,10 @@ def _date(headers: Headers, name: bytes, now: float) -> int | None:
 
 
 def _tags(headers: Headers, name: bytes) -> list[tuple[bytes, bytes]] | None:
-    """Return the entity tags of a list field, over all its lines, as (`W/` or empty, tag); None without the field."""
+    """Return the entity tags of a list field, over all its lines, as (`W/` or empty, tag); None without the field.
+
+    The value `*` is returned as a tag.
+    """
     values = headers.all(name)
     if not values:
         return None

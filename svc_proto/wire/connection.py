@@ -57,7 +57,7 @@ class Connection(Protocol):
         ...
 
     def release(self) -> None:
-        """Drop all received data at once, without waiting for the cycle collector: the connection is gone."""
+        """Release what would otherwise wait for the cycle collector: the connection is gone."""
         ...
 
     @property

@@ -66,10 +66,7 @@ class Headers(tuple[tuple[bytes, bytes], ...]):
 
     @cached_property
     def bearer_hash(self) -> str:
-        """SHA-256 of the token, cached.
-
-        A client that repeats its fields has it computed once (`http1_fast_path_server`).
-        """
+        """SHA-256 of `bearer`, computed at the first use."""
         return sha256_hex(self.bearer)
 
     _by_name: Mapping[bytes, bytes] | None = None
@@ -159,7 +156,7 @@ class Informational:
 
 @fast_frozen
 class ResponseHead:
-    """Start of a response. Without a `content-length`, HTTP/1.1 frames the body in chunks."""
+    """Start of a final response: its status and header fields."""
 
     stream: StreamId
     status: int

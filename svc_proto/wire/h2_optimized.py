@@ -264,7 +264,7 @@ class OptimizedH2Connection(H2Connection):
 
 
 def _is_plain(fields: list[tuple[bytes, bytes]]) -> bool:
-    """Report whether the fields are the head of a final response and fit into one frame."""
+    """Report whether the fields are the head of a final response of less than `MAX_FAST_FRAME` bytes."""
     name, status = fields[0]
     return (
         name == b":status"

@@ -77,7 +77,7 @@ class ChunkedBodyReader:
     """Parser of a chunked body, at any cut of the input.
 
     At most `max_head` bytes are kept of a line or of the trailers. All extensions of a body together may have as many
-    (RFC 9112 section 7.1.1): 431.
+    (RFC 9112 section 7.1.1). More is refused with status 431.
     """
 
     __slots__ = ("_chunk_bytes_left", "_extra", "_inbox", "_limits", "_searched", "_state", "begun", "last_chunk")
@@ -146,7 +146,7 @@ class ChunkedBodyReader:
         return self._parse_trailers()
 
     def _parse_fast(self, pieces: list[bytes]) -> bool:
-        """Parse whole plain chunks in a row; return False, with nothing consumed, if the next one is none."""
+        """Parse whole plain chunks in a row; return False, with nothing consumed, if there is none at the start."""
         if self._inbox.find(CRLF, 0, LINE) <= 0:
             return False  # a line that arrives byte by byte is not copied each time
         inbox, at = bytes(self._inbox), 0

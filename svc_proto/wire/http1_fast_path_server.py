@@ -354,7 +354,7 @@ class FastPathServerConnection(ServerConnection):
         return reference
 
     def _dismiss(self, reference: Http1Connection) -> None:
-        """Drop the reference implementation once a message is over, unless input of the next one has arrived."""
+        """Drop the reference implementation if it is idle, and keep its output."""
         if reference.idle:
             self._out.append(reference.data_to_send())
             self._reference = None

@@ -114,7 +114,11 @@ def check_partial_head(inbox: bytearray, searched: int, limits: Limits) -> None:
 
 
 def check_partial_lines(inbox: bytearray, searched: int, limits: Limits) -> bool:
-    """Report whether unfinished lines are too long already; raise for a bare CR or LF before that."""
+    """Report whether the input has reached `max_head` bytes without the end of its lines.
+
+    `searched` bytes were checked by an earlier call. Raise `RemoteProtocolError` for a bare CR or LF within `max_head`
+    bytes.
+    """
     if _BARE.search(inbox, max(0, searched - 1), limits.max_head):
         raise RemoteProtocolError(BARE_END)
     return len(inbox) >= limits.max_head

@@ -25,7 +25,10 @@ class DelegatedBytes:
 
 
 def build_response(status: int, fields: list[tuple[bytes, bytes]], *, closing: bool) -> h11.Response:
-    """Return a final response; `closing` marks it as the connection's last one. Raises `LocalProtocolError`."""
+    """Return a final response; `closing` marks it as the connection's last one.
+
+    Raise `LocalProtocolError` for a malformed status or field.
+    """
     if closing and CLOSE not in fields:
         fields.append(CLOSE)
     if status == HTTPStatus.NO_CONTENT:

@@ -378,7 +378,7 @@ class Http2Connection(Http2Sender):
                 self._lose(entry, "the server did not look at the request before it went away")
 
     def _input_ended(self) -> bool:
-        """End all messages that can never be complete; return False if there are none."""
+        """End the streams whose message from the peer is incomplete; return False if there are none."""
         lost = [entry for entry in self._streams.values() if not entry.received_end]
         for entry in lost:
             self._lose(entry, "the connection ended within a message")
@@ -399,7 +399,11 @@ class Http2Connection(Http2Sender):
         self._events.append(StreamReset(entry.id, why))
 
     def _lose(self, entry: Http2Stream, why: str) -> None:
-        """End a stream that cannot be completed and report that, unless a client has the whole response."""
+        """Drop a stream that cannot be completed.
+
+        The end is reported by its WebSocket, if it has one, otherwise by a `StreamReset`, unless a client has the whole
+        response.
+        """
         self._forget(entry)
         if entry.socket is not None:
             entry.socket.receive_eof()
@@ -417,7 +421,7 @@ class Http2Connection(Http2Sender):
 
 
 def _restored_head(head: RequestHead, stream: StreamId) -> RequestHead:
-    """Return the same head for another stream, at a tenth of the cost of `evolve`."""
+    """Return the same head for another stream."""
     return RequestHead(
         stream, head.method, head.target, head.headers, head.websocket, head.expects_continue, head.http_version
     )

@@ -123,9 +123,10 @@ class Http2Sender:
         return stream in self._streams
 
     def awaits_request_end(self, stream: StreamId) -> bool:
-        """Server: report whether the response is complete and the rest of the request is better read than reset.
+        """Server: report whether the response was sent whole while the request still arrives.
 
-        By RFC 9113 section 8.1 a client keeps a response before a reset with NO_ERROR. Existing clients discard it.
+        The rest of the request is then read. A reset with NO_ERROR is permitted (RFC 9113 section 8.1), but existing
+        clients discard the response then.
         """
         entry = self._streams.get(stream)
         return (
