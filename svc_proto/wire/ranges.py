@@ -36,7 +36,7 @@ def entity_tag(size: int, modified: float) -> str:
 def requested_range(
     headers: Headers, size: int, tag: str, modified: float, now: float
 ) -> ByteRange | Unsatisfiable | None:
-    """Return the part of a file that a GET requests; None for the whole, `Unsatisfiable` for a range outside of the file.
+    """Return the part of a file that a GET requests: None for the whole, `Unsatisfiable` for a part outside of it.
 
     Several ranges, several field lines, units other than bytes and malformed fields are ignored, as is a range whose
     `If-Range` does not hold any more.
