@@ -1,8 +1,8 @@
 """Content types of files: by the extension of a name, and by the first bytes.
 
 The table is our own, so that each host has the same one: Python's depends on its version and on files of the system.
-A phone opens a file by its type, so the table has what phones open. `detect_format` recognizes formats whose first
-bytes identify them; text formats are never recognized by content, since a wrong guess could run as a web page.
+`detect_format` recognizes formats whose first bytes identify them; text formats are never recognized by content, since
+a wrong guess could run as a web page.
 """
 
 from __future__ import annotations

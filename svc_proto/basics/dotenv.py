@@ -19,7 +19,7 @@ class EnvFileError(Exception):
 
 
 def merge_env_file(env: Mapping[str, str], file: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment with the file's settings as defaults; a variable that is empty counts as unset."""
+    """Return an environment with the file's settings as defaults; a blank variable of `env` counts as unset."""
     return {**select_own_settings(file), **{name: value for name, value in env.items() if value.strip()}}
 
 

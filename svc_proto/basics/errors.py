@@ -19,7 +19,7 @@ CHALLENGE = ((b"www-authenticate", b"Bearer"),)
 
 
 class ProtocolError(Exception):
-    """Violation of a rule of HTTP, WebSocket, SSE, multipart or our own envelopes."""
+    """Violation of a protocol's rule, by this side or by the peer."""
 
 
 class LocalProtocolError(ProtocolError):

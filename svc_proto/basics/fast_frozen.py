@@ -1,11 +1,8 @@
 """Immutable value classes: compared and hashed by their fields, and cheap to create.
 
-A frozen class of attrs refuses assignments at run time, which makes each value two to four times as expensive. A
-request creates a dozen of them. Here mypy refuses assignments, since it sees `attrs.frozen`. So does any program that
-calls `enforce_immutability`, as all tests do.
-
-Comparison, hash and repr are written once for all classes: attrs would generate and compile them for each class, which
-takes a twelfth of a server's start.
+A frozen class of attrs refuses assignments at run time, which makes each value more expensive. Here mypy refuses
+assignments, since it sees `attrs.frozen`. So does any program that calls `enforce_immutability`, as all tests do.
+Comparison, hash and repr are written once for all classes, where attrs would generate them for each class.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 else:
 
     def fast_frozen(cls: type | None = None, *, kw_only: bool = False) -> Any:
-        """Make a class a class of immutable values, in place of `attrs.frozen`; its instances are cheaper to create."""
+        """Make a class one of immutable values, in place of `attrs.frozen`; its instances are cheaper to create."""
         if cls is None:
             return partial(fast_frozen, kw_only=kw_only)
         made = define(cls, eq=False, repr=False, kw_only=kw_only)

@@ -1,8 +1,6 @@
 """Metrics of a core in plain values, exported as `MetricFamily` values.
 
-Counting is part of every request, so it is an index and an addition. A request that is answered within one `handle`
-took no time on the core's clock. Only its status is counted, and its place in the histogram follows from that. Labels
-are names of the program itself (a route, a status), so no peer can create more series.
+Labels are names of the program itself (a route, a status), so no peer can create more series.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 The budget is `machines.unauthenticated_budget`. A connection counts towards it until its peer is authenticated, by an
 access policy or by the handler of a WebSocket, or until it closes. A connection that has to wait for memory is not
-read, and is cut after `unauthenticated_timeout` seconds. Bytes of many unauthenticated connections are read in turn,
-a slice at a time (`machines.read_scheduler`).
+read, and is cut after `unauthenticated_timeout` seconds. Bytes of many unauthenticated connections are read in turn, a
+slice at a time (`machines.read_scheduler`).
 
-The allocator of this process keeps the memory of connections that have ended. When many have ended, or much memory
-was freed, an operation asks the host to return it to the system.
+The allocator of this process keeps the memory of connections that have ended. When many have ended, or much memory was
+freed, the host is requested to return it to the system.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Token bucket for work that a peer causes besides requests.
-
-HTTP/2 has many frames that cost their sender nothing and cause work here: pings, settings, priorities, window updates
-by a byte, empty data, streams that are opened only to be reset (CVE-2023-44487, CVE-2019-9511 to 9518).
-"""
+"""Token bucket for work that a peer causes besides requests, such as HTTP/2 frames that cost their sender nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ class TokenBucket:
         self._since = mono
 
     def refund(self, units: float) -> None:
-        """Return units to the bucket."""
+        """Add units to the bucket, up to its burst."""
         self._tokens = min(self._burst, self._tokens + units)
 
     def consume(self) -> bool:

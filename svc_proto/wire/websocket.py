@@ -272,7 +272,7 @@ class WebSocket(Connection):
         return BinaryMessage(self._stream, payload)
 
     def _read_fragment(self, pieces: _MessageFragments[Any]) -> TextFragment | None:
-        """Return what was received of an incomplete message, if its reader wants it in parts."""
+        """Return what was received of an incomplete text message and is over the size of `enable_fragments`, or None."""
         if not self._fragment_size or pieces.held <= self._fragment_size or not pieces.is_text:
             return None
         return TextFragment(self._stream, pieces.read_part(), False)
@@ -311,7 +311,8 @@ class WebSocket(Connection):
     def send_message(self, content: str | bytes, binary: bool = False) -> None:
         """Queue a message; bytes are UTF-8 text, unless `binary`.
 
-        Raises `LocalProtocolError` if the WebSocket is not open, and for a lone surrogate in a text.
+        Raises `LocalProtocolError` if the WebSocket is not open, after a `TextFragment` that was not the last of its
+        message, and for a lone surrogate in a text.
         """
         if self._state is not _OPEN:
             raise LocalProtocolError(f"the WebSocket is {self._state.name.lower()}")
