@@ -272,7 +272,7 @@ class WebSocket(Connection):
         return BinaryMessage(self._stream, payload)
 
     def _read_fragment(self, pieces: _MessageFragments[Any]) -> TextFragment | None:
-        """Return what was received of an incomplete text message and is over the size of `enable_fragments`, or None."""
+        """Return what was received of an incomplete text message, if that exceeds the size of `enable_fragments`."""
         if not self._fragment_size or pieces.held <= self._fragment_size or not pieces.is_text:
             return None
         return TextFragment(self._stream, pieces.read_part(), False)
