@@ -1,1 +1,1 @@
-"""Fuzzing the core: mutated bytes in, oracles that hold for every input."""
+"""Fuzzers, random worlds, simulations and mutants of the project."""

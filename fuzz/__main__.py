@@ -36,7 +36,7 @@ Examples:
 def main(
     seconds: float, names: tuple[str, ...], plain: bool, seed: int | None, replay: Path | None, crashes: Path
 ) -> None:
-    """Feed malformed input to the core, and check the oracles. Exit code 1 if one does not hold."""
+    """Feed mutated input to the targets, and exit with code 1 if one fails. With --replay, run one stored input."""
     if replay is not None:
         TARGETS[replay.name.partition("-")[0]](replay.read_bytes())
         print("holds")

@@ -22,12 +22,12 @@ MAX_MEMORY_MB = 2048  # MiB
 
 
 def is_available() -> bool:
-    """Report whether Atheris is installed, which has wheels for Linux on x86-64 only."""
+    """Report whether Atheris is installed."""
     return importlib.util.find_spec("atheris") is not None
 
 
 def fuzz_guided(names: Sequence[str], seconds: float, crashes: Path, *, jobs: int | None = None) -> int:
-    """Run the targets for some seconds in total, several in parallel; return the number of failed targets."""
+    """Run each target in a process of its own, for about `seconds` in total; return the number of failed targets."""
     at_once = min(jobs or os.cpu_count() or 1, len(names))
     each = max(1, round(seconds * at_once / len(names)))
     crashes.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def _summary(said: str) -> str:
 
 
 def main() -> None:
-    """Run a target under libFuzzer in this process."""
+    """Run the target that the first argument names under libFuzzer, in this process."""
     import atheris  # noqa: PLC0415, RUF100 - only where it is installed
 
     name = sys.argv.pop(1)

@@ -160,7 +160,6 @@ def traffic(rng: Random) -> bytes:
 
 
 def _one_flaw(rng: Random) -> bytes:
-    """Return the bytes of plain requests, of which one has a single deviation, or a head near a limit."""
     requests = [_request(rng, 0.0) for _ in range(rng.choice((1, 2, 3)))]
     at = rng.randrange(len(requests))
     first, end, rest = requests[at].partition(b"\r\n")
@@ -259,7 +258,6 @@ def _request(rng: Random, odd: float) -> bytes:
 
 
 def _response(rng: Random) -> bytes:
-    """Return the bytes of a random response to one client call."""
     odd = rng.choice((0.0, 0.0, 0.1, 0.3))
     body = rng.choice((*BODIES, b"", b"data: {}\n\n" * rng.randrange(9)))
     fields = rng.sample(ANSWER_FIELDS, rng.choice((0, 1, 3)))
@@ -283,7 +281,6 @@ def _response(rng: Random) -> bytes:
 
 
 def _run_batch(first: int) -> tuple[int, int, str]:
-    """Run scripts up to the first problem; return their number, the fast paths' messages, and the problem, if any."""
     alone = 0
     for seed in range(first, first + BATCH):
         # Also where the reference implementation refuses an input that the fast path accepts.

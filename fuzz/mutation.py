@@ -47,10 +47,10 @@ def split_randomly(data: bytes, rng: Random) -> list[bytes]:
 
 
 def read_dictionary(path: Path) -> list[bytes]:
-    """Return the words of a dictionary.
+    r"""Return the words of a dictionary.
 
-    The format is one word a line, in quotes, with `\\xNN` for a byte and `#` for comments. Raise ValueError for any
-    other line.
+    The format is one word a line, in quotes, with `\xNN` for a byte. Empty lines and comments with `#` are skipped.
+    Raise ValueError for any other line.
     """
     words: list[bytes] = []
     for line in path.read_text("ascii").splitlines():

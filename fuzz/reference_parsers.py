@@ -46,7 +46,7 @@ class ReferenceFrameReader:
         self.receive_bytes = self._reference.receive_bytes
 
     def read_texts(self, data: bytes) -> tuple[list[str], bool]:
-        """Return no texts: the caller continues frame by frame."""
+        """Receive the data, and return no texts, so that the caller continues frame by frame."""
         self.receive_bytes(data)
         return [], True
 

@@ -1,4 +1,4 @@
-"""Two relay nodes in memory, each with an API server in the same process and a home; one store and one Redis.
+"""Two nodes in memory, each with a relay and an API server; they share one store and one Redis.
 
 deployment = AuthorityDeployment()
 deployment.at(1)                             # from now on requests go to that relay
@@ -83,12 +83,12 @@ class AuthorityDeployment(RelayHarness):
         return self._services[n]
 
     def publish(self, channel: bytes, text: bytes) -> None:
-        """Publish a message as a program with access to Redis does."""
+        """Publish a message on a Redis channel, as a program with access to Redis does."""
         self.within(lambda: self.redis.publish(channel, text), self.servers[REDIS_PORT])
 
     @staticmethod
     def address(host: str) -> Address:
-        """Return the address of a client with this IP address; empty: that of a program on the relay's host."""
+        """Return the address of a client at the IP address `host`, or of a local program if that is empty."""
         return Address(host, 50_000) if host else PEER
 
     @property
@@ -99,9 +99,9 @@ class AuthorityDeployment(RelayHarness):
     def status(
         self, method: str, path: str, body: object = None, *, token: str = "", host: str = "", headers: Fields = ()
     ) -> int:
-        """Send a request from the address `host`, or from this host if that is empty; return the status.
+        """Send a request from the IP address `host`, or from the relay's host if that is empty; return the status.
 
-        The status is 0 without an answer.
+        The status is 0 without a response.
         """
         call = self.call(method, path, body, token=token or None, peer=self.address(host), headers=headers)
         status = 0 if call.reader.head is None else call.head.status

@@ -63,11 +63,11 @@ class PrincipalModel:
         return self.may("bridge", now) or self.may(READ, now)
 
     def may_use_api(self, now: float) -> bool:
-        """Report whether the principal's API key is valid: it is as long as the principal's chat grant."""
+        """Report whether the principal has an API key, and a chat grant that has not ended."""
         return bool(self.key) and self.may("chat", now)
 
     def may_at_api(self, power: str, now: float) -> bool:
-        """Report whether the principal's key opens an API route that needs `power`, and its runs hold `power`."""
+        """Report whether the principal's API key is valid, and the principal has `power`."""
         return self.may_use_api(now) and self.may(power, now)
 
 

@@ -1,4 +1,4 @@
-"""Routes and messages that the worlds try, each with the power that it needs by the documents."""
+"""Relay routes, API routes and channel messages that the worlds try."""
 
 from __future__ import annotations
 

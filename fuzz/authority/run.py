@@ -19,7 +19,7 @@ PROGRESS = 500  # worlds between two lines of progress
 
 
 def run_seed(seed: int) -> Counter[str]:
-    """Run one world and return the number of its actions by name. Raise `AuthorityViolation`."""
+    """Run the world of a seed; return the number of its actions by name. Raise `AuthorityViolation`."""
     return World(seed).run()
 
 

@@ -27,13 +27,11 @@ MOST_PRINCIPALS = 6
 
 
 class AuthorityViolation(AssertionError):  # noqa: N818 - a found failure, not an error of the program
-    """A principal reached what the model withholds, or was refused what it holds."""
+    """Result that differs from the model, such as a route that a principal reached without a grant."""
 
 
 @define(eq=False)
 class _Run:
-    """A run of an agent, and the principal for which it was started; None for the owner."""
-
     principal: PrincipalModel | None
     node: int
     turn: ScriptedTurn
@@ -69,7 +67,10 @@ class World:
     # --- principals ---
 
     def pair(self) -> None:
-        """Register a code at a random node, and pair a new principal at a random node, up to `MOST_PRINCIPALS`."""
+        """Register a code at a random node, and pair a new principal with it at a random node.
+
+        Do nothing if there are `MOST_PRINCIPALS` principals.
+        """
         if len(self.principals) >= MOST_PRINCIPALS:
             return
         number = len(self.principals)
@@ -90,7 +91,7 @@ class World:
         self.trace.append(f"{self._now:.0f} pair {who}")
 
     def revoke(self) -> None:
-        """Let the operator or a random principal revoke a principal, and check the result."""
+        """Revoke a random principal, as the operator or as a random principal, and check the result."""
         who, by = self._any(), self.rng.choice([None, None, *self.principals])
         if who is None:
             return
@@ -106,7 +107,7 @@ class World:
             self._check_sockets()
 
     def change_grants(self) -> None:
-        """Let the operator, the principal or another withdraw or extend a grant or right, and check the result."""
+        """Change a grant or right of an active device, as the operator or a random principal; check the result."""
         who, by = self._any(), self.rng.choice([None, *self.principals])
         if who is None or who.audience or not who.is_active(self._now):
             return
@@ -142,9 +143,9 @@ class World:
     # --- the relay ---
 
     def probe_relay(self) -> None:
-        """Send requests of a principal to some routes for devices, to all for programs of the host, and to `/mcp`.
+        """Send a random principal's requests to four routes for devices, all routes for local programs, and `/mcp`.
 
-        Check for each whether it is permitted.
+        Compare each response with the model.
         """
         who = self._any()
         if who is None:
@@ -157,7 +158,10 @@ class World:
         self._compare(who, "POST", "/mcp", who.may_use_mcp(self._now))
 
     def list_sessions(self) -> None:
-        """Compare the sessions that the relay lists for a principal with those of the model."""
+        """Compare the sessions that the relay lists for a random principal with those of the model.
+
+        Do nothing if the principal's token lists no sessions.
+        """
         who = self._any()
         if who is None or not who.may_as_device("", self._now):
             return
@@ -168,7 +172,10 @@ class World:
         self._expect(seen == (active if who.may("manage", self._now) else {who.prefix}), f"{who} sees", seen)
 
     def open_socket(self) -> None:
-        """Open a WebSocket with a principal's token; if it is accepted, check that withheld channels are refused."""
+        """Open a WebSocket with a principal's token, and check whether it is accepted.
+
+        If it is, check that messages on channels without a grant are refused.
+        """
         who = self._any()
         if who is None:
             return
@@ -187,7 +194,7 @@ class World:
                 self._expect("grant_required" in str(phone.envelopes()), f"{who} opened {channel}")
 
     def forge_message(self) -> None:
-        """Publish messages to the nodes as a program with access to Redis does: invented ones, and recorded ones."""
+        """Publish one invented message and three recorded ones, as a program with access to Redis does."""
         who = self._any()
         if who is None:
             return
@@ -201,9 +208,9 @@ class World:
     # --- the API ---
 
     def probe_api(self) -> None:
-        """Send requests with a principal's key to the API's routes for clients and for the owner.
+        """Send requests with a principal's API key to the API's routes for clients and for the owner.
 
-        Check for each whether it is permitted.
+        Compare each response with the model. Do nothing for a principal without a key.
         """
         who, n = self._any(), self._node()
         if who is None or not who.key:
@@ -296,7 +303,6 @@ class World:
     # --- checks ---
 
     def _check_runs(self) -> None:
-        """Compare the authority of each run that is not cancelled with the model."""
         for run in self.runs:
             who, authority = run.principal, run.turn.turn.authority
             if run.turn.cancelled:
@@ -311,11 +317,7 @@ class World:
                 self._expect(not phone.is_open, f"an open socket of {who}")
 
     def _end(self) -> None:
-        """Revoke all principals.
-
-        Then check that their sockets, runs and keys have ended, and that the ledger of changes lists their values in
-        force.
-        """
+        """Revoke all principals, and check that their sockets, runs, routes and API keys have ended."""
         for who in self.principals:
             if who.is_active(self._now):
                 self.book.at(self._node())
@@ -337,9 +339,9 @@ class World:
         self._check_changes()
 
     def _check_changes(self) -> None:
-        """Check that the ledger lists the values of principals that are in force, before and after undoing them.
+        """Undo the changes of all principals; check the listed changes before and after.
 
-        An undo must not remove the owner's own values.
+        The values that the owner wrote must remain.
         """
         for n in range(NODES):
             before = self._in_force(n)

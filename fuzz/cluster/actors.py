@@ -1,4 +1,4 @@
-"""Clients of a simulated cluster: phones that execute commands, callers with commands, and guessing clients."""
+"""Phones, pending commands and guessing clients of a simulated cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class ClusterPhone:
-    """Phone at a node, which executes commands after a delay, and records them."""
+    """Simulated phone that signs in at one node, and records and answers bridge commands."""
 
     world: ClusterDeployment
     name: str
@@ -47,7 +47,7 @@ class ClusterPhone:
         return bool(self.token) and not self.closed and not self.refused and self.left_at is None
 
     def on_message(self, talker: WebSocketClient, envelope: dict[str, Any]) -> None:
-        """Handle a message from the node: record the result of the pairing, or execute and answer a command."""
+        """Handle the answer to the sign-in, or a bridge command; ignore other messages."""
         payload = envelope["payload"]
         match envelope["channel"], envelope["type"]:
             case "system", "auth.ok":

@@ -1,4 +1,4 @@
-"""Convergence check of a cluster after a run: all nodes must agree, and their state must be complete."""
+"""Convergence check of a cluster after a run: all nodes must agree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AFTER_STORED = "0001"  # cursor behind the sessions of `ClusterDeployment.add_se
 
 
 def check_convergence(world: ClusterDeployment, rng: Random) -> None:
-    """Check all properties; raise `ClusterViolation` if one fails."""
+    """Check nodes, guesses, sessions, phones, shared records and tables. Raise `ClusterViolation` if a check fails."""
     for n in _nodes(world):
         if world.count_known_nodes(n) != len(world.nodes) - 1:
             raise ClusterViolation(f"node {n} knows {world.count_known_nodes(n)} of {len(world.nodes) - 1} others")
@@ -29,7 +29,7 @@ def check_convergence(world: ClusterDeployment, rng: Random) -> None:
 
 
 def asker(world: ClusterDeployment, among: list[ClusterPhone]) -> ClusterPhone | None:
-    """Return the first connected phone whose session was paired at a node with a working store, or None."""
+    """Return the first phone of `among` that is connected and whose session the store surely has, or None."""
     return next(
         (phone for phone in among if phone.is_authenticated and not world.invariants.held[phone.token].shaky), None
     )
@@ -53,7 +53,7 @@ def _check_sessions(world: ClusterDeployment) -> None:
 
 
 def _check_guesses(world: ClusterDeployment) -> None:
-    """Check the shared block: five guesses at any node block an address, until an operator clears it."""
+    """Check that wrong codes block an address at all nodes, until an operator registers a pairing code."""
     unknown_host = world.sim.host("stranger", "10.0.7.99")
     count = len(world.nodes)
     for n in range(MAX_FAILURES + 2 * count + 1):
@@ -98,7 +98,7 @@ def _check_phones(world: ClusterDeployment, rng: Random) -> None:
 
 
 def _check_news(world: ClusterDeployment, rng: Random) -> None:
-    """Check that all nodes report the same activity, plausible online sessions, and the newest notification."""
+    """Check that all nodes list the same activity, plausible online sessions, and a notification posted now."""
     records = [[record["request_id"] for record in view["activity"]] for view in _views(world, "/bridge/activity")]
     if any(each != records[0] for each in records):
         raise ClusterViolation(f"the nodes tell different commands: {records}")
@@ -128,7 +128,6 @@ def _check_news(world: ClusterDeployment, rng: Random) -> None:
 
 
 def _check_tables(world: ClusterDeployment) -> None:
-    """Check that each node's tables contain the present remote phones only, and that no request is pending."""
     for n, relay in enumerate(world.relays):
         coordinator = cast("ClusterCoordinator", relay.coordinator)
         numbers = {phone.socket for phone in relay.phones.connected()}

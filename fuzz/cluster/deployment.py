@@ -6,8 +6,7 @@
     call = world.send_command(2, phone.token)
     world.run(lambda: call.is_closed)
 
-`fuzz.cluster.actors` records the events, and `fuzz.cluster.invariants` checks them. Nodes may lose Redis, the store and
-each other, and have clocks that are wrong or run slow. The bucket of their uploads may be unreachable, or fail.
+`fuzz.cluster.invariants` checks the events. Nodes may lose Redis, the store and each other.
 """
 
 from __future__ import annotations
@@ -64,7 +63,6 @@ GIVE_UP = 2.0  # s until a request to an unreachable store fails
 
 
 def _copy_session(session: PairedSession) -> PairedSession:
-    """Return a copy of a session that shares its values, which no node changes in place."""
     copied = object.__new__(PairedSession)
     for name, value in zip(_MEMBERS, _members(session), strict=True):
         setattr(copied, name, value)
@@ -72,7 +70,7 @@ def _copy_session(session: PairedSession) -> PairedSession:
 
 
 class NodeStore(SimStore):
-    """View of one node on the store that all nodes share."""
+    """Store of one node: the shared store, unless the node is partitioned from it."""
 
     def __init__(self, world: ClusterDeployment, host: SimHost) -> None:
         super().__init__()
@@ -82,7 +80,7 @@ class NodeStore(SimStore):
     def apply(self, request: StoreRequest[Any]) -> object:
         """Execute a request, or raise HostError if the node is partitioned from the store.
 
-        Sessions are read as they were at a random moment of the request.
+        Sessions are read as they were up to half the request's duration ago.
         """
         world, now = self._world, self._world.sim.now
         if world.sim.network.parted(self._host, world.store_host):
@@ -229,7 +227,7 @@ class ClusterDeployment:
         self.nodes[n].kill()
 
     def restart(self, n: int) -> None:
-        """Restart a node, like a service manager."""
+        """Start a node again, as a service manager does."""
         self.shuffled = self.sim.now
         self.nodes[n] = self.nodes[n].restart()
 
@@ -241,7 +239,7 @@ class ClusterDeployment:
 
     @property
     def stable_nodes(self) -> list[SimProcess]:
-        """Return the nodes that are ready, and are not about to stop."""
+        """Return the nodes that are alive and ready, and have not been stopped."""
         return [node for node in self.nodes if node.alive and node.ready and node not in self.leaving]
 
     def kill_redis(self) -> None:
@@ -268,7 +266,7 @@ class ClusterDeployment:
         self.troubled = self.sim.now
 
     def restart_replica(self) -> None:
-        """Restart the replica if it is dead."""
+        """Restart the replica if there is one and it is dead."""
         if self.replica is not None and not self.replica.alive:
             self.replica = self.replica.restart()
 
@@ -319,7 +317,10 @@ class ClusterDeployment:
 
     @property
     def is_fault_free(self) -> bool:
-        """Report whether no fault of Redis or of a partition or delay is active, and none has ended just now."""
+        """Report whether Redis runs, no node is partitioned from Redis or the store, and no store is slow.
+
+        At the moment at which a fault ends, this is still False. Partitions between two nodes do not count.
+        """
         return self.redis.alive and not self.parted and self.sim.now > self.troubled
 
     # --- clients ---
@@ -372,7 +373,10 @@ class ClusterDeployment:
     def new_phone(
         self, name: str, n: int, *, code: str = "", token: str = "", surface: str = "android", quiet: bool = False
     ) -> ClusterPhone:
-        """Connect a phone to a node; unless it is `quiet`, it closes its earlier sockets when it is accepted."""
+        """Connect a phone to a node, and sign in with `code`, or with `token` if `code` is empty.
+
+        Unless the phone is `quiet`, it closes its earlier sockets when it is accepted.
+        """
         phone = ClusterPhone(self, name, n, code, quiet=quiet, began=self.sim.now)
         self.phones.append(phone)
         shown = {"pairing_code": code} if code else {"session_token": token}
@@ -395,7 +399,7 @@ class ClusterDeployment:
         said: Callable[[WebSocketClient, dict[str, Any]], None],
         ended: Callable[[WebSocketClient], None],
     ) -> WebSocketClient:
-        """Open a WebSocket to a node."""
+        """Open a WebSocket from `host` to a node."""
         target = self.target(n)
         carrier = HttpClientConnection(host, target, self.entropy)
         return WebSocketClient(carrier, target, headers={}, on_open=opened, on_message=said, on_end=ended)
@@ -428,7 +432,7 @@ class ClusterDeployment:
                 relay.sessions._file(_copy_session(session))
 
     def try_wrong_code(self, n: int, source: SimHost) -> GuessingClient:
-        """Try a wrong pairing code at a node, from the host `source`; the returned client gets the result."""
+        """Try a wrong pairing code at a node, from the host `source`; the returned client records the result."""
         guess = GuessingClient()
 
         def opened(talker: WebSocketClient) -> None:
@@ -495,7 +499,7 @@ class ClusterDeployment:
         return self.request(n, "PATCH", f"/sessions/{token}", body={"grants": {"bridge": False}}, done=over)
 
     def try_drive(self, n: int, token: str) -> None:
-        """Send a request that needs the bridge grant, and check that a session without it is refused."""
+        """Send a request that needs the bridge grant; the response is checked when it arrives."""
         began = self.sim.now
 
         def over(caller: RequestClient) -> None:

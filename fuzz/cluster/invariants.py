@@ -1,10 +1,4 @@
-"""Safety invariants of a cluster under faults, checked on each event.
-
-A code pairs once. A command has one outcome, and is executed at most once, by the selected phone, within seconds of its
-caller's response. In a network without faults, a revoked session or grant is refused everywhere within a second. All
-nodes together accept no more guesses than the rate limit permits. A node that does not reach the others reports
-`cluster_unavailable`, and no other node does.
-"""
+"""Safety invariants of a simulated cluster: pairings, commands, revocations, guesses and Redis keys."""
 
 from __future__ import annotations
 
@@ -93,10 +87,9 @@ class ClusterInvariants:
         self._check_token(phone.token, self.world.sim.now, "signed in")
 
     def note_guess(self, address: str) -> None:
-        """Record a refused guess, and check that an address has not guessed too often.
+        """Record a wrong guess that a node checked. Raise `ClusterViolation` if the address has guessed too often.
 
-        In a cluster without faults, at most five guesses within a minute are accepted at all nodes, once their counts
-        are replicated.
+        Guesses count only in a cluster without faults.
         """
         world, now = self.world, self.world.sim.now
         before = self.guesses.setdefault(address, [])
@@ -134,7 +127,7 @@ class ClusterInvariants:
             raise ClusterViolation(f"a command is performed {now - command.began:.1f} s after it was asked for")
 
     def note_outcome(self, caller: RequestClient, command: PendingCommand) -> None:
-        """Record the outcome of a command; check that it is its own, and that a revoked session has no access."""
+        """Record the outcome of a command, and compare it with the expected state."""
         status, code, token = caller.status, caller.answer.json.get("code", ""), command.token
         command.over_at, command.told = self.world.sim.now, f"{status} {code}"
         if status == 200:
@@ -158,13 +151,15 @@ class ClusterInvariants:
             self._check_revoked_grant(token, command.began, f"{token[:8]} drove a phone")
 
     def _check_isolated(self, command: PendingCommand, status: int, code: str) -> None:
-        """Check the response of a node that was isolated during the whole request."""
         own = {phone.device for phone in self.world.phones if phone.node == command.node}
         if (status in (404, 503) and code != APART) or (status == 502 and command.device not in ("", *own)):
             raise ClusterViolation(f"a node that reaches no other says {code} of {command.device or 'any phone'}")
 
     def note_view(self, node: int, listed: Collection[str], began: float) -> None:
-        """Check the phones that a node lists: none is long gone or lost; without faults each settled one is listed."""
+        """Compare the phones that a node lists with the connected phones.
+
+        Under faults, only phones of isolated nodes are checked.
+        """
         world = self.world
         lost = [n for n, since in world.apart_since.items() if began - since > LOST]
         elsewhere = {phone.device for phone in world.phones if phone.node not in lost and not phone.closed}
@@ -207,10 +202,6 @@ class ClusterInvariants:
             self._check_timing(held.revoked_at, f"{token[:8]} {what}", when, "was revoked")
 
     def _check_revoked_grant(self, token: str, when: float, what: str) -> None:
-        """Check that a withdrawn bridge grant is not used any more.
-
-        Skipped while the store is slow: a node that was away at the change reads it from there.
-        """
         if when > self.world.slow_until:
             self._check_timing(self.held[token].withheld_at, what, when, "may not any more")
 

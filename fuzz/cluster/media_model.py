@@ -1,10 +1,4 @@
-"""Expected media of a cluster: files uploaded at one node and fetched from any.
-
-A file is stored by its node, in a shared folder, or in a bucket. The bucket may be unreachable, refuse, or break off;
-the content of a response is never wrong. Without faults, every node returns a reported file: one that its node stores,
-while that node lives; a shared one, until it expires, while a node that learned of it lives. After its expiry, no node
-returns a shared file.
-"""
+"""Expected media of a cluster: files uploaded at one node and fetched from any."""
 
 from __future__ import annotations
 
@@ -38,9 +32,9 @@ class UploadedFile:
     knows: list[SimProcess]  # live nodes that certainly learned of it
 
     def forget(self, world: ClusterDeployment) -> None:
-        """Remove nodes that have ended, or are about to, from the nodes that must have the file.
+        """Remove the nodes that are not stable from `knows`.
 
-        Under faults, soon after the upload, only the receiving node must have it.
+        Under faults, soon after the upload, only the receiving node can remain.
         """
         if not world.is_fault_free and world.sim.now - self.told_at < SOON:
             self.knows = [self.process]
@@ -64,7 +58,7 @@ class ClusterMediaModel:
     # --- actions ---
 
     def upload(self, node: int, phone: ClusterPhone) -> None:
-        """Upload a file of a phone to a node, which at times is killed afterwards, if others have the file too."""
+        """Upload random bytes to a node as a phone. If the storage is shared, the node may be killed afterwards."""
         world, process, began = self._world, self._world.nodes[node], self._world.sim.now
         data = self._rng.randbytes(self._rng.choice((10, 400_000)))
 
@@ -83,7 +77,7 @@ class ClusterMediaModel:
         self._waits(world.request(node, "POST", "/media/upload", token=phone.token, body=body, done=brought))
 
     def fetch(self, node: int, phone: ClusterPhone) -> None:
-        """Fetch one of the last four files, or a part of it, from a node."""
+        """Fetch one of the last four files, or a part of it, from a node, and check the response."""
         if not self._all:
             return
         world, file, began = self._world, self._rng.choice(self._all[-4:]), self._world.sim.now
@@ -115,7 +109,6 @@ class ClusterMediaModel:
         world.sim.after(rng.uniform(0.5, 4.0), self.repair_bucket)
 
     def _check_faulty_bucket(self) -> None:
-        """Fetch a file from each node while the bucket fails."""
         up = [n for n, process in enumerate(self._world.nodes) if process.alive and process.ready]
         inside = [phone for phone in self._world.phones if phone.is_authenticated]
         for n in up if inside else ():
@@ -143,11 +136,10 @@ class ClusterMediaModel:
             raise ClusterViolation("a node does not have the bucket's files, and the bucket is well")
 
     def _must_exist(self, file: UploadedFile) -> bool:
-        """Report whether a file must be available: it has not expired, and a live node has learned of it."""
         return bool(file.knows) and self._world.sim.now - file.told_at < UPLOADS_LIVE - MARGIN
 
     def refresh(self) -> None:
-        """Update which nodes have learned of each file."""
+        """Update which nodes must have each file."""
         world = self._world
         calm = world.is_fault_free and world.sim.now > world.troubled + BACK
         for file in self._all:
@@ -169,7 +161,10 @@ class ClusterMediaModel:
                     raise ClusterViolation(f"node {n} has {file.path}, whose node is gone")
 
     def check_end(self, asks: ClusterPhone) -> None:
-        """Wait until all files of a shared store have expired, and check that they are gone."""
+        """Wait until all files of a shared storage have expired, and check that they are gone.
+
+        Do nothing if each node stores its own files.
+        """
         world = self._world
         if not self._is_shared or not self._all:
             return

@@ -1,12 +1,7 @@
 """`python -m fuzz.cluster.run --seeds 100`: a cluster under faults for a minute.
 
-Clients pair, several with one code at once. They drive phones and fetch files at any node, disconnect, reconnect at
-other nodes, and are revoked. Some guess codes.
-Nodes are killed, stopped, restarted in turn, and partitioned from Redis, from the store and from each other. Their
-clocks are set and run slow. The store is slow or unreachable; Redis ends and restarts empty.
-`fuzz.cluster.invariants` checks all the while. At the end there are no faults for some seconds. Then every node has
-discovered the others, and reaches every phone and file. Each live session is accepted everywhere, each revoked one
-nowhere. All nodes block a guessing address after five tries at any of them.
+Clients pair, send commands, transfer files, reconnect, are revoked and guess codes. Nodes, Redis, the store and clocks
+fail. `fuzz.cluster.invariants` checks the events. At the end, without faults, the nodes must agree.
 """
 
 from __future__ import annotations
@@ -123,13 +118,15 @@ class _ClusterScenario:
         return self.rng.choice(found) if found else None
 
     def _somewhere(self, do: Callable[[int, ClusterPhone], object], inside: float = 1.0) -> None:
-        """Call `do` with a random node and phone; `inside` is the probability that the phone is a connected one."""
+        """Call `do` with a random node and a random phone; do nothing if there is none.
+
+        With probability `inside`, the phone is a connected one.
+        """
         node, phone = self._node(), self._pick_phone(inside=inside == 1.0 or self.rng.random() < inside)
         if node is not None and phone is not None:
             do(node, phone)
 
     def pair(self) -> None:
-        """Create one code, and let up to three phones use it at once, each at a random node."""
         node, world, rng = self._node(), self.world, self.rng
         if node is None:
             return
@@ -147,7 +144,6 @@ class _ClusterScenario:
         world.request(node, "POST", "/pairing", done=made)
 
     def _at_once(self, phone: ClusterPhone) -> None:
-        """Send a command to a newly accepted phone through each running node."""
         for node in self.running_nodes:
             self._drive(node, phone, phone.device)
 
@@ -174,7 +170,6 @@ class _ClusterScenario:
         self.counts[key] = self.counts.get(key, 0) + 1
 
     def reconnect(self) -> None:
-        """Reconnect a phone at a running node, perhaps its own, and perhaps while its old socket is open."""
         self._somewhere(self._reconnect, inside=0.3)
 
     def _reconnect(self, node: int, phone: ClusterPhone) -> None:
@@ -202,7 +197,6 @@ class _ClusterScenario:
             self.world.request(node, "GET", "/bridge/activity")
 
     def check_device_list(self) -> None:
-        """Request the device list of a node, and check it."""
         world, node, began = self.world, self._node(), self.world.sim.now
 
         def listed(caller: RequestClient) -> None:
@@ -344,7 +338,6 @@ class _ClusterScenario:
         world.sim.after(1.2 + 1.1 * SOON, partial(self._probe, here, phone))
 
     def _restart(self, n: int) -> None:
-        """Kill a node, and restart it after 3 s."""
         process = self.world.nodes[n]
         process.kill()
         self.world.sim.after(3.0, lambda: self.world.restart(n) if self.world.nodes[n] is process else None)
@@ -376,7 +369,6 @@ class _ClusterScenario:
         self._files.repair_bucket()
 
     def fail_redis(self) -> None:
-        """Kill Redis, which restarts empty; with Sentinels promote the replica, perhaps without a failure."""
         world, rng = self.world, self.rng
         if world.replica is not None:
             if world.redis.alive and world.replica.alive:
@@ -396,11 +388,9 @@ class _ClusterScenario:
         self.rng.choice(self.world.hosts).step_wall(self.rng.uniform(-20.0, 20.0))
 
     def set_clock_drift(self) -> None:
-        """Let the clock of a random node run up to 1 % slow or fast."""
         self.rng.choice(self.world.hosts).run_clock(self.rng.uniform(0.99, 1.01))
 
     def partition_from_store(self) -> None:
-        """Partition the store from one node, or from all."""
         n = self.rng.randrange(len(self.world.nodes))
         self.world.partition_from_store(*(range(len(self.world.nodes)) if self.rng.random() < 0.3 else (n,)))
 
@@ -411,7 +401,6 @@ class _ClusterScenario:
         self.world.partition_nodes(*self.rng.sample(range(len(self.world.nodes)), 2))
 
     def rolling_restart(self) -> None:
-        """Stop and restart each node, the next when the last is ready."""
         world, left = self.world, list(range(len(self.world.nodes)))
         self._rolling.append(left)
 
@@ -430,7 +419,6 @@ class _ClusterScenario:
         go_on()
 
     def try_wrong_code(self) -> None:
-        """Try a wrong code at any node, from one of the addresses that only guess."""
         if (node := self._node()) is not None:
             self.world.try_wrong_code(node, self.rng.choice(self.world.unknown_hosts))
 

@@ -1,1 +1,1 @@
-"""Fuzzing of a whole core by a malicious runtime: any fact that the contract permits, at any time."""
+"""Fuzzing of a whole core: any fact that the contract permits, at any time."""

@@ -1,4 +1,4 @@
-"""Well-behaved clients of a core under test: the core must send them valid HTTP, and they trigger more of its output.
+"""Valid clients of a core under test, which expect valid HTTP from the core.
 
 The bytes that a client sends wait in `outgoing`; the driver decides when, and in which pieces, the core gets them.
 """
@@ -76,7 +76,7 @@ class CoreClient:
             self._send(TextMessage(self.sockets[who % len(self.sockets)], text))
 
     def reset_stream(self, who: int) -> None:
-        """Reset one of the streams over HTTP/2; do nothing over HTTP/1.1."""
+        """Reset one of the client's HTTP/2 streams; do nothing over HTTP/1.1, or before the first request."""
         if self._http2 is not None and self._next > 1:
             self._send(StreamReset(StreamId(2 * (who % (self._next - 1)) + 1)))
 

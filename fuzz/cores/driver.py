@@ -1,11 +1,6 @@
 """Driver of one core: any fact that the contract permits, in any order, with operations answered at any time.
 
-Checked after every fact
-  `handle` does not raise, and every command is one that the contract of `runtimes.sim.contract` allows
-  no bug is logged, and no secret is in a log
-  the unsent bytes of a channel are within their limit, and so is the number of operations under way
-  time does not stand still: a deadline that was met is followed by a later one
-  a client with valid requests gets HTTP responses
+The driver checks the core's commands, logs, deadlines, unsent bytes and number of pending operations.
 """
 
 from __future__ import annotations
@@ -47,7 +42,7 @@ A_FILE = bytes(1000)  # content of each file that the core opens and has not wri
 
 @define(eq=False)
 class FuzzPeer(PassiveEnd):
-    """Far end of a channel, which reads and closes when the driver orders it."""
+    """Far end of a channel of the core. The driver decides when it reads and closes."""
 
     client: CoreClient | None = None
     child: Spawn | None = None
@@ -56,7 +51,7 @@ class FuzzPeer(PassiveEnd):
     waiting: bytearray = field(factory=bytearray)  # bytes for the core
 
     def feed(self, data: bytes) -> None:
-        """Receive data, and check that the unread bytes are within their limit."""
+        """Check that the unread bytes are within their limit, and pass the data to the client, if there is one."""
         assert self.unread <= LIMITS.max_unsent + ONE_WRITE, f"{self.unread} bytes wait at a channel"
         if self.client is not None:
             self.client.feed(data)
@@ -94,7 +89,7 @@ class CoreDriver(CoreHarness):
 
     @property
     def peers(self) -> dict[ChannelId, FuzzPeer]:
-        """Return the ends of all channels."""
+        """Return the far ends of all channels."""
         return self.node.ends
 
     @property
@@ -113,7 +108,10 @@ class CoreDriver(CoreHarness):
         return [token for peer in self.accepted_peers if peer.client is not None for token in peer.client.tokens]
 
     def connect_client(self, client: CoreClient | None, *, local: bool) -> FuzzPeer | None:
-        """Connect a client, or a peer without a client; return None if the core accepts no more connections."""
+        """Connect a client, or a peer without a client; return the peer.
+
+        Return None if the process is stopping or has ended, or has `MAX_CHANNELS` accepted peers.
+        """
         if not self.node.alive or self._stopping or len(self.accepted_peers) >= MAX_CHANNELS:
             return None
         if client is not None:
@@ -125,7 +123,7 @@ class CoreDriver(CoreHarness):
         return peer
 
     def deliver_waiting(self, peer: FuzzPeer, most: int = 1 << 30) -> None:
-        """Let the core read up to `most` bytes of a peer."""
+        """Pass up to `most` waiting bytes of a peer to the core, if the channel is open and the core reads it."""
         if peer.client is not None:
             peer.waiting += peer.client.outgoing
             peer.client.outgoing.clear()
@@ -135,12 +133,12 @@ class CoreDriver(CoreHarness):
             self.feed(Received(peer.ch, data))
 
     def deliver(self, peer: FuzzPeer, data: bytes) -> None:
-        """Let the core read some bytes, behind those that wait already."""
+        """Append bytes to those that wait at a peer, and pass them to the core if it reads the channel."""
         peer.waiting += data
         self.deliver_waiting(peer)
 
     def close_read(self, peer: FuzzPeer) -> None:
-        """Close the sending side of the peer, if it is open."""
+        """Report to the core that the peer sends no more, unless the channel is closed or not read."""
         if not (peer.gone or peer.read_closed or peer.aborted or peer.held):
             peer.read_closed = True
             self.feed(ReadClosed(peer.ch))
@@ -153,7 +151,10 @@ class CoreDriver(CoreHarness):
             self.feed(Sent(peer.ch, n))
 
     def close(self, peer: FuzzPeer, status: int | None = None) -> None:
-        """Close the channel from the peer's side; `status` is the exit status of a peer that is a child process."""
+        """Close the channel from the peer's side, with the exit status `status` if the peer is a child process.
+
+        Files that are being sent to the peer fail, and a child's standard error is closed too.
+        """
         child = peer.child if peer.child is not None and peer.child.ch == peer.ch else None
         if child is not None and child.stderr in self.peers:
             self.close(self.peers[child.stderr])
@@ -172,7 +173,7 @@ class CoreDriver(CoreHarness):
         """Ignore the cancellation: the operation is answered nevertheless."""
 
     def answer(self, op: OperationId) -> None:
-        """Execute a pending operation; if it is a request to the store, execute the oldest such request instead."""
+        """Execute a pending operation. For a store request, execute the oldest pending store request instead."""
         operation = self.pending.get(op)
         if isinstance(operation, Query):
             operation = next(one for one in self.pending.values() if isinstance(one, Query))
@@ -199,7 +200,7 @@ class CoreDriver(CoreHarness):
         return FuzzPeer(node, order.ch)
 
     def fail(self, op: OperationId, kind: FailureKind) -> None:
-        """Report to the core that an operation has failed."""
+        """Report to the core that a pending operation has failed."""
         if self.pending.pop(op, None) is not None:
             self.feed(Failed(op, Failure(kind)))
 

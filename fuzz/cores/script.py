@@ -38,7 +38,7 @@ class ServiceKind(Enum):
 
 @frozen
 class RequestTemplate:
-    """HTTP request of a script; in its path `{prefix}` is replaced by the start of a known token."""
+    """HTTP request of a script; in its path, `{prefix}` is replaced by the start of the token that is sent."""
 
     method: str
     path: str
@@ -179,7 +179,7 @@ class CoreScriptRun:
             self.driver.deliver_waiting(peer)
 
     def send_bytes(self, who: int, what: int) -> None:
-        """Send bytes of a child, of a called server, or of an invalid client."""
+        """Send fixed bytes to the core, from a child, a called server, or an accepted peer without a client."""
         peer = self._pick_peer(who)
         if peer is None or peer.client is not None:
             return
@@ -193,7 +193,7 @@ class CoreScriptRun:
             self.driver.deliver_waiting(peer, 1 + what)
 
     def inject_noise(self, who: int, what: int) -> None:
-        """Send invalid bytes behind those of a client, which then ignores what the core sends."""
+        """Send invalid bytes from an accepted peer; from then on, its client ignores what the core sends."""
         peer = self._pick_accepted(who)
         if peer is not None:
             if peer.client is not None:

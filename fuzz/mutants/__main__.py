@@ -1,8 +1,4 @@
-"""`python -m fuzz.mutants --count 120 --seed 1`: make small wrong changes to the core, and report which tests fail.
-
-An own implementation, since mutmut changes functions only, cosmic-ray writes into the tree, and neither samples by
-subpackage and seed.
-"""
+"""`python -m fuzz.mutants --count 120 --seed 1`: make small wrong changes to the core, and report which checks fail."""
 
 from __future__ import annotations
 
@@ -64,11 +60,7 @@ def main(
     root: Path,
     package: str,
 ) -> None:
-    """Make mutants of the core, and run its tests on them. Exit code 1 if more survive than are allowed.
-
-    The order is: tests of the module, tests of its subpackage, mypy, tests of subpackages that use it. At last follow
-    whole programs: the simulator tests of tests/loops, and simulations.
-    """
+    """Make mutants of the core, and run its tests on them. Exit code 1 if more survive than are allowed."""
     tree = SourceTree(root.resolve(), package)
     chosen = [_named(tree, name) for name in only] or tree.sample(count, seed)
     began = time.monotonic()
@@ -90,7 +82,7 @@ def main(
 
 
 def read_equal(path: Path = EQUAL) -> Mapping[tuple[str, str, str, str], str]:
-    """Return the mutants that do not change the behavior of the core, each with the reason."""
+    """Return the listed mutants that do not change the behavior of the core: by `Mutant.key`, the reason."""
     entries = tomllib.loads(path.read_text()).get("equal", [])
     return {(each["module"], each["name"], each["before"], each["after"]): each["why"] for each in entries}
 
@@ -104,7 +96,6 @@ def _named(tree: SourceTree, name: str) -> Mutant:
 
 
 def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:
-    """Return all verdicts; print each as it arrives."""
     equal = read_equal()
     verdicts: list[Verdict] = []
     pool = ThreadPoolExecutor(jobs)
@@ -131,7 +122,6 @@ def _judged(judge: Judge, mutants: Sequence[Mutant], jobs: int) -> list[Verdict]
 
 
 def _table(verdicts: Sequence[Verdict]) -> str:
-    """Return a table with the number of mutants by kind and result."""
     counts = Counter((each.mutant.kind, each.fate) for each in verdicts)
     rows = [
         f"{kind:<10}" + "".join(f"{counts[kind, fate]:>{len(fate) + 2}}" for fate in MutantResult)

@@ -1,8 +1,6 @@
 """Test process that collects all tests once, and runs each trial of a mutant in a fork with changed functions.
 
-So a trial needs neither imports nor a collection. Only tests that call a changed function run: a survey of each test
-file records the calls, when the file is first needed. Other changes need a fresh process with the mutant: code of a
-module or class body, or a function called before the first test.
+Only tests that call a changed function run. Some changes, such as those of a class body, need a fresh process.
 """
 
 from __future__ import annotations
@@ -104,8 +102,9 @@ class CollectedTests:
             connection.close()
 
     def run_trial(self, request: TrialRequest) -> str | None:
-        """Return the name of a failing test or how the fork ended; None if all tests pass.
+        """Run the tests of a request that call a changed function, in a fork with the mutant.
 
+        Return the name of a failing test or how the fork ended; None if all tests pass.
         Raise `NeedsFreshProcessError` if a fork is not enough.
         """
         assert request.text is not None
@@ -135,12 +134,10 @@ class CollectedTests:
         return evolve(request, tests=list(left), words=(), only=names)
 
     def _asked(self, request: TrialRequest, places: Iterable[Place]) -> Iterator[int]:
-        """Yield the numbers of the tests that call a function at one of these places."""
         for survey in self._surveyed(request).values():
             yield from sorted({number for place in places for number in survey.calls.get(place, ())} - survey.failed)
 
     def _surveyed(self, request: TrialRequest) -> dict[Path, _Survey]:
-        """Return the survey of each requested file; run those that no other thread has started."""
         paths = [self._tree.root / test for test in request.tests]
         files = [file for path in paths for file in self._files if file.is_relative_to(path)]
         for file in files:
@@ -172,7 +169,6 @@ class CollectedTests:
 
 
 def _collect(tree: SourceTree, compiled: str, connections: Sequence[Connection]) -> None:
-    """Collect the tests and serve trials, in a process of its own."""
     begin(tree, compiled)
     host = _ServerPlugin(tree, connections)
     paths = [str(path.relative_to(tree.root)) for path in tree.tests()]
@@ -196,7 +192,6 @@ class _ServerPlugin:
         self._caches: list[Any] = []
 
     def on_call(self, frame: FrameType, event: str, _: object) -> None:
-        """Record the code of a called function."""
         self._called.add(frame.f_code)
 
     @pytest.hookimpl(tryfirst=True)
@@ -256,7 +251,6 @@ class _ServerPlugin:
         connection.send(answer)
 
     def _run(self, session: pytest.Session, tests: Sequence[int]) -> Iterator[int]:
-        """Run the tests one after another; yield the number of each finished test."""
         for number, following in zip_longest(tests, tests[1:]):
             item = session.items[number]
             after = None if following is None else session.items[following]

@@ -1,8 +1,4 @@
-"""Judgement of a mutant: own tests, tests of its package, mypy, tests of packages that use it, and whole programs.
-
-Mypy runs before the tests that take minutes, since every change must pass mypy as well. Whole programs are the
-simulator tests of `tests/loops`, and simulations.
-"""
+"""Judgement of a mutant by tests, mypy and simulations."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ FAR = 4.0  # factor of the time limit for the many tests of packages and whole p
 
 
 class MutantResult(StrEnum):
-    """Result of a mutant: the kind of test that failed, or that it survived or is equal."""
+    """Result of a mutant: which check failed, or that the mutant survived or is equal."""
 
     OWN = "killed by its own file"
     ROOM = "killed by its room"

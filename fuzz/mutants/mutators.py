@@ -1,8 +1,6 @@
 """Mutants of a module: every permitted change, as an edit of its text.
 
-An edit changes a few bytes only, so lines and comments stay in place. Code that no test can check is not changed:
-types, imports, docstrings, `__all__`, and assertions (our invariants). Formatted strings are not changed either, since
-Python 3.11 does not report the positions of their parts.
+Types, imports, docstrings, `__all__`, assertions and formatted strings are not changed.
 """
 
 from __future__ import annotations
@@ -222,7 +220,6 @@ class _Finder(ast.NodeVisitor):
     # --- edits ---
 
     def _replace(self, kind: MutationKind, start: int, end: int, old: str, new: str) -> None:
-        """Add a mutant that replaces the operator between two operands; `old` is a pattern that finds it."""
         found = re.search(old.encode(), self._source[start:end])
         assert found is not None
         self._add(kind, start + found.start(), start + found.end(), new.encode())

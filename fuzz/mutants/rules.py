@@ -39,7 +39,7 @@ Examples:
 
 @frozen(kw_only=True)
 class Rule:
-    """Seeded bug: the text that implements a rule, its replacement without the rule, and the test that must fail."""
+    """Seeded bug: the text that implements a rule, its replacement, and the test or seed that must fail."""
 
     name: str
     module: str  # with its package: "svc_proto.relay.access"
@@ -76,9 +76,9 @@ def read_rules(folder: Path = RULES) -> list[Rule]:
 
 
 def noticed(rule: Rule, compiled: str, *, shown: bool = False) -> str | None:
-    """Insert the bug; return the failed test or the seed that found it, None if one of both is missing.
+    """Insert the bug, run the test and the seed that the rule names, and return which of them failed.
 
-    `compiled` is a folder for bytecode.
+    Return None if a named test or seed did not fail. `compiled` is a folder for bytecode.
     """
     found = []
     if rule.test:

@@ -46,10 +46,6 @@ def _play(
     play: Callable[[int, str], bool],
     costs: bool,
 ) -> None:
-    """Install the mutant in this process, and send the first seed that finds it as text, or None.
-
-    Only with `costs`, computing takes simulated time.
-    """
     begin(tree, compiled)
     change(tree, module, text)
     from runtimes.sim.cost import HandleCost
@@ -59,7 +55,6 @@ def _play(
 
 
 def _play_world(seed: int, breaks: str) -> bool:
-    """Return whether the simulation of a seed violates the invariant `breaks`. To be called after `change`."""
     from fuzz.simulation.scenario_runner import ScenarioFailure, run_seed
 
     outcome = run_seed(seed)
@@ -67,7 +62,6 @@ def _play_world(seed: int, breaks: str) -> bool:
 
 
 def _play_storm(seed: int, breaks: str, sessions: int) -> bool:
-    """Return whether a cluster run ends with a violation that contains `breaks`."""
     from fuzz.cluster.invariants import ClusterViolation
     from fuzz.cluster.run import run_seed
 

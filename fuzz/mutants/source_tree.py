@@ -53,7 +53,7 @@ class SourceTree:
     # --- tests, in the order of their chance to fail ---
 
     def own_tests(self, module: str) -> list[Path]:
-        """Return the path of the test file with the module's name, which may not exist."""
+        """Return a list with the path of the module's test file, which may not exist."""
         *folders, name = module.split(".")
         return [self.root.joinpath("tests", *folders, f"test_{name}.py")]
 
@@ -70,7 +70,7 @@ class SourceTree:
         return self._sorted(module, set(chain.from_iterable(self._of_room(each) for each in others)))
 
     def users(self, module: str) -> list[Path]:
-        """Return the module, and the modules that import from it."""
+        """Return the paths of the module, and of the modules that import from it."""
         folder, _, name = f"{self.package}.{module}".rpartition(".")
         imports = re.compile(rf"^ *(from {folder}\.{name} import|from {folder} import .*\b{name}\b)", re.MULTILINE)
         return [path for path in map(self.path, self.modules()) if imports.search(path.read_text())] + [
@@ -88,7 +88,7 @@ class SourceTree:
         return [self.root / path for path in paths if (self.root / path).exists()]
 
     def tests(self) -> list[Path]:
-        """Return the tests of all modules, and those of whole programs."""
+        """Return the test files of all subpackages, and those of whole programs."""
         rooms = {_room(module) for module in self.modules()}
         return sorted(path for room in rooms for path in self._of_room(room) if path.exists()) + self.scenario_tests()
 
@@ -108,12 +108,10 @@ class SourceTree:
 
 
 def _room(module: str) -> str:
-    """Return the subpackage of a module; empty for a top-level module."""
     return module.split(".")[0] if "." in module else ""
 
 
 def _rounds(rooms: list[list[list[Mutant]]], size: int, seed: int) -> Iterator[Mutant]:
-    """Yield up to `size` mutants round by round: in each round one of each subpackage, of another kind each time."""
     left = min(size, sum(len(cell) for cells in rooms for cell in cells))
     for turn in count(seed):
         for number, cells in enumerate(rooms):

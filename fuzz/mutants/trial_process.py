@@ -54,7 +54,10 @@ class TrialRequest:
 
 
 def alone(tree: SourceTree, request: TrialRequest, compiled: str, *, shown: bool) -> str | None:
-    """Return the test that fails, or how the process ended early; None if all pass. `compiled`: folder for bytecode."""
+    """Run a trial in a fresh process; return the failing test or how the process ended, or None if all tests pass.
+
+    `compiled` is a folder for bytecode.
+    """
     return answer_of(_run, tree, request, compiled, shown, limit=request.limit)
 
 
@@ -100,7 +103,6 @@ def change(tree: SourceTree, module: str, text: bytes) -> None:
 
 
 def _run(answer: Connection, tree: SourceTree, request: TrialRequest, compiled: str, shown: bool) -> None:
-    """Run the tests in this process, and send the failed test or the exit code of pytest; None if all pass."""
     begin(tree, compiled, shown=shown)
     if request.text is not None:
         change(tree, request.module, request.text)
@@ -127,7 +129,7 @@ class FirstFailurePlugin:
         settings.load_profile("mutants")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Remove the tests that are not in `only`."""
+        """If `only` was given, remove the tests that are not in it."""
         if self._only is not None:
             items[:] = [item for item in items if item.nodeid in self._only]
 

@@ -1,11 +1,8 @@
-"""Access matrix: which client reaches which route. Running servers and simulated attackers are tested against it.
+"""Access matrix: which client reaches which route and which message channel of the WebSocket.
 
 A row is an access policy with its routes, a column is a client kind. A cell is the result: `in` (the route is reached),
-or the status of the refusal. A route without a row fails a test. A message channel of the WebSocket is a row of
-messages: `auth` accepts `system/auth` only, `grant` reports a missing grant, and a status refuses the socket.
-
-On voice routes, a token that is none of the relay's may be a key of the API. Such a key must not arrive from another
-host without TLS: 403.
+or the status of the refusal. In rows of message channels, `auth` accepts `system/auth` only, and `grant` reports a
+missing grant.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Actors of the simulation: each module has the steps of one area. No actor waits for another."""
+"""Actors of the simulation: each module has the steps of one area."""

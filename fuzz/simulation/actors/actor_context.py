@@ -127,7 +127,7 @@ class ActorContext:
             listener(device, message)
 
     def on_token_refused(self, session: SessionModel | None, sent: float) -> None:
-        """Check, after a token was refused, that its session need not be alive."""
+        """Report a violation if the session of a refused token must be alive. Ignore None."""
         if session is not None and self.must_be_alive(session):
             violated(Invariant.LIVE_TOKEN, f"{session.prefix} was refused")
 
@@ -145,10 +145,7 @@ class ActorContext:
         return self.must_be_alive(session) and session.surely_held(grant, self.world.wall.highest(self.now))
 
     def latest_end(self, session: SessionModel) -> float | None:
-        """Return when the relay must have detected the end of a session; None while it may live.
-
-        A timer ends expired sessions, and reads the wall clock at least once an hour in case of a step.
-        """
+        """Return when the relay must have detected the end of a session; None while it may live."""
         now = self.now
         ended = session.ended(self.world.wall, now)
         if ended is None or ended in (session.revoked, session.suspended):
@@ -163,7 +160,7 @@ class ActorContext:
         return 0.0 if over is None or self.now <= max(over, since) + slack else self.now - over
 
     def check_invariants(self) -> None:
-        """Check that no socket of a device is open long after its session ended."""
+        """Check that no observed socket of a device is open long after its session ended."""
         for device in self.open:
             late = self.seconds_past_end(device.session, END_TIMEOUT)
             if late and self._is_observed(device):

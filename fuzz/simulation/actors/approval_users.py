@@ -1,10 +1,4 @@
-"""Users whose agent requests approval of two notes, one after the other: each answer must apply to its call only.
-
-The agent has read the phone, so each note for later chats requires an approval (`asks_having_read`). A run has one open
-request at a time. An answer with a call id applies to that call; a denial without id, or an answer for all, to the open
-request. After a denial the second note is refused without a request. A note that was allowed once needs a new approval
-the next time.
-"""
+"""Users whose agent requests approval of two notes, one after the other: each answer must apply to its call only."""
 
 from __future__ import annotations
 
@@ -31,8 +25,6 @@ ROUNDS = 3  # model calls of a run without a fault
 
 @define(eq=False)
 class _ApprovalRun:
-    """Run that requests approvals, as its event stream reports it."""
-
     chat: ChatModel
     style: int
     outages: int
@@ -128,10 +120,6 @@ class ApprovalUsers:
         self.chats.request("POST", f"/v1/runs/{run.id}/approval", body, done)
 
     def _check_told(self, run: _ApprovalRun, meant: list[str], since: float) -> None:
-        """Check that an accepted answer was applied to each call that it names.
-
-        Nothing is checked if the run's stream has ended or a fault occurred.
-        """
         if run.reader is None or run.reader.is_closed or not self.world.is_fault_free_since(since):
             return
         missing = [identity for identity in meant if identity not in run.told]
@@ -139,8 +127,6 @@ class ApprovalUsers:
             violated(Invariant.CONFIRMED, f"{meant} were answered, and {missing} wait on")
 
     def _check_run_status(self, run: _ApprovalRun, waits: str) -> None:
-        """Check that a run with an open request has the status of waiting, and lists the request."""
-
         def done(caller: RequestClient) -> None:
             if caller.status != 200 or waits in run.told or waits in run.meant:
                 return

@@ -1,7 +1,6 @@
-"""Attackers without credentials: they guess codes, send garbage, and request every route in many ways.
+"""Attackers: they guess credentials, send garbage, and request routes in many ways.
 
-They connect from other hosts, by a web page, and through a proxy. The access matrix defines each response, for
-simulations and running servers alike.
+The access matrix defines the expected responses.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ OTHER_USER = _AttackRoute("other_user")  # the local secret is required, and thi
 
 
 class Attackers:
-    """Steps of attackers: guesses of credentials, garbage, and requests to every route."""
+    """Steps of attackers: guesses of credentials, garbage, and requests without a valid credential."""
 
     def __init__(self, crowd: ActorContext, pairing: PairingDevices) -> None:
         self.crowd = crowd
@@ -102,7 +101,7 @@ class Attackers:
         self._guess_again(host, 3 + step.pace % 6, step.attacker, PATIENT.get(step.pace // 6 % 5, (0.2, 1.2)))
 
     def _suspect(self, step: GuessFromDevice) -> None:
-        """Guess from a device until its address is blocked; its token stays valid, and lifts no block."""
+        """Guess from a device until its address is blocked. Then let the device reconnect, and guess once more."""
         if not self.crowd.sessions:
             return
         session, sim = self.crowd.pick_session(step.session), self.world.sim
@@ -141,7 +140,6 @@ class Attackers:
         thrower.disconnect(reset=True)
 
     def _browse(self, step: TryRoutes) -> None:
-        """Request some routes without a valid credential, each in another way."""
         ways = (*WAYS, *[OTHER_USER] * 5) if self.world.secretive else WAYS
         for number in range(ROUTES_TRIED):
             self._try_route(ways[(step.page + 5 * number) % len(ways)], step.route + 16 * number)
@@ -165,7 +163,6 @@ class Attackers:
         world.request(host, LOCAL if here else REMOTE, method, path, headers=headers, body=_body(method), done=done)
 
     def _forward(self, way: _AttackRoute, route: str, headers: dict[str, str]) -> None:
-        """Write a request or a WebSocket handshake as HTTP/1 text, and check the response after 20 s."""
         method, path = example_path("GET /ws" if way.opens else route)
         target = LOCAL if way.here else REMOTE
         host = self.world.home if way.here else self.world.attackers[0]
@@ -181,7 +178,6 @@ class Attackers:
         self.world.sim.after(20.0, over)
 
     def _check(self, way: _AttackRoute, route: str, status: int) -> None:
-        """Check a response against the access matrix; 408, 503 and a missing response may have other causes."""
         expected = ROUTES[route][CLIENT_KINDS.index(way.caller)]
         met = str(status) if status in TURNED_AWAY else IN
         self.world.count(f"{way.caller} turned away" if met != IN else f"{way.caller} let in")

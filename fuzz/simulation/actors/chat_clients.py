@@ -123,7 +123,7 @@ class ChatClients:
             self._chat(step, "murmur", dawdle=max(step.seconds, DEAF))
 
     def turn(self, chat: ChatModel, manner: str) -> RequestClient:
-        """Send a message and read the stream of the turn, which is checked at its end."""
+        """Send a message to a chat, read the event stream of the turn, and check it."""
         manner = chat.allowed(manner)
         turn = TurnModel(chat, f"{manner}: question {self.number()}")
         chat.turns.append(turn)
@@ -172,7 +172,6 @@ class ChatClients:
                 pass
 
     def _check_place(self, turn: TurnModel, event: str, data: dict[str, Any]) -> None:
-        """Check that an event has the next number of the turn's stream, and the ids of this stream."""
         if event not in KNOWN:
             violated(Invariant.STREAM, f"the event {event}")
         if turn.events and turn.events[-1] == "done":
@@ -197,7 +196,6 @@ class ChatClients:
             violated(Invariant.STORED, problem)
 
     def _check_history(self, question: str, asked: list[dict[str, Any]]) -> None:
-        """Check that a model receives the chat's earlier messages, at least the newest."""
         turn = next((turn for turn in reversed(self.turns) if turn.text == question), None)
         if turn is None or turn.chat.deleting:
             return
@@ -241,14 +239,16 @@ class ChatClients:
             self.request("DELETE", f"/api/sessions/{chat.id}", None, done)
 
     def _check_stopped(self, chat: ChatModel, since: float) -> None:
-        """Check that no turn of a deleted chat is answered any more."""
         for text in self.world.upstream.questions:
             asked = any(turn.text == text for turn in chat.turns) and self.world.upstream.newest[text] < since
             if asked and self.world.is_fault_free_since(since):
                 violated(Invariant.CANCELLED, f"the model still answers {text!r}, whose chat was deleted")
 
     def check_invariants(self) -> None:
-        """Check that readers receive data, and that turns end whose model has disconnected and was not called again."""
+        """Check that no open event stream is silent for long, and that turns end after their model has disconnected.
+
+        Streams under a fault are not checked.
+        """
         broken, now = self.world.upstream.broken, self.world.sim.now
         for reader, when in self._heard.items():
             if (
@@ -269,7 +269,10 @@ class ChatClients:
     # --- after the script ----------------------------------------------------------------------------------------
 
     def compare(self) -> None:
-        """Compare the stored messages of each chat with what the streams reported; a deleted chat must be gone."""
+        """Request the stored messages of each chat, and compare them with what the streams reported.
+
+        A deleted chat without later runs must be gone.
+        """
         for chat in self.chats:
             if chat.deleted and not chat.runs:  # a late run creates its session again
                 self.request("GET", f"/api/sessions/{chat.id}/messages", None, _gone)
@@ -329,11 +332,7 @@ class _RowModel:
 
 
 def _compared(turn: TurnModel, rows: list[_RowModel]) -> str:
-    """Return what is wrong with the stored answer of a turn; empty when nothing is.
-
-    Each model call of a turn has its own row, and the last row has the id of the turn. A turn that was stopped before
-    or during a tool call has no text in its last model call. Its last row then calls the tool.
-    """
+    """Return what is wrong with the stored answer of a turn; empty when nothing is."""
     content = turn.content or ""
     stored = [row for row in rows if row.run_id == turn.run_id and row.role == "assistant" and row.content]
     if GAP.join(row.content for row in stored) != content:

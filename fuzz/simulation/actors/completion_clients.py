@@ -1,8 +1,4 @@
-"""Programs that request completions: single requests, or two with one idempotency key; some do not wait.
-
-A waiting client gets the model's answer. Requests with one key share one answer, whichever client disconnects. When all
-have disconnected, the model call is cancelled.
-"""
+"""Programs that request completions: single requests, or two with one idempotency key; some do not wait."""
 
 from __future__ import annotations
 
@@ -165,6 +161,5 @@ class CompletionClients:
             violated(Invariant.STREAM, f"{question.text!r} ended with {reason}")
 
     def _is_well(self, question: _CompletionQuestion) -> bool:
-        """Report whether no fault has kept the model from a full answer."""
         forsaken = question.text in self.world.upstream.forsaken
         return question.is_plain and not forsaken and self.world.is_fault_free_since(question.sent)

@@ -99,11 +99,7 @@ class DeviceControlActors:
         return self._commands.get(self._known.get(request_id, ""))
 
     def check_invariants(self) -> None:
-        """Check confirmations, calls and reports.
-
-        The reference phone has no open confirmation while it is offline, no call waits for an ended session or a lost
-        phone, and the reference phone reports.
-        """
+        """Check the confirmations and reports of the reference phone, and the calls that wait for an answer."""
         phone = self.world.phone_service
         if phone.state is not PhoneState.ONLINE and phone.gate.confirmations():
             violated(Invariant.CONFIRMED, f"the user of a phone that is {phone.state.value} is asked")
@@ -113,7 +109,6 @@ class DeviceControlActors:
             self._check_lost(command, caller)
 
     def _look_at_reference(self) -> None:
-        """Check that the connected reference phone reports at least every 40 s; 30 s are required (wire bridge 1.3)."""
         world, now = self.world, self.crowd.now
         if world.phone_service.state is not PhoneState.ONLINE or not world.is_relay_up:
             self._online_since = now
@@ -130,7 +125,6 @@ class DeviceControlActors:
             violated(Invariant.RESOLVED, f"{command.mark} {so} {late:.0f} s after the end of its session")
 
     def _check_lost(self, command: CommandModel, caller: RequestClient) -> None:
-        """Check that no call waits for a phone whose socket has ended (wire bridge 2.2)."""
         world, phone = self.world, self._phone_of.get(command)
         if phone is None or phone.left is None or self.crowd.now <= phone.left + LATE:
             return
@@ -203,7 +197,6 @@ class DeviceControlActors:
         self._behave(device, request_id, command)
 
     def _heard_of_others(self, device: SignedInDevice, payload: dict[str, Any]) -> None:
-        """Answer a command of the API's agent or of an MCP client, unless a handler in `others` does."""
         request_id = str(payload["request_id"])
         if any(knows(device, payload) for knows in self.others):
             return

@@ -1,8 +1,4 @@
-"""Phones on the app's standard connection: they sign in to a dashboard, chat through its gateway, and reconnect.
-
-Prompts may have attachments, and turns may need an approval. Some phones share one chat, and some return from
-another address. At the end each prompt is stored once, with its attachments: none is lost, and none is sent twice.
-"""
+"""Phones on the app's standard connection: they sign in to a dashboard, chat through its gateway, and reconnect."""
 
 from __future__ import annotations
 
@@ -48,7 +44,6 @@ class _AttachingPhone(DashboardPhone):
     """Phone whose user attaches a picture and a text file to prompts that begin with `ATTACHED`."""
 
     def on_user_input(self, word: UserInput | None) -> None:
-        """Submit a prompt that begins with `ATTACHED` with its attachments; pass on any other input."""
         if not isinstance(word, TextInput) or not word.text.startswith(ATTACHED):
             super().on_user_input(word)
             return
@@ -129,7 +124,7 @@ class GatewayPhones:
     def settle(self) -> None:
         """Check that each prompt is stored once, then stop the phones and the dashboard.
 
-        A prompt may be missing after certain faults.
+        A prompt may be missing after certain faults. The processes must exit with status 0.
         """
         world = self.world
         self._wait(lambda: not any(phone.service.chat.unfinished for phone in self._phones))

@@ -48,9 +48,9 @@ class HalfRequestClients:
         world.sim.after(after, go_on)
 
     def download(self, session: SessionModel, after: float) -> None:
-        """Request a large file, and read the response after some seconds, when the session may have ended.
+        """Request a large file, and read the response after some seconds.
 
-        Then the file must not arrive whole.
+        If the session has ended by then, the file must not arrive whole.
         """
         world = self.world
         world.home.disk.put(LARGE, bytes(SIZE))

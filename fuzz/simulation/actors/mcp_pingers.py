@@ -1,8 +1,4 @@
-"""Remote agents that ping phones by MCP (`/mcp`) with the token of a device; they listen, and reconnect.
-
-An MCP session belongs to its caller, and lasts while the caller uses it or listens. A call continues without its
-connection. Only the newest reader of a stream receives data.
-"""
+"""Remote agents that ping phones by MCP (`/mcp`) with the token of a device; they listen, and reconnect."""
 
 from __future__ import annotations
 
@@ -44,7 +40,7 @@ class McpPingers:
         return bool(self._clients)
 
     def client(self, session: SessionModel) -> SimMcpClient:
-        """Return the MCP client with the token of a paired session."""
+        """Return the MCP client with the token of a paired session; create it if there is none."""
         if session not in self._clients:
             place = McpEndpoint(self.world.agent, REMOTE, lambda: session.token)
             self._clients[session] = SimMcpClient(self.world, place)
@@ -97,7 +93,7 @@ class McpPingers:
             self.world.sim.after(2 * LATE, lambda: check_replaced(before))
 
     def check_invariants(self) -> None:
-        """Check that a listener is disconnected after the end of its session."""
+        """Check that a listener is disconnected soon after the end of its paired session."""
         for session, client in self._clients.items():
             over = self.crowd.latest_end(session)
             for talk in client.talks:
@@ -136,7 +132,6 @@ class McpPingers:
             talk.disconnect_request(asked, 1.0)
 
     def _give_up(self, talk: McpClientSession) -> None:
-        """Call a tool that takes time, disconnect, and do not resume."""
         self.control.late.insert(0, STREAMED)
         asked = talk.request("tools/call", PING, lambda message: None)
         asked.cuts = CUTS
@@ -151,9 +146,5 @@ class McpPingers:
             violated(Invariant.IN_TIME, f"call {asked.number} by MCP has no answer after {late:.0f} s")
 
     def _is_there(self, session: SessionModel, talk: McpClientSession, since: float) -> bool:
-        """Report whether an MCP session certainly exists.
-
-        It does if it was used lately, and its server and its grant have not ended.
-        """
         there = talk.server is self.world.relay and self.world.is_relay_up and since < talk.used + IDLE
         return there and not talk.ending and self.is_able(session)

@@ -56,7 +56,6 @@ class MediaUsers:
         self.crowd.request_as_operator("POST", "/media/register", body, self._registered(data, path))
 
     def _change_one(self, step: ChangeFile) -> None:
-        """Remove or change a registered file of the host, and record what later fetches may return."""
         told, disk = self._media_model.known_files, self.world.home.disk
         path = told[step.file % len(told)].path if told else ""
         if not path:
@@ -139,7 +138,7 @@ class MediaUsers:
             violated(Invariant.MEDIA_LIFE, f"{data[:12]!r} was had: {over}")
 
     def check_inspector(self, caller: RequestClient, sent: float) -> None:
-        """Check that the media inspector shows the entries that must exist, and none that must have ended."""
+        """Check that the media inspector lists the entries that must exist, and none that must have ended."""
         media_model = self._media_model
         live = {record["token"] for record in caller.answer.json["media"] if not record["is_expired"]}
         if len(live) > media_model.cap:
@@ -152,7 +151,10 @@ class MediaUsers:
                 violated(Invariant.MEDIA_LIFE, f"{medium.data[:12]!r} is not shown, and is not over")
 
     def check_spool(self) -> None:
-        """Check that no uploaded file outlives its entry."""
+        """Check that there are no more spooled files than uploads that may exist.
+
+        Do nothing after faults that leave files behind.
+        """
         world, now = self.world, self.crowd.now
         if world.store_trouble or not world.is_relay_up or (self._media_model.outages and len(world.wall.steps) > 1):
             return  # files of a killed relay are deleted by their date

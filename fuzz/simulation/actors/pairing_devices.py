@@ -40,7 +40,7 @@ class PairingDevices:
         self.register(GRANTS[step.grants % len(GRANTS)], step.lifetime)
 
     def register(self, grants: Spans | None = None, ttl: float = 0.0) -> CodeModel:
-        """Register a new code as the operator, check the response, and return the model of the code."""
+        """Register a new code as the operator, and return its model. The response is checked when it arrives."""
         wish = RequestedTerms(int(ttl) or None, grants)
         code = CodeModel(f"C{self.crowd.next_number():05}", self.crowd.now, wish=wish)
         self.crowd.codes.append(code)
