@@ -1,7 +1,6 @@
 """Optional scenarios beside the ordinary steps of a script, each with its own chance.
 
-Examples are agent gateways, expiring media and disk faults. Each function receives the steps of the script. A script
-without a scenario is unchanged by its function.
+Examples are agent gateways, expiring media and disk faults.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ def background_scenarios(seed: int, mine: SwarmConfig[type[Step]], others: list[
 
 
 def _gateways(seed: int, mine: SwarmConfig[type[Step]], others: list[Step]) -> list[Step]:
-    """Return steps of gateway users, which continue their earlier sessions."""
+    """Return steps of devices that use a gateway, some of them several times."""
     rng = Random(f"gateways {seed}")
     steps: list[Step] = []
     for _ in range(rng.randint(0, MAX_GATEWAY_STEPS)):
@@ -127,10 +126,7 @@ def _lives(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _media(seed: int, others: list[Step]) -> list[Step]:
-    """Return steps that register a few media and fetch one of them repeatedly.
-
-    Some of the fetches follow the expiry of the file, its change, or the end of a program.
-    """
+    """Return steps that register a few media and fetch one of them repeatedly."""
     rng = Random(f"media {seed}")
     faulty = any(isinstance(step, Fault) for step in others)
     steps: list[Step] = []

@@ -1,7 +1,4 @@
-"""Simulated deployment: a host with relay and API, a phone, a model, hosts of clients, and injected faults.
-
-Each response and each log record passes through here, and is searched for secrets.
-"""
+"""Simulated deployment: a host with relay and API, a phone, a model, hosts of clients, and injected faults."""
 
 from __future__ import annotations
 
@@ -226,7 +223,7 @@ class Deployment:
         return (*self.home.processes, self.phone)
 
     def supervise(self) -> None:
-        """Restart each program that has ended, after its pause, like a service manager.
+        """Restart the relay and the API when they have ended, after their pause, like a service manager.
 
         An end that was not ordered is a violation, unless the store had failed.
         """
@@ -325,7 +322,7 @@ class Deployment:
         return carrier
 
     def speaks_http2(self, host: SimHost) -> bool:
-        """Report whether a host uses HTTP/2: half of the hosts do, by seed."""
+        """Report whether a host uses HTTP/2; the seed decides."""
         return Random(f"versions {self.script.seed} {host.name}").random() < MODERN
 
     def maybe_abandon_later(self, party: StreamClient) -> None:
@@ -416,7 +413,7 @@ class Deployment:
         self.sim.after(seconds, lambda: line.set_slow_reading(False))
 
     def stop_program(self, name: str, rest: float, *, kill: bool) -> None:
-        """Stop or kill the relay or the API; it is restarted after `rest` seconds."""
+        """Stop or kill the relay or the API, if it runs; it is restarted after `rest` seconds."""
         process: SimProcess = getattr(self, name)
         if not process.alive:
             return
@@ -448,7 +445,7 @@ class Deployment:
         self.faulted = self.sim.now + SETTLE_AFTER_FAULT
 
     def is_unaffected(self, party: SimClient) -> bool:
-        """Report whether no fault has held up, lost or delayed the traffic of a client."""
+        """Report whether a client was connected, and no fault has held up, lost or delayed its traffic."""
         line = _carrier(party)
         return (
             line.connection is not None
@@ -561,7 +558,6 @@ class Deployment:
                 violated(Invariant.BOUNDED, f"{len(waits)} events, {reader._size} characters wait for a reader")
 
     def _check_unsent(self, end: SimEnd) -> None:
-        """Check that unsent bytes at one end of a connection stay within their limit, and that some leave in time."""
         ours, model = end.host is self.home, end.peer.port == MODEL_PORT
         if not ours and end.connection.blocked:
             return

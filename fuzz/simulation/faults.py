@@ -38,7 +38,7 @@ STALLS = 32.0  # s at least, longer than a body may pause
 
 
 class FaultInjector:
-    """Steps that inject faults; each schedules its end."""
+    """Handler of the steps that inject faults."""
 
     def __init__(self, world: Deployment) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""Leak check: after all clients have disconnected, no table has an entry that had an owner.
+"""Leak check: after all clients have disconnected, tables must not have more entries than before the first.
 
 A table of a core that keeps entries without clients must be listed in `KEPT`, with the reason.
 """
@@ -120,14 +120,17 @@ SOON = 1.0  # s
 
 
 class LeakCheck:
-    """Sizes of all tables before the first client, and at the end."""
+    """Comparison of the tables' sizes before the first client and after the last."""
 
     def __init__(self, world: Deployment) -> None:
         self._world = world
         self._before = {name: self._count(name) for name in ("relay", "api")}
 
     def check(self) -> None:
-        """Check the tables after all clients have disconnected, the reference phone too."""
+        """Check that tables, stored sessions and uploads have no entries without an owner.
+
+        All clients must have disconnected, the reference phone too.
+        """
         for name in self._before:
             if self._left(name):
                 self._world.sim.run_for(SOON)  # a periodic read of a file may be in progress
@@ -148,10 +151,6 @@ class LeakCheck:
         return table_sizes(process.core)
 
     def _check_store(self) -> None:
-        """Check that each stored session exists, or that the relay continues to erase it.
-
-        After a failure of the store, an expired session may remain.
-        """
         world = self._world
         sessions = world.relay_service.sessions
         for token_hash, record in world.home.store.sessions.items():
@@ -162,7 +161,6 @@ class LeakCheck:
                 violated(Invariant.ACCOUNTING, f"{record['token_prefix']} is stored, and is no session")
 
     def _check_uploads(self) -> None:
-        """Check that the counted bytes are the stored ones, and that each file has an owner."""
         world, relay = self._world, self._world.relay_service
         kept = uploads_kept(relay)
         if relay.media.uploads._used != kept:

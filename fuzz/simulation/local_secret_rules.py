@@ -38,10 +38,7 @@ def asks_for_secret(script: Script) -> bool:
 
 
 def secret_of(home: SimHost) -> tuple[str, str] | None:
-    """Return the header field with the local secret, as programs of the relay's user send it; None without a secret.
-
-    A relay that cannot read whether it has a public route creates a secret, too.
-    """
+    """Return the header field with the local secret, as programs of the relay's user send it; None without a secret."""
     path = f"{home.state}/{LOCAL_SECRET}"
     return (HEADER.decode(), home.disk.get(path).decode()) if home.disk.exists(path) else None
 

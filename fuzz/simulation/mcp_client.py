@@ -1,8 +1,4 @@
-"""Simulated MCP client over Streamable HTTP, which counts and checks all messages of the server.
-
-The requests of each session are numbered from 1. Each message about a request names its request, and arrives once and
-in order, also after a reconnect. A client without a subscription receives no notification.
-"""
+"""Simulated MCP client over Streamable HTTP, which checks the messages of the server."""
 
 from __future__ import annotations
 

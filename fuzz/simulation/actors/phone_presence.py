@@ -1,7 +1,4 @@
-"""Model of connected phones, which must receive commands; phones may connect and disconnect.
-
-A phone is identified by its device. The socket that signed in last is the phone's; an older one may end at any time.
-"""
+"""Model of the phones that are certainly connected, by which the relay's errors are checked."""
 
 from __future__ import annotations
 
@@ -19,14 +16,14 @@ LOST = ("phone_disconnected", "send_failed")
 
 
 class PhonePresence:
-    """Model of the phones that must be connected, by their sign-ins, and check of the relay's errors by it."""
+    """Model of the phones that are certainly connected, by their sign-ins, with checks of the relay's errors."""
 
     def __init__(self, crowd: ActorContext) -> None:
         self.crowd = crowd
         self.world = crowd.world
 
     def refused(self, command: CommandModel, status: int, code: str) -> None:
-        """Check an error response of the relay, a little later, when the relay has detected lost sockets."""
+        """Check the relay's error response to a command: a missing grant at once, a missing phone a little later."""
         if status == 403 and code == "grant_required":
             self._check_held(command)
         if status in (404, 502, 503, 504):
@@ -34,11 +31,11 @@ class PhonePresence:
             self.world.sim.after(LATE, lambda: self._judge(command, status, code, told))
 
     def connected(self, since: float) -> list[SignedInDevice]:
-        """Return the phones that have certainly been connected since `since`."""
+        """Return the phones that have certainly been connected, with the bridge grant, since `since`."""
         return [device for device in self.crowd.open if self.is_connected(device, since)]
 
     def is_connected(self, device: SignedInDevice, since: float) -> bool:
-        """Report whether a device has certainly been a connected phone since `since`."""
+        """Report whether a device is a phone that has surely been connected, with the bridge grant, since `since`."""
         crowd, mine = self.crowd, device.sign_in
         if device not in crowd.open or mine.told is None or mine.told > since or device.session.surface != PHONE:
             return False
@@ -55,7 +52,6 @@ class PhonePresence:
         )
 
     def _has_reported(self, sign_in: SignIn) -> float:
-        """Return until when a status of the socket may have arrived; minus infinity if it sent none."""
         if sign_in.reported is None:
             return -inf
         return sign_in.reported + (LATE if self.world.is_unaffected(sign_in.talker) else UNTIL_DROPPED)

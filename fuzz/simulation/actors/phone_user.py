@@ -102,7 +102,6 @@ class PhoneUser:
         self._type(f"{word} {question}\n")
 
     def _performed(self) -> None:
-        """Check that the user has allowed a message a moment ago, and has not turned messages off."""
         since = self.crowd.now - ACTION_TIMEOUT
         if self._off is not None and self.crowd.now > self._off + TURNED:
             violated(Invariant.CONFIRMED, "the phone sent a message, and its holder had turned that off")

@@ -1,8 +1,4 @@
-"""Clients that start runs of the API and watch them: at once, later, after the end, or two at a time.
-
-A watcher gets all events from the first, in order, at any time. They agree with the run's status and its stored rows.
-Only one watcher gets the events; a second one gets 404 (wire api 6.3).
-"""
+"""Clients that start runs of the API and watch them: at once, later, after the end, or two at a time."""
 
 from __future__ import annotations
 
@@ -123,7 +119,6 @@ class RunWatchers:
             violated(Invariant.STREAM, f"the events of {turn.text!r} were told twice")
 
     def _compare(self, run: _WatchedRun, caller: RequestClient) -> None:
-        """Check that the run's status agrees with its events."""
         if caller.status != 200:
             return
         view, turn = caller.answer.json, run.turn

@@ -47,7 +47,7 @@ SPEAKS, TYPES = 6, 4  # actions for a gateway and a terminal, as in their actors
 
 
 class SessionLifecycles:
-    """Steps with several stages. `others` are the handlers of the steps of terminals and gateways."""
+    """Handler of steps with several stages on sessions and phones."""
 
     def __init__(
         self,
@@ -148,7 +148,6 @@ class SessionLifecycles:
                 self._owners.extend(session, RequestedTerms(ttl=1))
 
     def _download(self, step: DownloadSlowly) -> None:
-        """Start a slow download with a session's token, and end the session meanwhile."""
         if self.crowd.sessions:
             session = self.crowd.pick_session(step.session)
             self._half_request_clients.download(session, step.seconds + REST_AFTER)
@@ -191,7 +190,6 @@ class SessionLifecycles:
         self._owners.extend(device.session, wish, changed)
 
     def _use(self, device: SignedInDevice) -> None:
-        """Use the terminal and the gateway of a device, send commands, and probe the device's terminal grant."""
         if device not in self.crowd.open:
             return
         who = self.crowd.open.index(device)
@@ -236,10 +234,7 @@ class SessionLifecycles:
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
     def _bury(self, step: RevokeOnFullDisk) -> None:
-        """Revoke a session while the store refuses changes, mostly with a full disk, and restart the relay.
-
-        What the relay has answered about the session must hold after the restart.
-        """
+        """Revoke a session while the store refuses changes, mostly with a full disk, and restart the relay."""
         world, disk = self.world, self.world.home.disk
         if not self.crowd.sessions:
             return

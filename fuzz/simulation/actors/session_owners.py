@@ -98,16 +98,11 @@ class SessionOwners:
         self.crowd.request_as_agent("PATCH", f"/sessions/{session.prefix}", wish.members, session, done)
 
     def _is_passing(self, caller: RequestClient, session: SessionModel) -> bool:
-        """Report whether the relay has answered that the change holds until a restart.
-
-        False also if the relay has restarted since, the clock was set, or the explicit expiries are unknown.
-        """
         told = caller.status == 500 and caller.answer.json.get("code") == "store_failed"
         lasts = self.world.is_relay_up and self.world.media_model.is_running_since(caller.began)
         return told and session.explicit is not None and lasts and len(self.world.wall.steps) == 1
 
     def _change_meanwhile(self, session: SessionModel, before: GrantTerms, wish: RequestedTerms, sent: float) -> None:
-        """Record a change that the store refused: a restart may restore the old terms or the new ones."""
         explicit, world = tuple(session.explicit or ()), self.world
         ((low, high),) = world.wall.spans(sent, self.crowd.now)
         new = [patched(before, explicit, wish, world.policy, wall) for wall in (low, high)]
@@ -160,5 +155,4 @@ class SessionOwners:
 
 
 def _lasts(told: str) -> bool:
-    """Report whether a session that could not be erased stays refused after a restart, by the relay's error text."""
     return LASTS in told and PASSES not in told

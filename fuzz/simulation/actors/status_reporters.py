@@ -1,8 +1,4 @@
-"""Phones that report, and operators that read the inspectors, which must show all reports and events.
-
-A status is the newest of its phone. Notifications are complete and unchanged. The decision in the activity log is
-consistent with phone and caller. `/health` counts at least the sessions that must live.
-"""
+"""Phones that report, and operators that read the relay's inspectors."""
 
 from __future__ import annotations
 
@@ -85,7 +81,7 @@ class StatusReporters:
         }
 
     def check_all(self) -> None:
-        """Read every inspector once; the responses are checked `LATE` seconds later, that of media at once."""
+        """Request every inspector once; the responses are checked when they arrive or a little later."""
         for path in INSPECTORS:
             self._inspect(path)
 
@@ -94,11 +90,9 @@ class StatusReporters:
         self._check_inspector(path, known if path == HEALTH else self._views.get(path), 0.0 if path == MEDIA else LATE)
 
     def _skim(self, few: int) -> None:
-        """Request and check the newest notifications, at most `few`."""
         self._check_inspector(f"/notifications/recent?limit={few}", partial(self._recent, most=few))
 
     def _check_inspector(self, path: str, view: View | None, pause: float = LATE) -> None:
-        """Request an inspector, and check its response after `pause` s, when the relay has detected lost sockets."""
         sent = self.crowd.now
 
         def done(caller: RequestClient) -> None:
@@ -108,7 +102,6 @@ class StatusReporters:
         self.crowd.request_as_operator("GET", path, None, done)
 
     def _is_there(self, told: _SentReport, before: float) -> bool:
-        """Report whether the relay must have received a report by the time `before`, and must still have it."""
         device, world = told.device, self.world
         return (
             told.sent + LATE < before
@@ -153,7 +146,6 @@ class StatusReporters:
                 violated(Invariant.REPORTED, f"{device.name} is connected, and not listed: {[*records]}")
 
     def _check_active(self, caller: RequestClient, records: Mapping[str, object], sent: float) -> None:
-        """Check that the default phone stays until it disconnects, or another is selected (wire bridge 2.4)."""
         active: str | None = caller.answer.json["active_device_id"]
         before, self._active = self._active, None
         stays = before is not None and before.name in records and self._is_meant_since(before, sent, caller.ended)
@@ -164,7 +156,6 @@ class StatusReporters:
                 self._active = _DefaultPhone(active, device, sent, caller.ended)
 
     def _is_meant_since(self, before: _DefaultPhone, sent: float, told: float) -> bool:
-        """Report whether the default phone is still connected, and no phone was selected since the first request."""
         chosen = any(before.sent <= when <= told for when in self._control.choices)
         return before.told <= sent and not chosen and self._control.phones.is_connected(before.device, sent)
 
@@ -205,7 +196,6 @@ class StatusReporters:
         device.talker.send_envelope("system", "ping", {"ts": 1})
 
     def _recent(self, caller: RequestClient, sent: float, most: int = MAX_NOTES) -> None:
-        """Check the shown notifications: once, unchanged, those of each device newest first, and none missing."""
         shown: list[str] = [note["title"] for note in caller.answer.json["notifications"]]
         if len(set(shown)) < len(shown):
             violated(Invariant.REPORTED, f"a notification is shown twice: {shown}")
@@ -247,7 +237,6 @@ class StatusReporters:
                 self._check_decision(command, decision, sent, caller.ended)
 
     def _check_shown(self, shown: set[str], sent: float) -> None:
-        """Check that a list of commands lacks no command that this relay has received."""
         for command in self._control.all_commands:
             if command.outcome is None or command.outcome[0] > sent or not command.request_id:
                 continue
@@ -268,7 +257,6 @@ class StatusReporters:
     # --- numbers ---
 
     def _health(self, known: tuple[SessionModel, ...], caller: RequestClient, sent: float) -> None:
-        """Check that the health response counts at least the sessions that must be alive."""
         least = sum(map(self.crowd.must_be_alive, known))
         if caller.answer.json["sessions"] < least:
             violated(Invariant.LIVE_TOKEN, f"{caller.answer.json} is said, and {least} sessions live")

@@ -45,7 +45,6 @@ class _TerminalSet:
 
     @property
     def last(self) -> str:
-        """Return the terminal attached last; empty if that is uncertain."""
         if not self.sure or not self.names or self.leaving:
             return ""
         name = self.names[-1]
@@ -61,7 +60,6 @@ class _EchoShell(ScriptedProgram):
         self._typed = ""
 
     def on_input(self, data: bytes) -> None:
-        """Print each whole line, many times for `flood`; end at `exit`."""
         *lines, self._typed = (self._typed + data.decode()).split("\n")
         for line in lines:
             self._terminal_users.typed(line)
@@ -99,7 +97,6 @@ class TerminalUsers:
             violated(Invariant.LIVE_GRANT, f"a shell was told {line[:40]!r} of {session.prefix}, which holds no grant")
 
     def _check_shown(self, line: _TypedLine, since: float) -> None:
-        """Check that the output of a shell is shown to a device that reads."""
         device, world = line.device, self.world
         if line.shown or world.left or device not in self.crowd.open or not world.is_relay_up:
             return
@@ -114,7 +111,6 @@ class TerminalUsers:
             )
 
     def _check_all_shown(self, device: SignedInDevice, terminal_user: _TerminalSet, name: str) -> None:
-        """Check that the end of a shell is reported after all of its output (wire terminal 1.5)."""
         lines = [line for line in self._lines.values() if line.device is device and line.name == name]
         missing = [
             line for line in lines if line.typed and not line.shown and line.sent > terminal_user.begun.get(name, 0.0)
@@ -189,7 +185,6 @@ class TerminalUsers:
                 pass
 
     def _on_refused(self, device: SignedInDevice) -> None:
-        """Make the terminals uncertain of lines that name none: the refused request may have been the attach."""
         self._terminal_users.setdefault(device, _TerminalSet()).sure = False
         for line in self._lines.values():
             if line.device is device and not (line.is_named or line.shown):

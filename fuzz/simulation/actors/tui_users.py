@@ -44,11 +44,9 @@ class _EchoGateway(ScriptedProgram):
         self._stubborn = gateways.world.rng.random() < STUBBORN
 
     def on_start(self) -> None:
-        """Send the ready event."""
         self._send(READY)
 
     def on_input(self, data: bytes) -> None:
-        """Answer the request in each whole line, after what its method adds; end at `die`."""
         *lines, self._heard = (self._heard + data.decode()).split("\n")
         for line in lines:
             request = json.loads(line)
@@ -68,7 +66,6 @@ class _EchoGateway(ScriptedProgram):
             self._send({"jsonrpc": "2.0", "id": request["id"], "result": {"mark": mark}})
 
     def on_signal(self, signal: SignalName) -> None:
-        """Exit, unless this gateway is stubborn."""
         if not self._stubborn:
             super().on_signal(signal)
 
@@ -159,7 +156,6 @@ class TuiUsers:
                 violated(Invariant.STATUS, f"{device.name} is told {message!r:.100}")
 
     def _check_line(self, device: SignedInDevice, pid: int, number: int) -> None:
-        """Check that lines arrive in order, and that none is missing."""
         gateway = self.there[pid]
         if number != gateway.told + 1:
             violated(Invariant.TUI_ERROR, f"{device.name} is told line {number} of gateway {pid} after {gateway.told}")

@@ -24,10 +24,7 @@ ALL_CHECKS: tuple[Kind, ...] = (
 
 
 def select_checks(script: Script) -> list[Kind]:
-    """Return the checks that a script names, or those that its seed selects, in the order in which they run.
-
-    The selection and the place of a check depend on its own name: a new check changes neither.
-    """
+    """Return the checks that a script names, or those that its seed selects, in the order in which they run."""
     if script.checks:
         return [kind for kind in dict.fromkeys(ALL_CHECKS) if kind.__name__ in script.checks]
     seed, there = script.seed, dict[str, Kind]()

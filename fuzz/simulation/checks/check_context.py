@@ -1,8 +1,6 @@
 """Context of a check: one client that acts alone in a simulated deployment after its script.
 
-While the script runs, many actors share the deployment and responses are lost: then only invariants can be checked.
-After it all faults are over and all actors have disconnected, so each response is predictable. A check waits for each
-response, so it is a plain function; it uses a random source of its own.
+All faults are over and all actors have disconnected, so each response is predictable.
 """
 
 from __future__ import annotations
@@ -80,7 +78,7 @@ class SocketClient:
         return command
 
     def next_message(self, within: float = LATEST) -> dict[str, Any]:
-        """Return the next unread message; fail if none arrives within `within` seconds."""
+        """Return the next unread message; fail if none arrives within `within` seconds, or the WebSocket ends."""
         self._context.wait_until(lambda: bool(self.heard) or self.is_closed, within, "nothing is said")
         if not self.heard:
             so = f"{self.talker.status}, {self.talker.close_code}"
@@ -134,7 +132,7 @@ class CheckContext:
         self.wait_until(lambda: what.is_closed, within, why)
 
     def restart(self, name: str, *, kill: bool = False) -> None:
-        """Stop or kill a program, and wait until it runs again."""
+        """Stop or kill the program `name` (`relay` or `api`), and wait until it runs again."""
         world, before = self.world, getattr(self.world, name)
         world.stop_program(name, 0.5, kill=kill)
         self.wait_until(lambda: not before.alive, COMING_UP, f"the {name} does not stop")
@@ -154,7 +152,7 @@ class CheckContext:
     # --- requests ---
 
     def new_host(self) -> SimHost:
-        """Return a new host, whose address no program has stored."""
+        """Return a new host, with an address that no other host has."""
         self._hosts += 1
         number = len(self.world.sim.hosts)
         return self.world.sim.host(f"{self.name}-{self._hosts}", f"10.0.{9 + number // 200}.{1 + number % 200}")
@@ -259,7 +257,10 @@ class CheckContext:
 
     @classmethod
     def difference(cls, one: object, other: object) -> object:
-        """Return the parts of `one` that differ from `other`: by member of objects, by index of equally long lists."""
+        """Return the parts of `one` that differ from `other`: by member of objects, by index of equally long lists.
+
+        For other values, return `one`.
+        """
         if isinstance(one, dict) and isinstance(other, dict):
             keys = [key for key in one if key not in other or one[key] != other[key]]
             return {key: cls.difference(one[key], other.get(key)) for key in keys}
@@ -269,7 +270,7 @@ class CheckContext:
         return one
 
     def expect_status(self, caller: RequestClient, status: int, code: str | None = None, about: str = "") -> Any:
-        """Check status and error code of a response, and return its JSON body."""
+        """Check the status of a response, and its error code if `code` is given; return its JSON body."""
         told = caller.answer.json
         error = told.get("error") if isinstance(told, dict) else None
         named = error.get("code") if isinstance(error, dict) else told.get("code") if isinstance(told, dict) else None
@@ -287,7 +288,7 @@ class CheckContext:
         return self.rng.choice([*choices])
 
     def new_word(self) -> str:
-        """Return a word that no other client uses."""
+        """Return a new word, which no other client of the simulation uses."""
         return f"audit{self.crowd.next_number()}x"
 
 

@@ -187,7 +187,6 @@ def _expiry(wall: float, ttl: float, policy: GrantPolicy) -> float:
 
 
 def _defaults(wall: float, expires_at: float) -> dict[str, float]:
-    """Return the default grants; a session without expiry has grants without expiry."""
     return {
         channel: expires_at if expires_at == inf else min(expires_at, wall + span) for channel, span in SPANS.items()
     }

@@ -1,7 +1,6 @@
-"""Expected life of registered media (wire core 6.5), by the requests of their clients.
+"""Expected life of registered media (wire core 6.5), by the requests and responses of their clients.
 
-The model reads no server state. A request whose response was lost may have been executed at any later time, or never.
-Results hold in all these cases. Times are monotonic seconds.
+Times are monotonic seconds.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class MediaModel:
         return [medium for medium in self.media if medium.token]
 
     def end_reason(self, medium: MediaFileModel, sent: float) -> str:
-        """Return why the file had expired at `sent`; empty if that is uncertain."""
+        """Return why the file cannot exist any more at the time `sent`; empty if it may exist."""
         told = medium.since.told
         if medium.since.sent >= sent:
             return ""
@@ -94,7 +93,7 @@ class MediaModel:
         return f"{len(newer)} newer ones are there, of {self.cap} at most" if len(newer) >= self.cap else ""
 
     def max_stored_uploads(self, now: float) -> int:
-        """Return how many uploads may be on the disk: live ones, and those under way."""
+        """Return how many uploads may exist at the time `now`."""
         return sum(not medium.path and not self.end_reason(medium, now) for medium in self.media)
 
     def must_live(self, medium: MediaFileModel, sent: float, now: float) -> bool:

@@ -1,7 +1,6 @@
-"""Slow, obvious reference model of permitted states, by requests and responses alone.
+"""Reference model of permitted states, by requests and responses alone.
 
-The model reads no server state. Where a response was lost, both possibilities are kept, so each reported violation is
-real. Times are monotonic seconds of the simulation, except those whose name contains `wall`.
+Times are monotonic seconds of the simulation, except those whose name contains `wall`.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def violated(invariant: Invariant, detail: str) -> NoReturn:
 
 
 def end_of(expiry: object) -> float:
-    """Convert an expiry in the relay's JSON, a number or null for never, to a float."""
+    """Convert an expiry in the relay's JSON, a number or null for never, to a float. Raise `Violation` for others."""
     if expiry is None:
         return inf
     if not isinstance(expiry, int | float):
@@ -109,7 +108,7 @@ class SessionModel:
 
     @property
     def sure(self) -> GrantTerms | None:
-        """Return the session's terms, if they are certain."""
+        """Return the session's terms, or None if they are uncertain."""
         return self.terms[0] if len(self.terms) == 1 and not self.patches else None
 
     def learn(self, members: Mapping[str, object]) -> GrantTerms:

@@ -8,7 +8,7 @@ from fuzz.simulation.servers.model_script import ModelRound, question_with_scrip
 
 
 def approval_over_a_restart(context: CheckContext) -> None:
-    """Allow one note permanently, restart the API, and let the agent add this note and another one in a new chat."""
+    """Approve a note permanently, restart the API, and check that only another note needs an approval."""
     allowed, other = context.new_word(), context.new_word()
     _ask(context, [allowed], {allowed: "always"})
     _ask(context, [allowed], {})

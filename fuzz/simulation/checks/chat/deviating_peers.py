@@ -35,7 +35,6 @@ PHONE_PROBLEMS = {'{"ok":true,': 502, "[" * 500 + "]" * 500: 502}
 
 
 def _expect_soon(context: CheckContext, so: Callable[[], bool], about: str) -> None:
-    """Run the simulation until a condition holds; a violation if it does not within `SOON` seconds."""
     sim, until = context.world.sim, context.now + SOON
     while not so():
         if sim.now >= until or not sim.step():
@@ -43,7 +42,7 @@ def _expect_soon(context: CheckContext, so: Callable[[], bool], about: str) -> N
 
 
 def deviating_tool_servers(context: CheckContext) -> None:
-    """Let the model call a tool of an MCP server that deviates, by a program and over HTTP."""
+    """Let the model call a tool of a deviating MCP server, as a child process and over HTTP; check the outcome."""
     server, host = DeviatingMcpServer(context.world.sim), context.new_host()
     context.world.home.programs[PROGRAM] = partial(DeviatingMcpProgram, server)
     close = listen(host, PORT, partial(DeviatingMcpConnection, server))
@@ -90,7 +89,7 @@ def deviating_phones(context: CheckContext) -> None:
 
 
 def leaving_clients(context: CheckContext) -> None:
-    """Disconnect clients while the model is silent, and check that the model call ends soon."""
+    """Disconnect a client of each protocol while the model is silent, and check that the model call ends soon."""
     for protocol in ANSWERS:
         path, body_of, _ = PROTOCOLS[protocol]
         question = f"hang: {context.new_word()}"

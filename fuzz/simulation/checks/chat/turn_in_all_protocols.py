@@ -1,4 +1,4 @@
-"""Check of one turn in seven protocols: each reports the same turn, and the same rows are stored."""
+"""Check of one turn in every chat protocol: each reports the same turn, and the same rows are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check of a paired session's end: all that it opened ends at once, and stays ended after a restart (wire core 4)."""
+"""Check of a paired session's end: all that it opened ends soon, and stays ended after a restart (wire core 4)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ ROUTES: tuple[tuple[str, str, object], ...] = (
 
 
 def session_end(context: CheckContext) -> None:
-    """End a session with open sockets and calls, in one of the ways to end it, and restart the relay."""
+    """End a session with open sockets and calls, in one of several ways, and check that all of them end.
+
+    After a restart of the relay, the session must still be refused.
+    """
     session, other = pair(context), pair(context)
     phone = pair(context, device_id=context.new_word(), surface="android", form="phone")
     session.seat.send_envelope("terminal", "terminal.attach", {"session_name": "t"}, "t")
@@ -58,7 +61,6 @@ def session_end(context: CheckContext) -> None:
 
 
 def _open_mcp_stream(context: CheckContext, session: PairedDevice) -> RequestClient:
-    """Open an MCP session and its event stream; return the request of the stream."""
     params: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a"}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     opened = context.request(session.token, "POST", "/mcp", body, **MCP)
@@ -84,7 +86,6 @@ def _end(context: CheckContext, session: PairedDevice, other: PairedDevice) -> N
 
 
 def _check_refused(context: CheckContext, session: PairedDevice) -> None:
-    """Check that the token of an ended session is refused by all `ROUTES` with 401, and by the client socket."""
     for method, path, body in ROUTES:
         context.expect_status(
             context.request(session.token, method, path, body), 401, about=f"{method} {path} of an ended session"

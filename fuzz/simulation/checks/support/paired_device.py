@@ -33,7 +33,10 @@ def register(context: CheckContext) -> str:
 
 
 def sign_in(context: CheckContext, host: SimHost, payload: dict[str, object]) -> SocketClient:
-    """Open a client socket, and send `system/auth` with `payload`; its answer is the next message."""
+    """Open a client socket, and send `system/auth` with `payload` unless the socket is refused.
+
+    The answer is the next message.
+    """
     seat = context.open_socket(host)
     if not seat.is_closed:
         seat.send_envelope("system", "auth", payload, "auth-1")
