@@ -1,7 +1,7 @@
 """Steps of a script: one class for each kind, with its targets and amounts.
 
 An index selects one of the present targets, modulo their number. A choice selects a variant; an amount is a number of
-seconds or bytes. So any step can be left out of a script, and the others still happen at the same times.
+seconds or bytes.
 """
 
 from __future__ import annotations

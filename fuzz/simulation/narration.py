@@ -116,7 +116,6 @@ def _payload(data: bytes) -> str:
 
 
 def _unmasked(frame: bytes) -> bytes:
-    """Return the payload of a client's frame, unmasked."""
     start = {126: 4, 127: 10}.get(frame[1] - MASKED, 2)
     mask = frame[start : start + 4]
     return bytes(byte ^ mask[place % 4] for place, byte in enumerate(frame[start + 4 :]))

@@ -1,7 +1,4 @@
-"""Optional scenarios, each in a share of the scripts: a few related steps.
-
-They use a random source of their own, so that a new one leaves the other scripts unchanged.
-"""
+"""Optional scenarios, each in a share of the scripts: a few related steps."""
 
 from __future__ import annotations
 
@@ -68,7 +65,6 @@ def _several(seed: int, others: list[Step]) -> list[Step]:
 
 
 def _row(rng: Random, at: float, actions: Sequence[tuple[type[Step], int, int, float]]) -> list[Step]:
-    """Return steps one after another, with pauses."""
     steps: list[Step] = []
     for kind, index, choice, amount in actions:
         steps.append(kind.of(round(at, 3), index, choice, round(amount, 3)))

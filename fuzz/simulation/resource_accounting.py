@@ -1,8 +1,4 @@
-"""Resource accounting of relay and API: each entry of a table has an owner, and each count is the number of entries.
-
-`check_relay` and `check_api` hold at any moment between two facts. `table_sizes` counts the entries of all tables of
-the core. After all clients have disconnected, none with an owner may be left (see `leak_check`).
-"""
+"""Resource accounting of relay and API: checks of tables, counts and limits, and the sizes of tables."""
 
 from __future__ import annotations
 
@@ -34,7 +30,10 @@ OURS = "svc_proto."
 
 
 def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
-    """Check that nothing is overdue, that references have their entries, and that limits and counts hold."""
+    """Check that no deadline of the relay is overdue, and that its tables of phones and uploads are consistent.
+
+    The numbers of terminals and gateways, and the stored bytes, must be within their limits.
+    """
     engine = relay.engine
     due = {
         "a command": relay.bridge.next_deadline(),
@@ -63,7 +62,6 @@ def check_relay(relay: Relay, *, clock_was_set: bool) -> None:
 
 
 def _check_limits(relay: Relay) -> None:
-    """Check the numbers of terminals of each client and gateways of each session, and each device's stored bytes."""
     gateways: Counter[str] = Counter()
     for client in relay.clients.values():
         if client.terminals is not None and len(client.terminals.held) > MAX_TERMINALS:
@@ -86,7 +84,7 @@ def uploads_kept(relay: Relay) -> dict[str, int]:
 
 
 def check_api(api: Api) -> None:
-    """Check that each slot belongs to a live run, and each queue entry to a live run that waits or has its turn."""
+    """Check that the API's slots, queues and known runs agree with its live and ended runs."""
     runs = api.runs.registry
     held = [run.id for run in runs._live.values() if run.has_slot]
     if runs._slots != len(held):
@@ -121,7 +119,7 @@ class ResourceAccounting:
         self._closings = {"relay": ClosingSockets(), "api": ClosingSockets()}
 
     def check(self, world: Deployment) -> None:
-        """Check the tables of all running programs of a deployment."""
+        """Check tables, HTTP/2 windows and closing WebSockets of the relay and of the API, each if it runs."""
         now = world.sim.now
         if world.relay.alive and world.relay.ready:
             relay = world.relay_service
@@ -137,13 +135,13 @@ class ResourceAccounting:
 
 
 class ClosingSockets:
-    """Check of closing WebSockets: they end in time, whatever their peers do, and no process runs for them."""
+    """Check of closing WebSockets: they end in time, and no child process runs for them."""
 
     def __init__(self) -> None:
         self._since: dict[WebSocketConnection, float] = {}
 
     def check(self, engine: Engine, now: float) -> None:
-        """Check that no WebSocket of an engine has been closing for too long."""
+        """Check that no WebSocket has been closing for too long, or has a child process after its end."""
         since, self._since = self._since, {}
         for channel in engine._channels.values():
             stream_channels = channel.stream_channels.values() if isinstance(channel, Http2Channel) else (channel,)

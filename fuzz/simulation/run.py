@@ -173,7 +173,6 @@ def _prepare(rows: bool, reference: bool) -> None:
 def _watch(
     coming: Iterator[ScenarioReport | ScenarioFailure], expected: int
 ) -> tuple[RunSummary, list[ScenarioFailure]]:
-    """Add up the outcomes, and print the progress at intervals."""
     total, failures = RunSummary(), list[ScenarioFailure]()
     began = told = time.monotonic()
     for done, outcome in enumerate(coming, start=1):

@@ -1,7 +1,4 @@
-"""Simulated deployment from start to end.
-
-A script runs, all faults end, all functions are checked, and all clients disconnect.
-"""
+"""Run of a script in a simulated deployment, from start to end."""
 
 from __future__ import annotations
 
@@ -179,11 +176,9 @@ class _ScenarioRunner:
 
     @property
     def elapsed(self) -> float:
-        """Return the virtual seconds since the script began."""
         return self.world.sim.now - self._start
 
     def position(self) -> str:
-        """Describe the present time, and the last step."""
         steps = f"step {len(self._told)} of {len(self.script.steps)}"
         if not self._told:
             return f"at {self.elapsed:.3f} s, before step 1"
@@ -207,7 +202,6 @@ class _ScenarioRunner:
             self.check_invariants()
 
     def check_invariants(self) -> None:
-        """Check all invariants that hold at any moment."""
         self.world.check_invariants()
         self.crowd.check_invariants()
         self.control.check_invariants()
@@ -245,7 +239,6 @@ class _ScenarioRunner:
         self.pass_until(world.sim.now + 5.0)
 
     def wait_for_runs(self) -> None:
-        """Wait for all runs: turns with a silent model end one after another, each after 300 s."""
         until = self.world.sim.now + RUNS_END
         while self.world.live_runs:
             if self.world.sim.now > until:
@@ -300,7 +293,6 @@ class _ScenarioRunner:
                 self.check_device_returns(session)
 
     def check_device_returns(self, session: SessionModel) -> None:
-        """Check that a device can reconnect with its token."""
         talker = self.pairing.reconnect(session)
         self.wait_until(
             lambda: talker.is_closed or self.is_authenticated(talker), WAIT_TIMEOUT, "a session does not return"
@@ -357,7 +349,6 @@ class _ScenarioRunner:
         world.check_history()
 
     def run_checks(self) -> None:
-        """Run the selected checks, now that no other client is connected."""
         world = self.world
         world.left = False
         for kind in select_checks(self.script):

@@ -25,7 +25,7 @@ class Script:
         return sum(isinstance(step, Fault) for step in self.steps)
 
     def to_json(self) -> str:
-        """Return one line for the seed and the checks, and one for each step."""
+        """Return the script as text: a line for the seed and the checks, and one for each step."""
         rows = [[step.at, step.name, {name: getattr(step, name) for name in slots(type(step))}] for step in self.steps]
         first = {"seed": self.seed, **({"rooms": self.checks} if self.checks else {})}
         return "\n".join([json.dumps(first), *map(json.dumps, rows)]) + "\n"

@@ -1,8 +1,4 @@
-"""Minimization of a failing script: fewer steps, shorter times, smaller numbers, with the same failure.
-
-The largest parts are removed first: all steps after the failure, then irrelevant faults, then other steps by halves. At
-last the remaining steps are simplified.
-"""
+"""Minimization of a failing script: fewer steps, shorter times, smaller numbers, with the same failure."""
 
 from __future__ import annotations
 
@@ -49,7 +45,10 @@ def shrink(
     until: float = inf,
     clock: Callable[[], float] = time.monotonic,
 ) -> Script:
-    """Return the smallest script found within the limits; it failed at `until`, s from its start."""
+    """Return the smallest script found within the limits that `fails`.
+
+    `until` is the time of the failure, in seconds from the script's start: later steps are left out first.
+    """
     hunt = _ShrinkBudget(fails, tries, clock() + seconds, clock)
     script = hunt.first(script, [_cut(script, until)])
     for only_faults in (True, False):

@@ -1,8 +1,6 @@
 """Swarm configuration of one script: some kinds of steps are left out and others overdone, by its seed.
 
-After "Swarm testing" (Groce et al., ISSTA 2012): if every test has all kinds of events, the effects that one kind
-undoes never accumulate. A queue that is emptied now and then never fills. So one script has no restarts, another has
-half of its clients reconnect all the time. One lasts an afternoon with few faults, one half a minute with many.
+After "Swarm testing" (Groce et al., ISSTA 2012).
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ KEPT_APART = (1, 2, 3)  # number of clients, if few; one client has one chat, on
 class Pace:
     """Number of steps, pauses between them (s at most), and share of faults.
 
-    `rests` is the share of long pauses, beyond the limits of codes, blocks and sessions.
+    `rests` is the share of long pauses.
     """
 
     fewest: int

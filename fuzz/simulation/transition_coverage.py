@@ -1,8 +1,6 @@
 """Coverage of the product's `(state, trigger) -> state` tables: rows that were used, and rows that never were.
 
-`start_counting` replaces each table of the core by a counting dict, in every module that has it. So the product has no
-code for this, and processes without counting are unchanged. Transitions of the fuzzers' own clients, in the tables of
-`wire`, count too, since they share the code.
+`start_counting` replaces each table of the core by a counting dict, in every module that has it.
 """
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ def untaken(walked: Rows) -> tuple[str, ...]:
 
 
 def format_report(walked: Rows) -> str:
-    """Return a report: a line for each table, followed by its unused rows."""
+    """Return a report: for each table, the number of its used rows, followed by its unused rows."""
     missing = dict.fromkeys(untaken(walked))
     lines = [f"rows walked: {len(all_rows()) - len(missing)} of {len(all_rows())}"]
     for name, table, _ in _tables():
@@ -79,7 +77,6 @@ def _row(name: str, key: tuple[Enum, Enum]) -> str:
 
 
 def _tables() -> Iterator[tuple[str, Mapping[tuple[Enum, Enum], Any], list[tuple[Any, str]]]]:
-    """Yield each table of the core: its name in the defining module, the table, and its holders with their names."""
     found: dict[int, tuple[Mapping[tuple[Enum, Enum], Any], list[tuple[Any, str]]]] = {}
     for name in _modules():
         for attribute, value in vars(sys.modules[name]).items():

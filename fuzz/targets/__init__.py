@@ -1,8 +1,4 @@
-"""Fuzz targets and their oracles: each target takes bytes, and raises when an oracle fails.
-
-Common oracles are that a parser raises only declared exceptions, and that the chunking of the input does not matter.
-Parsed events that are serialized again are parsed equally.
-"""
+"""Fuzz targets and their oracles: each target takes bytes, and raises when an oracle fails."""
 
 from __future__ import annotations
 

@@ -48,7 +48,10 @@ class Replies:
         self._sockets: dict[StreamId, None] = {}
 
     def respond(self, event: Event) -> None:
-        """Answer a request with 200, accept a WebSocket, or echo a message, as the event requires."""
+        """Answer a request with 200, accept a WebSocket, or echo a message, as the event requires.
+
+        Send nothing if the connection must close.
+        """
         connection, stream = self._connection, event.stream
         if connection.must_close:
             return
@@ -66,9 +69,9 @@ class Replies:
 
 
 def round_trip_request(events: Sequence[Event], client: Connection, server: Connection) -> None:
-    """Send the first received request again with our client: our server must receive the same.
+    """Send the first complete request of `events` with our client: our server must receive the same.
 
-    A client may refuse to send what other clients send; the rest must pass.
+    Do nothing if there is none, or the client refuses to send it.
     """
     requests = [event for event in events if isinstance(event, RequestHead | RequestData | RequestEnd)]
     head = next((event for event in requests if isinstance(event, RequestHead) and not event.websocket), None)
@@ -84,7 +87,6 @@ def round_trip_request(events: Sequence[Event], client: Connection, server: Conn
 
 
 def _comparable_events(events: Sequence[Event]) -> list[object]:
-    """Return events without the parts that connections may choose: version, body framing, stream number."""
     said: list[object] = []
     for event in events:
         match event:

@@ -42,7 +42,6 @@ def _relay(pieces: list[bytes]) -> list[object]:
 
 
 def _answered(engine: Engine, commands: list[Command]) -> list[Command]:
-    """Answer operations at once, with an empty store and without files; return the given and all following commands."""
     said: list[Command] = []
     while commands:
         said += commands

@@ -18,7 +18,7 @@ FastPath = TypeVar("FastPath", bound=Connection)
 
 
 class LocalMisuseError(Exception):
-    """Our side has sent an event that h11 does not allow; no program continues after that."""
+    """Error: our side has sent an event that h11 does not allow."""
 
 
 class DifferentialPair(Generic[Reference, FastPath]):
@@ -49,7 +49,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
         return event if isinstance(event, Event) else None
 
     def on_event(self, event: Event) -> None:
-        """Called with each event that both implementations have returned; does nothing here."""
+        """Receive an event that both implementations have returned. Does nothing here."""
 
     def send_events(self, *events: Event) -> None:
         """Send events, one by one, up to the first that is not allowed; `LocalMisuseError` if HTTP/1.1 forbids it."""
@@ -68,7 +68,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
         self.compare(lambda end: end.lift_limits(StreamId(self.stream)))
 
     def compare(self, what: Callable[[Connection], object]) -> object:
-        """Call a function with both implementations, check that the outcomes are equal, and return the outcome."""
+        """Call a function with both ends, check that outcomes and properties are equal, and return the outcome."""
         reference, fast_path = _outcome(what, self.reference), _outcome(what, self.fast_path)
         assert fast_path == reference, f"the lane: {fast_path!r}, the law: {reference!r}"
         self.check()

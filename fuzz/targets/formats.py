@@ -70,10 +70,6 @@ def resp(data: bytes) -> None:
 
 
 def _values(pieces: list[bytes]) -> tuple[list[object], bool]:
-    """Return the values that are read byte by byte, and whether the reader refuses the input.
-
-    An error discards the values of one call, so the bytes are fed one by one; larger pieces must have the same values.
-    """
     reader, values = RespReader(), list[object]()
     try:
         for piece in pieces:

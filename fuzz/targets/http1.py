@@ -47,10 +47,6 @@ def _serve(pieces: list[bytes]) -> ConnectionOutcome:
 
 
 def _listen(pieces: list[bytes]) -> ConnectionOutcome:
-    """Return the outcome of parsing a response, up to its end.
-
-    Later bytes belong to no response, and their detection depends on the chunking.
-    """
     connection = Http1Connection(Role.CLIENT, entropy=bytes)
     send_events(connection, RequestHead(ONE, "GET", "/", Headers(((b"host", b"a"),))), RequestEnd(ONE))
     found = outcome(connection, pieces, eof=True)

@@ -65,7 +65,10 @@ def http1_client_fast_path(data: bytes) -> None:
 
 
 def compare_calls(data: bytes, rng: Random) -> int:
-    """Run one script on both implementations; return whether the fast path handled the call alone."""
+    """Compare both implementations on one call with the response `data`.
+
+    Return whether the fast path handled the call alone.
+    """
     both = ClientPair()
     with suppress(LocalMisuseError):
         _play(both, data, rng)
@@ -98,7 +101,6 @@ def _play(both: ClientPair, data: bytes, rng: Random) -> None:
 
 
 def _asked(rng: Random) -> list[Event]:
-    """Return the events of a client: nearly always a plain request."""
     odd = rng.random() < 0.15
     fields = rng.choice(ODD if odd and rng.random() < 0.6 else PLAIN)
     method = rng.choice(ODD_METHODS if odd and rng.random() < 0.3 else METHODS)

@@ -77,7 +77,10 @@ def http1_server_fast_path(data: bytes) -> None:
 
 
 def compare(data: bytes, rng: Random) -> int:
-    """Run one script on both implementations; return the number of responses that the fast path sent alone."""
+    """Compare both implementations on one connection that receives `data`.
+
+    Return the number of responses that the fast path sent alone.
+    """
     both = ServerPair()
     with suppress(LocalMisuseError):
         _play(both, data, rng)
@@ -106,7 +109,6 @@ def _play(both: ServerPair, data: bytes, rng: Random) -> None:
 
 
 def _pieces(data: bytes, rng: Random) -> list[bytes]:
-    """Split at likely starts of requests, as most clients send them, or anywhere."""
     kind = rng.random()
     if kind < 0.7:
         return [piece for piece in _BEGINNING.split(data) if piece]
@@ -168,12 +170,12 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
         self.alone = 0  # responses that the fast path sent alone
 
     def on_event(self, event: Event) -> None:
-        """Select the stream of the next responses."""
+        """Record the stream of a request: the next responses are sent on it."""
         if isinstance(event, RequestHead):
             self.stream = event.stream
 
     def hear_request(self, data: bytes, *, begin_only: bool = False) -> bool:
-        """Receive bytes by the fast path; return whether the fast path parsed them as one whole request."""
+        """Pass bytes to both implementations; return whether the fast path parsed them as one whole request."""
         taken = self.fast_path.receive_simple_request(data)
         if taken is None:
             self.feed(data)
@@ -193,7 +195,7 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
         return True
 
     def answer(self, stream: StreamId, status: int, fields: Fields, body: bytes) -> bool:
-        """Send a whole response; return whether the fast path accepted it."""
+        """Send a whole response by both implementations; return whether the fast path accepted it in one call."""
         bodiless = status in BODILESS
         size = () if bodiless else ((b"content-length", b"%d" % len(body)),)
         events: list[Event] = [ResponseHead(stream, status, Headers(((b"date", DATE), *fields, *size)))]

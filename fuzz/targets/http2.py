@@ -90,7 +90,6 @@ def _as_first(event: Event) -> Event:
 
 
 def _settled_client(server: Http2Connection) -> Http2Connection:
-    """Return a client that has received the server's settings."""
     client = Http2Connection(Role.CLIENT, entropy=bytes)
     for _ in range(2):
         server.receive_data(client.data_to_send())

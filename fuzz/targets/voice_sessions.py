@@ -135,7 +135,6 @@ class _VoiceScript(VoiceHarness):
         self.speaker = self.clients[0] if self.clients else None
 
     def sweep(self) -> None:
-        """Close the sockets that the server has closed; if the speaker was one of them, select another."""
         for client in [client for client in self.clients if client.gone]:
             self.disconnect(client, 1000)
         if self.speaker not in self.clients:
@@ -158,7 +157,6 @@ class _VoiceScript(VoiceHarness):
         self.known.setdefault(number, text)
 
     def end(self) -> None:
-        """Disconnect all clients, let all timers end, and check that no session, timer or logged bug is left."""
         self.refuse = ()
         for client in list(self.clients):
             self.disconnect(client, 1006)

@@ -50,7 +50,6 @@ def make_socket(bits: int, *, limits: Limits = LIMITS, max_message: int | None =
 
 
 def _receive_and_echo(bits: int, pieces: list[bytes]) -> tuple[ConnectionOutcome, str]:
-    """Return the received events, with each message echoed at once, and the state at the end."""
     socket = make_socket(bits)
 
     def echo(event: Event) -> None:

@@ -29,7 +29,7 @@ def websocket_fast_path(data: bytes) -> None:
 
 
 def compare_frames(bits: int, pieces: list[bytes], rng: Random) -> int:
-    """Run one script on both implementations, with further splits; return the number of messages received."""
+    """Compare both implementations on the frames in `pieces`, perhaps split again; return the number of messages."""
     both = WebSocketPair(bits)
     if rng.random() < 0.4:
         pieces = split_randomly(b"".join(pieces), rng)

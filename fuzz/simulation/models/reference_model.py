@@ -155,7 +155,7 @@ class SessionModel:
         return self.surely_lives(latest_wall) and _all_reach(self.terms, channel, latest_wall)
 
     def surely_held(self, channel: str, latest_wall: float) -> bool:
-        """Report whether the session must have had this grant since its pairing."""
+        """Report whether the relay must accept the token, and this grant must have lasted since the pairing."""
         return self.surely_lives(latest_wall) and _all_reach(self.past, channel, latest_wall)
 
 
@@ -199,7 +199,7 @@ class AuthAttempt:
 
 @define
 class AddressBlockModel:
-    """Addresses that may be blocked, and that must be: failed authentications, and the events that clear them."""
+    """Model of the addresses that must be blocked, and that may be, after failed authentications."""
 
     attempts: dict[str, list[AuthAttempt]] = field(factory=dict)
     successes: dict[str, list[tuple[float, float]]] = field(factory=dict)
@@ -207,7 +207,7 @@ class AddressBlockModel:
     surely_cleared: list[tuple[float, float]] = field(factory=list)  # spans within which they were
 
     def attempt(self, address: str, now: float) -> AuthAttempt:
-        """Record that a credential is sent."""
+        """Record that a credential is sent from an address, and return the attempt."""
         attempt = AuthAttempt(now)
         self.attempts.setdefault(address, []).append(attempt)
         return attempt
@@ -261,7 +261,6 @@ class AddressBlockModel:
 
 
 def _within(attempts: list[AuthAttempt], until: float) -> int:
-    """Return how many attempts may have failed in the minute that starts at `until`."""
     return sum(_describe(each) >= until and each.sent < until + WINDOW for each in attempts)
 
 
@@ -285,11 +284,14 @@ class TurnModel:
 
     @property
     def ended_well(self) -> bool:
-        """Report whether the stream was read to its end, and the store had accepted all records before."""
+        """Report whether the stream was read to its end, without an error of the store."""
         return self.events[-1:] == ["done"] and self.why not in STORE_FAILED
 
     def has_told(self, content: str) -> bool:
-        """Report whether the deltas are this content; the repetition of a long answer is taken out of the content."""
+        """Report whether the deltas that were read agree with `content`.
+
+        A shortened content of a long answer agrees if the deltas begin and end like it.
+        """
         told = "".join(self.said)
         beginning, _, note = content.rpartition(NOTE)
         cut = beginning and self.text.startswith(REPEATING) and told.startswith(beginning) and told.endswith(note)
@@ -308,7 +310,7 @@ class ChatModel:
     long: bool = False  # the chat has a long answer
 
     def allowed(self, manner: str) -> str:
-        """Return `manner`, or `plain` for a second long answer of this chat, since a chat is sent in one write."""
+        """Return `manner`, but `plain` instead of `long` if the chat already has a long answer."""
         if manner != "long":
             return manner
         manner, self.long = ("plain" if self.long else manner), True

@@ -87,7 +87,7 @@ class DeviatingMcpConnection(ServerSideConnection):
         self._server = server
 
     def on_request(self, body: bytes) -> None:
-        """Answer a request: refused if its session is gone, redirected if the path has moved."""
+        """Answer an HTTP request: with an error if its session is unknown, with a redirect if the path has moved."""
         server = self._server
         message = json.loads(body) if self.head.method == "POST" else {}
         how = message.get("params", {}).get("arguments", {}).get("how", "")

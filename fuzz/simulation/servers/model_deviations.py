@@ -1,7 +1,4 @@
-"""Deviations of model servers: the refusals of the table of servers, odd streams and calls, and failures.
-
-A refusal ends when the request has another form; then the server answers `WORDS`.
-"""
+"""Deviations of model servers: the refusals of the table of servers, odd streams and calls, and failures."""
 
 from __future__ import annotations
 
@@ -146,7 +143,6 @@ def _of_table() -> dict[str, ModelDeviation]:
 
 
 def _raw(text: str) -> bytes:
-    """Return a chunk with this JSON text as its content."""
     return b'data: {"choices":[{"index":0,"delta":{"content":%s}}]}\n\n' % text.encode()
 
 

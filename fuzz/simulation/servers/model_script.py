@@ -32,7 +32,7 @@ class ModelRound:
         return [{name: word} for name, text in told for word in _words(text)]
 
     def ending(self) -> list[bytes]:
-        """Return the chunks behind the words: tool calls, finish reason, and usage, without `[DONE]`."""
+        """Return the chunks that follow the text: tool calls, finish reason, and usage, without `[DONE]`."""
         calls = [(f"call_{self.number}_{n}", *call) for n, call in enumerate(self.calls)]
         pieces = calling(*calls) if calls else [chunk({}, self.finish)]
         return pieces if self.usage is None else [*pieces, usage(*self.usage)]
@@ -54,7 +54,7 @@ def calling(*calls: tuple[str, str, Any]) -> list[bytes]:
 
 
 def usage(asked: int, said: int) -> bytes:
-    """Return the event with the token counts."""
+    """Return the stream event with the token counts."""
     told = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
     return _event({"id": "c", "choices": [], "usage": told})
 

@@ -1,7 +1,4 @@
-"""Simulated model server: it repeats the question, slowly, and fails on request.
-
-It is a listener in the simulated network that uses the product's HTTP parser, but no other code of the product.
-"""
+"""Simulated model server: it repeats the question, slowly, and fails on request."""
 
 from __future__ import annotations
 
@@ -82,7 +79,6 @@ class _ModelConnection(ServerSideConnection):
         self.question = ""  # until it is answered
 
     def on_closed(self, why: str) -> None:
-        """Record that an answer was cut off, if the connection has ended during one."""
         upstream = self._upstream
         if upstream.visits.pop(self, self) is None:
             upstream.broken.append((upstream.host.world.now, self.question))
@@ -181,7 +177,6 @@ class _ModelConnection(ServerSideConnection):
     def _send_chunks(
         self, pieces: list[bytes], manner: ModelBehavior = ModelBehavior.PLAIN, rest: tuple[int, float] = (-1, 0.0)
     ) -> None:
-        """Send chunks one after another; `rest`: number of last chunks, and seconds to wait before them."""
         if self.end.gone:
             return
         if len(pieces) == rest[0]:
@@ -203,7 +198,6 @@ class _ModelConnection(ServerSideConnection):
 
 
 def _notes(rows: list[dict[str, Any]], question: str) -> ModelRound | None:
-    """Return the next tool calls of `NOTES`, at most twice; the notes are the words behind the number sign."""
     last = max(place for place, row in enumerate(rows) if row["role"] == "user")
     made = sum(bool(row.get("tool_calls")) for row in rows[last:])
     calls: list[list[Any]] = [["phone_ping", {}]]
