@@ -30,7 +30,6 @@ from svc_proto.agent.loop_guard import LoopGuard
 from svc_proto.agent.memory import TARGETS, AgentMemory
 from svc_proto.agent.message_extras import call_row
 from svc_proto.agent.model_client import ModelCallFailure, ModelCallLimits, call_model
-from svc_proto.agent.model_probe import probe_context
 from svc_proto.agent.model_profiles import ModelProfiles
 from svc_proto.agent.repetition_watch import RepeatedText
 from svc_proto.agent.request_shaper import RequestShaper
@@ -57,6 +56,7 @@ from svc_proto.facts import Failure
 from svc_proto.schema.json_object import JsonObject, NotJsonObjectError, as_text, content_text
 from svc_proto.schema.model_profile import ModelProfile
 from svc_proto.service_clients.authority import BRIDGE
+from svc_proto.service_clients.model_probe import probe_context
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine
@@ -206,7 +206,7 @@ class ModelAgent:
         if profile.probed or endpoint.context is not None:
             return False
         profile.probed = True
-        context = yield from probe_context(self._engine, endpoint)
+        context = yield from probe_context(self._engine, endpoint.base_url, endpoint.model, endpoint.api_key)
         profile.context = context or profile.context
         return context is not None
 

@@ -16,7 +16,6 @@ from attrs import evolve, frozen
 from svc_proto.agent.completion_assembler import CompletionAssembler, Delta, ModelResponseError
 from svc_proto.agent.context_window import BYTES_PER_TOKEN
 from svc_proto.agent.interface import AgentHost, ModelCallFinished, ModelEndpoint, TextDelta, TurnNotice
-from svc_proto.agent.model_address import endpoint_url
 from svc_proto.agent.model_refusal import ModelRefusal, Problem, parse_refusal
 from svc_proto.agent.repetition_watch import RepeatedText, RepetitionWatch
 from svc_proto.agent.request_encoder import encode_request
@@ -33,6 +32,7 @@ from svc_proto.facts import Failure, FailureKind
 from svc_proto.schema.json_object import lenient_json_value
 from svc_proto.schema.model_profile import ModelProfile
 from svc_proto.service_clients.failure_text import model_server_name
+from svc_proto.service_clients.model_address import endpoint_url
 
 if TYPE_CHECKING:
     from svc_proto.engine.core import Engine

@@ -1,8 +1,8 @@
 """Questions to a model's server: which models it has, their context sizes, and whether one of them calls tools.
 
 The list is that of the OpenAI API. Context sizes are read from members that some servers add to it, such as
-`max_model_len` of vLLM, and from routes of Ollama (`/api/show`, `/api/ps`) and llama.cpp (`/props`). Only Ollama lists
-whether a model calls tools.
+`max_model_len` of vLLM, and from routes of llama.cpp (`/props`), Ollama (`/api/ps`, `/api/show`) and LM Studio
+(`/api/v0/models`, `/api/v1/models`). Only Ollama lists whether a model calls tools.
 """
 
 from __future__ import annotations
@@ -14,16 +14,33 @@ from svc_proto.engine.core import Engine
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.http_client import HttpResult, bearer_header, fetch
 from svc_proto.facts import Failure
-from svc_proto.schema.json_object import JsonObject
+from svc_proto.schema.json_object import JsonObject, as_array, json_value
+from svc_proto.service_clients.model_address import MODELS, endpoint_url, has_plain_layout, root_url
 
-__all__ = ["ModelAbilities", "ModelListing", "ModelTrial", "find_abilities", "list_models", "try_model"]
+__all__ = [
+    "ModelAbilities",
+    "ModelListing",
+    "ModelTrial",
+    "find_abilities",
+    "find_context",
+    "list_models",
+    "probe_context",
+    "try_model",
+]
 
 LIST_TIMEOUT = 4.0  # s
 TRIAL_TIMEOUT = 60.0  # s: a local model may have to be loaded first
 MAX_NAMES = 200  # of a list
 MAX_ERROR = 200  # characters of a server's error that are shown
 TRIAL_TOKENS = 64
-CONTEXT_MEMBERS = ("context_length", "max_model_len", "loaded_context_length", "max_context_length", "context_window")
+MAX_CONTEXT = 100_000_000  # tokens; a larger number counts as absent
+SMALLEST_CONTEXT = 256
+# Members with a size, the actual one before the model's maximum, and the objects that have them.
+CONTEXT_MEMBERS = (
+    "n_ctx", "loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length",
+    "max_input_tokens", "inputTokenLimit",
+)  # fmt: skip
+CONTEXT_PLACES = (("meta",), ("default_generation_settings",), ("top_provider",), ())
 JSON = (b"content-type", b"application/json")
 TOOL = {
     "type": "function",
@@ -66,34 +83,75 @@ class ModelTrial:
 
 def list_models(engine: Engine, base_url: str, key: str) -> Flow[ModelListing]:
     """Return the models that a server lists, at most 200; none with a `problem` if it does not respond."""
-    answer = yield from fetch(engine, "GET", f"{base_url}/models", headers=bearer_header(key), within=LIST_TIMEOUT)
+    url = endpoint_url(base_url, MODELS)
+    answer = yield from fetch(engine, "GET", url, headers=bearer_header(key), within=LIST_TIMEOUT)
     if isinstance(answer, Failure):
         return ModelListing(problem=answer.detail or answer.kind.value.replace("_", " "))
-    rows = [row for row in answer.members.objects("data") if row.text("id")][:MAX_NAMES]
+    page = json_value(answer.body)
+    listed = JsonObject.of(page if as_array(page) is None else {"data": page})  # some servers list without an object
+    rows = [row for row in listed.objects("data") if row.text("id")][:MAX_NAMES]
     return ModelListing(
         names=tuple(row.text("id") for row in rows),
-        contexts=tuple((row.text("id"), size) for row in rows if (size := _context(row)) is not None),
+        contexts=tuple((row.text("id"), size) for row in rows if (size := find_context(row)) is not None),
         status=answer.status,
         date=(answer.headers.get(b"date") or b"").decode("latin-1"),
     )
 
 
+def find_context(page: JsonObject) -> int | None:
+    """Return the context size that an object has under a known name; None without a plausible one."""
+    for place in CONTEXT_PLACES:
+        members = page.get_object(*place)
+        for name in CONTEXT_MEMBERS:
+            size = members.integer(name, SMALLEST_CONTEXT, MAX_CONTEXT)
+            if size is not None:
+                return size
+    return None
+
+
+def probe_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[int | None]:
+    """Return the size in tokens of the context that a server gives a model; None if the server does not report it.
+
+    A model of Ollama that is not loaded is loaded first, since its size is known only then. The size is not looked for
+    if the base URL has a query or names a page.
+    """
+    if not has_plain_layout(base_url):
+        return None
+    listing = yield from list_models(engine, base_url, key)
+    contexts = dict(listing.contexts)
+    found = contexts.get(name) or (contexts.get(listing.names[0]) if len(listing.names) == 1 else None)
+    if found is not None or not listing.names:
+        return found
+    found = find_context((yield from _ask(engine, "GET", root_url(base_url, "props"), key)) or JsonObject())
+    if found is not None:
+        return found
+    running = yield from _ollama_context(engine, base_url, name, key)
+    if running is None:
+        return (yield from _lm_studio_context(engine, base_url, name, key))
+    if not running:
+        yield from _ask(engine, "POST", root_url(base_url, "api/generate"), key, {"model": name}, within=TRIAL_TIMEOUT)
+        running = yield from _ollama_context(engine, base_url, name, key)
+    return running or None
+
+
 def find_abilities(engine: Engine, base_url: str, name: str, key: str, listing: ModelListing) -> Flow[ModelAbilities]:
-    """Return the abilities of a model, by the list and the additional routes of its server."""
-    root = base_url.removesuffix("/v1")
+    """Return the abilities of a model, by the list and the additional routes of its server.
+
+    The context of a model that Ollama has not loaded is the largest that the model takes.
+    """
     context = dict(listing.contexts).get(name)
-    shown = yield from _ask(engine, "POST", f"{root}/api/show", key, {"model": name})
+    shown = yield from _ask(engine, "POST", root_url(base_url, "api/show"), key, {"model": name})
     if shown is not None:
         details = shown.get_object("model_info")
         listed = shown.texts("capabilities")
         sizes = (details.integer(member) for member in details if member.endswith(".context_length"))
-        running = yield from _running_context(engine, root, name, key)
+        running = yield from _ollama_context(engine, base_url, name, key)
         found = running or context or next((size for size in sizes if size), None)
         return ModelAbilities(has_tools="tools" in listed if listed else None, context=found)
     if context is None:
-        props = yield from _ask(engine, "GET", f"{root}/props", key)
-        settings = JsonObject() if props is None else props.get_object("default_generation_settings")
-        context = settings.integer("n_ctx", 1)
+        context = find_context((yield from _ask(engine, "GET", root_url(base_url, "props"), key)) or JsonObject())
+    if context is None:
+        context = yield from _lm_studio_context(engine, base_url, name, key)
     return ModelAbilities(context=context)
 
 
@@ -123,35 +181,50 @@ def try_model(engine: Engine, base_url: str, name: str, key: str) -> Flow[ModelT
     return ModelTrial(called_tool=called, seconds=took)
 
 
-def _running_context(engine: Engine, root: str, name: str, key: str) -> Flow[int | None]:
-    """Return the context size of a model as Ollama has loaded it; None if it is not loaded, or for another server.
+def _ollama_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[int | None]:
+    """Return the context size of a model as Ollama has loaded it, 0 if it is not loaded; None from another server.
 
     This size may be smaller than that in the model's file.
     """
-    running = yield from _ask(engine, "GET", f"{root}/api/ps", key)
+    running = yield from _ask(engine, "GET", root_url(base_url, "api/ps"), key)
     if running is None:
         return None
-    rows = running.objects("models")
-    return next(
-        (row.integer("context_length", 1) for row in rows if row.text("name") in (name, f"{name}:latest")), None
-    )
+    own = (row for row in running.objects("models") if row.text("name") in (name, f"{name}:latest"))
+    return next((size for row in own if (size := row.integer("context_length", 1)) is not None), 0)
+
+
+def _lm_studio_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[int | None]:
+    """Return the context size of a model as LM Studio has loaded it; None if it is not loaded, or for another server.
+
+    LM Studio 0.4 and later has the second route, older versions have only the first.
+    """
+    listed = (yield from _ask(engine, "GET", root_url(base_url, "api/v0/models"), key)) or JsonObject()
+    for row in listed.objects("data"):
+        if row.text("id") == name and (size := row.integer("loaded_context_length", 1)) is not None:
+            return size
+    listed = (yield from _ask(engine, "GET", root_url(base_url, "api/v1/models"), key)) or JsonObject()
+    for row in listed.objects("models"):
+        for loaded in row.objects("loaded_instances"):
+            if name in (row.text("key"), loaded.text("id")):
+                return loaded.get_object("config").integer("context_length", 1)
+    return None
 
 
 def _ask(
-    engine: Engine, method: str, url: str, key: str, body: dict[str, object] | None = None
+    engine: Engine,
+    method: str,
+    url: str,
+    key: str,
+    body: dict[str, object] | None = None,
+    *,
+    within: float = LIST_TIMEOUT,
 ) -> Flow[JsonObject | None]:
     data = b"" if body is None else strict_json.dumps_bytes(body)
     headers = (JSON, *bearer_header(key))
-    answer = yield from fetch(engine, method, url, headers=headers, body=data, within=LIST_TIMEOUT)
+    answer = yield from fetch(engine, method, url, headers=headers, body=data, within=within)
     if isinstance(answer, Failure) or answer.status != 200:
         return None
     return answer.members
-
-
-def _context(row: JsonObject) -> int | None:
-    sizes = [row.integer(name, 1) for name in CONTEXT_MEMBERS]
-    sizes.append(row.get_object("meta").integer("n_ctx", 1))
-    return next((size for size in sizes if size is not None), None)
 
 
 def _error_text(answer: HttpResult) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from svc_proto.agent.interface import TurnOutcome
-from svc_proto.agent.model_probe import probe_context
-from tests.agent.harness import ROUTE, AgentHarness
+from svc_proto.service_clients.model_probe import probe_context
+from tests.agent.harness import KEY, ROUTE, AgentHarness
 from tests.support.model_servers import ABILITIES, PAGE, SERVERS, page_with_table
 from tests.support.servers.model_server import DONE, ModelAnswer, Scripted, chunk, event
 
@@ -196,11 +196,10 @@ def check_rate(server: Server) -> None:
 
 
 def check_models(server: Server) -> None:
-    pages = {"/v1/models": json.loads(server["models"])}
-    if "props" in server:
-        pages["/props"] = json.loads(server["props"])
-    world = AgentHarness(pages=pages)
-    assert world.run(lambda parts, engine: probe_context(engine, ROUTE)) == server.get("context")
+    pages = {path: json.loads(page) for path, page in server.get("pages", {}).items()}
+    world = AgentHarness(pages={"/v1/models": json.loads(server["models"]), **pages})
+    found = world.run(lambda parts, engine: probe_context(engine, ROUTE.base_url, ROUTE.model, KEY))
+    assert found == server.get("context")
 
 
 def check_error(server: Server) -> None:

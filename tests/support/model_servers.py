@@ -28,7 +28,7 @@ ABILITIES: Mapping[str, str] = {
     "images": "Pictures",
     "overflow": "Overflow",
     "rate": "Rate limit",
-    "models": "Size in the list",
+    "models": "Context size",
     "error": "Error text",
 }
 BEGIN = "<!-- table of model servers: python -m tests.support.model_servers -->\n"

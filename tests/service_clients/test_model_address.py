@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc_proto.agent.model_address import endpoint_url, has_plain_layout, root_url
+from svc_proto.service_clients.model_address import endpoint_url, has_plain_layout, root_url
 
 
 @pytest.mark.parametrize(
