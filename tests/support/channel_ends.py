@@ -74,11 +74,10 @@ class FarEnd:
     # --- hooks of subclasses ---
 
     def set_held(self, held: bool) -> None:
-        """Record that the node has paused or resumed reading."""
         self.held = held
 
     def feed(self, data: bytes) -> None:
-        """Do nothing; subclasses handle the bytes that the node has sent."""
+        pass
 
     def close_write(self) -> None:
         """Close the channel, since the node has ended its output."""
@@ -94,7 +93,7 @@ class PassiveEnd(FarEnd):
     """Far end that neither closes nor sends by itself."""
 
     def close_write(self) -> None:
-        """Do nothing: the channel stays open."""
+        pass
 
     def abort(self) -> None:
         """Record the abort and keep the channel open: the node receives no `Closed`."""

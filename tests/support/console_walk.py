@@ -1,8 +1,6 @@
 """Harness that types the console blocks of the documentation into terminals, in a fresh clone of the repository.
 
-Uncommitted changes are copied onto the clone. Its venv takes its packages from the venv that runs the tests, and the
-product from the clone itself. With `SVC_WALK=fresh` there is no venv, and `make up` has to create it from the lock
-file, which takes a minute.
+Uncommitted changes are copied onto the clone. With `SVC_WALK=fresh` the clone gets no venv: `make up` has to create it.
 """
 
 from __future__ import annotations
@@ -132,7 +130,10 @@ class ShellTerminal:
         return found
 
     def end(self) -> tuple[int, str]:
-        """Wait for the next prompt; return the exit code and the output of the command before it."""
+        """Wait for the next prompt; return the exit code and the output of the command before it.
+
+        Raise AssertionError if the output has a traceback.
+        """
         code = int(self.until(PROMPT.pattern)[1])
         shown = _ERASED.sub("", str(self.tty.before).replace("\r\n", "\n"))
         assert "Traceback" not in shown, shown
@@ -204,7 +205,10 @@ class Walk:
         return shown_in(self.shell.run(line.typed), line)
 
     def start(self, typed: str = UP) -> str:
-        """Type the start command in the first terminal; return what it shows from the pairing code on."""
+        """Type the start command in the first terminal; return what it shows from the pairing code on.
+
+        Raise AssertionError if the servers end, or the returned text does not fit on the terminal.
+        """
         self.servers.type(typed)
         shown = self.servers.until(rf"(?s)^.*(?:Ctrl-C stops\.[^\r\n]*|{PROMPT.pattern})")[0].replace("\r\n", "\n")
         assert "Ctrl-C stops." in shown, shown  # else the servers have ended
@@ -235,10 +239,7 @@ def _files(env: dict[str, str], *which: str) -> list[str]:
 
 
 def _borrow_bytecode(into: Path, env: dict[str, str]) -> None:
-    """Copy the bytecode of the Python packages to the clone, with the modification times of all its Python sources.
-
-    Without it, compiling would cost more than everything else.
-    """
+    """Copy the bytecode of the Python packages to the clone, with the modification times of all its Python sources."""
     for file in _files(env, "--cached", "--others", "--exclude-standard"):
         if file.endswith(".py") and file.startswith(PACKAGES) and (into / file).exists():
             shutil.copystat(ROOT / file, into / file)  # the modification time decides whether bytecode is up to date

@@ -148,7 +148,6 @@ class CoreHarness:
         self.run_until_idle()
 
     def run_until_idle(self) -> None:
-        """Handle queued facts until none is left."""
         while self.facts:
             node, fact = self.facts.popleft()
             self.handle(node, fact)
@@ -256,7 +255,10 @@ class CoreHarness:
     # --- the runtime ---
 
     def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """Execute an operation, unless its type is in `hold` or `refuse`; queries stay in order behind a held one."""
+        """Execute an operation, or hold or refuse it if its type is in `hold` or `refuse`.
+
+        A query waits behind a held query. Operations of other nodes than `node` are always executed.
+        """
         subject = operation.request if isinstance(operation, Query) else operation
         # Queries are executed in order.
         behind = isinstance(operation, Query) and any(isinstance(held, Query) for held in self.held)

@@ -1,7 +1,6 @@
 """pytest plugin for processor time: `--costs` prints the time of each folder, and of the most expensive tests.
 
-Processor time is more reliable than elapsed time on a shared machine. It includes finished child processes. The
-fixtures of a test, and of its module, count for the test.
+The time includes finished child processes and fixtures.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ class CpuCostPlugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Add to the report of a test phase the processor time since the last report."""
         report = yield
         now = _spent()
         report.__dict__["cpu"] = now - self._last  # travels with the report
@@ -48,7 +46,6 @@ class CpuCostPlugin:
         self._costs[report.nodeid] += report.__dict__.get("cpu", 0.0)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the times of folders, and of the most expensive files and tests."""
         files: Counter[str] = Counter()
         folders: Counter[str] = Counter()
         counts: Counter[str] = Counter()

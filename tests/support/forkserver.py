@@ -1,13 +1,7 @@
 """Programs as child processes forked from a process that has imported them, which saves the start of Python.
 
-Most of the time of a thousand starts is spent in imports, half a second each. The fork becomes the program, with other
-arguments, environment, folder and streams, and optionally a session and terminal of its own. The requesting process is
-its parent, as with `subprocess`, whose interface this module has: `Popen`, `run`, and `ForkedTerminal` instead of
-`pexpect.spawn`.
-
-A new interpreter is started where a fork would differ: with other options than `-W error -m`, other variables that
-Python reads, code before the program, or a system without adoption of orphans. Tests of the start itself use new
-interpreters (tests/clients/commands/test_startup_cost.py). With `FORKSERVER=0`, every program gets a new interpreter.
+`Popen`, `run` and `ForkedTerminal` have the interfaces of `subprocess` and `pexpect.spawn`. Where a fork would differ
+from a new interpreter, and always with `FORKSERVER=0`, a new interpreter is started.
 """
 
 from __future__ import annotations
@@ -61,10 +55,7 @@ def python(*words: str) -> list[str]:
 
 
 class Popen(subprocess.Popen[Any]):
-    """`subprocess.Popen` that forks the server process, which has the imports, where the result is the same.
-
-    Elsewhere it starts the program as usual.
-    """
+    """`subprocess.Popen` that forks the server process if the result is the same, and else starts a new interpreter."""
 
     def _execute_child(
         self, args: Sequence[str], executable: object, preexec_fn: object, close_fds: object, *rest: Any
@@ -104,7 +95,7 @@ def run(
 
 
 class ForkedTerminal(pexpect.spawn):  # type: ignore[type-arg]  # no generic class when it runs
-    """`pexpect.spawn` that forks the server process; the program has a terminal and a session of its own."""
+    """`pexpect.spawn` that forks the server process if the result is the same, and else starts a new interpreter."""
 
     def _spawnpty(self, args: Sequence[bytes], **options: Any) -> PtyProcess:
         env, cwd = options.get("env"), options.get("cwd")
@@ -212,7 +203,6 @@ def serve(asked: socket.socket) -> str | None:
 
 
 def modules() -> Iterator[str]:
-    """Yield the names of all modules of the packages `OURS`."""
     for name in OURS:
         for found in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
             yield found.name

@@ -1,9 +1,7 @@
 """Sans-IO HTTP driver of the tests: HTTP/1.1, HTTP/2 and WebSocket, built on h11, h2 and wsproto.
 
 A connection parses bytes (`receive_data`, empty for a FIN) into events (`next_event`), and serializes events (`send`)
-into bytes (`data_to_send`). The events are those of `svc_proto.wire.events`, the parsers are never the product's. The
-adapters are `tests.support.http_harness` (a core in memory), `tests.support.sim_http` (the simulator) and
-`tests.loops.clients` (blocking connections).
+into bytes (`data_to_send`). The events are those of `svc_proto.wire.events`.
 """
 
 from __future__ import annotations
@@ -375,8 +373,6 @@ class Http1Server(_Http1Codec):
 
 @define(eq=False)
 class _Stream:
-    """State of one stream of an HTTP/2 client."""
-
     head: RequestHead
     queue: bytearray = field(factory=bytearray)  # waits for window
     ended: bool = False  # nothing is queued behind `queue`

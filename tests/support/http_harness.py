@@ -112,7 +112,7 @@ class HttpPeer(FarEnd):
             self.node.post(Received(self.ch, reply))
 
     def on_event(self, event: Event) -> None:
-        """Do nothing; subclasses handle the events that this end receives."""
+        pass
 
     def send_events(self, *events: Event) -> None:
         for event in events:
@@ -164,7 +164,7 @@ class HttpUpstream(HttpPeer):
                 pass
 
     def close_write(self) -> None:
-        """Do nothing: the client ends its side, but the response may go on."""
+        pass
 
     def _respond(self, asked: UpstreamRequest) -> None:
         assert self.book.http is not None
@@ -185,7 +185,7 @@ class HttpUpstream(HttpPeer):
                 pass
 
     def go_on(self, body: bytes, *, end: bool) -> None:
-        """Send a further piece of a response body, and with `end` the body's end."""
+        """Queue a further piece of a response body, and with `end` the body's end."""
         if body:
             self.conn.send(ResponseData(FIRST, body))
         if end:

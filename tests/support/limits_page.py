@@ -109,7 +109,6 @@ def _names(node: ast.stmt) -> Iterable[str]:
 
 
 def _comment(source: str, first: int, last: int) -> str:
-    """Return the comments inside a statement's lines, else the comment lines above it, joined without `#`."""
     lines = source.splitlines()
     inside = "\n".join(lines[first - 1 : last]) + "\n"
     tokens = tokenize.generate_tokens(io.StringIO(inside).readline)

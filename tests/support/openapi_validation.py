@@ -1,9 +1,7 @@
 """Validator of responses against a server's OpenAPI document; it rejects members that the document does not name.
 
-    documented = OpenApiValidator.of(book.request("GET", "/openapi.json").body)
-    documented.check("GET /health", answer)
-
-Documents leave objects open, so that members can be added; the tests close them.
+documented = OpenApiValidator.of(book.request("GET", "/openapi.json").body)
+documented.check("GET /health", answer)
 """
 
 from __future__ import annotations
@@ -123,10 +121,9 @@ class OpenApiValidator:
 
 
 def answer_differences(routes: Iterable[Route], manual: ApiDoc) -> list[str]:
-    """Return the routes whose handler is not annotated with the JSON types that its operation documents.
+    """Return the labels of the routes whose handler is not annotated with the JSON types that its operation documents.
 
-    mypy compares the handler's code with the annotation. A type without members beyond those of the documented type is
-    accepted, since routes of several modes share handlers.
+    A type with only some of the documented members is accepted. Operations without JSON types are skipped.
     """
     docs = {label: doc for rows in manual.operations.values() for label, doc in rows.items()}
     found = []
@@ -142,7 +139,6 @@ def answer_differences(routes: Iterable[Route], manual: ApiDoc) -> list[str]:
 
 
 def _json_types(shape: SchemaType) -> list[type]:
-    """Return the TypedDict classes in a documented response type."""
     kind = shape.get(JSON) if isinstance(shape, Mapping) else shape
     return [each for each in (kind, *get_args(kind)) if is_typeddict(each)]
 

@@ -1,4 +1,4 @@
-"""A small PDF file, written by hand."""
+"""Writer of small PDF files."""
 
 from __future__ import annotations
 

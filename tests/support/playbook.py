@@ -116,7 +116,6 @@ class Logs(list[Log]):
     bugs = False
 
     def append(self, record: Log) -> None:
-        """Append a record; raise AssertionError for a bug in the product, unless `bugs` is set."""
         super().append(record)
         assert self.bugs or record.event != "bug" or "/tests/" in str(record.fields["at"]), record.fields
 
@@ -212,7 +211,7 @@ class Playbook:
 
 
 def _ignore_result(result: object) -> None:
-    """Do nothing with the result."""
+    pass
 
 
 def _line(entry: object) -> str:

@@ -17,10 +17,9 @@ _ports = cycle((*_OURS[_BEGIN:], *_OURS[:_BEGIN]))
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that is free.
+    """Return a free port of 127.0.0.1.
 
-    Linux assigns ports from 32,768 on to connections. This function returns all other ports of its range first, so a
-    program can restart on its port.
+    All other ports of the function's range come before a returned port comes again.
     """
     while True:
         port: int = next(_ports)

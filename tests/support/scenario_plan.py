@@ -1,16 +1,4 @@
-"""Selection of tests and loops: the tables of docs/explanation/testing-strategy.md, which give the reasons.
-
-`make test` runs the short suite: all tests of the core, every other test once on one loop, without the folders of
-`FULL_ONLY`. The marker `short` adds a test of these folders to it, the markers `full` and `needs` take a test out.
-
-Tests whose result can differ between loops run on each loop: sockets that half-close, break, back up or never read;
-TLS; descriptors, children, signals, threads and files. Tests of decisions of the core run once, in the simulator, since
-the core maps equal bytes to equal bytes on every loop. Other tests need a real host, and run on one loop. With
-`--loop`, all tests run on each named loop.
-
-Simulator tests of one relay and one API server also run with three nodes of each (`--loop nodes`), except for the rows
-of `NODES`. `threads` is the runtime without an event loop, on a bare selector.
-"""
+"""Selection of tests and loops, by the tables of docs/explanation/testing-strategy.md."""
 
 from __future__ import annotations
 

@@ -102,18 +102,17 @@ class TcpClient:
     # --- for subclasses ---
 
     def on_data(self, data: bytes) -> None:
-        """Do nothing; subclasses handle the received bytes, which are empty for a FIN."""
+        pass
 
     def on_end(self) -> None:
-        """Do nothing; subclasses handle the end of the connection, which comes once."""
+        pass
 
     # --- as the owner of an end ---
 
     def on_sent(self, n: int) -> None:
-        """Do nothing with the number of sent bytes."""
+        pass
 
     def on_readable(self) -> None:
-        """Read all that has arrived, and pass it to `on_data`."""
         end = self._end
         while end is not None and not self.is_closed and (data := end.read()) is not None:
             self.on_data(data)
@@ -342,10 +341,10 @@ class StreamClient:
     # --- for subclasses ---
 
     def on_event(self, event: Event) -> None:
-        """Do nothing; subclasses handle the events of the stream."""
+        pass
 
     def on_end(self) -> None:
-        """Do nothing; subclasses handle the end of the stream, which comes once."""
+        pass
 
 
 SimClient: TypeAlias = TcpClient | StreamClient
@@ -518,13 +517,13 @@ class ServerSideConnection:
         return self.head.stream
 
     def on_sent(self, n: int) -> None:
-        """Do nothing with the number of sent bytes."""
+        pass
 
     def on_closed(self, why: str) -> None:
-        """Do nothing at the loss of the connection."""
+        pass
 
     def on_readable(self) -> None:
-        """Read and parse all that has arrived, and handle each complete request; answer a FIN with a FIN."""
+        """Read and parse what has arrived, and handle complete requests; answer a FIN with a FIN."""
         while (data := self.end.read()) is not None:
             if not data:
                 self.end.close_write()

@@ -1,7 +1,6 @@
 """Rules for texts: error texts for users are sentences, codes for programs are known words.
 
-The rules are checked during all tests, for each error, log record and metric that the core creates. So no test has to
-check that a text exists and is not swapped with a code.
+`hold_sentences` checks errors, log records and metrics that the core creates.
 """
 
 from __future__ import annotations
@@ -112,7 +111,6 @@ def _held_family(make: Callable[..., MetricFamily]) -> Callable[..., MetricFamil
 
 
 def _maker(by_way_of: str) -> str:
-    """Return the name of the module that called the patched function, without the frames of the module `by_way_of`."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals["__name__"] == by_way_of:
         frame = frame.f_back

@@ -16,7 +16,10 @@ def http(status: int, body: bytes = b"", *, length: int | None = None, kind: str
 
 
 class CannedServer(IdleService):
-    """Service that sends the bytes `answer` to each client, closing then if `closes`; `heard` is the received data."""
+    """Service that sends the bytes `answer` to each client after its first data, closing then if `closes`.
+
+    `heard` is the received data.
+    """
 
     def __init__(self, answer: bytes = b"", *, closes: bool = False) -> None:
         self.answer = answer

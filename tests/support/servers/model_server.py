@@ -3,8 +3,7 @@
     model = ScriptedModel([calls(("phone_ping", {})), plain("Done.")])
     model = ScriptedModel([lambda request: plain(last_result(request))])
 
-An answer may depend on its request. After the last answer, the server answers with `default`. Nothing waits by
-itself: a pause is part of an answer.
+An answer may depend on its request. After the last answer, the server answers with `default`.
 """
 
 from __future__ import annotations
@@ -132,7 +131,7 @@ def counting(start: int, deltas: int, *, size: int = 0, together: int = 10) -> M
 
 
 def counted(number: int, size: int = 0) -> str:
-    """Return the number and a space, padded with dots to at least `size` characters."""
+    """Return the number and a space, padded with dots on the left to at least `size` characters."""
     return f"{number} ".rjust(size, ".")
 
 

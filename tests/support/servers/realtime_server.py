@@ -2,8 +2,7 @@
 
     peer = OpenAiRealtimeServer(turns=[FunctionCallTurn("svc_run_task", {"text": "df"}), SpokenTurn("62 percent.")])
 
-Each `response.create` takes the next turn, and each commit is transcribed as `HEARD`. The events are those of
-the generally available protocol, in its order.
+Each `response.create` takes the next turn, and each commit is transcribed as `HEARD`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def row(method: str, pattern: str, handler: Any, **more: Any) -> Route:
 
 
 class ScriptedService(IdleService):
-    """Service and `HttpApp`. `channels` are the connections so far, the newest last."""
+    """HTTP service whose routes are open to every client. `channels` are the connections so far, the newest last."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self.router = Router(routes)

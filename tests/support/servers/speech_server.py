@@ -3,8 +3,7 @@
     vendor = ElevenLabsServer([Sound(pcm), Refusal(429, retry_after="7")])
     url = world.peer(vendor)
 
-`seen` are the requests. An answer without a pause is sent at once. Vendors with WebSockets are in
-`tests.support.servers.realtime_server`.
+`seen` are the requests.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ class SpeechServer(ScriptedService):
 
 
 class ElevenLabsServer(SpeechServer):
-    """Scripted server of ElevenLabs: streamed and whole speech, transcripts, voices, models."""
+    """Scripted server of ElevenLabs."""
 
     paths = (
         "POST /v1/text-to-speech/{voice}",
