@@ -1,8 +1,4 @@
-"""Blocking test clients: `ByteConnection` for bytes, `HttpClient` for requests, `WebSocketTestClient` for a WebSocket.
-
-`ByteConnection` is implemented for sockets and for the simulated network. Tests about bytes use it with
-`tests.loops.raw_http`.
-"""
+"""Blocking test clients: `ByteConnection` for bytes, `HttpClient` for requests, and `WebSocketTestClient`."""
 
 from __future__ import annotations
 
@@ -51,7 +47,7 @@ class ByteConnection(ABC):
 
     @abstractmethod
     def close_write(self) -> None:
-        """Send FIN."""
+        pass
 
     @abstractmethod
     def abort(self) -> None:

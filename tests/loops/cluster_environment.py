@@ -1,9 +1,7 @@
 """Simulated environment with three nodes for a relay and for an API server: `--loop nodes`.
 
-The nodes are processes of one host with one home and one store, as the workers of a relay are (docs/howto/cluster.md);
-their Redis is simulated. Each connection reaches another node than the one before, so a phone is at one node, its
-caller at another and an observer at the third. Clients of the tests that `tests.support.scenario_plan.NODES` names as
-`KEPT` stay at their first node, as behind a balancer.
+The nodes of a server are processes of one host with one store; their Redis is simulated. Each connection reaches the
+next node. In tests that `tests.support.scenario_plan.NODES` names as `KEPT`, a client stays at its first node.
 """
 
 from __future__ import annotations
@@ -90,7 +88,6 @@ class NodeGroup(ServerGroup):
         super().kill()
 
     def accepted(self, end: SimEnd) -> None:
-        """Pass the connection to the next node or, if clients are kept, to the first node of its peer's address."""
         self._next = (self._next + 1) % NODES
         place = self._places.setdefault(end.peer.host, self._next) if self._world.kept else self._next
         listener = self._network.listener(self._host, self.port + STRIDE + place)

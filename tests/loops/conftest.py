@@ -1,8 +1,4 @@
-"""Fixtures of the environments of a test.
-
-`world` is an empty environment on each planned loop. `served` is one with a relay that the tests of a module share,
-for tests that leave no state. `virtual_world` is the simulated one, for tests that take minutes.
-"""
+"""Fixtures of the environments of a test: with or without a relay, on planned loops or in the simulator."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class DashboardServer(ServedProgram):
         return self.request(method, RELAY + path, body)
 
     def detail(self, answer: Response) -> Any:
-        """Return the member `detail` of a refusal, which has no other member."""
+        """Return the member `detail` of a refusal; assert that it is the first member."""
         (name, detail) = next(iter(answer.json.items()))
         assert name == "detail"
         return detail

@@ -1,8 +1,6 @@
 """Environment of a test in this folder: a relay, peers and phones on some loop, or in the simulator.
 
-`tests.loops.live_environment` is the real one (sockets on 127.0.0.1, the relay and each phone in threads with their own
-loops), `tests.loops.simulated_environment` the simulated one. Tests use only this interface, so they are the same for
-all.
+`tests.loops.live_environment` is the real one, `tests.loops.simulated_environment` the simulated one.
 """
 
 from __future__ import annotations
@@ -469,5 +467,4 @@ class Environment(ABC):
 
 
 def bearer(token: str) -> dict[str, str]:
-    """Return the `Authorization` header field of a session token."""
     return {"authorization": f"Bearer {token}"}

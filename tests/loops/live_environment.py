@@ -1,4 +1,4 @@
-"""Real environment: the servers and each phone run on a loop in a thread; the test uses blocking sockets."""
+"""Real environment: sockets on 127.0.0.1; servers and phones run in threads, or as processes of their own."""
 
 from __future__ import annotations
 
@@ -52,8 +52,6 @@ CHUNK = 1 << 16
 
 
 class LiveConnection(ByteConnection):
-    """A connection on a blocking socket."""
-
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
         self._sock = sock
@@ -127,7 +125,6 @@ class ThreadProgram(ProgramHandle):
         self._name = name
 
     def begin(self, make: Callable[[logging.Logger], Program]) -> None:
-        """Start the program in its thread."""
         self._journal = LogCollector(self._world.changed)
         logger = logging.Logger(self._name, logging.INFO)
         logger.addHandler(self._journal)

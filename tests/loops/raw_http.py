@@ -50,7 +50,6 @@ def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, masked: bool =
 
 
 def close_code(payload: bytes) -> int:
-    """Return the code in a close frame's payload."""
     (code,) = struct.unpack("!H", payload[:2])
     return int(code)
 

@@ -1,8 +1,4 @@
-"""Strict checker of a session's event stream (wire api 4.2 to 4.4).
-
-`check_turn` checks the bytes of a whole stream: framing, the members of each event and their JSON types, numbering,
-order, ids, and that the deltas make up the text. Members that the tables do not name are faults, too.
-"""
+"""Strict checker of a session's event stream (wire api 4.2 to 4.4)."""
 
 from __future__ import annotations
 
@@ -152,7 +148,6 @@ class CheckedTurn:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of all events."""
         return [told.name for told in self.events]
 
     @property

@@ -112,7 +112,7 @@ class NotStarted(Exception):  # noqa: N818 - the name describes the event
 
 
 class Simulated(ProgramHandle):
-    """A process of the simulation."""
+    """Handle of a simulated process."""
 
     def __init__(self, world: SimulatedEnvironment, process: SimProcess) -> None:
         self._world = world

@@ -37,10 +37,7 @@ class TerminalClient:
         self.send("input", session_name=name, data=text)
 
     def run(self, command: str, name: str = "main", timeout: float = PATIENCE) -> str:
-        """Run a command; return the terminal's output up to its end, without escape sequences.
-
-        Each command has an end mark of its own, since tmux may redraw the screen at any time, with the previous mark.
-        """
+        """Run a command; return the terminal's output up to its end, without escape sequences."""
         number = next(NUMBERS)
         self.type(f"{command}; echo 'of''f'-{number}-\r", name)
         return self.until(f"off-{number}-(\r?\n)?", name, timeout)

@@ -64,7 +64,10 @@ def met(world: Environment, caller: Caller, route: str) -> str:
 
 
 def heard(world: Environment, caller: Caller, messages: Iterable[str]) -> dict[str, str]:
-    """Send a caller's messages over a WebSocket, a new one after each refusal; return the matrix cell of each."""
+    """Send a caller's messages over a WebSocket, and over a new one after a failed authentication.
+
+    Return the matrix cell of each message.
+    """
     answers: dict[str, str] = {}
     socket: WebSocketTestClient | None = None
     for message in messages:

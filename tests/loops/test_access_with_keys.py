@@ -79,7 +79,10 @@ BOARD_ROUTES = [f"{route.method} {route.pattern}" for route in Dashboard(Dashboa
 
 
 def asked(open_client: Callable[[], HttpClient], caller: Caller, route: str) -> int | None:
-    """Return the status with which a route refuses a caller, 401 or 403; None if the caller has access."""
+    """Return the status with which a route refuses a caller: 403, or 401, also for a blocked caller.
+
+    Return None if the caller has access.
+    """
     method, _, path = route.partition(" ")
     client = open_client()
     status = client.request(method, path.replace("{", "").replace("}", ""), headers=caller.headers).status

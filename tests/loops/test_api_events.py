@@ -1,4 +1,4 @@
-"""A client that disconnects from a turn's stream and polls the messages of its session (wire api 4.5)."""
+"""Test of a client that disconnects from a turn's stream and polls the messages of its session (wire api 4.5)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ def rows_of(api: ApiHandle, session: str) -> list[tuple[str, object]]:
 
 @pytest.mark.parametrize("leave", ["abort", "close"])
 def test_a_client_that_drops_and_polls(world: Environment, start: Start, leave: str) -> None:
-    """The user's message is stored at once and the complete answer later, though the client has disconnected."""
     api = start(plain("one two three four").slow(0.03))
     session = api.session()
     stream = chat(world, api, session, "Hi")

@@ -291,7 +291,6 @@ def test_clients_that_do_not_read_do_not_delay_others(
 
 
 def test_a_client_that_does_not_read_is_dropped_but_its_turn_continues(virtual_world: SimulatedEnvironment) -> None:
-    """A client is dropped after a minute without progress; its turn is stored completely."""
     world = virtual_world
     model = ScriptedModel([counting(0, SILENT.deltas, size=SIZE)])
     api = start(world, model)

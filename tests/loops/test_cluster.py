@@ -207,10 +207,7 @@ def test_when_sentinels_make_another_the_master_codes_revocations_and_commands_s
 
 
 def is_cluster_unavailable(answer: dict[str, Any]) -> bool:
-    """Report whether a node refused a code because it had lost Redis.
-
-    Redis may have executed the command whose answer was lost. The code is used up then, so it is not tried again.
-    """
+    """Report whether a node refused a code because it had lost Redis."""
     return "do not reach each other" in str(answer["payload"])
 
 

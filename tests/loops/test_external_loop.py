@@ -66,7 +66,6 @@ def test_a_story_of_a_relay(
 
 @pytest.mark.parametrize("story", [test_relay.test_serve_and_stop, test_all_servers.test_relay_and_api_in_one_process])
 def test_a_program(story: Callable[[str, Path], None], tmp_path: Path) -> None:
-    """Run a test of a program on the external loop."""
     story(OUTSIDE, tmp_path)
 
 

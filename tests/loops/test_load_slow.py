@@ -1,8 +1,4 @@
-"""Tests of slow clients: heads, bodies, WebSockets and handshakes that trickle, and peers that vanish silently.
-
-The limits are those of the core, shortened. Each trickling client would go on far longer than permitted. The tests
-check that the client is disconnected while others are served.
-"""
+"""Tests of slow clients: heads, bodies, WebSockets and handshakes that trickle, and peers that vanish silently."""
 
 from __future__ import annotations
 
@@ -123,7 +119,6 @@ def test_trickling_clients_are_cut_and_others_served(
 
 
 def test_tls_handshakes_that_trickle(live: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trickling TLS handshakes over the limit displace the oldest or time out; other clients are served."""
     monkeypatch.setattr("runtimes.net.listener.HANDSHAKE_TIMEOUT", 2 * SHORT)
     monkeypatch.setattr("runtimes.net.listener.MAX_HANDSHAKES", CROWD // 2)
     live.start_relay(tls=True)

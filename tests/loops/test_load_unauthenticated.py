@@ -1,11 +1,4 @@
-"""Tests of memory and processor time of a relay with hundreds of unauthenticated connections with costly input.
-
-`LEFT` bounds the memory that remains when they have disconnected. No object of theirs is alive then. Python's allocator
-keeps the memory because small objects of other connections live in it, and reuses it. A second crowd adds hardly more,
-see `AGAIN`.
-
-A round trip is measured in processor time of the relay (/proc/PID/schedstat), which a busy machine does not change.
-"""
+"""Tests of memory and processor time of a relay with hundreds of unauthenticated connections with costly input."""
 
 from __future__ import annotations
 
@@ -169,7 +162,10 @@ def visited(relay: Scarce, household: Household, said: bytes, size: int) -> int:
 
 
 def left(relay: Scarce, household: Household, before: int, *, full: bool) -> float:
-    """Return the MiB over `before` after `GONE` seconds; without `full` as soon as they are below `LEFT`."""
+    """Send commands until `GONE` seconds have passed; return how many MiB more than `before` are in use then.
+
+    Without `full`, stop as soon as this is less than `LEFT`.
+    """
     gone = time.monotonic()
     within = GONE if full else PATIENCE
     while (passed := time.monotonic() - gone) < within and (full or memory(relay) - before >= LEFT * MIB):

@@ -79,8 +79,6 @@ def test_an_mcp_server_gets_the_environment_of_children(runtime: str, monkeypatc
 
 
 def test_a_flood_does_not_defeat_the_time_limit(runtime: str) -> None:
-    """A call with a time limit ends although the server floods the client with messages."""
-
     def talk(client: McpClient, engine: Engine) -> Flow[Any]:
         while not client.ignored:  # on a busy machine the server may not have started yet
             with suppress(McpError):

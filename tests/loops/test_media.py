@@ -235,9 +235,9 @@ class Swapper:
 
 
 def raced(client: HttpClient, target: str, token: str, wanted: set[int]) -> Iterator[Response]:
-    """Fetch a path that is being swapped and yield each response, until each status in `wanted` has occurred.
+    """Fetch a path that is being swapped, at least `ROUNDS` times, until each status in `wanted` has occurred.
 
-    Raise AssertionError for another status, or if one does not occur.
+    Yield each response. Raise AssertionError for another status, or if one does not occur.
     """
     seen: set[int] = set()
     for n in range(100 * ROUNDS):  # on a busy machine the swapper may run late
@@ -365,7 +365,6 @@ def peak(pid: int) -> int:
 
 
 def test_the_program_itself_stays_small(runtime: str, tmp_path: Path) -> None:
-    """A relay process receives and sends 100 MiB; the system measures its memory."""
     with running_relay(tmp_path, runtime=runtime) as (relay, port):
         wire = LiveConnection(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
         raw = RawSocket(wire)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
 
     class _Package:
-        """A module that is imported at its first use: the import takes a second in each process that collects tests."""
+        """A module that is imported at its first use, since the import is slow."""
 
         def __getattr__(self, name: str) -> object:
             if name.startswith("_"):  # pytest inspects these
@@ -189,7 +189,6 @@ def test_the_client_uses_responses(live: Live, client: openai.OpenAI) -> None:
 
 
 def test_the_client_disconnects_within_a_stream(live: Live, client: openai.OpenAI) -> None:
-    """A client's disconnect within a stream cancels the turn (wire api 5.3), and the server goes on serving."""
     api = script(live, plain("word " * 1_000).slow(0.02))
     stream = client.chat.completions.create(
         model="svc-agent", messages=[{"role": "user", "content": "Hi"}], stream=True

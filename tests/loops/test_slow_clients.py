@@ -1,8 +1,4 @@
-"""Test that slow readers get the whole last response of a connection, however long the transfer takes.
-
-After its FIN the server waits a little for the client's, then closes. The bytes that its kernel still holds must arrive
-nevertheless: phones on poor networks take longer than that for a long answer.
-"""
+"""Test that slow readers get the whole last response of a connection, however long the transfer takes."""
 
 from __future__ import annotations
 
@@ -29,7 +25,6 @@ def wait_longer_than_the_linger(world: Environment) -> None:
 
 @pytest.mark.parametrize("turns", [pytest.param(1, marks=pytest.mark.full), 6])
 def test_a_long_answer_that_is_read_late(world: Environment, turns: int) -> None:
-    """A response that its client reads late is complete; each turn adds 130 KB to it."""
     api = world.api(key=KEY, relay_url="http://127.0.0.1:9", limits=Limits(linger=LINGER))
     session = api.session()
     for _ in range(turns):

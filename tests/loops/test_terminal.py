@@ -293,7 +293,6 @@ if TMUX is not None:
             client.receive("detached")
 
     def test_a_session_killed_at_once_is_not_recreated(tmux: Environment) -> None:
-        """A tmux session that is killed right after its attach is not recreated."""
         client = terminal_client(tmux)
         for number in range(5):
             client.attach(f"brief{number}")

@@ -1,7 +1,4 @@
-"""Tests of the voice routes on every loop: settings in real files, recordings in real spools, local programs.
-
-WebSockets of voice sessions are in `test_voice_sockets`, the agent in `test_voice_agent`.
-"""
+"""Tests of the voice routes on every loop: settings in real files, recordings in real spools, local programs."""
 
 from __future__ import annotations
 
@@ -100,7 +97,6 @@ def test_a_provider_speaks(world: Environment, tmp_path: Path) -> None:
 
 
 def test_a_command_of_the_operators_own(host: Environment, tmp_path: Path) -> None:
-    """A command provider synthesizes its standard input, and transcribes a file."""
     host.write_home(
         "config.yaml",
         "tts: {provider: mine, providers: {mine: {type: command, format: wav, "

@@ -18,7 +18,6 @@ class VoiceClient:
         self.ws: WebSocketTestClient = world.websocket(answer["websocket_path"], headers=bearer(token), deflate=False)
 
     def send(self, kind: str, **fields: object) -> None:
-        """Send a message of this type with the given members."""
         self.ws.send_text(json.dumps({"type": kind, **fields}))
 
     def receive(self) -> dict[str, Any]:
