@@ -1,4 +1,4 @@
-"""`python -m tests.conformance`: run every available suite on its loops; exit code 1 if a suite has failures."""
+"""`python -m tests.conformance [NAME…]`: run all available suites, or the named ones; exit code 1 if one fails."""
 
 from __future__ import annotations
 

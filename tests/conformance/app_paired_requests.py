@@ -1,6 +1,6 @@
 """Requests of the phone's app on the API server and on the relay of its pairing ("Advanced" in the app).
 
-As in `app_requests.py`, a row without a check is refused with 404 or 405, and the app does without it.
+A row without a check must be refused with 404 or 405.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def check_relay(result: Result, port: int, home: Path) -> None:
 
 
 def check_answer(result: Result, case: str, row: AppRequest, answer: Response) -> None:
-    """Record a pass if a request is answered as its row requires.
+    """Record whether a request is answered as its row requires.
 
     Where the row has no check, the service must refuse with 404 or 405; that case is left out.
     """

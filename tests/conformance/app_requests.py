@@ -1,7 +1,6 @@
 """Requests of the phone's app on its standard connection, with what its parsers need of each answer.
 
-A row that this service does not offer is answered with 404 or 405 over HTTP and with -32601 on the socket: the app then
-switches the feature off. The table follows the public source of the app, in the order of its screens.
+What this service does not offer is answered with 404 or 405 over HTTP, and with -32601 on the socket.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ class AppCall:
 
 
 def is_object(answer: Any) -> bool:
-    """Report whether the answer is an object."""
     return isinstance(answer, dict)
 
 

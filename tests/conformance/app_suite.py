@@ -76,7 +76,6 @@ class AppConnection:
         self.cookie = (answer.headers.get(b"set-cookie") or b"").decode().partition(";")[0]
 
     def open(self) -> None:
-        """Open the gateway's WebSocket."""
         self.socket = self.open_socket("/api/ws")
 
     def open_socket(self, path: str) -> WebSocketTestClient:
@@ -95,7 +94,7 @@ class AppConnection:
         return answer
 
     def turn(self, session: str) -> list[str]:
-        """Wait for the end of a turn; return the types of the chat's events, each once."""
+        """Wait for an event `session.info`; return the types of the chat's events so far, each once."""
         assert self.socket is not None
         while not any(event["type"] == "session.info" for event in self.events):
             self.events.append(self.socket.receive_message()["params"])

@@ -1,11 +1,7 @@
-"""The Autobahn test suite against the echo: every case of its fuzzing client, performance and compression included.
+"""The Autobahn test suite against the echo, over HTTP/1.1 and, behind nghttpx, over HTTP/2.
 
-Its runner needs Python 2.7. Without that, `kosoku` runs the same cases on a current Python, except chapters 12 and 13,
-with whose texts it fails by itself. Both support HTTP/1.1 only. For `autobahn_over_http2`, nghttpx stands in front of
-the echo and makes each handshake an extended CONNECT (RFC 8441).
-
-The cases run in chapters, each with a report of its own, so that an interrupted run can be resumed. A case that fails
-is run once more by itself: under load some exceed their time.
+Its runner needs Python 2.7. Without that, `kosoku` runs the basic cases on a current Python. The cases run in chapters,
+each with a report of its own. A case that fails is run once more.
 """
 
 from __future__ import annotations
@@ -94,10 +90,7 @@ def judge(port: int, name: str, where: str, *, resume: bool = False) -> Result:
 
 
 def _renew(report: Path, python: str | None, port: int, cases: list[str]) -> None:
-    """Run cases and replace their report.
-
-    An interrupted runner writes half a report, so a report is moved into place when it is complete.
-    """
+    """Run cases and replace their report, once the new one is complete."""
     part = report.with_name(f"{report.name}.part")
     for old in (part, report):
         shutil.rmtree(old, ignore_errors=True)

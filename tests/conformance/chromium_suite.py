@@ -1,7 +1,6 @@
 """Suite of the echo in Chromium, by playwright-core (npm), over HTTP/1.1 and HTTP/2.
 
-It uses fetch, upload, abort, EventSource and WebSocket. HTTP/2 needs TLS in a browser; its WebSockets then go over the
-connection that the page has (RFC 8441). The certificate is trusted by its key.
+It uses fetch, upload, abort, EventSource and WebSocket.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Suite of three relays with 100,000 stored sessions: start, memory, pages, and recovery from killed servers."""
+"""Suite of three relays with many stored sessions: start, memory, pages, and recovery from killed servers."""
 
 from __future__ import annotations
 
@@ -49,13 +49,11 @@ def _process_id(cluster: RelayCluster, n: int) -> int:
 
 
 def _memory(cluster: RelayCluster, n: int) -> int:
-    """Return the resident memory of a node's process, in bytes."""
     text = Path(f"/proc/{_process_id(cluster, n)}/status").read_text()
     return int(text.partition("VmRSS:")[2].split()[0]) * 1024
 
 
 def _cpu(cluster: RelayCluster, n: int) -> float:
-    """Return the processor time of a node's process, in seconds."""
     fields = Path(f"/proc/{_process_id(cluster, n)}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
 

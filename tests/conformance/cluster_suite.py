@@ -97,7 +97,7 @@ def _accepts(port: int, phone: NodePhone) -> bool:
 
 
 def rolling_restart(_: str = "") -> Result:
-    """Restart three nodes in turn, with 300 phones and 60 commands a second."""
+    """Restart three nodes in turn while phones receive commands; record lost or doubled commands and late phones."""
     result = Result("cluster-restart")
     with _cluster() as cluster:
         for n in range(PHONES):
@@ -127,7 +127,7 @@ def rolling_restart(_: str = "") -> Result:
 
 
 def redis_cuts(_: str = "") -> Result:
-    """Cut the connections to a Redis with TLS and another database a hundred times, while commands are sent."""
+    """Cut the connections of three nodes to Redis many times while commands are sent and pairing codes are used."""
     result = Result("cluster-cuts")
     with _cluster({}) as cluster:
         for n in range(30):

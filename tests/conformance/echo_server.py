@@ -31,7 +31,7 @@ PEM = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--key", type=PEM, help="Its key, PEM; the same file if not given.")
 @click.option("--shop", is_flag=True, help="Serve MCP at /mcp instead.")
 def main(host: str, port: int, runtime: str, cert: Path | None, key: Path | None, shop: bool) -> None:
-    """Echo over HTTP and WebSocket until it is interrupted. Prints its address when it is ready."""
+    """Run the echo, or with --shop the MCP server, until it is interrupted. Prints its address when it is ready."""
     try:
         listener = bind(host, port, tls=None if cert is None else server_context(cert, key))
     except (BindError, TlsFileError) as error:

@@ -61,7 +61,6 @@ class EchoService(ScriptedService):
         self.greetings: dict[tuple[ChannelId, StreamId], str] = {}  # first message of a socket
 
     def on_accepted(self, fact: Accepted) -> ServerChannel:
-        """Implement `Service.on_accepted`."""
         return EchoChannel(self.engine, fact, self, LIMITS, http2=EchoHttp2Channel)
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
@@ -95,7 +94,7 @@ class EchoService(ScriptedService):
         )
 
     def big(self, request: Request) -> StreamedResponse:
-        """Return `n` times `x`, written at the client's pace, since many clients may request much and read nothing.
+        """Return `n` times `x`, written at the client's pace.
 
         Raise Refused if `n` is no number up to `MAX_BODY`.
         """
@@ -147,7 +146,6 @@ class EchoService(ScriptedService):
             self.streams -= 1
 
     def open_socket(self, request: Request) -> SocketEcho:
-        """Return a handler for a WebSocket."""
         return SocketEcho(self.greetings)
 
 

@@ -20,7 +20,7 @@ WANTED = {
 
 
 def pyodide() -> Result:
-    """Run a phone and a relay as WebAssembly, driven by JavaScript, and compare the answers to three commands."""
+    """Run a phone and a relay as WebAssembly, driven by JavaScript, and compare the answers to some commands."""
     modules, node = npm_package(PYODIDE), program("node")
     with TemporaryDirectory() as folder:
         for name in CORE:

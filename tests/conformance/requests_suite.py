@@ -1,7 +1,6 @@
-"""Suites of gunicorn's request corpus against our server: in memory, cut in every way, and over a socket.
+"""Suites of gunicorn's request corpus against our server: in memory, and over a socket.
 
-A valid request must be read as gunicorn reads it, an invalid one refused. Omitted cases and intended differences are in
-the two tables below, and explained in docs/reference/conformance.md.
+A valid request must be read as gunicorn reads it, an invalid one refused. The tables below name the exceptions.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def corpus() -> Path:
 
 
 def in_memory(folder: Path) -> Result:
-    """Pass every applicable case to the wire layer: whole and cut in all ways; the outcome must be the same."""
+    """Pass the applicable cases to the wire layer, whole and cut in pieces; the outcome must not depend on the cuts."""
     result = Result("requests, in memory")
     for case in load(folder):
         if case.name in NOT_APPLICABLE:

@@ -1,4 +1,4 @@
-"""Tasks for a phone in the 19 shapes of phone benchmarks, in words and apps of our own.
+"""Tasks for a phone in the shapes of phone benchmarks, in words and apps of our own.
 
 A task has the prompt, the steps that reach its goal, and the goal as a condition on the phone and the answer.
 """

@@ -87,7 +87,10 @@ def _weather(request: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> Model
 
 
 def _described(request: Mapping[str, Any]) -> ModelAnswer:
-    """Return structured output in the client's schema, or as a call of the client's only tool."""
+    """Return structured output in the client's schema, or as a call of the client's only tool.
+
+    If the client offers neither, return a text.
+    """
     if (request.get("response_format") or {}).get("type") == "json_schema":
         return plain(json.dumps(ROME)) if request.get("stream") else whole({"content": json.dumps(ROME)})
     tools = request.get("tools", ())

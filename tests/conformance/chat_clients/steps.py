@@ -111,7 +111,7 @@ def get_weather(city: str) -> str:
 
 
 def is_cancelled(instructions: Instructions) -> bool:
-    """Report whether the model has no unfinished answer within `CANCELLED_WITHIN`; the client has closed its stream."""
+    """Wait until the model has no unfinished answer; return False after `CANCELLED_WITHIN` seconds."""
     until = time.monotonic() + CANCELLED_WITHIN
     while time.monotonic() < until:
         with urlopen(instructions["model"]) as page:
