@@ -1,4 +1,4 @@
-"""Tests of simulated clusters, whose nodes share a Redis and a store, with all faults within a minute."""
+"""Tests of simulated clusters under faults."""
 
 from __future__ import annotations
 

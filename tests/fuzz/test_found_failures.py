@@ -45,8 +45,6 @@ def test_a_registration_without_an_answer_may_have_cleared_nothing(sure: bool) -
 
 @define(eq=False)
 class _Device:
-    """Stand-in for a device of a world."""
-
     name: str
     talker: SimpleNamespace
 

@@ -23,10 +23,7 @@ def losses(world: ClusterDeployment) -> int:
 
 
 def restart_redis(sessions: int, cost: HandleCost) -> None:
-    """Restart Redis under a cluster with many sessions; check that all nodes find each other soon and stay connected.
-
-    Each may read all sessions twice: when it reaches Redis, and again when the others have joined.
-    """
+    """Restart Redis under a cluster with many sessions; check that all nodes find each other and stay connected."""
     world = ClusterDeployment(0, NODES)
     for host in world.hosts:
         host.cost = HandleCost.NONE  # until all sessions are added

@@ -137,10 +137,6 @@ def test_a_sample_is_drawn_by_its_seed_from_all_rooms_and_kinds(tiny: SourceTree
 
 @pytest.mark.timeout(300)  # twenty-odd processes, one after another on a busy machine
 def test_outcomes_of_all_mutants(tiny: SourceTree) -> None:
-    """A run judges all mutants of a tiny tree: one survives, since no test uses the limit itself.
-
-    The tree is unchanged.
-    """
     before = everything(tiny.root)
     result = run(tiny, "--count", "100", "--jobs", "2")
     assert result.exit_code == 1
@@ -228,7 +224,6 @@ def test_second(three):
 
 @pytest.mark.timeout(300)
 def test_earlier_calls_count_for_later_tests(tiny: SourceTree, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Mutants are found by a later test although its file, a cache or a fixture ran their code before."""
     (tiny.root / "tiny/shop/drawer.py").write_text(DRAWER)
     (tiny.root / "tests/shop/test_drawer.py").write_text(TEST_DRAWER)
     (tiny.root / "tests/shop/test_till.py").write_text("def test_nothing():\n    assert False\n")

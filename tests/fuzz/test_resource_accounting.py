@@ -144,5 +144,4 @@ def test_every_permitted_table_exists(place: str) -> None:
 
 @cache
 def texts() -> list[str]:
-    """Return the sources of all modules of the core."""
     return [path.read_text() for path in Path(svc_proto.__path__[0]).rglob("*.py")]

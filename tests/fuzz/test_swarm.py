@@ -1,4 +1,4 @@
-"""Tests of swarm configurations: each script leaves out some kinds of steps and has others often."""
+"""Tests of swarm configurations: which kinds of steps a script leaves out."""
 
 from __future__ import annotations
 
