@@ -63,7 +63,6 @@ def _assigned(source: str) -> list[str]:
 
 
 def _plain(value: object) -> object:
-    """Return a value as JSON values; raise TypeError for one that holds long texts or objects of the program."""
     match value:
         case Enum():
             return str(value)
