@@ -253,7 +253,7 @@ class Spawn(Operation[Spawned]):
     reaps the child when it exits.
 
     With `detached` the output comes in the form between the quotes of a JSON string (`strict_json.escaped`, of each
-    piece that is read). A terminal is read 4 KiB at a time, and the kernel fills it while the last piece is written.
+    piece that is read).
     """
 
     answer = Spawned

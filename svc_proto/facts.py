@@ -4,8 +4,8 @@ A channel is anything that carries bytes over time. Channels that a peer opened 
 runtime; channels that the core opened have odd numbers, assigned by the core. A number is never used twice. An
 operation is an order with exactly one answer, `Done` or `Failed`; the core assigns its number.
 
-Per channel the order is: `Accepted` (or the `Done` of its `Connect`), then any of `Received`, `Sent`, at most one
-`ReadClosed`, and `Closed` last, exactly once.
+Per channel the order is: `Accepted` (or the `Done` of the operation that opened it), then any of `Received`, `Sent`, at
+most one `ReadClosed`, and `Closed` last, exactly once.
 """
 
 from __future__ import annotations

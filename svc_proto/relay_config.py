@@ -1,7 +1,6 @@
 """Configuration of the relay as one parsed value. Callers pass the text (environment, options); nothing is read here.
 
-Names, defaults and meanings are those of SPEC.md "Relay environment variables" and "Relay start options". An option
-overrides its variable. An empty variable counts as unset.
+An option overrides its variable. An empty variable counts as unset.
 """
 
 from __future__ import annotations
@@ -283,7 +282,7 @@ def _proxies(source: SettingsSource) -> tuple[str, ...]:
 def parse_local_trust(source: SettingsSource) -> LocalTrustPolicy | None:
     """Return the configured policy for programs of this host, which all servers share; None without one.
 
-    Raise `ConfigError`.
+    Raise `ConfigError` for an unknown word.
     """
     word = source.choice("RELAY_LOCAL_TRUST", "local_trust", [each.value for each in LocalTrustPolicy])
     return None if word is None else LocalTrustPolicy(word)

@@ -1,6 +1,6 @@
 """Parsing of settings: text from the environment and start options to checked values. An option overrides its variable.
 
-An empty variable counts as unset. Every error names the variable or option and the required form.
+An empty variable counts as unset.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PREFIX = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)+")
 
 
 class ConfigError(ValueError):
-    """A setting is unusable. The message names the variable or option and the required form."""
+    """A setting is unusable. The message names the variable or option, or the required form."""
 
 
 @fast_frozen
@@ -72,7 +72,7 @@ class S3Bucket:
 
 
 def http_address(url: str) -> HttpAddress | None:
-    """Return the parts of an http:// or https:// URL with a host and without a password; None for anything else."""
+    """Return the parts of an http:// or https:// URL with a host and without an `@`; None for anything else."""
     try:
         parts = urlsplit(url)
         host, port, scheme = parts.hostname or "", parts.port, parts.scheme
@@ -139,9 +139,9 @@ class SettingsSource:
         return text in TRUE_WORDS
 
     def prefix(self, variable: str) -> str:
-        """Return the path under which a proxy serves a server, such as `/relay`; empty: its own name or port.
+        """Return the path under which a proxy serves a server, such as `/relay`; the option is `root_path`.
 
-        Raise `ConfigError` for other values.
+        Empty if unset: the server has a host name or a port of its own. Raise `ConfigError` for other values.
         """
         name, text = self.named(variable, "root_path")
         path = (text or "").rstrip("/")

@@ -120,7 +120,7 @@ class VoiceConfig:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders of the voice side's settings, event logs and recordings, without the service home."""
+        """The folders of the relay's voice files, of event logs and recordings, and of the configuration files."""
         files = (self.output_path, self.realtime_path, self.config_path)
         parents = (path.rpartition("/")[0] for path in files)
         folders = dict.fromkeys((self.home, self.output_runs, self.lab_runs, self.agent_runs, *parents))
