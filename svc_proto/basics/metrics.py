@@ -52,10 +52,10 @@ class MetricKind(Enum):
 
 
 class HistogramSnapshot(NamedTuple):
-    """A histogram at one moment: counts by bucket, and their sum in seconds.
+    """A histogram at one moment: counts by bucket, and the sum of all values in seconds.
 
-    Each count is of values up to that one of `HISTOGRAM_BOUNDS` and above the one before; the last is of those above
-    all.
+    `counts[i]` is the number of values up to `HISTOGRAM_BOUNDS[i]` that are above the bound before. The last count is
+    of the values above all bounds.
     """
 
     counts: tuple[int, ...]

@@ -1,8 +1,7 @@
 """Forwarding of a request to another node, once, and streaming of its response back to the client.
 
-The node acts as a gateway (RFC 9110 section 3.7). It has authorized the client, and forwards the credential, which is
-valid at the other node as well. `Via` marks the request, so that no node forwards it twice. Backpressure of the client
-pauses reading from the other node. A client that disconnects ends the request there, too.
+The node acts as a gateway (RFC 9110 section 3.7). `Via` marks the request, so that no node forwards it twice.
+Backpressure of the client pauses reading from the other node. A client that disconnects ends the request there, too.
 """
 
 from __future__ import annotations
@@ -110,7 +109,10 @@ def send_to_node(
 
 
 def response_to_relay(answer: HttpResult | Failure, hop: ForwardRule) -> Response | None:
-    """Return a complete response if `hop` passes its status back; None for any other answer."""
+    """Return the other node's response for the client.
+
+    Return None for a `Failure`, and for a status that `hop` does not pass back.
+    """
     if isinstance(answer, Failure) or not hop.answers(answer.status):
         return None
     return Response(answer.status, _passed(answer.headers, b"content-length", *hop.kept_back), answer.body)

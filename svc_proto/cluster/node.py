@@ -216,7 +216,7 @@ class Node(RedisHandler):
         return self._prefix + ":".join(parts)
 
     def sign(self, key: str, text: str) -> bytes:
-        """Return the signed value of a Redis key that only nodes may create."""
+        """Return `text` with its signature, as the value of the Redis key `key`; other nodes `verify` it."""
         assert self._signer is not None  # set before the service is ready
         return self._signer.sign(key, text.encode())
 
@@ -367,9 +367,8 @@ class Node(RedisHandler):
     def _mark_alive(self, node: str, broadcast_number: int, before: int) -> bool:
         """Record that a node lives, and request its state if it is new or a broadcast was missed.
 
-        Return False for a new node beyond `MAX_NODES`, which is ignored.
-
-        `broadcast_number` is the number of its broadcasts, `before` the number before this message.
+        `broadcast_number` is the number of its broadcasts, `before` the number before this message. Return False for a
+        new node beyond `MAX_NODES`, which is ignored.
         """
         until = self._engine.now.mono + LEASE
         member = self.members.get(node)

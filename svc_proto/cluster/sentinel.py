@@ -31,7 +31,7 @@ UNKNOWN = Failure(FailureKind.UNREACHABLE)
 
 
 class SentinelClient:
-    """Sentinel client. `switched` is called when `master` changes between two calls of `find`."""
+    """Sentinel client. `switched` is called when a Sentinel publishes a master other than the known one."""
 
     def __init__(self, engine: Engine, where: RedisAddress, switched: Callable[[], None]) -> None:
         self._engine = engine
