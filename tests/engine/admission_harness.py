@@ -1,4 +1,4 @@
-"""Playbooks with unauthenticated connections under small limits, and the bytes that they send."""
+"""Playbooks of the toy service with unauthenticated connections under small limits, and the bytes that they send."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FOUR, SIX, EIGHT = ChannelId(4), ChannelId(6), ChannelId(8)
 
 
 def some(size: int) -> bytes:
-    """Return the first frame, with `size` bytes of payload, of a WebSocket message that is not complete."""
+    """Return a WebSocket frame with `size` zero bytes, the first of a message that is not complete."""
     return frame(0x02, bytes(size))
 
 
@@ -64,7 +64,7 @@ def nearly_full(limits: Limits = TIGHT) -> ToyPlaybook:
 
 
 def many(book: Http2Playbook, heads: int, path: str = "/open") -> bytes:
-    """Return HTTP/2 frames of `heads` requests with compressed heads."""
+    """Return the bytes of `heads` HTTP/2 GET requests of the playbook's client."""
     data = b""
     for number in range(heads):
         stream = StreamId(2 * number + 1)

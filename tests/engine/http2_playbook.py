@@ -1,4 +1,4 @@
-"""Playbook with an HTTP/2 peer."""
+"""Playbook of the toy service with an HTTP/2 client as its peer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HOST = Headers(((b"host", b"x"),))
 
 
 class Http2Playbook:
-    """A playbook with an HTTP/2 peer.
+    """A playbook of the toy service with an HTTP/2 client as its peer.
 
     `pauses` has the commands that pause or resume reading, `others` all further ones except `Send`.
     """
@@ -49,7 +49,7 @@ class Http2Playbook:
         assert self.talk() == []
 
     def talk(self, *, sent: bool = True) -> list[Event]:
-        """Exchange bytes until both sides are idle; return the events that the client received."""
+        """Exchange bytes until client and server are idle; return the events that the client received."""
         heard: list[Event] = self.feed(self.book.drain_commands(), sent=sent)
         while data := self.client.data_to_send():
             self.book >> Received(CH, data)
@@ -57,7 +57,7 @@ class Http2Playbook:
         return merged(heard)
 
     def feed(self, commands: list[Command], *, sent: bool = True) -> list[Event]:
-        """Pass written bytes to the client and return its events."""
+        """Pass the bytes of `Send` commands to the client and return its events; store the other commands."""
         heard: list[Event] = []
         while commands:
             for command in commands:
@@ -95,7 +95,7 @@ class Http2Playbook:
 
 
 def answers(events: list[Event]) -> dict[int, tuple[int, bytes]]:
-    """Return status and body of the complete responses."""
+    """Return status and body of the complete responses, by stream."""
     found: dict[int, tuple[int, bytes]] = {}
     for stream in [event.stream for event in events if isinstance(event, ResponseEnd)]:
         (head,) = [event for event in events if isinstance(event, ResponseHead) and event.stream == stream]

@@ -1,4 +1,4 @@
-"""Responses whose body is not held in memory, for tests of both directions."""
+"""Responses whose body is a file, for tests of the engine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def file_answer(length: int = 5, *, status: int = 200, headers: Headers = TEXT) 
 
 
 def sending(length: int = 5) -> tuple[ToyPlaybook, SendFile]:
-    """Request a file and return its `SendFile` command."""
+    """Request a file of `length` bytes; return the playbook and the `SendFile` command."""
     book = open_book()
     book.toy.answer = file_answer(length)
     return book, book.get(b"/answer").order(SendFile)

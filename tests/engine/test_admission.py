@@ -63,7 +63,6 @@ def test_too_many_from_one_address() -> None:
 
 @pytest.mark.parametrize("reserve", [1, 32])
 def test_connections_are_reserved_for_this_host(reserve: int) -> None:
-    """Reserve at most an eighth of the connections for programs of this host: one of eight."""
     book = open_book(Limits(max_connections=8, local_connections=reserve, head_timeout=100.0))
     elsewhere = [Address(f"192.0.2.{number}", 7) for number in range(8)]
     for number in range(4, 4 + 2 * 6, 2):
@@ -239,10 +238,6 @@ def test_authenticated_requests_are_read_at_once() -> None:
     ],
 )
 def test_requests_cost_more_with_many_unauthenticated_connections(others: int, answered: list[int]) -> None:
-    """Fewer requests are handled in one round while many connections are unauthenticated.
-
-    A late loop fires each timer at its own time, so it must not start ever more requests in one round.
-    """
     book = Http2Playbook(DEFAULT_LIMITS)
     book.after(1.0)
     for number in range(others):
@@ -406,7 +401,7 @@ WORST = AGREED + frame(0x41, packed(b'{"a":"' + b"A" * 8_388_000))
 
 
 def deflated() -> bytes:
-    """Return a handshake with compression, and the compressed start of the largest message that may be buffered."""
+    """Return a WebSocket handshake with compression, and a compressed fragment of 65,006 bytes."""
     deflater = zlib.compressobj(wbits=-15)
     return AGREED + frame(0x41, deflater.compress(b'{"a":"' + b"A" * 65_000) + deflater.flush(zlib.Z_SYNC_FLUSH))
 

@@ -46,7 +46,7 @@ MEG = 1024 * 1024
 
 
 class Reader:
-    """A handler that reads the body and, if it is `slow`, works after each piece until `go_on`."""
+    """Handler that reads a request's body in pieces; if `slow`, it waits after each one until `go_on`."""
 
     def __init__(self, book: ToyPlaybook, *, slow: bool = False) -> None:
         self.book = book
@@ -70,7 +70,6 @@ class Reader:
         return plain(b"%d" % sum(map(len, self.pieces)))
 
     def go_on(self) -> list[Command]:
-        """Finish the work on a piece; return the commands, except the work on the next piece."""
         self.book >> Done(self.op, None)
         return without_work(self.book)
 
@@ -377,7 +376,6 @@ def test_a_peer_that_does_not_read_is_cut() -> None:
 
 
 def test_a_peer_that_reads_slowly_gets_all_of_a_file() -> None:
-    """Check that `file_timeout` begins anew with each report of progress, so that a slow reader gets the whole file."""
     book, order = sending(64)
     book.sent() << []
     for _ in range(4):

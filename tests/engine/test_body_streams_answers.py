@@ -67,7 +67,7 @@ class Producer:
 
 
 def streaming(book: ToyPlaybook) -> Producer:
-    """Start a streamed response whose head has been sent."""
+    """Request `/answer` and report its head as sent; return the producer of the response."""
     producer = Producer(book)
     commands = book.get(b"/answer").drain_commands()
     book >> Sent(CH, len(wire_bytes(commands)))
@@ -187,7 +187,6 @@ def test_progress_does_not_resume_ordinary_responses() -> None:
 
 
 def test_writes_after_a_lost_channel_are_dropped() -> None:
-    """Drop what a producer writes in the call that handles `Closed`: no command may name the channel then."""
     book = open_book()
     over: list[bool] = []
 
@@ -210,7 +209,7 @@ def test_writes_after_a_lost_channel_are_dropped() -> None:
 
 
 def probing(book: ToyPlaybook) -> list[float]:
-    """Have /answer stream a probe at each half-close, and from then on each second; return the times of probes."""
+    """Make /answer write a probe at the half-close and in each second after it; return the list of their times."""
     times: list[float] = []
 
     def produce(writer: ResponseWriter) -> Flow[None]:

@@ -12,7 +12,7 @@ MARKS = Limits(high_water=10, low_water=4, write_timeout=6.0)
 
 
 class Echo(Channel):
-    """The smallest channel: it sends back what it receives."""
+    """Channel that sends back what it receives."""
 
     __slots__ = ("pieces",)
 

@@ -49,7 +49,7 @@ def running(errors: Output | None = None) -> tuple[ToyPlaybook, ChildProcess, Ou
 
 
 def of_the_child(book: ToyPlaybook) -> list[Any]:
-    """Return the commands of the last step for the child."""
+    """Return the commands of the last step for the child's channel."""
     return [command for command in book.drain_commands() if getattr(command, "ch", None) == ONE]
 
 

@@ -55,7 +55,7 @@ def opened() -> tuple[CallDialogue, RecordingWebSocketHandler, WebSocketConnecti
 
 
 class Reluctant(Http2Connection):
-    """HTTP/2 server that opens its windows only while the test has cleared `stingy`."""
+    """HTTP/2 server connection that acknowledges received data only while `stingy` is False."""
 
     def __init__(self) -> None:
         super().__init__(Role.SERVER, entropy=seeded(7))
@@ -179,7 +179,7 @@ def test_a_server_that_ends_while_messages_wait() -> None:
 
 
 class Bare:
-    """HTTP/2 server whose frames a test writes by hand; its flow-control window never grows by itself."""
+    """HTTP/2 server whose frames a test writes by hand."""
 
     def opened(
         self, settings: bytes = b"\x00\x08\x00\x00\x00\x01"
@@ -193,9 +193,9 @@ class Bare:
         return talk, handler, handler.open_socket
 
     def waiting(self) -> tuple[CallDialogue, RecordingWebSocketHandler, WebSocketConnection]:
-        """Open a WebSocket and send more messages than the window permits.
+        """Open a WebSocket and send more messages than the server's window permits.
 
-        Return the dialogue, the handler and the socket.
+        Return the dialogue, the handler and the WebSocket.
         """
         talk, handler, socket = self.opened()
         for _ in range(8):
@@ -208,7 +208,7 @@ class Bare:
 
 
 class Silent(Http2Connection):
-    """HTTP/2 server that reads nothing and sends nothing."""
+    """HTTP/2 server connection that drops what it receives and sends nothing."""
 
     def __init__(self) -> None:
         super().__init__(Role.SERVER, entropy=seeded(7))

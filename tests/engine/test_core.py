@@ -64,7 +64,7 @@ def test_unwanted_and_late_connections_are_refused() -> None:
 
 
 class Last(Channel):
-    """Channel that outlives the stop of the process (`survives_stop`), and sends `bye` when it is stopped."""
+    """Channel with `survives_stop`, which sends `bye` when it is stopped."""
 
     survives_stop = True
     stopped = 0
@@ -283,7 +283,7 @@ REQUESTS = st.sampled_from(
 
 
 def spoken(data: bytes, sizes: Cuts) -> list[Command]:
-    """Return what a connection sends for this data in these cuts: all bytes as one `Send`, then its ends and exits."""
+    """Return what an HTTP channel sends for `data` in these cuts, as one `Send`, then its closing commands."""
     book = open_book()
     commands: list[Command] = []
     for piece in cut(data, sizes):

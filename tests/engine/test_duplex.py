@@ -48,7 +48,7 @@ def talk(request: pytest.FixtureRequest) -> Talk:
 
 
 class Talk(WirePeerDialogue):
-    """Dialogue of an HTTP client of either version with the toy service."""
+    """Dialogue of an HTTP client of either version with the toy service, whose handlers write while they read."""
 
     def __init__(self, version: str) -> None:
         book = open_book()
@@ -59,14 +59,12 @@ class Talk(WirePeerDialogue):
 
     @property
     def others(self) -> list[Command]:
-        """Return the commands that are not for the peer, except `Compute`."""
         return [order for order in self.orders if not isinstance(order, Compute)]
 
     def begin(self, target: str = "/stream", headers: Headers = CHUNKED) -> None:
         self.send_from_peer(RequestHead(S, "POST", target, headers))
 
     def resume(self, answer: object = None) -> None:
-        """Resume the handler `deaf`: it completes its response, or fails if `answer` is given."""
         self.handle(Done(self.op, answer))
 
     @property
@@ -78,13 +76,12 @@ class Talk(WirePeerDialogue):
         return isinstance(self.heard[-1], ResponseEnd)
 
     def cut(self) -> bool:
-        """Report whether the client can detect that the response is incomplete."""
+        """Report whether the response was cut off: over HTTP/2 by a stream reset, else by an abort of the channel."""
         if self.version == "2":
             return isinstance(self.heard[-1], StreamReset) and Abort(CH) not in self.others
         return Abort(CH) in self.others
 
     def goes_on(self) -> bool:
-        """Report whether another request on the same connection is answered."""
         stream = StreamId(3 if self.version == "2" else 2)
         self.send_from_peer(RequestHead(stream, "GET", "/hello", Headers(((b"host", b"x"),))), RequestEnd(stream))
         return self.heard[-2:] == [ResponseData(stream, b"hello"), ResponseEnd(stream)]
@@ -92,7 +89,7 @@ class Talk(WirePeerDialogue):
     # --- handlers ---
 
     def loud(self, request: Request) -> StreamedResponse:
-        """Send the received data back in capitals."""
+        """Respond with each received piece in capitals, as it arrives."""
 
         def produce(writer: ResponseWriter) -> Flow[None]:
             try:
@@ -105,7 +102,7 @@ class Talk(WirePeerDialogue):
         return StreamedResponse(200, TEXT, produce)
 
     def deaf(self, request: Request) -> StreamedResponse:
-        """Write at once, and end or fail when the test resumes the flow; read nothing."""
+        """Respond with `first`, without reading the body, and with ` last` when the test resumes the handler."""
 
         def produce(writer: ResponseWriter) -> Flow[None]:
             try:
@@ -161,7 +158,6 @@ def test_a_handler_that_reads_a_little_first(talk: Talk) -> None:
 
 
 def test_the_answer_ends_first(talk: Talk) -> None:
-    """If a response ends before the request's body, the rest of the body is read and discarded."""
     talk.toy.answer = talk.deaf
     talk.begin()
     talk.send_from_peer(RequestData(S, b"x" * 1000))

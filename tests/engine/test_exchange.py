@@ -88,7 +88,6 @@ def test_a_chunked_body_over_the_limit_is_refused() -> None:
 
 @pytest.mark.parametrize("path", [b"/nowhere", b"/hello", b"/stream", b"/slow"])
 def test_an_early_response_to_a_chunked_body_announces_the_close(path: bytes) -> None:
-    """Announce the close: the rest of the body may have any length, and a further request would be lost."""
     book = open_book()
     book.toy.answer = lambda request: plain(b"no", 401)
     book.toy.known = True

@@ -19,7 +19,7 @@ PAUSED, RESUMED = PauseReading(CH), ResumeReading(CH)
 
 
 def asked(book: ToyPlaybook, data: bytes) -> ReadConfig:
-    """Send a request whose access policy reads a file, and return that operation."""
+    """Send a request whose access policy reads a file; return the `ReadConfig` operation that is pending."""
     book >> Received(CH, data)
     order, paused = book.drain_commands()
     assert paused == PAUSED
@@ -108,7 +108,7 @@ def test_a_streamed_body() -> None:
 
 
 def reader(got: bytearray) -> Callable[[Request], Flow[Response]]:
-    """Return a handler that reads a body in pieces."""
+    """Return a handler that reads the body in pieces into `got`."""
 
     def answer(request: Request) -> Flow[Response]:
         while data := (yield from request.stream.read()):

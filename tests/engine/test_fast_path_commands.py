@@ -24,7 +24,10 @@ Story = Callable[[ToyPlaybook], None]
 
 
 def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, reference: bool, limits: Limits) -> list[object]:
-    """Run a story, a function that drives a playbook; return the core's commands, log records and deadline."""
+    """Run a story, a function that drives a playbook; return what it caused: commands, logs and other effects.
+
+    With `reference` the server channel uses `Http1Connection` alone.
+    """
     monkeypatch.setattr(
         server_channel, "FastPathServerConnection", ReferenceServerConnection if reference else FastPathServerConnection
     )
@@ -44,7 +47,7 @@ def told(story: Story, monkeypatch: pytest.MonkeyPatch, *, reference: bool, limi
 
 
 def same(story: Story, monkeypatch: pytest.MonkeyPatch, limits: Limits | None = None) -> None:
-    """Check that a story has the same commands, logs and deadlines with the fast path and with h11."""
+    """Check that a story causes the same with the fast path and with h11."""
     limits = limits or Limits()
     stream_channel, reference = (
         told(story, monkeypatch, reference=reference, limits=limits) for reference in (False, True)
@@ -203,7 +206,6 @@ def test_a_post_that_starts_like_the_http2_preface(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_handler_is_five_calls_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only these functions are on the way from the fact to the handler, so that the code can be read."""
     monkeypatch.setattr(server_channel, "FastPathServerConnection", FastPathServerConnection)
     book = open_book()
     hops: list[str] = []

@@ -31,7 +31,7 @@ def opened(**changes: Any) -> OpenedFile:
 
 
 def reading(flow: str = "file") -> tuple[ToyPlaybook, list[Any]]:
-    """Start a flow that reads `/f`, as bytes or as YAML; return the playbook and the list that gets its result."""
+    """Start a flow that reads `/f`, as bytes or as YAML; return the playbook and the list that receives its result."""
     book = open_book()
     owner = Owner(book)
     owner.spawn(read_yaml(book.engine, "/f") if flow == "yaml" else read_file(book.engine, "/f", limit=4))
@@ -131,7 +131,6 @@ def test_a_secret() -> None:
 
 @pytest.mark.parametrize("fails", [1, 2, 3, 0])
 def test_a_file_of_the_spool(fails: int) -> None:
-    """A file that cannot be stored leaves no partial file."""
     book, problem = open_book(), Failure(FailureKind.NO_SPACE)
     owner = Owner(book)
     owner.spawn(spool_file(book.engine, ".txt", b"words"))

@@ -17,7 +17,7 @@ ONE = OperationId(1)
 
 
 class Owner:
-    """Starts flows on an engine and records their results."""
+    """Owner of flows on a playbook's engine, which records their results."""
 
     def __init__(self, book: ToyPlaybook) -> None:
         self.engine: Engine = book.engine

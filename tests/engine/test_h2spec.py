@@ -28,7 +28,7 @@ MOST = 2**31 - 1
 
 
 class Case(NamedTuple):
-    """A case; the answer to each frame of `frames` is read before the next, `wanted` is in the form of `told`."""
+    """A case: the frames that the client sends, one after the other, and the expected answer in the form of `told`."""
 
     section: str
     name: str
@@ -316,7 +316,7 @@ CASES = [*GENERIC, *CONNECTION, *FRAMES, *MESSAGES, *COMPRESSION]
 
 
 def told(commands: list[Command]) -> str:
-    """Return what a client reads: responses with their bodies (`…`: incomplete), resets, pongs and the end."""
+    """Return what a server sends, as text: responses (`…`: incomplete), resets, GOAWAY, pongs and the FIN."""
     raw, decoder = wire_bytes(commands), Decoder()
     said: list[str] = []
     answers: dict[int, list[str]] = {}

@@ -176,10 +176,6 @@ def test_the_body_of_a_refused_request() -> None:
 
 
 def test_refused_uploads_are_read_further_for_a_while() -> None:
-    """A refused upload is read and dropped for a while, up to a limit, and leaves no stream.
-
-    Clients may drop a response before a reset, or send all before they read, despite RFC 9113 section 8.1.
-    """
     book = Http2Playbook(Limits(max_linger=400_000))
     book.client.send(RequestHead(ONE, "POST", "/small", Headers((*HOST, (b"content-length", b"900000")))))
     heard = book.talk()

@@ -45,10 +45,6 @@ def test_http1_that_begins_like_it() -> None:
 
 @pytest.mark.parametrize("data", [get(b"/hello"), b"INVALID CONNECTION PREFACE\r\n\r\n", b"P"])
 def test_the_alpn_protocol_is_final(data: bytes) -> None:
-    """A connection with ALPN `h2` accepts only HTTP/2, one with `http/1.1` only HTTP/1.1.
-
-    The invalid preface is h2spec's case of RFC 9113 section 3.4.
-    """
     book = open_book()
     book >> accepted(4, tls=True, alpn="h2") << []
     book >> Received(ChannelId(4), data)

@@ -57,7 +57,7 @@ def test_the_default_timeout_is_30_seconds() -> None:
 
 
 def fetching() -> tuple[Playbook, FlowService]:
-    """Start a fetch whose request has been sent."""
+    """Start a fetch and send its request; return the playbook and the service that fetches."""
     book, caller = calling(lambda engine: fetch(engine, "GET", URL, within=5.0))
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER) << [REQUEST]
@@ -65,7 +65,7 @@ def fetching() -> tuple[Playbook, FlowService]:
 
 
 def opening(handler: RecordingWebSocketHandler) -> tuple[Playbook, FlowService, bytes]:
-    """Request a WebSocket and return the response that accepts it."""
+    """Request a WebSocket; return the playbook, the service, and the bytes of a response that accepts it."""
     book, caller = calling(lambda engine: fetch(engine, "GET", WS, into=websocket_upgrade(handler), within=5.0))
     book >> Started() << [Connect(OP, ONE, "127.0.0.1", 8767)]
     book >> Done(OP, PEER)
@@ -187,7 +187,6 @@ def test_a_server_that_does_not_speak_http() -> None:
 
 
 def test_an_answer_that_is_too_large() -> None:
-    """The response is dropped when its length is announced, or when too much has arrived without one."""
     for length in (b"Content-Length: 5", b"Connection: close"):
         book, caller = calling(lambda engine: fetch(engine, "GET", URL, into=buffered(4), within=5.0))
         book >> Started() << [CONNECT]
@@ -276,7 +275,7 @@ def test_bearer_header_omits_invalid_tokens() -> None:
 
 
 class Source:
-    """A request body of `size` bytes; the test controls when its pieces are read."""
+    """A request body of `size` bytes, of which each piece is read when the test resumes `ticket`."""
 
     def __init__(self, engine: Engine, size: int, piece: int = 100_000) -> None:
         self.engine, self.size, self.piece = engine, size, piece
@@ -294,7 +293,7 @@ class Source:
 def uploading(
     size: int, within: float = 600.0, into: ResponseMode[Any] | None = None
 ) -> tuple[Playbook, FlowService, Source]:
-    """Send the head of a request whose body is still being read."""
+    """Start a PUT and send its head; return the playbook, the service, and the source of the body."""
     made: list[Source] = []
 
     def flow(engine: Engine) -> Flow[Any]:
@@ -311,7 +310,6 @@ def uploading(
 
 
 def reads(book: Playbook, source: Source) -> int:
-    """Let the source deliver its next piece; return how many bytes the client sends then."""
     return len(wire_bytes(book.act(lambda: source.engine.resume(source.ticket, None)).drain_commands(), ONE))
 
 

@@ -20,7 +20,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 class Reader(RecordingWebSocketHandler):
-    """A handler that pauses, resumes and closes on text messages."""
+    """WebSocket handler that pauses or resumes reading, or closes, by the text of a message."""
 
     def on_text(self, text: str) -> None:
         super().on_text(text)
@@ -42,7 +42,7 @@ def reader(version: str) -> tuple[CallDialogue, Reader]:
 
 
 def pauses(talk: CallDialogue) -> list[type[Command]]:
-    """Return the types of the commands that pause or resume reading."""
+    """Return the types of the commands since the last call that pause or resume reading."""
     orders, talk.orders = talk.orders, []
     return [type(order) for order in orders if isinstance(order, PauseReading | ResumeReading)]
 

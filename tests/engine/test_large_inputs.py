@@ -17,7 +17,7 @@ BEGIN, END = frame(0x01, b"x" * 20 * KIB), frame(0x80, b"y")  # a message of two
 
 
 def sockets(*channels: ChannelId) -> ToyPlaybook:
-    """Return a service with these WebSockets, of which one may have a large message at a time."""
+    """Return a playbook with a WebSocket on each channel; one of them may receive a large message at a time."""
     book = open_book(ONE)
     for ch in channels:
         book >> accepted(ch) << []
@@ -26,13 +26,12 @@ def sockets(*channels: ChannelId) -> ToyPlaybook:
 
 
 def within(book: ToyPlaybook, call: Callable[[], None]) -> set[Command]:
-    """Call a function within `handle`; return the commands."""
+    """Call a function from within the core; return the resulting commands."""
     book.engine.timers.timer(call).set(book.engine.now.mono)
     return set(book.after(0.0).drain_commands())
 
 
 def messages(book: ToyPlaybook) -> int:
-    """Return the number of messages that the handlers have received so far."""
     return sum(each[0] == "text" for each in book.toy.handler.told)
 
 

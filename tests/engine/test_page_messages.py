@@ -36,7 +36,7 @@ VALUE = re.compile(r"\{\w+\}")
 
 
 def calls(module: str) -> Iterator[ast.expr]:
-    """Yield the first argument of each call of `html` in a module."""
+    """Yield the first argument of each call of a method `html` in a module's source."""
     for node in ast.walk(ast.parse((CORE / module).read_text("utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "html":
             yield node.args[0]

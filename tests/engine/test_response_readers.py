@@ -37,7 +37,7 @@ END = Received(ONE, b"0\r\n\r\n")
 
 
 class Slow:
-    """A reader that the test controls; it records the data of a batch of events, or a piece of a body."""
+    """Flow that fetches a response and reads its next batch when the test calls `read`; it records what it has read."""
 
     tap: Callable[[str, str], bool] | None = None
 
@@ -49,7 +49,6 @@ class Slow:
         self.reader: EventReader | BodyReader
 
     def read(self) -> None:
-        """Let the reader read its next batch."""
         self.engine.resume(self.ticket, None)
 
     def flow(self, engine: Engine) -> Flow[object]:
@@ -75,7 +74,7 @@ class Slow:
 
 
 def asking(slow: Slow, request: Send) -> tuple[Playbook, FlowService]:
-    """Start the flow and send its request."""
+    """Start the flow of `slow`, connect it and send its request; return the playbook and the service."""
     book, caller = calling(slow.flow)
     book >> Started() << [CONNECT]
     book >> Done(OP, PEER) << [request]
@@ -84,7 +83,7 @@ def asking(slow: Slow, request: Send) -> tuple[Playbook, FlowService]:
 
 
 def reading(*, within: float = SILENCE_TIMEOUT) -> tuple[Playbook, FlowService, Slow]:
-    """Start reading an event stream whose request has been sent."""
+    """Start to read an event stream whose request was sent."""
     slow = Slow(event_stream(), within)
     return *asking(slow, REQUEST), slow
 
@@ -239,7 +238,10 @@ def test_cancelling_the_reader() -> None:
 
 
 def tapped() -> tuple[Playbook, Slow, list[tuple[str, str]]]:
-    """Start a stream whose events of type `a` a callback consumes."""
+    """Start to read an event stream with an observer, which consumes the events of type `a`.
+
+    Return the playbook, the reader, and the list of consumed events.
+    """
     book, _, slow = reading(within=60.0)
     taken: list[tuple[str, str]] = []
 

@@ -22,7 +22,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: audio/pcm\r\nTransfer-Encoding: chunke
 
 
 def reading() -> tuple[Playbook, FlowService, Slow]:
-    """Start reading a body whose request has been sent."""
+    """Start to read a body whose request was sent."""
     slow = Slow(streamed(), 60.0)
     return *asking(slow, REQUEST), slow
 

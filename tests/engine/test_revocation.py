@@ -57,7 +57,7 @@ def held_book() -> ToyPlaybook:
 
 
 def end(book: ToyPlaybook) -> ToyPlaybook:
-    """Accept a connection, during which the service of `held_book` revokes the credential."""
+    """Accept a connection: the service of `held_book` then revokes the credential."""
     return book >> accepted(4)
 
 

@@ -106,7 +106,6 @@ def test_a_segment_that_cannot_be_decoded() -> None:
 
 
 def test_options_of_the_whole_server() -> None:
-    """`OPTIONS *` gets all methods of the table if the service permits it, else a refusal (RFC 9110 section 9.3.7)."""
     with pytest.raises(Refused, match="nothing at this path"):
         TABLE.match("OPTIONS", "*")
     found, params = Router([route("GET", "/a"), route("PUT", "/b")], public_access=ToyAccess.OPEN).match("OPTIONS", "*")

@@ -1,4 +1,4 @@
-"""Static assets in memory: sent once, then validated by their ETag."""
+"""Static assets in memory: ETags, security policies and compression."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ def test_on_closed_is_called_once() -> None:
 
 
 class Speaker(RecordingWebSocketHandler):
-    """WebSocket handler that echoes text messages, and closes on the text `close`."""
+    """WebSocket handler that echoes text messages, and closes the WebSocket on the text `close`."""
 
     def on_text(self, text: str) -> None:
         if text == "close":

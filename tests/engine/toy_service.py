@@ -82,7 +82,7 @@ def plain(body: bytes, status: int = 200) -> Response:
 
 
 class ToyService:
-    """Test service. Its callbacks first call the functions in `on`; `seen` records the requests of handlers."""
+    """A small service for tests. Callbacks first call the functions in `on`; `seen` records the handlers' requests."""
 
     engine: Engine
     admission: AdmissionControl
@@ -253,7 +253,7 @@ class ToyService:
         return Response(200, Headers([(b"x", b"a\r\nb")]))
 
     def _parked(self, handler: Callable[[Request], Response]) -> Handler:
-        """Return a handler that waits until a test resumes the request, and then calls `handler`."""
+        """Return a handler that calls `handler` when a test resumes the request."""
 
         def answer(request: Request) -> Flow[Response]:
             yield from self._park(request)
@@ -263,7 +263,7 @@ class ToyService:
 
 
 class ToyPlaybook(Playbook):
-    """A playbook on a `ToyService` with a peer on channel 2."""
+    """A playbook of a `ToyService` with one accepted connection, on channel 2."""
 
     __test__ = False
     toy: ToyService
@@ -279,7 +279,7 @@ class ToyPlaybook(Playbook):
         return self
 
     def says(self, status: int, body: bytes, *headers: bytes, ch: int = CH) -> Send:
-        """Return the `Send` with which this service answers with this status and body."""
+        """Return the `Send` by which the toy service responds over HTTP/1.1 with this status, body and fields."""
         lines = [
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode(),
             b"date: " + http_date(int(self.now.wall)),
@@ -297,7 +297,7 @@ def open_book(
     log_level: Level = Level.INFO,
     behind: Callable[[Request], str] | None = None,
 ) -> ToyPlaybook:
-    """Return a started engine with one peer."""
+    """Return a playbook of a started toy service, with one accepted connection."""
     toy = ToyService(limits, behind)
     engine = Engine(toy, entropy=counting_entropy(), log_level=log_level)
     book = ToyPlaybook(engine)
@@ -319,10 +319,9 @@ def post(target: bytes, body: bytes, *fields: bytes, length: int | None = None) 
 
 
 def _route(line: str, handler: Handler, access: ToyAccess = ToyAccess.ANY, *, body_limit: int = BODY_LIMIT) -> Route:
-    """Return a row of the route table; the line has its method and its pattern."""
     method, pattern = line.split()
     return Route(method=method, pattern=pattern, access=access, handler=handler, body_limit=body_limit)
 
 
 def _nothing() -> None:
-    """Do nothing."""
+    pass

@@ -1,7 +1,7 @@
-"""A core under test, and a connection of this project in the other role, with the same events in each version.
+"""A core under test, and the peer of one of its connections, over HTTP/1.1 or HTTP/2.
 
-The peer receives the core's bytes at once, and its automatic answers (settings, windows, pongs) go back, until both are
-idle. The core's other commands are in `orders`.
+The peer is a connection of this project in the other role. It receives the core's bytes at once, and its automatic
+answers (settings, windows, pongs) go back, until both are idle. The core's other commands are in `orders`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.wire.connection_pair import seeded
 
 
 class WirePeerDialogue:
-    """A core and the peer of one of its connections, which reads everything unless `reads` is cleared."""
+    """A core and the peer of one of its connections, which reads what the core sends unless `reads` is cleared."""
 
     def __init__(self, book: Playbook, version: str, role: Role, ch: ChannelId = CH) -> None:
         self.book = book
@@ -34,7 +34,6 @@ class WirePeerDialogue:
         self.orders: list[Command] = []
 
     def connection(self, role: Role) -> Http1Connection | Http2Connection:
-        """Return a new connection of this version."""
         return (Http2Connection if self.version == "2" else Http1Connection)(role, entropy=seeded(7))
 
     def handle(self, fact: Fact) -> None:
@@ -49,7 +48,6 @@ class WirePeerDialogue:
         self.run_until_idle()
 
     def raw(self, data: bytes) -> None:
-        """Send the bytes `data` from the peer to the core."""
         self.handle(Received(self.ch, data))
 
     def after(self, seconds: float) -> None:
@@ -58,7 +56,7 @@ class WirePeerDialogue:
         self.run_until_idle()
 
     def act(self, call: Callable[[], object]) -> None:
-        """Call a function inside of the core."""
+        """Call a function from within the core, and exchange bytes until both sides are idle."""
         self._record(self.book.act(call).drain_commands())
         self.run_until_idle()
 
@@ -87,7 +85,7 @@ class WirePeerDialogue:
 
 
 class CallDialogue(WirePeerDialogue):
-    """A client call and the server's end of its connection, over one version of HTTP."""
+    """A core that makes an HTTP request, and the server's end of its connection, over one version of HTTP."""
 
     def __init__(
         self, flow: Callable[[Engine], Flow[Any]], version: str, *, server: Http2Connection | None = None
@@ -100,11 +98,10 @@ class CallDialogue(WirePeerDialogue):
 
     @property
     def results(self) -> list[Any]:
-        """Return the results of the calling flow so far."""
         return self.caller.results
 
     def begin(self, server: Http2Connection | None = None) -> None:
-        """Accept the connection that the caller requested last; without `server` the peer is a new connection."""
+        """Accept the connection that the core requested last; its peer is `server`, or a new connection."""
         self.peer = server or self.connection(Role.SERVER)
         self.connect = next(order for order in reversed(self.orders) if isinstance(order, Connect))
         self.orders = []
@@ -113,6 +110,6 @@ class CallDialogue(WirePeerDialogue):
         self.handle(Done(self.connect.op, Connected(Address("192.0.2.1", self.connect.port), alpn)))
 
     def took(self) -> list[Command]:
-        """Return the commands since the last call, except those that pause or resume reading."""
+        """Return the core's commands since the last call, except `Send` and those that pause or resume reading."""
         orders, self.orders = self.orders, []
         return [order for order in orders if not isinstance(order, PauseReading | ResumeReading)]
