@@ -11,7 +11,7 @@ WALL = 1_795_000_000.0  # epoch seconds at which these tests begin
 
 
 def at(seconds: float) -> Moment:
-    """Return the moment this number of seconds after the beginning, on both clocks."""
+    """Return the moment `seconds` after the start of a test, on both clocks."""
     return Moment(seconds, WALL + seconds)
 
 

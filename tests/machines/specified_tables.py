@@ -20,10 +20,9 @@ T = TypeVar("T", bound=Enum)
 def check_table(
     table: Table[S, T], states: type[S], triggers: type[T], rows: Sequence[tuple[str, tuple[T, ...], str]]
 ) -> None:
-    """Compare `table` with `rows` of (state, triggers, next state), whose words are the states' values.
+    """Check that `table` has exactly the transitions of `rows`: (state's value, triggers, next state's value).
 
-    Every row is in the table, and every transition of the table comes from a row. Every other trigger raises
-    `LocalProtocolError`.
+    Check also that `step` raises `LocalProtocolError` for every other trigger.
     """
     expected = {(states(state), trigger): states(after) for state, row, after in rows for trigger in row}
     assert dict(table) == expected

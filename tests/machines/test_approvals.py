@@ -36,7 +36,7 @@ def ask(approvals: PendingApprovals, *names: str, choices: tuple[str, ...] = ALL
 
 
 def refused(approvals: PendingApprovals, answer: ApprovalAnswer, now: float = LATER) -> tuple[int, str]:
-    """Return status and code of a refused answer; require that as many approvals are pending as before."""
+    """Give an answer that must be refused, without settling an approval; return the refusal's status and code."""
     before = len(approvals)
     with pytest.raises(Refused) as caught:
         approvals.answer(answer, now)

@@ -85,13 +85,11 @@ def test_any_other_text_stays_alone(text: str) -> None:
 
 @pytest.mark.parametrize("address", ["192.168.100.200", "10.0.0.7"])
 def test_the_shortest_form_fits_the_bytes_of_a_small_code(address: str) -> None:
-    """A code of version 6-L holds 134 bytes (ISO/IEC 18004): 41 modules, 23 lines of a terminal with a border."""
     payload = {**FULL, "host": address, "relay": {**RELAY, "url": f"ws://{address}:8767"}, "endpoints": [LAN, PUBLIC]}
     assert len(compact_payloads(json.dumps(payload))[-1]) <= 134
 
 
 def test_a_public_name_of_23_characters_fits_a_terminal_of_24_lines() -> None:
-    """A code of version 7-L holds 154 bytes: 45 modules, 24 lines with a border."""
     name, key = "my-own-name.duckdns.org", PairingApiKeys().new_key(bytes)[0]
     payload = {**FULL, "host": name, "port": 443, "tls": True, "key": key, "endpoints": [PUBLIC]}
     payload["relay"] = {**RELAY, "url": f"wss://{name}"}

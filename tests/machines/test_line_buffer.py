@@ -36,7 +36,7 @@ LIMIT = 8
 
 
 class LinesAgainstAModel(RuleBasedStateMachine):
-    """Line buffer beside a model: `fed` is all input, `told` the returned lines. After an error comes a new stream."""
+    """Line buffer beside a model: `fed` is all input, `told` the returned lines. A new buffer follows an error."""
 
     def __init__(self) -> None:
         super().__init__()

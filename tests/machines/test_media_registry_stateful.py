@@ -15,7 +15,7 @@ TTL, CAP = 100.0, 3
 
 
 class MediaAgainstAModel(RuleBasedStateMachine):
-    """Media registry, compared with a model: the `live` entries, least recently used first, and the `gone` ones."""
+    """Media registry beside a model: the `live` entries, least recently used first, and those that are `gone`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,6 @@ class MediaAgainstAModel(RuleBasedStateMachine):
         assert shown == {entry.token for entry in self.live if entry.deadline > self.now}
 
     def _expired(self, gone: list[MediaEntry], due: list[MediaEntry], *, fresh: int = 0) -> None:
-        """Require that the returned entries are the due ones, and one more if the registry is full."""
         over = sorted(due, key=lambda entry: entry.deadline)
         assert sorted(gone[: len(over)], key=lambda entry: entry.deadline) == over
         left = [entry for entry in self.live if entry not in over]

@@ -102,7 +102,6 @@ def test_256_in_all(consents: ConsentHarness) -> None:
 
 
 def test_a_crowd_displaces_itself_alone(consents: ConsentHarness) -> None:
-    """A crowd of few addresses displaces no request of another one, and no crowd one of this host or a used code."""
     used = consents.ask()
     consents.consents.answer(used, YES, at(0))
     code = consents.consents.issue_code(used, at(0), consents.entropy)
@@ -131,7 +130,6 @@ def test_consent_is_moved_to_another_node(consents: ConsentHarness) -> None:
     other = ConsentHarness()
 
     def move(consent: AuthorizationConsent, *by: tuple[str, str]) -> AuthorizationConsent:
-        """Move a consent to another node, whose clock is an hour ahead, and find it there by each selector."""
         record = JsonObject.load(strict_json.dumps_bytes(consent.to_record(at(10))))
         consents.consents.release_to_node(consent)
         assert len(consents.consents) == 0

@@ -23,7 +23,7 @@ REDUCE_ONLY, AS_PAIRED = SessionPolicy.REDUCE_ONLY, SessionPolicy.AS_PAIRED
 
 
 def prefixed(*prefixes: bytes) -> Callable[[int], bytes]:
-    """Return entropy that makes UUIDs which begin with each of `prefixes` in turn."""
+    """Return an entropy function whose first results begin with `prefixes`, one after the other."""
     waiting = list(prefixes)
 
     def take(n: int) -> bytes:

@@ -36,7 +36,7 @@ POLICIES = st.sampled_from((OPEN, OPEN, GrantPolicy(7 * DAY), GrantPolicy(reduce
 
 
 class SessionAgainstAModel(RuleBasedStateMachine):
-    """Paired session beside a model; a new session replaces an ended one."""
+    """A paired session beside a model of its lifetime and grants; a new session replaces an ended one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +104,6 @@ class SessionAgainstAModel(RuleBasedStateMachine):
     @precondition(lambda self: self.state == "Active")
     @rule()
     def restart(self) -> None:
-        """Store the session and load it into a new registry."""
         self._look_up()
         record = json.loads(json.dumps(self.session.to_record()))
         assert PairedSession.from_record(record) == self.session or self.state != "Active"
@@ -119,7 +118,6 @@ class SessionAgainstAModel(RuleBasedStateMachine):
 
     @rule(data=st.data(), before=st.sampled_from((0.0, 1.0)))
     def wait_for_an_end(self, data: st.DataObject, before: float) -> None:
-        """Let time pass until exactly the end of a grant, or until just before it."""
         ends = sorted({end - before for end in self.terms.grants.values() if self.wall < end - before < inf})
         if ends:
             self.now += data.draw(st.sampled_from(ends)) - self.wall
@@ -147,7 +145,6 @@ class SessionAgainstAModel(RuleBasedStateMachine):
         assert record["expires_at"] == _written(self.terms.expires_at)
 
     def _look_up(self) -> None:
-        """Look the session up, which detects its expiry; an expired session stays expired."""
         is_alive = self.state == "Active" and self.wall < self.terms.expires_at
         assert self.sessions.lookup(self.token, at(self.now)) is (self.session if is_alive else None)
         if self.state == "Active" and not is_alive:

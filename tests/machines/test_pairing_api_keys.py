@@ -10,7 +10,7 @@ from tests.machines.fixed_inputs import WALL, at, source
 
 
 def minted(keys: PairingApiKeys, entropy_from: int = 0, code: str = "Q7M2ZK") -> tuple[str, str]:
-    """Register a code for a new key at second 0; return the key and its hash."""
+    """Create a key and register a code with its hash at second 0; return the key and its hash."""
     key, key_hash = keys.new_key(lambda n: bytes(range(entropy_from, entropy_from + n)))
     keys.codes.register(code, at(0), PairingMeta(key_hash=key_hash))
     return key, key_hash

@@ -16,9 +16,9 @@ DEVICES = st.sampled_from(("alpha", "beta", "gamma", "unknown"))
 
 
 class PhonesAgainstAModel(RuleBasedStateMachine):
-    """Phone registry beside a model.
+    """Phone registry beside a model: `sockets` are the phones' sockets by device, `status` their last reports.
 
-    `sockets` are the phones by device, oldest first; `status` are their reports, `left` the one of the last lost phone.
+    `left` is the last report of the phone that was lost last.
     """
 
     def __init__(self) -> None:

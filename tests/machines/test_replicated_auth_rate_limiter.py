@@ -12,7 +12,7 @@ WHO = "203.0.113.9"
 
 
 class Nodes:
-    """Two limiters, of which `there` receives the messages of `here`."""
+    """Two limiters: `there` applies the messages that `here` broadcasts."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Mapping[str, object]]] = []

@@ -63,7 +63,6 @@ def test_protected_paths_stay_protected_under_a_wide_root() -> None:
 
 @pytest.mark.parametrize("root", ["/", "/home/u", "/home/u/.svc"])
 def test_service_home_is_protected_except_images_and_roots(root: str) -> None:
-    """Refuse files of the service home, except images outside of the inbox, and roots inside the home."""
     wide = box(root, "/home/u/.svc/workspace")
     for name in ("mcp-relay.json", "phone-session", "phone-screen", "before-restore-1/.env", "of-a-later-version"):
         assert not wide.allows(f"/home/u/.svc/{name}")

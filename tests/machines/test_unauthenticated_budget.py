@@ -31,7 +31,7 @@ class Caller(BudgetedConnection):
 
 
 class House:
-    """Memory budget, and the connections whose reading it has resumed."""
+    """A memory budget, and the list of connections whose reading it has resumed."""
 
     def __init__(self) -> None:
         self.unknown_hosts = UnauthenticatedBudget(budget=BUDGET, share=SHARE, most=MOST)

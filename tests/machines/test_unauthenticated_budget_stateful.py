@@ -1,4 +1,4 @@
-"""Random connections: the sums are right, the budget is not exceeded for long, and none waits without a reason."""
+"""The memory budget with random connections: sums, limits, and no wait without a reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZES = st.sampled_from([0, 1, READ_SIZE - 1, READ_SIZE, READ_SIZE + 1, 2 * READ
 
 
 class Caller(BudgetedConnection):
-    """Connection that must be present and reading when it is resumed."""
+    """Budgeted connection that checks, when it is resumed, that it is admitted and reading."""
 
     def __init__(self, peers: dict[BudgetedConnection, str | None]) -> None:
         super().__init__()

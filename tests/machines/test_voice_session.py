@@ -32,7 +32,7 @@ T = VoiceTrigger
 
 
 def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW) -> VoiceSessionLifecycle:
-    """Return a voice session that is brought to this state at second 0."""
+    """Return a voice session in this state."""
     made = VoiceSessionLifecycle(token_hash=sha256_hex(TOKEN), deadline=120.0, window=window)
     if state in (VoiceState.FRESH, VoiceState.CLOSED):
         if state is VoiceState.CLOSED:
@@ -47,7 +47,7 @@ def life(state: VoiceState = VoiceState.FRESH, *, window: float = RESUME_WINDOW)
 
 
 def say(made: VoiceSessionLifecycle, *, audio: bool = False, text: str = "") -> EventIds:
-    """Record one event of a voice session, with audio or without; return its ids."""
+    """Record an event of a voice session, with audio or without; return its ids."""
     ids = made.number(audio=audio)
     made.record(ids, text or f"{ids.event}/{ids.audio}")
     return ids
@@ -210,7 +210,6 @@ def test_ring_drops_its_oldest_events(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def roomy(made: VoiceSessionLifecycle) -> bool:
-    """Return `has_room` by a call, since a type checker assumes that the property cannot change between two asserts."""
     return made.has_room
 
 
