@@ -1,4 +1,4 @@
-"""Cuts of byte streams: no decoder's result may depend on them."""
+"""Cuts of byte streams into pieces, for tests of incremental decoders."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Cuts = list[int]
 
 
 def cuts() -> st.SearchStrategy[Cuts]:
-    """Return a strategy for piece sizes, used in turn: one byte at a time, all at once, and anything between."""
+    """Return a strategy for lists of piece sizes, among them [1] and one that leaves the data whole."""
     return st.just([1]) | st.just([1_000_000]) | st.lists(st.integers(1, 40), min_size=1, max_size=8)
 
 
 def cut(data: bytes, sizes: Cuts) -> Iterator[bytes]:
-    """Yield the data in pieces of these sizes, which are repeated."""
+    """Yield the data in pieces of these sizes; after the last size the first one follows again."""
     at = turn = 0
     while at < len(data):
         size = sizes[turn % len(sizes)]

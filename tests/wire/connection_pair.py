@@ -1,4 +1,4 @@
-"""Helpers for connections: the events of bytes, and a client and a server in memory."""
+"""Helpers for HTTP connections without IO: the events of bytes, and a client and a server in memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def seeded(seed: int = 0) -> Entropy:
 
 
 def merged(events: list[Event]) -> list[Event]:
-    """Join consecutive body pieces of each stream, since their cuts carry no meaning."""
+    """Return the events with consecutive body pieces of each stream joined."""
     out: list[Event] = []
     last: dict[StreamId, int] = {}
     for event in events:
@@ -55,18 +55,16 @@ def merged(events: list[Event]) -> list[Event]:
 
 
 def send_events(connection: Connection, *events: Event) -> None:
-    """Send events, one after another."""
     for event in events:
         connection.send(event)
 
 
 def drain(connection: Connection) -> list[Event]:
-    """Return all available events."""
     return list(iter(connection.next_event, None))
 
 
 def feed(connection: Connection, data: bytes, sizes: Cuts = WHOLE) -> list[Event]:
-    """Pass bytes to a connection and return its events."""
+    """Pass bytes to a connection in pieces of these sizes; return its events, with body pieces joined."""
     events: list[Event] = []
     for piece in cut(data, sizes):
         connection.receive_data(piece)
@@ -82,7 +80,7 @@ def signs(connection: Connection) -> list[str]:
 
 @frozen
 class ConnectionOutcome:
-    """The outcome of input: all events, and the refusal with its status and text."""
+    """Outcome of input at a connection: its events, and status and text of the error that ended it, if any."""
 
     heard: tuple[Event, ...]
     status: int | None = None
@@ -90,13 +88,13 @@ class ConnectionOutcome:
 
 
 def _nothing(event: Event) -> None:
-    """Ignore an event."""
+    pass
 
 
 def outcome(
     connection: Connection, pieces: list[bytes], attend: Callable[[Event], object] = _nothing, *, eof: bool = False
 ) -> ConnectionOutcome:
-    """Pass all input to a connection and return the outcome; `attend` gets each event."""
+    """Pass pieces of input to a connection and return the outcome; `attend` is called with each event."""
     events: list[Event] = []
 
     def listen() -> None:
@@ -127,7 +125,7 @@ class Pair(Generic[C]):
         self.sizes = sizes
 
     def exchange(self) -> tuple[list[Event], list[Event]]:
-        """Deliver all output in both directions; return the events of the client and of the server."""
+        """Pass the output of each side to the other until both are idle; return the events of client and server."""
         to_client: list[Event] = []
         to_server: list[Event] = []
         while (from_client := self.client.data_to_send()) + (from_server := self.server.data_to_send()):

@@ -37,7 +37,7 @@ def answer(connection: Http1Connection, stream: StreamId, body: bytes = b"ok", h
 
 
 def fails(connection: Http1Connection, data: bytes, sizes: Cuts = WHOLE) -> RemoteProtocolError:
-    """Return the error that these bytes cause; require that no event follows, also after a further request."""
+    """Return the error that these bytes cause; check that no event follows, even after a further request."""
     with pytest.raises(RemoteProtocolError) as caught:
         feed(connection, data, sizes)
     connection.receive_data(GET)

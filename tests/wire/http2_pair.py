@@ -1,4 +1,4 @@
-"""Helpers for HTTP/2: each of our ends against bare h2."""
+"""Helpers for HTTP/2: our client or server with bare h2 as its peer."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ CONNECT = [
 
 
 def frame(kind: int, payload: bytes = b"", *, flags: int = 0, stream: int = 0) -> bytes:
-    """Return a frame of HTTP/2, valid or not."""
+    """Return an HTTP/2 frame; its parts are not checked."""
     return len(payload).to_bytes(3, "big") + struct.pack(">BBL", kind, flags, stream) + payload
 
 
 class Bare:
-    """Peer of our HTTP/2 connection: h2 without its checks of headers, so that it can break rules."""
+    """Peer of our HTTP/2 connection: h2 without its checks of outgoing headers, so that it can break rules."""
 
     def __init__(self, us: Http2Connection, *, client: bool) -> None:
         self.us = us
@@ -52,7 +52,7 @@ class Bare:
         self.h2.initiate_connection()
 
     def talk(self, more: bytes = b"") -> list[Event]:
-        """Exchange bytes until both sides are idle; return our events."""
+        """Exchange bytes until both sides are idle; return the events of our connection."""
         events: list[Event] = []
         while (data := self.h2.data_to_send() + more) + (ours := self.us.data_to_send()):
             more = b""
@@ -62,12 +62,11 @@ class Bare:
         return merged(events)
 
     def last(self, kind: type[h2.events.Event]) -> list[h2.events.Event]:
-        """Return the peer's events of one type."""
         return [event for event in self.heard if isinstance(event, kind)]
 
 
 class BareClient(Bare):
-    """A bare h2 client as peer of our server."""
+    """h2 as client of our server."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__(Http2Connection(Role.SERVER, limits=limits, entropy=seeded()), client=True)
@@ -75,7 +74,7 @@ class BareClient(Bare):
 
 
 class BareServer(Bare):
-    """A bare h2 server as peer of our client."""
+    """h2 as server of our client."""
 
     def __init__(self, *, deflate: bool = True) -> None:
         super().__init__(Http2Connection(Role.CLIENT, entropy=seeded(), deflate=deflate), client=False)
@@ -83,5 +82,4 @@ class BareServer(Bare):
 
 
 def resets(events: list[Event]) -> list[StreamId]:
-    """Return the streams that were reset."""
     return [event.stream for event in events if isinstance(event, StreamReset)]

@@ -27,7 +27,7 @@ def asked(stream: int) -> bytes:
 
 
 def block(us: Http2Connection) -> bytes:
-    """Return the header block fragments in the HEADERS frames that a connection has to send."""
+    """Return the header block in the HEADERS frames that a connection has to send."""
     cutter = Http2FrameSplitter(server=False, max_block=10_000)
     cutter.receive(settings() + us.data_to_send())
     found = b""
@@ -38,7 +38,7 @@ def block(us: Http2Connection) -> bytes:
 
 
 def updates(data: bytes) -> list[int]:
-    """Return the table sizes with which a block begins (RFC 7541 section 6.3)."""
+    """Return the sizes in the table size updates at the start of a header block (RFC 7541 section 6.3)."""
     sizes: list[int] = []
     at = 0
     while data[at] & 0xE0 == 0x20:

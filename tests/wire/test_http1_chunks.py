@@ -54,7 +54,6 @@ def test_small_chunks_are_joined_and_a_large_one_is_not() -> None:
     cuts(),
 )
 def test_accepted_bodies_are_those_of_h11(parts: list[bytes], sizes: Cuts) -> None:
-    """The reader is stricter than h11: it never reads another body than h11, nor another end."""
     data = b"".join(parts)
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     body = b""
@@ -75,7 +74,7 @@ def test_accepted_bodies_are_those_of_h11(parts: list[bytes], sizes: Cuts) -> No
 
 
 def read_by_h11(data: bytes) -> tuple[bytes, bytes | None]:
-    """Return the body, and the bytes after its end once it is complete."""
+    """Return the body that h11 reads, and the bytes after its end, None if it is incomplete."""
     peer = h11.Connection(h11.SERVER)
     peer.receive_data(HEAD + data)
     peer.next_event()
@@ -134,7 +133,6 @@ def test_the_limit_of_extensions_covers_all_of_them() -> None:
 
 
 def test_a_long_line_is_searched_once() -> None:
-    """The cost must not be quadratic in the length: each read searches only the new bytes."""
     chunks = ChunkedBodyReader(DEFAULT_LIMITS)
     chunks.receive_data(b"1;")
     for _ in range(DEFAULT_LIMITS.max_head - 3):
@@ -204,7 +202,6 @@ def test_a_split_line_does_not_affect_the_next_search() -> None:
     ],
 )
 def test_whole_recognizes_a_single_chunk(data: bytes, piece: bytes | None) -> None:
-    """`whole` returns the content of data that is one chunk, and does not consume it."""
     body = ChunkedBodyReader(DEFAULT_LIMITS)
     assert body.whole(data) == piece
     assert (body.trailing_data, body.read(), body.begun) == (b"", b"", False)

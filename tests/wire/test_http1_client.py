@@ -216,7 +216,7 @@ def test_events_that_cannot_be_sent_during_a_request(event: Event) -> None:
 
 
 def switching(request: bytes, extra: bytes = b"") -> bytes:
-    """Return our server's response that accepts the WebSocket `request`, with `extra` header fields."""
+    """Return the 101 of our server for the WebSocket handshake `request`, with `extra` header fields."""
     server = Http1Connection(Role.SERVER, entropy=seeded())
     server.receive_data(request)
     drain(server)

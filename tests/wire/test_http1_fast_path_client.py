@@ -32,7 +32,7 @@ WHOLE = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
 
 
 def asked(*fields: tuple[bytes, bytes], method: str = "GET") -> ClientPair:
-    """Return both client connections, fast path and h11, after they have sent the same request."""
+    """Return a pair of client connections, with fast path and with h11 alone, that have sent the same request."""
     both = ClientPair(DEFAULT_LIMITS)
     both.send_events(RequestHead(ONE, method, "/v1", Headers((*FIELDS, *fields))), RequestEnd(ONE))
     both.flush()
@@ -240,7 +240,6 @@ def test_release_and_lift_limits_without_the_reference() -> None:
 
 
 def test_try_whole_body_recognizes_a_single_chunk() -> None:
-    """Both implementations return a single chunk, and do not consume it."""
     chunk = b"2\r\nok\r\n"
     both = asked()
     assert (both.fast_path.try_whole_body(chunk), both.reference.try_whole_body(chunk)) == (

@@ -87,7 +87,7 @@ def test_whole_exchanges() -> None:
 
 
 def said(connection: FastPathServerConnection, target: bytes, fields: bytes, body: bytes = b"") -> Headers | None:
-    """Receive a PUT and answer it with 204; return its fields, or None if it is no simple request."""
+    """Pass a PUT to the fast path and answer it with 204; return its header fields, None if it is declined."""
     taken = connection.receive_simple_request(b"PUT %b HTTP/1.1\r\n%b\r\n%b" % (target, fields, body))
     if taken is None:
         return None
@@ -460,7 +460,6 @@ def streaming(data: bytes = GET, headers: Headers = DATED, status: int = 200) ->
 
 
 def obeyed(both: ServerPair) -> bool:
-    """Report whether the reference implementation is in charge."""
     return both.fast_path._reference is not None
 
 

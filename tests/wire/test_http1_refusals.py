@@ -131,7 +131,6 @@ def test_a_bad_body_during_the_answer() -> None:
 
 
 def test_a_slow_head_can_be_answered() -> None:
-    """A server can respond before there is a request, as with 408 at the deadline of a head."""
     connection = server()
     feed(connection, b"GET / HT")
     connection.send(ResponseHead(StreamId(0), 408, Headers((*LENGTH_2, (b"connection", b"close")))))
@@ -163,7 +162,7 @@ FRAGMENTS = st.sampled_from(
 
 
 def converse(data: bytes, sizes: Cuts) -> ConnectionOutcome:
-    """Pass bytes to a server that answers every request at its end; return the outcome."""
+    """Pass bytes to a server that answers each complete request; return the outcome."""
     connection = server(SMALL)
 
     def attend(event: Event) -> None:

@@ -28,7 +28,6 @@ def test_connection_close_is_added_once() -> None:
 
 
 def test_a_204_has_no_length() -> None:
-    """`Content-Length` is left out of a response with 204 (RFC 9110 section 8.6)."""
     assert list(build_response(204, [(b"Content-Length", b"0"), (b"x", b"1")], closing=False).headers) == [(b"x", b"1")]
 
 

@@ -396,7 +396,6 @@ def test_other_upgrades_are_ordinary_requests(request_bytes: bytes) -> None:
 
 
 def test_a_handshake_may_have_content_length_0() -> None:
-    """A handshake without content may have a length of 0 (RFC 9110 section 8.6)."""
     connection = server()
     head = feed(connection, UPGRADE.replace(b"Host: a", b"Host: a\r\nContent-Length: 0"))[0]
     assert isinstance(head, RequestHead)

@@ -29,7 +29,7 @@ PAD = b"x" * 300
 
 
 def converse(connection: Http1Connection, pieces: list[bytes], *, eof: bool = False) -> ConnectionOutcome:
-    """Feed pieces and answer requests when they end, except refused ones."""
+    """Pass pieces to a connection and answer each request at its end; return the outcome."""
 
     def attend(event: Event) -> None:
         if isinstance(event, RequestEnd):
@@ -39,7 +39,7 @@ def converse(connection: Http1Connection, pieces: list[bytes], *, eof: bool = Fa
 
 
 def however_cut(run: Callable[[list[bytes]], ConnectionOutcome], data: bytes) -> ConnectionOutcome:
-    """Return the outcome, which must be the same whole, byte by byte and at every split."""
+    """Return the outcome of `data`; check that it is the same whole, byte by byte and at every split."""
     whole = run([data])
     assert run([bytes([byte]) for byte in data]) == whole, "byte by byte"
     for at in range(1, len(data)):
@@ -48,14 +48,14 @@ def however_cut(run: Callable[[list[bytes]], ConnectionOutcome], data: bytes) ->
 
 
 def as_server(data: bytes, limits: Limits = DEFAULT_LIMITS, *, eof: bool = False) -> ConnectionOutcome:
-    """Return the outcome of a server, which must be the same with every cut."""
+    """Return the outcome of `data` at a server; check that it is the same with every cut."""
     return however_cut(lambda pieces: converse(server(limits), pieces, eof=eof), data)
 
 
 def as_client(
     data: bytes, method: str = "GET", limits: Limits = DEFAULT_LIMITS, *, eof: bool = False
 ) -> ConnectionOutcome:
-    """Return the outcome of a client that gets the data as a response; it must be the same with every cut."""
+    """Return the outcome of `data` as a response at a client; check that it is the same with every cut."""
 
     def run(pieces: list[bytes]) -> ConnectionOutcome:
         connection = Http1Connection(Role.CLIENT, limits=limits, entropy=seeded())
@@ -66,7 +66,6 @@ def as_client(
 
 
 def body(heard: tuple[Event, ...]) -> bytes:
-    """Return the bodies of all events, joined."""
     return b"".join(event.data for event in heard if isinstance(event, RequestData | ResponseData))
 
 
@@ -232,7 +231,6 @@ def test_a_head_is_refused(data: bytes, status: int, text: str) -> None:
 
 
 def test_both_lengths_close_the_connection() -> None:
-    """A request with both lengths is the last one of its connection, which then has to close (RFC 9112 section 6.1)."""
     connection = server()
     attack = (
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + EMBEDDED
@@ -245,7 +243,6 @@ def test_both_lengths_close_the_connection() -> None:
 
 
 def test_one_empty_line_before_a_request_is_ignored() -> None:
-    """An empty line before a request is skipped (RFC 9112 section 2.2)."""
     assert [type(event) for event in as_server(b"\r\n" + TOP + b"\r\n").heard] == [RequestHead, RequestEnd]
 
 
@@ -263,7 +260,6 @@ def test_one_empty_line_before_a_request_is_ignored() -> None:
     ],
 )
 def test_the_authority_of_an_absolute_target_is_the_host(line: bytes, target: str, host: bytes) -> None:
-    """An absolute target replaces the `Host` field, which servers must ignore then (RFC 9112 section 3.2.2)."""
     head = as_server(line + b"\r\nX: 1\r\nHost: a\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.target == target
@@ -278,14 +274,12 @@ def test_an_absolute_target_without_a_host() -> None:
 
 
 def test_a_method_may_contain_a_number_sign() -> None:
-    """A method may contain "#", which is a tchar (RFC 9110 section 5.6.2)."""
     head = as_server(b"G#T / HTTP/1.1\r\nHost: a\r\nX: #\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.method == "G#T"
 
 
 def test_a_fragment_is_part_of_the_target() -> None:
-    """A fragment stays in the target, though RFC 9112 section 3.2 allows none; the engine answers it with 400."""
     head = as_server(b"GET /a?b#c HTTP/1.1\r\nHost: a\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.target == "/a?b#c"
@@ -293,14 +287,12 @@ def test_a_fragment_is_part_of_the_target() -> None:
 
 @pytest.mark.parametrize("value", [b"caf\xc3\xa9", b"a\tb", b"", b'"(),/:;<=>?@[\\]{}'])
 def test_values_that_are_allowed(value: bytes) -> None:
-    """Field values may have blanks and obs-text (RFC 9110 section 5.5)."""
     head = as_server(TOP + b"X: " + value + b" \t\r\n\r\n").heard[0]
     assert isinstance(head, RequestHead)
     assert head.headers.get(b"x") == value
 
 
 def test_upgrade_is_ignored_with_http_1_0() -> None:
-    """Ignore `Upgrade` in a request of HTTP/1.0, as RFC 9110 section 7.8 requires."""
     handshake = (
         b"GET /ws HTTP/1.0\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
@@ -314,7 +306,6 @@ def test_upgrade_is_ignored_with_http_1_0() -> None:
 
 
 def test_every_response_has_a_reason_phrase() -> None:
-    """Each status has a phrase; RFC 9112 section 4 allows an empty one, but some readers require text."""
     for status in range(200, 600):
         connection = server()
         connection.send(ResponseHead(StreamId(0), status))
@@ -455,7 +446,6 @@ def test_a_body_in_chunks(chunks: bytes, whole: bytes, trailers: tuple[tuple[byt
 
 @pytest.mark.parametrize("cut", [b"", b"2", b"2\r\n", b"2\r\nok", b"2\r\nok\r", b"0\r\n", b"0\r\n\r", b"0\r\nT: v\r\n"])
 def test_a_body_that_breaks_off(cut: bytes) -> None:
-    """A message in chunks is reset if its connection ends before the end of its last chunk (RFC 9112 section 8)."""
     assert as_server(CHUNKED + cut, eof=True).heard[-1] == StreamReset(ONE, "the connection ended within a message")
     assert as_client(CHUNKED_ANSWER + cut, eof=True).heard[-1] == StreamReset(
         ONE, "the connection ended within a message"
@@ -463,7 +453,6 @@ def test_a_body_that_breaks_off(cut: bytes) -> None:
 
 
 def test_an_early_response_to_a_client_that_does_not_wait_for_100() -> None:
-    """An early answer ends the connection, unless the client does not wait for 100 (RFC 9110 section 10.1.1)."""
     connection = server()
     head = CHUNKED.replace(b"Host", b"Expect: 100-continue\r\nHost")
     converse(connection, [head])
@@ -512,6 +501,5 @@ def test_a_response_is_refused(data: bytes, text: str) -> None:
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", b"200"), ("GET", b"204"), ("GET", b"304")])
 def test_responses_that_never_have_a_body(method: str, status: bytes) -> None:
-    """Responses to HEAD, or with 204 or 304, have no body, even with `Transfer-Encoding` (RFC 9112 section 6.3)."""
     head = b"HTTP/1.1 " + status + b" X\r\nTransfer-Encoding: chunked\r\n\r\n"
     assert [type(event) for event in as_client(head, method).heard] == [ResponseHead, ResponseEnd]

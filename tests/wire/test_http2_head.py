@@ -99,7 +99,6 @@ def test_a_long_run_of_white_space_is_judged_quickly() -> None:
 
 
 def test_the_limit_of_a_header_list() -> None:
-    """A field counts with name, value and 32 bytes (RFC 9113 section 6.5.2); more than `max_head` gives 431."""
     size = 2 * (32 + 3)
     assert len(parse_trailers([(b"a", b"bc")] * 2, Limits(max_head=size))) == 2
     with pytest.raises(RemoteProtocolError, match="more than 69 bytes") as caught:

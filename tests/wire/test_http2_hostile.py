@@ -40,7 +40,10 @@ HELLO = PREFACE + frame(SETTINGS)
 
 
 def ends(data: bytes, code: ErrorCodes, *, hello: bytes = HELLO, sizes: Cuts = WHOLE) -> str:
-    """Return the text of the error that these bytes cause; GOAWAY has this code, and reading and sending end."""
+    """Return the text of the error that these bytes cause at a server.
+
+    Check that the connection ends with a GOAWAY of this code.
+    """
     us = Http2Connection(Role.SERVER, entropy=seeded())
     with pytest.raises(RemoteProtocolError) as caught:
         feed(us, hello + data, sizes)
@@ -161,7 +164,6 @@ MALFORMED: list[tuple[Fields, int]] = [
 @pytest.mark.parametrize("ended", [True, False])
 @pytest.mark.parametrize(("fields", "status"), MALFORMED)
 def test_a_request_that_cannot_be_served_ends_its_stream_only(fields: Fields, status: int, ended: bool) -> None:
-    """A malformed request is reset after its response; an unsupported one is just answered."""
     bare = BareClient()
     bare.h2.send_headers(1, fields, end_stream=ended)
     bad, *rest = bare.talk()
@@ -255,7 +257,6 @@ def test_trailers_that_are_malformed(trailers: Fields, why: str) -> None:
     [([b"hell"], False), ([b"hell"], True), ([], False), ([b"hello", b"!"], False), ([b"hello!"], True)],
 )
 def test_a_body_of_another_length_than_announced(pieces: list[bytes], trailers: bool) -> None:
-    """A wrong length resets only the stream of the request, as a malformed message (RFC 9113 section 8.1.1)."""
     bare = BareClient()
     bare.h2.send_headers(1, [*POST, (b"content-length", b"5")])
     for piece in pieces:
@@ -301,7 +302,6 @@ def test_data_before_the_websocket_is_open() -> None:
 
 
 def test_a_websocket_with_content_length_0() -> None:
-    """A handshake may announce a length of 0; the frames that follow are no body."""
     bare = BareClient()
     bare.h2.send_headers(1, [*CONNECT, (b"content-length", b"0")])
     assert len(bare.talk()) == 2
@@ -478,7 +478,6 @@ FRAMES = st.builds(
 @given(st.data(), st.sampled_from(list(Role)))
 @settings(max_examples=50)
 def test_only_remote_protocol_errors_escape(data: DataObject, role: Role) -> None:
-    """Random frames cause no other exception, and equal events for whole input and byte by byte."""
     pieces = [*data.draw(st.lists(FRAMES, max_size=12)), data.draw(st.binary(max_size=30))]
     hello = HELLO if role is Role.SERVER else frame(SETTINGS, b"\x00\x08\x00\x00\x00\x01")
     stream = hello + b"".join(pieces)

@@ -52,7 +52,6 @@ def test_a_response_of_another_length_than_announced(body: bytes, end: bool) -> 
 
 @pytest.mark.parametrize("status", [b"204", b"304"])
 def test_a_response_without_body_may_have_a_content_length(status: bytes) -> None:
-    """A 204 or 304 may announce a length, which RFC 9110 section 8.6 allows for 304, but may have no body."""
     bare = asked()
     bare.h2.send_headers(1, [(b":status", status), (b"content-length", b"3")])
     bare.h2.end_stream(1)

@@ -21,7 +21,7 @@ POSSESSIVE = re.compile(r"\)(?:[*+?]|\{\d*,?\d*\})\+")
 
 
 def possessive_groups(source: str) -> list[str]:
-    """Return the string literals that have a possessive group."""
+    """Return the string literals of a source that have a group which is repeated possessively."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     strings = [token.string for token in tokens if token.type == tokenize.STRING]
     return [string for string in strings if POSSESSIVE.search(CLASS.sub("", string))]

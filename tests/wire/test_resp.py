@@ -174,7 +174,7 @@ def test_unsupported_values_are_local_errors(value: object) -> None:
 
 
 def as_read(value: object) -> object:
-    """Return the read form of a written value: strings are bytes, tuples lists."""
+    """Return the value that is read after `value` was written: bytes for a string, a list for a tuple."""
     match value:
         case str():
             return value.encode()
@@ -226,7 +226,7 @@ def test_any_input_is_equal_whole_and_byte_by_byte(text: bytes) -> None:
 
 
 def heard(text: bytes, step: int) -> tuple[list[object], bool]:
-    """Return the values read from pieces of `step` bytes up to the first error, and whether there was one."""
+    """Read the text in pieces of `step` bytes; return the values before the first error, and whether there was one."""
     reader, found = RespReader(), list[object]()
     try:
         for at in range(0, len(text), step):
@@ -237,7 +237,7 @@ def heard(text: bytes, step: int) -> tuple[list[object], bool]:
 
 
 def heard_before(text: bytes) -> list[object]:
-    """Return the complete values before the error: a failing reader drops the values of the same input."""
+    """Return the values of the text before its first error, read byte by byte."""
     reader, found = RespReader(), list[object]()
     for at in range(len(text)):
         try:

@@ -6,7 +6,6 @@ from svc_proto.wire.token_bucket import TokenBucket
 
 
 def spent(allowance: TokenBucket) -> int:
-    """Consume all tokens and return their number."""
     n = 0
     while allowance.consume():
         n += 1

@@ -42,7 +42,7 @@ def socket(
 
 
 def frame(first: int, payload: bytes = b"", *, masked: bool = True, size: int | None = None) -> bytes:
-    """Return a frame with its length in the shortest form; `size` replaces the announced length."""
+    """Return a WebSocket frame; `size`, if given, replaces the announced length of the payload."""
     n = len(payload) if size is None else size
     if n < 126:
         head = bytes([n])
@@ -373,7 +373,6 @@ def test_compressed_messages(sizes: Cuts) -> None:
 
 
 def test_context_takeover() -> None:
-    """A compressed message can refer to an earlier one, as in the example of RFC 7692 section 7.2.3.2."""
     ws = socket(deflate=AGREED)
     data = frame(0xC1, b"\xf2\x48\xcd\xc9\xc9\x07\x00") + frame(0xC1, b"\xf2\x00\x11\x00\x00")
     assert feed(ws, data, [1]) == [TextMessage(ONE, "Hello")] * 2

@@ -123,7 +123,7 @@ def test_nothing_but_protocol_errors_escape(values: list[bytes]) -> None:
 
 
 def judged(*frames: tuple[int, bytes], agreed: DeflateParameters | None = None, most: int = 10) -> object:
-    """Return the last result of an `InflateGuard` for frames (first byte, payload), each read whole."""
+    """Pass frames (first byte, payload) to an `InflateGuard`, each whole; return its last result."""
     guard, proto = InflateGuard(most, agreed), FrameDecoder(client=False)
     said: object = None
     for first, payload in frames:

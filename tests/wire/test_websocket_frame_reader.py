@@ -28,7 +28,7 @@ def reader(*, client: bool = False, deflate: bool = False) -> FrameReader:
 
 
 def read(frames: FrameReader | ReferenceFrameReader, data: bytes, sizes: Cuts = WHOLE) -> list[Frame | str]:
-    """Read data in pieces of these sizes; return the frames, and at the end the broken rule, if any."""
+    """Read data in pieces of these sizes; return the frames, and the text of the error that ended it, if any."""
     found: list[Frame | str] = []
     for piece in cut(data, sizes):
         frames.receive_bytes(piece)

@@ -13,7 +13,6 @@ KEY = b"\x37\xfa\x21\x3d"
 
 
 def test_the_examples_of_the_rfc() -> None:
-    """Each example frame of RFC 6455 section 5.7 is encoded to the byte."""
     assert encode_frame(Opcode.TEXT, b"Hello") == b"\x81\x05Hello"
     assert encode_frame(Opcode.TEXT, b"Hello", key=KEY) == b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"
     assert encode_frame(Opcode.PING, b"Hello") == b"\x89\x05Hello"
