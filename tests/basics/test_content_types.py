@@ -17,7 +17,6 @@ OWN = """
 
 
 def test_each_extension_that_python_knows_has_the_same_type_or_one_of_our_own() -> None:
-    """Compare with the table of Python itself, without the files of this system."""
     theirs = MimeTypes(filenames=()).types_map[True]
     known = {extension[1:]: kind for extension, kind in theirs.items() if kind != ANY_TYPE}
     differing = {extension for extension, kind in known.items() if CONTENT_TYPES.get(extension) != kind}

@@ -32,7 +32,6 @@ def test_a_refusal_is_an_answer() -> None:
 
 
 def test_a_401_names_its_scheme() -> None:
-    """A refusal with 401 has a WWW-Authenticate field, by default `Bearer` (RFC 9110 section 15.5.2)."""
     assert Refused(401, "unauthorized", "who?").headers == ((b"www-authenticate", b"Bearer"),)
     basic = ((b"www-authenticate", b"Basic"),)
     assert Refused(401, "unauthorized", "who?", headers=basic).headers == basic

@@ -259,7 +259,6 @@ def test_lone_surrogates_are_written_as_escapes() -> None:
 
 
 def test_canonical_form_for_signatures() -> None:
-    """The test vector of wire core 3.4."""
     payload = {
         "svc": 2,
         "host": "192.0.2.10",

@@ -9,7 +9,7 @@ from svc_proto.basics.timers import Timer, Timers
 
 
 def nothing() -> None:
-    """Do nothing when the timer fires."""
+    pass
 
 
 class Owner:

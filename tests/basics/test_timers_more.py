@@ -6,7 +6,7 @@ from svc_proto.basics.timers import SWEEP_FROM, Timers
 
 
 def nothing() -> None:
-    """Do nothing when the timer fires."""
+    pass
 
 
 def test_cancelled_timers_do_not_pile_up() -> None:
