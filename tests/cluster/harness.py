@@ -34,9 +34,10 @@ CommandT = TypeVar("CommandT", bound=Command)
 
 
 class RedisHarness(CoreHarness, Generic[T]):
-    """Harness of the object `made`, which uses Redis; `ch` is the channel of the last connection.
+    """Harness of a core with the object `made`, a client of Redis; the test is the Redis server.
 
-    `commands` has the core's commands without `Send`: `new_commands` returns what was sent to Redis.
+    `ch` is the channel of the last connection. `commands` has the core's commands without `Send`; `new_commands`
+    returns what was sent to Redis.
     """
 
     def __init__(self, make: Callable[[Engine], T]) -> None:
@@ -51,39 +52,37 @@ class RedisHarness(CoreHarness, Generic[T]):
         self.commands = [command for command in self.commands if not isinstance(command, Send)]
 
     def on_operation(self, node: HarnessNode, operation: Operation[Any]) -> None:
-        """Implement `CoreHarness.on_operation`: the test answers."""
+        pass
 
     def ordered(self, kind: type[CommandT]) -> list[CommandT]:
-        """Return the commands of a kind since the last call for any kind."""
+        """Remove all commands of the core; return those of one type."""
         orders, self.commands = self.commands, []
         return [order for order in orders if isinstance(order, kind)]
 
     def dialled(self) -> Connect:
-        """Return the command of the only connection attempt since the last call."""
+        """Remove all commands of the core; return the one `Connect` among them."""
         (order,) = self.ordered(Connect)
         return order
 
     def give_secret(self) -> None:
-        """Answer the query for the secret of the cluster."""
         (order,) = self.ordered(Query)
         assert order.request == LoadClusterSecret()
         self.feed(Done(order.op, CLUSTER_SECRET))
 
     def turn_away(self) -> None:
-        """Refuse the connection to Redis that the object has requested."""
         self.feed(Failed(self.dialled().op, Failure(FailureKind.UNREACHABLE)))
 
     def accept_connection(self) -> None:
-        """Accept the connection to Redis that the object has requested; no command is answered."""
+        """Accept the connection to Redis that the core has requested; answer no command."""
         order = self.dialled()
         self.ch, self._reader = order.ch, RespReader()
         self.node.ends[self.ch] = PassiveEnd(self.node, self.ch, reads=False)
         self.feed(Done(order.op, Connected(Address("10.0.0.9", order.port))))
 
     def open(self, *more: object) -> list[object]:
-        """Accept and greet the connection, and return the commands that Redis received until then.
+        """Accept the connection and answer HELLO, then reply with `more`.
 
-        The answers in `more` follow the answer to HELLO.
+        Return the commands that Redis received before these replies.
         """
         self.accept_connection()
         said = self.new_commands()
@@ -91,7 +90,7 @@ class RedisHarness(CoreHarness, Generic[T]):
         return said
 
     def new_commands(self) -> list[object]:
-        """Return the commands to Redis since the last call, and report them as sent."""
+        """Return the Redis commands since the last call, and report their bytes as sent."""
         server = self.node.ends.get(self.ch)
         if server is None:
             return []
@@ -102,16 +101,14 @@ class RedisHarness(CoreHarness, Generic[T]):
         return self._reader.feed(data)
 
     def answers(self, *values: object) -> None:
-        """Send these values as replies of Redis, in one piece."""
+        """Send `values` to the core as replies of Redis."""
         self.bytes(b"".join(map(encode_reply, values)))
 
     def bytes(self, data: bytes) -> None:
-        """Send these bytes to the object as its Redis server."""
         if data:
             self.feed(Received(self.ch, data))
 
     def close(self) -> None:
-        """Reset the connection to Redis."""
         self.node.ends[self.ch].finish("reset")
         self.run_until_idle()
 
@@ -120,12 +117,12 @@ _numbers = count(1)
 
 
 def signed(channel: bytes, message: Mapping[str, object]) -> bytes:
-    """Return a signed message of another node, with the next number unless it has one."""
+    """Return a signed message for a channel; without a `number` it gets the next one."""
     return SIGNER.sign(channel.decode(), json.dumps({"number": next(_numbers), **message}).encode())
 
 
 def opened(command: Any) -> dict[str, Any]:
-    """Return the message of a PUBLISH command, whose signature is checked."""
+    """Return the message in a PUBLISH command, after a check of its signature."""
     word, channel, data = command
     assert word == b"PUBLISH"
     text = SIGNER.verify(channel.decode(), data)
@@ -137,12 +134,12 @@ def opened(command: Any) -> dict[str, Any]:
 def started_client(
     where: RedisAddress = WHERE, channels: tuple[str, ...] = (), listener: RedisHandler | None = None
 ) -> RedisHarness[RedisClient]:
-    """Return the harness of a Redis client that has started; its connection is not accepted yet."""
+    """Return the harness of a started Redis client, whose connection is not accepted yet."""
     book = RedisHarness(lambda engine: RedisClient(engine, where, channels, listener))
     book.within(book.made.start)
     return book
 
 
 def asking(book: RedisHarness[RedisClient], *arguments: str) -> list[Reply]:
-    """Execute a command in a flow; the returned list receives the reply."""
+    """Execute a Redis command in a flow; return the list that receives the reply."""
     return book.spawn(book.made.execute(*arguments))

@@ -37,7 +37,7 @@ def asking(*fields: tuple[bytes, bytes], method: str = "GET") -> Request:
 
 
 class Slow:
-    """Client of a forwarding node that reads a chunk of the response only when a test requests one."""
+    """Client of a forwarding node: it reads each piece of the response when the test requests one."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -63,7 +63,7 @@ class Slow:
 
 
 def passed(request: Request) -> tuple[Playbook, FlowService, Slow, bytes]:
-    """Return a request that was forwarded, and the bytes that the other node received."""
+    """Forward a request; return the playbook, the service, the client, and the bytes sent to the other node."""
     slow = Slow()
     book, caller = calling(lambda engine: slow.flow(engine, request))
     book >> Started() << [CONNECT]

@@ -20,8 +20,6 @@ from tests.cluster.harness import WHERE, RedisHarness
 
 
 class Quiet:
-    """Stub of a `Node` that builds keys and sends no messages."""
-
     def __init__(self, redis: RedisClient) -> None:
         self.redis = redis
 
@@ -34,7 +32,7 @@ class Quiet:
 
 
 class Owner:
-    """Lease manager of one node, and the names of lost and of lapsed leases."""
+    """Lease manager of a node named `me`, with the names of its lost and lapsed leases."""
 
     def __init__(self) -> None:
         self.lost: list[str] = []
@@ -59,14 +57,13 @@ class Owner:
         return tasks[0]
 
     def have(self, name: str = "s", fence: int = 7) -> None:
-        """Acquire a lease, which Redis grants with this fencing token."""
         self.take(name)
         self.book.new_commands()
         self.book.answers([b"me", b"%d" % fence])
         assert self.results.pop() == ""
 
     def evals(self) -> list[object]:
-        """Return the scripts that were sent, with their arguments."""
+        """Return the scripts sent to Redis since the last call, by name, with their arguments."""
         names = {TAKE: "take", RENEW: "renew", DROP: "drop"}
         said: list[Any] = self.book.new_commands()
         return [

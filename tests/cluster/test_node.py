@@ -21,7 +21,7 @@ ALL = b"svc:3:all"
 
 
 class Town:
-    """`NodeHandler` that records the messages and states that it receives."""
+    """`NodeHandler` that records its calls."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -50,7 +50,7 @@ class Town:
 
 
 class Scene:
-    """A node, connected unless `up` is False."""
+    """A started node, and the cluster around it; unless `up` is False, it is connected."""
 
     def __init__(self, *, up: bool = True) -> None:
         self.town = Town()
@@ -71,11 +71,10 @@ class Scene:
         assert self.town.news() == ["missed"]
 
     def pulse(self) -> dict[str, object]:
-        """Return the body of the node's heartbeats."""
         return {"name": self.node.id, "since": self.node.heartbeat().since, "load": 0}
 
     def said(self) -> list[object]:
-        """Return the node's messages with their recipients, and its other commands."""
+        """Return the node's new messages as (recipient, word, body), and its other Redis commands."""
         found: list[object] = []
         for words in self.book.new_commands():
             assert isinstance(words, list)
@@ -89,7 +88,7 @@ class Scene:
         return found
 
     def hear(self, node: str, word: str, body: object = None, *, told: int | None = None, to_me: bool = False) -> None:
-        """Deliver a message of another node; `told` is the number of broadcasts that the node has sent by then."""
+        """Deliver a message of another node; `told` is the number of its broadcasts so far, by default counted here."""
         if told is None:
             counted = not to_me and word not in ("hello", "beat", "bye")
             told = self.told.get(node, 0) + counted
@@ -101,13 +100,13 @@ class Scene:
         self.book.answers(Push([b"message", self.mine if to_me else ALL, data]))
 
     def prove(self, node: str) -> None:
-        """Deliver a node's complete state to this node, which proves that the node lives."""
+        """Deliver the state of another node, sent to this node alone, and drop the records of the handler."""
         self.hear(node, "state", to_me=True)
         self.town.news()
 
 
 def known(node: str = "b") -> Scene:
-    """Return a scene in which the node under test has discovered another node and has no message to send."""
+    """Return a scene in which the node has discovered another one, and all earlier messages were read."""
     scene = Scene()
     scene.hear(node, "hello")
     scene.said()
@@ -128,7 +127,6 @@ def test_hello_exchanges_the_states() -> None:
 
 
 def test_a_state_may_be_large() -> None:
-    """Parse a large state: limits for unauthenticated peers do not apply to nodes."""
     scene = known()
     scene.hear("b", "state", {"theirs": [{}] * 80_000}, to_me=True)
     assert scene.town.news() == [("b", "state", {"theirs": [{}] * 80_000})]
@@ -136,7 +134,6 @@ def test_a_state_may_be_large() -> None:
 
 @pytest.mark.parametrize(("word", "told"), [("beat", 7), ("beat", 0), ("news", 1)])
 def test_joining_node_reports_missed_messages(word: str, told: int) -> None:
-    """Request the state of a new node, which may have broadcast while it was unknown."""
     scene = Scene()
     scene.hear("b", word, {}, told=told)
     assert scene.said() == [("node:b", "which", {})]
@@ -340,7 +337,6 @@ def test_recorded_message_is_dropped() -> None:
 
 
 def test_broadcasts_wait_for_a_message_to_this_node_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold a new node's broadcasts until it sends a message to this node alone; too many of them remove the node."""
     scene = Scene()
     scene.hear("b", "news", {"x": 1})
     scene.hear("b", "beat")

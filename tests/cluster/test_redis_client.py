@@ -14,7 +14,7 @@ from tests.cluster.harness import WHERE, RedisHarness, asking, started_client
 
 
 class Ear(RedisHandler):
-    """`RedisHandler` that records the events of a Redis client."""
+    """`RedisHandler` that records its calls."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -113,7 +113,10 @@ def test_unreachable_server_is_retried_after_a_pause(monkeypatch: pytest.MonkeyP
 
 
 def pauses(book: RedisHarness[RedisClient], attempts: int, *, lasts: float = 0.0) -> list[float]:
-    """Refuse attempts, or lose connections after `lasts` seconds; return the pauses before the next attempts."""
+    """Return the pauses before the next attempts, after attempts that were refused.
+
+    With `lasts` each attempt succeeds, and its connection is lost after that many seconds.
+    """
     found: list[float] = []
     for _ in range(attempts):
         if lasts:

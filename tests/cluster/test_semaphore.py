@@ -20,8 +20,6 @@ KEY = "svc:0:kind:places:turns"
 
 
 class Quiet:
-    """Stub of a `Node` that builds keys and sends no messages."""
-
     id = "me"
 
     def __init__(self, redis: RedisClient) -> None:
@@ -32,7 +30,7 @@ class Quiet:
 
 
 class Owner:
-    """Node that acquires slots of a semaphore with three slots, and the Redis commands that it sends."""
+    """Node with a semaphore of three slots; the test is its Redis."""
 
     def __init__(self) -> None:
         def make(engine: Engine) -> RedisClient:
@@ -45,7 +43,7 @@ class Owner:
         self.book.open()
 
     def asks(self, flow: Flow[Any], *answers: object) -> Any:
-        """Start a flow, let Redis reply with `answers`, and return the flow's result."""
+        """Start a flow, reply with `answers` as Redis, and return the flow's result."""
         results: list[Any] = []
         self.book.within(lambda: self.book.engine.spawn(flow, on_done=results.append))
         if answers:
@@ -54,13 +52,12 @@ class Owner:
         return result
 
     def have(self, count: int) -> None:
-        """Acquire this number of slots, which Redis grants."""
         for _ in range(count):
             assert self.asks(self.places.acquire(), 1) is True
         self.book.new_commands()
 
     def evals(self) -> list[object]:
-        """Return the scripts that were sent, with their arguments."""
+        """Return the scripts sent to Redis since the last call, by name, with their arguments."""
         names = {ACQUIRE_SCRIPT: "take", RENEW_SCRIPT: "keep", RELEASE_SCRIPT: "give back"}
         said: list[Any] = self.book.new_commands()
         assert all((words[0], words[2]) == (b"EVAL", b"1") for words in said)

@@ -21,7 +21,10 @@ MASTER = [b"10.0.0.1", b"6379"]
 
 
 class Town:
-    """Client that queries Sentinels; `listened` is the channel of the one that it subscribes to."""
+    """Redis client that finds its server by Sentinels; the test is the Sentinels and the server.
+
+    `listened` is the channel of the Sentinel that was queried last.
+    """
 
     def __init__(self, where: RedisAddress = WHERE) -> None:
         self.book: RedisHarness[RedisClient] = started_client(where)
@@ -32,7 +35,7 @@ class Town:
         self.book.commands.append(order)
 
     def asked(self, answer: object, host: str = "one", port: int = 26379) -> None:
-        """Accept a Sentinel's connection, its greeting and its query, and answer."""
+        """Accept the connection to a Sentinel, check its greeting and query, and answer the query."""
         self.dialled(host, port)
         assert self.book.open() == [HELLO, [b"SUBSCRIBE", b"+switch-master"]]
         self.book.answers(Push([b"subscribe", b"+switch-master", 1]))
@@ -41,23 +44,22 @@ class Town:
         self.book.answers(answer)
 
     def up(self, host: str = "10.0.0.1") -> None:
-        """Accept the connection to the master at this address, and complete its greeting."""
+        """Accept the connection to the master at this address, and answer its greeting."""
         self.dialled(host, 6379)
         assert self.book.open() == [[b"HELLO", b"3", b"AUTH", b"default", b"master-secret"]]
         assert self.book.made.is_up
 
     def hear(self, text: bytes) -> list[Command]:
-        """Publish `+switch-master` with this text; return the `Abort` commands that follow."""
         self.publish(text)
         return self.book.ordered(Abort)
 
     def publish(self, text: bytes) -> None:
-        """Publish `+switch-master` with this text at the Sentinel that was queried last."""
+        """Publish `+switch-master` with this text, as the last Sentinel."""
         self.book.feed(Received(self.listened, encode_reply(Push([b"message", b"+switch-master", text]))))
 
 
 def known() -> Town:
-    """Return a client to which the first Sentinel has named the master."""
+    """Return a client that is connected to the master which the first Sentinel has named."""
     town = Town()
     town.asked(MASTER)
     town.up()
@@ -117,7 +119,6 @@ def test_a_new_master_ends_the_connection_to_the_old_one() -> None:
 
 
 def test_unrelated_switch_messages_are_ignored() -> None:
-    """Ignore switches of another name or from another master; only one from the present master ends the connection."""
     town = known()
     assert town.hear(b"other 10.0.0.1 6379 10.0.0.2 6379") == []
     assert town.hear(b"svc 10.0.0.9 6379 10.0.0.1 6379") == []
@@ -145,7 +146,6 @@ def test_switch_to_the_connecting_address_is_ignored() -> None:
 
 
 def test_master_replaced_during_connecting_is_disconnected() -> None:
-    """Disconnect from the old master at once, even if it still reports itself as the master."""
     town = Town()
     town.asked(MASTER)
     town.publish(b"svc 10.0.0.1 6379 10.0.0.2 6379")
