@@ -88,7 +88,6 @@ def test_invalid_lists_of_redirect_uris(redirects: object) -> None:
 
 
 def test_registrations_of_editors() -> None:
-    """VS Code registers each of its redirect URIs, with and without a port."""
     pages = ("https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect")
     own = ("http://localhost/", "http://127.0.0.1/", "http://localhost:33418/", "http://127.0.0.1:33418/")
     client = registered(*pages, *own, name="Visual Studio Code")

@@ -1,4 +1,4 @@
-"""Effects of phone commands that need consent: by app, by words in many languages, by structure; or need none."""
+"""Effects of phone commands that need consent, and commands that need none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tree_of(emulated: EmulatedPhone) -> ScreenTree:
 
 
 def shown(package: str, *rows: Row, foot: tuple[Row, ...] = (), title: str = "Page", typed: str = "") -> ScreenTree:
-    """Return the screen of an app with `rows`, after `typed` was typed into its field."""
+    """Return the screen of an emulated app with `rows`; with `typed`, that text was typed before."""
     app = App(package=package, label="X", screens={"page": Screen(title=title, rows=rows, foot=foot)})
     emulated = phone(app)
     order(emulated, "/open_app", package=package)
@@ -50,7 +50,7 @@ def shown(package: str, *rows: Row, foot: tuple[Row, ...] = (), title: str = "Pa
 
 
 def kind(tree: ScreenTree, path: str, /, **body: object) -> EffectKind | None:
-    """Return the kind of a command's effect on this screen; None without an effect, or for a soft one."""
+    """Return the kind of a command's effect on this screen; None without an effect, and for a soft one."""
     effect = effect_of_command(path, body, tree, client=CLIENT)
     return None if effect is None or effect.soft else effect.kind
 
@@ -312,7 +312,7 @@ def test_a_messaging_app_sends_what_was_typed(package: str, text: str) -> None:
 
 
 def raw(package: str, *nodes: Mapping[str, object]) -> ScreenTree:
-    """Return a screen of raw nodes; each is 100 pixels high, from the left at `x` on line `y`."""
+    """Return a screen of nodes given by their members; `x`, `to` and the line `y` become bounds."""
     listed = [
         {
             "nodeId": f"w0:{place}",
