@@ -1,11 +1,9 @@
 """Selection of tests, event loops, Hypothesis profiles and signals for the whole suite.
 
-Without an option the suite is the one of `make test` (`tests.support.scenario_plan`): the core, one loop, one browser
-walk, 20 worlds.
-`--full` runs all tests on every loop that `tests.support.scenario_plan` names for them, `--rest` only those that `make
-test` leaves out. A test that takes `runtime` or `any_loop` runs once for each of its loops. `--loop` names other loops,
-with the names of the programs' `--runtime`, or `sim` (the simulator) or `nodes` (the simulator with three nodes for
-each server).
+Without an option the suite is the one of `make test` (`tests.support.scenario_plan`). `--full` runs all tests on every
+loop that `tests.support.scenario_plan` names for them, `--rest` only those that `make test` leaves out. A test that
+takes `runtime` or `any_loop` runs once for each of its loops. `--loop` names other loops, with the names of the
+programs' `--runtime`, or `sim` (the simulator) or `nodes` (the simulator with three nodes for each server).
 `--reference` turns the fast paths off in servers that run inside the test process (`fuzz.reference_parsers`).
 
 HYPOTHESIS_PROFILE is `default` for people, `full` with `--full`, `ci` for runs that must repeat exactly.
@@ -72,7 +70,6 @@ MEASURING = pytest.StashKey["Measuring"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--loop`, `--full`, `--rest`, `--reference` and `--unmeasured`."""
     parser.addoption(
         "--loop", action="append", metavar="NAME", help="Run on this loop (package.module:function); repeat."
     )
@@ -85,7 +82,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse unknown loops, disable the fast paths with `--reference`, and load the profile `full` with `--full`."""
     if config.getoption("reference"):
         from fuzz.reference_parsers import disable_fast_paths
 
@@ -101,12 +97,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def full(pytestconfig: pytest.Config) -> bool:
-    """Report whether `--full` is given."""
     return bool(pytestconfig.getoption("full"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test that takes `runtime` or `any_loop` once for each of its loops."""
     if "runtime" in metafunc.fixturenames:
         loops = [name for name in loops_of(metafunc) if name not in VIRTUAL]
         metafunc.parametrize("runtime", loops or [PLAIN], scope="module")
@@ -129,7 +123,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose program is not installed."""
     for marker in item.iter_markers("needs"):
         program, is_missing = marker.args
         if is_missing:
@@ -137,7 +130,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Prepare the collection: garbage collection off, coverage set up, and in a worker its share of files imported."""
     gc.disable()
     if packages := getattr(session.config.option, "cov_source", None):
         import_packages(packages)
@@ -148,15 +140,14 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude all objects that exist after the collection from later garbage collections, which saves a second."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Report a passed test with one report in place of three, in a worker of pytest-xdist that needs no phases.
+    """In a worker of pytest-xdist, report a passed test with the report of its call alone.
 
-    Each report is pickled, sent and read, which costs more than many a test.
+    Other tests, and runs that need all phases, are reported as usual.
     """
     name_coverage_context(item)
     options = item.config.option
@@ -174,9 +165,9 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def name_coverage_context(item: pytest.Item) -> None:
-    """Record coverage under the folder of the test, such as `tests/relay`: a gate counts some folders alone.
+    """Record coverage under the folder of the test, such as `tests/relay`.
 
-    Property tests are not measured: what their random input reaches is not certain, and measuring doubles their time.
+    Property tests and folders named by `--unmeasured` are not measured.
     """
     folder = "/".join(item.nodeid.split("/")[:2]).partition("::")[0]
     stash, options = item.config.stash, item.config.option
@@ -188,10 +179,7 @@ def name_coverage_context(item: pytest.Item) -> None:
 
 
 class Measuring:
-    """Coverage of this process and of the programs that it starts, which costs as much time as the tests themselves.
-
-    In a worker of pytest-xdist it is measured twice: as a worker, and as a program that was started.
-    """
+    """Measurement of coverage in this process and in the programs that it starts, which can be stopped and resumed."""
 
     def __init__(self) -> None:
         from coverage import Coverage
@@ -220,7 +208,7 @@ class Measuring:
 
 
 def import_packages(names: Iterable[str]) -> None:
-    """Import the modules of these packages, for the coverage of their bodies, unless one needs a missing library."""
+    """Import the modules of these packages; skip those that need a missing library, and `__main__`."""
     for name in names:
         package = import_module(name)
         for module in walk_packages(package.__path__, f"{name}."):
@@ -230,10 +218,9 @@ def import_packages(names: Iterable[str]) -> None:
 
 
 def import_share(config: pytest.Config, number: int, count: int) -> None:
-    """Import each `count`th file of tests, from `number` on, before all are collected.
+    """Import each `count`th of the test files that the command line names, from index `number` on.
 
-    In a fresh clone pytest has to rewrite the asserts of each file, which is two thirds of a collection. Each worker
-    does so for a share of the files, and loads the results of the others.
+    So each worker of pytest-xdist rewrites the asserts of a share of the files.
     """
     named = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
     files = [file for path in named for file in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
@@ -243,7 +230,7 @@ def import_share(config: pytest.Config, number: int, count: int) -> None:
 
 
 def loops_of(metafunc: pytest.Metafunc) -> list[str]:
-    """Return the loops of a test, the simulator's last; one loop in the short suite."""
+    """Return the names of the loops on which a test runs; one in the short suite."""
     config = metafunc.config
     folder, _, module = metafunc.module.__name__.rpartition(".")
     test = metafunc.function.__name__

@@ -71,7 +71,7 @@ def test_each_route_has_a_row(
 
 
 def relay_credentials(book: RelayHarness) -> dict[str, dict[str, Any]]:
-    """Return the options of a request with each kind of credential."""
+    """Return the request options by kind of credential, such as a session or an MCP token."""
     tokens = {
         "bare session": {"operator": {"grants": NOTHING}},
         "session": {},

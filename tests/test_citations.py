@@ -25,12 +25,12 @@ _DECISION = re.compile(r"\b[Dd]ecisions? (\d+(?:(?:, | and )\d+)*)\b")
 
 
 def sections(text: str) -> set[str]:
-    """Return the numbers of a page's headings."""
+    """Return the section numbers of a page's headings."""
     return set(re.findall(rf"^#+ ({_NUMBER})\.? ", text, re.MULTILINE))
 
 
 def headings(text: str) -> set[str]:
-    """Return the headings of a page, without their numbers and text in brackets."""
+    """Return the headings of a page, without their numbers and without text in brackets."""
     return {heading.partition(" (")[0] for heading in re.findall(r"^#+ (?:\d+\. )?(.+)$", text, re.MULTILINE)}
 
 
@@ -47,7 +47,7 @@ _LINK = re.compile(r"\[(?:decision )?(\d+)\]\((?:[^)]*/)?(\d{4}-[^)]+\.md)\)")
 
 
 def dangling(text: str) -> list[str]:
-    """Return the citations without a target. Comments are wrapped: a line's end and its `#` count as a blank."""
+    """Return the citations in a text whose target does not exist; a citation may continue in the next comment line."""
     text = re.sub(r"\s*\n\s*(?:#|//|\*|>)?\s*", " ", text)
     found = [
         f"wire {page} {number}"

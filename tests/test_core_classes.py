@@ -37,7 +37,7 @@ LEFT_OUT = """
 
 @pytest.fixture(scope="module")
 def fields() -> dict[str, attrs.Attribute[object]]:
-    """Return the attrs fields of the core's classes by `Class.field`; of equal keys the last one counts."""
+    """Return the attrs fields of the core's classes, by `Class.field`."""
     found: dict[str, attrs.Attribute[object]] = {}
     for path in sorted((ROOT / "svc_proto").rglob("*.py")):
         module = import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))

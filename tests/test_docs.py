@@ -55,7 +55,7 @@ def test_the_steps_of_the_documentation_are_the_contract() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, in the form of GitHub."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -127,7 +127,7 @@ def test_a_page_of_the_root_is_short(name: str) -> None:
 
 
 def settings_blocks() -> list[tuple[str, dict[str, str]]]:
-    """Return the variables of each block of a how-to that belongs into `.env`, with the name of the page."""
+    """Return the blocks of settings in the how-tos: the name of the page, and the variables."""
     blocks = [
         (page.name, parse_env_file(block))
         for page in sorted((ROOT / "docs/howto").rglob("*.md"))

@@ -46,7 +46,7 @@ def enumerations() -> Iterator[type[Enum]]:
 
 
 def otherwise(kind: type[Enum]) -> dict[str, str]:
-    """Return the text members whose value is another word than their name; case, blanks and hyphens do not count."""
+    """Return the members of an enumeration whose text is not their name; case, blanks and hyphens do not count."""
     words = {each.name: each.value for each in kind if isinstance(each.value, str)}
     return {name: word for name, word in words.items() if re.sub("[ -]", "_", word).lower() != name.lower()}
 
@@ -56,7 +56,10 @@ def test_member_values_equal_their_names() -> None:
 
 
 def tables() -> Iterator[tuple[str, set[str], set[str]]]:
-    """Yield each module with a state table in its docstring: name, words of the table, members of its enumerations."""
+    """Yield the modules with a state table in their docstring.
+
+    Each is a tuple of its name, the words of the table, and the members of the module's enumerations.
+    """
     for found in pkgutil.walk_packages(svc_proto.__path__, "svc_proto."):
         module = import_module(found.name)
         rows = re.findall(r"^\|([^|]+)\|([^|]+)\|([^|]+)\|", module.__doc__ or "", re.MULTILINE)

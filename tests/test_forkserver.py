@@ -61,7 +61,7 @@ def test_interpreter_variables_need_a_new_interpreter() -> None:
 
 
 def shown(spawn: Callable[..., pexpect.spawn[str]], env: dict[str, str]) -> Any:
-    """Run the program on a terminal, require that it exits with 7, and return what it reports of its environment."""
+    """Run the program on a terminal, check that it exits with 7, and return what it prints of its environment."""
     words = program("7")
     terminal = spawn(words[0], words[1:], cwd=str(ROOT), env=env, encoding="utf-8", dimensions=(33, 77), timeout=60)
     terminal.sendline("hi")

@@ -25,7 +25,7 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["import
 
 
 def lint_imports(*arguments: str) -> str:
-    """Return the output of import-linter: a line `<contract> KEPT` or `<contract> BROKEN` for each, then the chains."""
+    """Return the output of import-linter."""
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache", *arguments]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     environment |= {"COLUMNS": "300", "NO_COLOR": "1"}
@@ -86,7 +86,7 @@ OWNED = {f"{module}.{name}" for module, names in OWNERS.items() for name in name
 
 
 def imported(tree: ast.AST, *, types: bool = False) -> Iterator[str]:
-    """Yield a module's imports, also in functions.
+    """Yield the names of the modules that a module imports, also in functions.
 
     With `types`, also those for type checkers, except statements that import only names which `OWNERS` permits.
     """
@@ -122,7 +122,6 @@ def circles(arrows: Mapping[str, Collection[str]]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def trees() -> dict[Path, ast.Module]:
-    """Return the syntax tree of each file; parsing takes a second."""
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
 
 
@@ -169,7 +168,7 @@ def test_an_import_cycle_is_found() -> None:
 
 
 def shortcomings(source: str, tree: ast.Module) -> list[str]:
-    """Return what is wrong with a file: no module docstring, or too many lines."""
+    """Return the faults of a file: a missing module docstring, and too many lines."""
     found = []
     if not (ast.get_docstring(tree) or "").strip():
         found.append("no docstring that says what the file is for")
@@ -179,7 +178,7 @@ def shortcomings(source: str, tree: ast.Module) -> list[str]:
 
 
 def missing_names(module: object) -> list[str]:
-    """Return names in `__all__` that the module does not have, and those listed twice."""
+    """Return names in `__all__` that the module does not have or that are listed twice."""
     names: list[str] = list(getattr(module, "__all__", []))
     return [name for name in names if not hasattr(module, name) or names.count(name) > 1]
 

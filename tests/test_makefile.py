@@ -53,10 +53,6 @@ def test_the_runs_of_ci_name_every_folder_of_tests_once() -> None:
 
 
 def test_the_locks_keep_required_extras() -> None:
-    """The lock files name the extras that packages require.
-
-    Without extras pip searches for the newest version, and stops at its unknown hashes.
-    """
     asked = [Requirement(each) for one in distributions() for each in one.requires or []]
     asked = [one for one in asked if one.extras and (one.marker is None or one.marker.evaluate({"extra": ""}))]
     assert {one.name for one in asked} >= {"coverage", "pyjwt"}

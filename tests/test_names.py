@@ -20,13 +20,13 @@ FOLDERS = (*PRODUCT, "tests", "bench", "examples", "scripts")
 
 
 def sources(*folders: str) -> Iterator[tuple[Path, str]]:
-    """Yield the path and the text of each module below the folders."""
+    """Yield path and text of each module below the folders, in order of path."""
     for path in sorted({path for folder in folders for path in (ROOT / folder).rglob("*.py")}):
         yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 
 def defined(source: str) -> Iterator[str]:
-    """Yield each identifier that the source defines; none if no word in it is retired, which saves the parsing."""
+    """Yield each identifier that the source defines, or nothing if the source has no retired word."""
     if not any(map(retired_words, set(re.findall(r"\w+", source)))):
         return
     for node in ast.walk(ast.parse(source)):
@@ -47,7 +47,7 @@ def retired_words(identifier: str) -> set[str]:
 
 
 def doubled(modules: Iterable[str]) -> set[str]:
-    """Return the public class names that more than one module defines."""
+    """Return the public class names that several sources define."""
     names = Counter(name for source in modules for name in re.findall(r"^class ([A-Za-z]\w*)", source, re.MULTILINE))
     return {name for name, count in names.items() if count > 1}
 

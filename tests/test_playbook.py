@@ -11,7 +11,7 @@ ONE = OperationId(1)
 
 
 class Parrot:
-    """Core that sends back received bytes, and at two deadlines aborts the channel."""
+    """Core that sends back received bytes and has two deadlines."""
 
     def __init__(self) -> None:
         self.deadlines = [START.mono + 1.0, START.mono + 2.0]

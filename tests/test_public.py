@@ -90,7 +90,6 @@ def test_a_public_name_imports_only_its_dependencies() -> None:
 
 
 def test_the_product_does_not_import_from_packages() -> None:
-    """Names of packages are for embedders: inside the product they would make import cycles."""
     found = [
         f"{path.relative_to(ROOT)}: from {module} import {name}"
         for package in OURS

@@ -17,7 +17,7 @@ LATE = ROOT / "svc_proto" / "basics" / "lazy_exports.py"
 
 
 def forbidden_modules() -> frozenset[str]:
-    """Return the modules of the import-linter contract, so that there is one list."""
+    """Return the modules that the import-linter contract of the core forbids."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     (contract,) = [each for each in settings["tool"]["importlinter"]["contracts"] if each["name"] == CONTRACT]
     return frozenset(contract["forbidden_modules"])

@@ -68,7 +68,7 @@ def collect(*arguments: str) -> list[str]:
 
 
 def ignoring_the_others() -> list[str]:
-    """Return the options by which pytest finds the files of `SAMPLE` alone, none of which the command line names."""
+    """Return the options by which pytest ignores all test files but those of `SAMPLE`."""
     kept = {TESTS.parent / path for path in SAMPLE}
     folders = [path for path in TESTS.iterdir() if path.is_dir() and path not in {each.parent for each in kept}]
     files = [path for folder in {each.parent for each in kept} | {TESTS} for path in folder.glob("test_*.py")]

@@ -27,7 +27,7 @@ GIVING = {"get", "pop", "loads", "reread", "json", "json_value", "parse_json", "
 
 
 def is_foreign(node: ast.AST | None, names: set[str]) -> bool:
-    """Report whether the expression is a foreign value.
+    """Report whether an expression is a foreign value: one that a peer wrote.
 
     That is a name in `names`, the result of a reading call, a member with a text as key, or a part of such a value.
     """
@@ -46,7 +46,7 @@ def is_foreign(node: ast.AST | None, names: set[str]) -> bool:
 
 
 def foreign_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Return the names of parameters and variables of a function that hold foreign values."""
+    """Return the names of a function's parameters and variables that hold foreign values."""
     given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     names = {each.arg for each in given if isinstance(each.annotation, ast.Name) and each.annotation.id == "object"}
     for _ in range(2):  # a name may come from a name
@@ -65,7 +65,7 @@ def foreign_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def inspects_type(node: ast.AST, names: set[str]) -> bool:
-    """Report whether the node inspects the type of a foreign value, or reads JSON by hand."""
+    """Report whether a node inspects the type of a foreign value, or reads JSON without the common reader."""
     match node:
         case ast.Call(func=ast.Name("isinstance"), args=[value, types]):
             pass
@@ -83,7 +83,7 @@ def inspects_type(node: ast.AST, names: set[str]) -> bool:
 
 
 def private_readers(source: str) -> set[str]:
-    """Return the functions of a source that inspect the type of a foreign value, or read JSON by hand."""
+    """Return the names of a source's functions that inspect the type of a foreign value, or read JSON themselves."""
     if not re.search(r"\bisinstance\(|\btype\(|^ *match |\bjson\.load|\bJsonError\b", source, re.MULTILINE):
         return set()  # none of what is looked for, and parsing takes longer
     functions = [each for each in ast.walk(ast.parse(source)) if isinstance(each, FUNCTIONS)]
@@ -95,7 +95,6 @@ def private_readers(source: str) -> set[str]:
 
 
 def readers_in(path: str) -> set[str]:
-    """Return the functions of a module that inspect the type of a foreign value, or read JSON by hand."""
     return private_readers((ROOT / path).read_text(encoding="utf-8"))
 
 

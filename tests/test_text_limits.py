@@ -1,4 +1,4 @@
-"""Limits on texts count characters, or bytes where a row has that flag, in every script; no cut splits a character."""
+"""Limits on texts, which count characters or bytes, with texts of several scripts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Limit:
     in_bytes: bool = False
 
     def longest(self, script: str) -> str:
-        """Return the longest text that is kept whole."""
+        """Return the longest text of a script's characters that is kept whole."""
         if self.in_bytes:
             return (script * self.most).encode()[: self.most].decode(errors="ignore")
         return (script * self.most)[: self.most]

@@ -41,7 +41,7 @@ IsAlive = Callable[[Moment], bool]
 
 @frozen
 class Lifetime:
-    """A lifetime that begins at `START` and lasts `lasts` seconds. Each `begin` starts another one."""
+    """A lifetime of `lasts` seconds. Each call of `begin` starts another one at `START`."""
 
     begin: Callable[[], IsAlive]
     lasts: float
@@ -137,7 +137,7 @@ def collected() -> tuple[ConsentRegistry, str]:
 
 
 def of_a_core(begin: Callable[[TurnHarness], Callable[[], bool]]) -> Callable[[], IsAlive]:
-    """Return a `begin` function for a lifetime that reads the clocks of an engine."""
+    """Return a `begin` for a `Lifetime` that a core measures: `begin` starts it in a new harness."""
 
     def begun() -> IsAlive:
         book = TurnHarness()
@@ -175,7 +175,7 @@ def models_of_the_upstream(book: TurnHarness) -> Callable[[], bool]:
 
 
 class CountedModelList(ModelList):
-    """Model list that answers without an upstream, and counts how often it was fetched."""
+    """Model list that makes no request, and counts how often it would have fetched."""
 
     asked = 0
 
@@ -192,7 +192,7 @@ def accepted_bearer(book: TurnHarness) -> Callable[[], bool]:
 
 
 class CountedProbe(ApiBearerVerifier):
-    """Verifier that accepts each bearer without an API server, and counts its requests."""
+    """Verifier that accepts every bearer without a request, and counts the requests that it has left out."""
 
     asked = 0
 

@@ -49,7 +49,7 @@ def run(*command: str | Path, check: bool = True) -> subprocess.CompletedProcess
 
 @pytest.fixture(scope="module")
 def core_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an environment with the installed wheel, and the folder `src` with `examples` beside it."""
+    """Return a new environment with the wheel and the core's dependencies, and `examples` in its folder `src`."""
     folder = tmp_path_factory.mktemp("wheel")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     home = folder / "venv"
@@ -89,7 +89,6 @@ def test_the_core_alone(core_alone: Path) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("source", ["wheel", "sdist"])
 def test_the_servers_run_without_a_clone(tmp_path: Path, source: str) -> None:
-    """Check that an installed wheel, also of the sdist, needs no file of the repository."""
     root = ROOT
     if source == "sdist":
         (packed,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
@@ -125,7 +124,6 @@ def test_the_examples_have_types_with_the_wheel(core_alone: Path) -> None:
 
 
 def test_the_container_is_built_from_the_files_that_its_build_may_copy(tmp_path: Path) -> None:
-    """Follow `.dockerignore`: a file that it excludes does not exist for `COPY`."""
     patterns = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
     assert patterns[0] == "*"
     for name in (pattern[1:] for pattern in patterns if pattern.startswith("!")):
