@@ -172,7 +172,7 @@ class IgnoreClose(Step):
 @kind("bury")
 @frozen
 class RevokeOnFullDisk(Step):
-    """Session {session} is revoked while nothing can be written; a restart {seconds:g} s later."""
+    """Session {session} is revoked while the store refuses changes; the relay restarts {seconds:g} s later."""
 
     session: int = index()
     variant: int = choice()
@@ -257,7 +257,7 @@ class EndWaitingSession(Step):
 @kind("ask")
 @frozen
 class AskPhoneUser(Step):
-    """Session {session} sends a command that the phone's user confirms, answer and loss {answer}, for {seconds:g} s."""
+    """Session {session} has the reference phone send a message; its user answers {answer} after {seconds:g} s."""
 
     session: int = index()
     answer: int = choice()
@@ -297,7 +297,7 @@ class FetchMedia(Step):
 @kind("share")
 @frozen
 class ShareFile(Step):
-    """The operator registers file {file} of the home as media."""
+    """The operator registers file {file} of the host as media."""
 
     file: int = index()
 
@@ -305,7 +305,7 @@ class ShareFile(Step):
 @kind("change")
 @frozen
 class ChangeFile(Step):
-    """The operator changes a registered file: {file}."""
+    """A registered file of the host is changed or removed: {file}."""
 
     file: int = choice()
 
@@ -352,7 +352,7 @@ class SendGarbage(Step):
 @kind("browse")
 @frozen
 class TryRoutes(Step):
-    """A client without a valid credential requests route {route}."""
+    """A client without a valid credential requests some routes, from route {route} on."""
 
     page: int = index()
     route: int = choice()
@@ -374,7 +374,7 @@ class SendChatMessage(Step):
 @kind("slow chat")
 @frozen
 class ReadChatSlowly(Step):
-    """A client requests a long answer in chat {chat}, and reads nothing for {seconds:g} s."""
+    """A client requests a long answer in chat {chat}, and reads nothing for {seconds:g} s or more."""
 
     chat: int = index()
     length: int = choice()
@@ -420,7 +420,7 @@ class DeleteChat(Step):
 @kind("note")
 @frozen
 class RequestNoteApproval(Step):
-    """The agent of chat {chat} requests approval of a note; the answer is {answer} after {seconds:g} s."""
+    """The agent of chat {chat} requests approval of notes; the answers are {answer}, each after {seconds:g} s."""
 
     chat: int = index()
     answer: int = choice()
@@ -503,7 +503,7 @@ class HangConnection(Fault):
 @kind("part")
 @frozen
 class PartitionHost(Fault):
-    """{the_device}, or the phone, is partitioned from the home for {seconds:g} s."""
+    """{the_device}, or the phone, is partitioned from the relay's host for {seconds:g} s."""
 
     host: int = index()
     seconds: float = amount()
@@ -555,7 +555,7 @@ class FillDisk(Fault):
 @kind("clock")
 @frozen
 class SetWallClock(Fault):
-    """The home's wall clock is set by {seconds:+g} s."""
+    """The wall clock of the relay's host is set by {seconds:+g} s."""
 
     seconds: float = amount()
 
@@ -563,7 +563,7 @@ class SetWallClock(Fault):
 @kind("refuse")
 @frozen
 class RefuseSessionRecord(Fault):
-    """The store refuses request {request} for session {session}; a restart {seconds:g} s later."""
+    """The store refuses request {request} for session {session}; perhaps a restart {seconds:g} s later."""
 
     session: int = index()
     request: int = choice()
@@ -573,7 +573,7 @@ class RefuseSessionRecord(Fault):
 @kind("age")
 @frozen
 class AdvanceWallClock(Fault):
-    """The home's wall clock advances by {seconds:g} s at the end."""
+    """The wall clock of the relay's host advances by {seconds:g} s at the end."""
 
     seconds: float = amount()
 

@@ -160,7 +160,7 @@ class World:
     def list_sessions(self) -> None:
         """Compare the sessions that the relay lists for a random principal with those of the model.
 
-        Do nothing if the principal's token lists no sessions.
+        Do nothing if the principal may not list sessions.
         """
         who = self._any()
         if who is None or not who.may_as_device("", self._now):

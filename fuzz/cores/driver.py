@@ -205,7 +205,7 @@ class CoreDriver(CoreHarness):
             self.feed(Failed(op, Failure(kind)))
 
     def answer_all(self) -> None:
-        """Execute all operations, and those that follow from them. Raise `AssertionError` if they do not end."""
+        """Execute pending operations until none is left. Raise `AssertionError` if that never happens."""
         for _ in range(MAX_OPERATIONS):
             if not self.pending:
                 return

@@ -230,7 +230,7 @@ class CoreScriptRun:
             self.driver.answer(op)
 
     def answer_all(self, who: int, what: int) -> None:
-        """Execute all operations, and those that follow, whatever `who` and `what`."""
+        """Execute all pending operations, and those that follow; `who` and `what` are not used."""
         self.driver.answer_all()
 
     def wait(self, who: int, what: int) -> None:

@@ -117,11 +117,6 @@ class CollectedTests:
         return answer
 
     def _left(self, request: TrialRequest) -> TrialRequest:
-        """Return a request for the tests that may fail in a fresh process.
-
-        These are all tests of a file that names the module, and tests that call a function of the module or of modules
-        that import it.
-        """
         users = {str(path) for path in self._tree.users(request.module)}
         named = re.compile(rf"\b{request.module.rpartition('.')[2]}\b")
         left: dict[str, set[int]] = {}
@@ -304,7 +299,6 @@ class _ServerPlugin:
 
 
 def _changes(path: Path, text: bytes) -> list[Lineage]:
-    """Return for each changed code object the pairs of old and new code from the module's down to its own."""
     old, new = (compile(each, str(path), "exec", dont_inherit=True) for each in (path.read_bytes(), text))
     return list(_changed([(old, new)]))
 

@@ -374,7 +374,7 @@ class Deployment:
     # --- faults ---------------------------------------------------------------------------------------------------
 
     def set_clock(self, seconds: float) -> None:
-        """Change the home's wall clock by `seconds`, and record the step."""
+        """Change the wall clock of the relay's host by `seconds`, and record the step."""
         self.home.step_wall(seconds)
         self.wall.steps.append((self.sim.now, self.home.wall() - self.sim.now))
 
@@ -478,7 +478,7 @@ class Deployment:
     def check_invariants(self) -> None:
         """Restart programs that have ended, and check the invariants of the whole deployment.
 
-        They hold at any moment; without an event since the last check, nothing is checked.
+        Without an event of the simulation since the last check, nothing is checked.
         """
         self.supervise()
         self.note_registrations()

@@ -73,7 +73,6 @@ def _row(rng: Random, at: float, actions: Sequence[tuple[type[Step], int, int, f
 
 
 def _noted(rng: Random, at: float) -> list[Step]:
-    """Return steps that request approvals of the same notes in one chat."""
     chat = rng.randrange(64)
     return _row(
         rng, at, [(RequestNoteApproval, chat, rng.randrange(64), 4.0 * rng.random()) for _ in range(rng.randint(2, 4))]
@@ -110,7 +109,6 @@ def _buried(rng: Random, at: float) -> list[Step]:
 
 
 def _flooded(rng: Random, at: float) -> list[Step]:
-    """Return steps of a client whose shell prints much, and that stops reading for a moment."""
     who = rng.randrange(64)
     return _row(rng, at, [(TypeInTerminal, who, 3, 0.0), (StopReading, -1, 0, 5.0), (TypeInTerminal, who, 4, 0.0)])
 

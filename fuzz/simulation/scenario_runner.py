@@ -186,7 +186,6 @@ class _ScenarioRunner:
         return f"at {self.elapsed:.3f} s, {self.world.sim.now - when:.3f} s after {steps} ({text})"
 
     def narrate(self) -> str:
-        """Describe what happened: everything with a trace, else the last steps and events."""
         trace, told = self.world.sim.trace, self._told
         if trace.records is not None:
             return narrate(trace.records, told, self.world.secrets, self._start)

@@ -64,7 +64,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
         return said
 
     def lift_limits(self) -> None:
-        """Lift the limits of an unauthenticated peer."""
+        """Lift the limits of an unauthenticated peer in both implementations."""
         self.compare(lambda end: end.lift_limits(StreamId(self.stream)))
 
     def compare(self, what: Callable[[Connection], object]) -> object:

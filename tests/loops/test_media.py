@@ -207,7 +207,7 @@ def test_a_file_over_tls(world: Environment, tmp_path: Path, request: pytest.Fix
 
 
 class Swapper:
-    """Swaps a path between two targets as fast as possible, on a thread, inside a `with` block."""
+    """Thread that swaps a path between two targets as fast as possible, inside a `with` block."""
 
     def __init__(self, path: Path, one: Path, two: Path) -> None:
         self._path, self._targets = path, (one, two)

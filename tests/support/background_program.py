@@ -18,7 +18,7 @@ TIMEOUT = 60.0  # s for anything a test waits for; only a busy machine takes lon
 
 
 class BackgroundProgram:
-    """Runs programs on a thread of their own; `handle` stops or controls them."""
+    """Programs that run on a thread of their own; `handle` stops or controls them."""
 
     def __init__(self, programs: Program | Sequence[Program], runtime: str) -> None:
         self.handle = HostHandle()

@@ -223,7 +223,6 @@ class DeviceControlActors:
         self.world.sim.after(delay, answer)
 
     def _stray(self, step: AnswerForeignCommand) -> None:
-        """Answer the last command of a phone from another socket, and plan the same for the next command."""
         self._strays.append(step.socket)
         others = [device for device in self.crowd.open if device.sent]
         if others:

@@ -102,11 +102,6 @@ class GatewayPhones:
         phone.keys.client.send(f"chat {head}{text}\n".encode())
 
     def _chatting(self, phone: _GatewayPhone) -> _GatewayPhone:
-        """Return the phone that sends the next prompt of `phone`.
-
-        If the phones share a chat, `phone` first joins the chat of the first phone. Until the first phone has a chat,
-        it sends the prompts of all.
-        """
         first = self._phones[0]
         if not self._shares or phone is first or phone.service.chat.session_id:
             return phone

@@ -118,7 +118,6 @@ class McpPingers:
     # --- steps ---
 
     def _call(self, session: SessionModel, talk: McpClientSession, patience: float, *, leaves: bool) -> None:
-        """Call a tool whose phone answers after some seconds; with `leaves`, disconnect and resume."""
         self.control.late.append(3.0 * patience)
         asked = talk.request("tools/call", PING, lambda message: self.world.count("calls by MCP"))
         until = ANSWERED

@@ -234,7 +234,6 @@ class SessionLifecycles:
         world.sim.after(later + COMES_UP, lambda: self._look_again(session))
 
     def _bury(self, step: RevokeOnFullDisk) -> None:
-        """Revoke a session while the store refuses changes, mostly with a full disk, and restart the relay."""
         world, disk = self.world, self.world.home.disk
         if not self.crowd.sessions:
             return

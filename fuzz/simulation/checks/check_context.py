@@ -239,7 +239,7 @@ class CheckContext:
 
     @property
     def child_processes(self) -> list[int]:
-        """Return the process ids of the home's child processes."""
+        """Return the process ids of the child processes on the relay's host."""
         return [child.pid for child in self.world.home.children]
 
     # --- expectations ---

@@ -1,4 +1,4 @@
-"""Expected terms of a session: the calculations of wire core 4.1 and 4.4, by the wall clock of the home.
+"""Expected terms of a session: the calculations of wire core 4.1 and 4.4, by the wall clock of the relay's host.
 
 Times are epoch seconds, spans are seconds. `inf` stands for never, which is 0 in a request and null in a response.
 """
@@ -32,7 +32,7 @@ Spans: TypeAlias = Mapping[str, float | None]
 
 @define
 class WallClockModel:
-    """Readings of the home's wall clock through time; sessions expire by this clock."""
+    """Readings of the wall clock of the relay's host through time; sessions expire by this clock."""
 
     steps: list[tuple[float, float]] = field(factory=list)  # (when, epoch seconds minus monotonic from then on)
 
@@ -95,7 +95,7 @@ class RequestedTerms:
         return members if self.ttl is None else {**members, "ttl_seconds": self.ttl}
 
     def or_else(self, other: RequestedTerms) -> RequestedTerms:
-        """Return these terms, completed by those of another request."""
+        """Return these terms; a lifetime or grants that they do not request are those of `other`."""
         return RequestedTerms(
             other.ttl if self.ttl is None else self.ttl, other.grants if self.grants is None else self.grants
         )
@@ -165,7 +165,7 @@ def refusal(
 
 
 def fits(told: GrantTerms, due: Callable[[float], GrantTerms], readings: Iterable[tuple[float, float]]) -> bool:
-    """Report whether the reported terms are possible in one of the spans `readings` of wall-clock times.
+    """Report whether the terms `told` are possible for one of the spans `readings` of wall-clock times.
 
     They are if they end no sooner than those due at the first time of a span, and no later than those due at its last.
     """

@@ -1,4 +1,4 @@
-"""MCP server whose answers deviate, as a program of the home and over HTTP; the argument `how` selects the answer."""
+"""MCP server whose answers deviate, as a child process and over HTTP; the argument `how` selects the answer."""
 
 from __future__ import annotations
 

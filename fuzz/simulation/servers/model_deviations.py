@@ -91,7 +91,6 @@ def _is_long_id(request: Members) -> bool:
 
 
 def _after_a_call(wrong: Callable[[Members], bool], refusal: DeviatingReply, before: bytes = b"") -> ModelDeviation:
-    """Return a server that sends `before` and calls a tool, and refuses a `wrong` request with the result."""
     told = {"index": 0, "id": "call_0", "function": {"name": "skills_list", "arguments": "{}"}}
     call = chunk({"tool_calls": [{**told, "extra_content": SIGNATURE}]})
     pieces = (*filter(None, (before,)), call, chunk({}, "tool_calls"), DONE)

@@ -33,7 +33,7 @@ def deviating_model_servers(context: CheckContext) -> None:
 
 
 def configure(context: CheckContext, settings: Mapping[str, object]) -> None:
-    """Write the configuration file of the home, and let the API read it."""
+    """Write the configuration file of the API server, and let the server read it."""
     home = context.world.home
     home.disk.put(f"{home.state}/config.yaml", json.dumps(settings).encode())
     context.request_api("GET", "/api/config")
