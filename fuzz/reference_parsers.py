@@ -55,7 +55,7 @@ class ReferenceFrameReader:
         return next(self._reference.received_frames(), None)
 
     def close(self) -> None:
-        """Release the received data."""
+        """Close wsproto's frame parser."""
         self._reference._parse_more.close()
 
 

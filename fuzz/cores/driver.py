@@ -196,7 +196,7 @@ class CoreDriver(CoreHarness):
         super().execute(node, operation)
 
     def connect(self, node: HarnessNode, order: Connect) -> FuzzPeer:
-        """Accept each connection of the core."""
+        """Return a far end for a connection that the core opens."""
         return FuzzPeer(node, order.ch)
 
     def fail(self, op: OperationId, kind: FailureKind) -> None:
@@ -215,7 +215,7 @@ class CoreDriver(CoreHarness):
     # --- time ----------------------------------------------------------------------------------------------------
 
     def stop(self, grace: float = 5.0) -> None:
-        """Request the end of the process, once."""
+        """Request the end of the process; do nothing in later calls."""
         if not self._stopping:
             self._stopping = True
             super().stop(grace)

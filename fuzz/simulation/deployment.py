@@ -345,11 +345,11 @@ class Deployment:
                 line.disconnect()
 
     def count(self, what: str) -> None:
-        """Count an event for the report."""
+        """Add one to the count of an event; the report shows the counts."""
         self.counts[what] = self.counts.get(what, 0) + 1
 
     def check_no_secrets(self, text: str, where: str) -> None:
-        """Check that a text contains no secret."""
+        """Raise `Violation` if a text contains a secret of the deployment."""
         for secret, what in self.secrets.items():
             if secret in text:
                 violated(Invariant.NO_SECRET, f"{what} is in {where}")

@@ -24,7 +24,7 @@ ATTACKERS = 2
 
 
 def describe_step(step: Step) -> str:
-    """Describe a step in words."""
+    """Return a step's description in words."""
     index, choice = int(step.value(INDEX)), int(step.value(CHOICE))
     text = (
         (type(step).__doc__ or "")

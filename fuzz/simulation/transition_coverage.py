@@ -56,7 +56,7 @@ def all_rows() -> tuple[str, ...]:
 
 
 def untaken(walked: Rows) -> tuple[str, ...]:
-    """Return the rows that were never used."""
+    """Return the rows of all tables that `walked` does not count."""
     return tuple(row for row in all_rows() if not walked.get(row))
 
 

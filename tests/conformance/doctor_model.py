@@ -45,7 +45,7 @@ class ModelHandler(BaseHTTPRequestHandler):
         return formatdate((timestamp or time.time()) - (HOUR if late else 0.0), usegmt=True)
 
     def log_message(self, *args: object) -> None:
-        """Do nothing: this server writes no log."""
+        pass
 
     def _send(self, status: int, body: object) -> None:
         data = json.dumps(body).encode()

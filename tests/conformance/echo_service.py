@@ -198,14 +198,10 @@ class EchoChannel(ServerChannel):
 
 
 class EchoStreamChannel(EchoChannel, Http2StreamChannel):
-    """Stream of an HTTP/2 connection of the echo."""
-
     __slots__ = ()
 
 
 class EchoHttp2Channel(Http2Channel):
-    """HTTP/2 connection of the echo."""
-
     __slots__ = ()
 
     def handle_event(self, event: Event) -> None:
@@ -234,13 +230,13 @@ class SocketEcho:
         self._socket.send_text(text)
 
     def on_binary(self, data: bytes) -> None:
-        """Implement `WebSocketHandler.on_binary`."""
+        pass
 
     def on_writable(self) -> None:
-        """Implement `WebSocketHandler.on_writable`."""
+        pass
 
     def on_closed(self, code: int, reason: str) -> None:
-        """Implement `WebSocketHandler.on_closed`."""
+        pass
 
 
 def resumed(last: bytes) -> bytes:

@@ -144,7 +144,6 @@ class McpPhoneEnvironment:
             pass
 
     def close(self) -> None:
-        """Close the proxy and the control server."""
         self._control.shutdown()
         self._control.server_close()
         self.cutter.close()
@@ -183,7 +182,6 @@ class CuttableProxy:
                 end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """End all connections and accept no more."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

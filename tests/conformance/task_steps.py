@@ -78,17 +78,14 @@ def call(tool: str, /, **arguments: Any) -> Step:
 
 
 def look() -> Step:
-    """Return a step that looks at the screen."""
     return lambda screen: LOOK
 
 
 def open_app(package: str) -> Step:
-    """Return a step that opens an app."""
     return call("phone_open_app", package=package)
 
 
 def key(name: str) -> Step:
-    """Return a step that presses a key."""
     return call("phone_press_key", key=name)
 
 

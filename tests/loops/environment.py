@@ -47,8 +47,6 @@ API_VARIABLES = {  # environment variables of members of `ApiConfig`
 
 @frozen
 class ProgramLogLine:
-    """A log record of a program."""
-
     level: int
     event: str
     fields: Mapping[str, object]

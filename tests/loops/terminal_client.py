@@ -33,7 +33,6 @@ class TerminalClient:
         return found
 
     def type(self, text: str, name: str = "main") -> None:
-        """Send input to a terminal session."""
         self.send("input", session_name=name, data=text)
 
     def run(self, command: str, name: str = "main", timeout: float = PATIENCE) -> str:

@@ -12,8 +12,6 @@ from tests.support.http_client import Response
 
 
 class VoiceClient:
-    """Test client of one voice session's WebSocket."""
-
     def __init__(self, world: Environment, token: str, answer: dict[str, Any]) -> None:
         self.ws: WebSocketTestClient = world.websocket(answer["websocket_path"], headers=bearer(token), deflate=False)
 

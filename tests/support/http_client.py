@@ -82,8 +82,6 @@ Fields = Iterable[tuple[bytes, bytes]]
 
 @frozen
 class Response:
-    """An HTTP response with its complete body."""
-
     status: int
     headers: Headers
     body: bytes

@@ -42,8 +42,6 @@ ToldT = TypeVar("ToldT", bound=AnswerLike)
 
 @define(eq=False)
 class OpenApiValidator:
-    """Validator for one OpenAPI document."""
-
     document: Mapping[str, Any]
     _validators: dict[str, Draft202012Validator] = field(factory=dict, init=False)
 

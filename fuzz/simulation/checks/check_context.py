@@ -280,11 +280,11 @@ class CheckContext:
         return told
 
     def chance(self, probability: float) -> bool:
-        """Return True with this probability."""
+        """Return True with this probability, else False."""
         return self.rng.random() < probability
 
     def pick(self, choices: Iterable[Any]) -> Any:
-        """Return one of the choices."""
+        """Return one of the choices, at random."""
         return self.rng.choice([*choices])
 
     def new_word(self) -> str:

@@ -217,7 +217,7 @@ class AddressBlockModel:
         self.attempts[address].remove(attempt)
 
     def succeeded(self, address: str, attempt: AuthAttempt, told: float) -> None:
-        """Record that a credential was accepted."""
+        """Record that a credential was accepted; the attempt is no failure."""
         self.attempts[address].remove(attempt)
         self.successes.setdefault(address, []).append((attempt.sent, told))
 
