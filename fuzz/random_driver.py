@@ -21,7 +21,7 @@ BATCH = 20  # inputs of one target before the next target
 
 @define
 class RandomFuzzRun:
-    """Run of some targets; inputs that violate an oracle are saved in `crashes`."""
+    """A run of some targets with mutated inputs; inputs that violate an oracle are saved in `crashes`."""
 
     names: Sequence[str]
     seed: int

@@ -83,7 +83,7 @@ class ClusterPhone:
 
 @define(eq=False)
 class PendingCommand:
-    """Command that a client has sent, and its outcome; the body of its request contains `number`."""
+    """A command that a client sends, and its outcome; the body of its request contains `number`."""
 
     number: int
     node: int

@@ -126,7 +126,7 @@ NOISE = (
 
 
 class CoreScriptRun:
-    """Run of a script: a core under test, and the actions that the bytes of the script select."""
+    """A core under test, and the actions on it that the bytes of a script select."""
 
     def __init__(self, kind: ServiceKind) -> None:
         self.kind = kind

@@ -37,7 +37,7 @@ class FailsWithoutMutantError(Exception):
 
 @frozen
 class TrialRequest:
-    """Request to run tests with a mutant."""
+    """A request to run tests, with the mutant of a module or without one."""
 
     module: str
     text: bytes | None  # source of the module; None: unchanged

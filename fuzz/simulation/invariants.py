@@ -1,4 +1,4 @@
-"""Invariants of every simulation, each with the text of the specification that it checks."""
+"""Invariants of every simulation, each with a text that states it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Invariant(Enum):
-    """Rule of the simulation; its value is a text of the specification, or a consequence of it."""
+    """A rule that every simulation must satisfy; its value states the rule."""
 
     CODE_ONCE = "Limits, pairing code: single-use, valid 10 minutes after registration"
     LIVE_CODE = "Pairing flow: a code counts until it is used up, which a good token beside it, or a block, does not do"

@@ -36,7 +36,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
         self.compare(lambda end: end.receive_data(data))
 
     def end(self) -> None:
-        """Signal the end of the peer's data."""
+        """Signal the end of the peer's data to both implementations."""
         self.compare(lambda end: end.receive_eof())
 
     def next_events(self, n: int = 1) -> Event | None:

@@ -36,7 +36,7 @@ View: TypeAlias = Callable[[RequestClient, float], None]
 
 @frozen(eq=False)
 class _SentReport:
-    """Report that a socket has sent to the relay."""
+    """A status or notification that a socket has sent to the relay."""
 
     device: SignedInDevice
     sent: float
