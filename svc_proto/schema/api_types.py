@@ -1,7 +1,4 @@
-"""Types of the API's requests and answers, for its handlers and its OpenAPI document (`api.openapi.operations`).
-
-Types of requests are `total=False`: each member may be omitted.
-"""
+"""Types of the API's requests and answers, for its handlers and its OpenAPI document (`api.openapi.operations`)."""
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 """Types of the rows of the Device Control table (wire bridge 3 and 5.2): routes, their effects and their tools.
 
-The rows are in `schema.device_control_routes`. Each part of the project reads its share of a row: the relay its method,
-path and argument rules; the phone's gates the columns of wire bridge 5.2; the reference phone the name of its handler;
-the agent and MCP the tools; the OpenAPI document the summary; the dashboard's page the sentence.
+The rows are in `schema.device_control_routes`.
 """
 
 from __future__ import annotations

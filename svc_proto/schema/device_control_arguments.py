@@ -128,7 +128,10 @@ def either_rule(field: str, *rules: ArgumentRule) -> ArgumentRule:
 
 
 def _handover(arguments: Arguments) -> None:
-    """Raise `Refused` 400 unless there is an attachment or text to share, and lists are lists."""
+    """Raise `Refused` 400 unless there is an attachment or text to share.
+
+    Raise it also if `attachments`, `media_tokens` or `paths` is no list.
+    """
     for name in ("attachments", "media_tokens", "paths"):
         optional(arguments, name, array)
     media = ("attachments", "media", "media_token", "token", "path", "media_tokens", "paths", "text", "body")

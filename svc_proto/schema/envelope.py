@@ -1,4 +1,4 @@
-"""Envelope of every WebSocket message: `{"channel", "type", "id", "payload"}` (wire core 1.2)."""
+"""Envelope of the messages on the relay's WebSocket: `{"channel", "type", "id", "payload"}` (wire core 1.2)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""JSON-RPC messages of the Model Context Protocol, read strictly, for servers and clients.
-
-Batches are refused: only one version of the protocol (2025-03-26) had them, and no client sent them.
-"""
+"""JSON-RPC messages of the Model Context Protocol, read strictly, for servers and clients. Batches are refused."""
 
 from __future__ import annotations
 

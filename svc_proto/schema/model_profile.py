@@ -75,7 +75,7 @@ class ModelProfile:
         }
 
     def describe(self) -> list[str]:
-        """Return the known size of the context and what differs from OpenAI's API, a line each, for people."""
+        """Return the known size of the context and the main differences from OpenAI's API, a line each, for people."""
         lines = [
             (self.context is not None, f"context of {self.context} tokens"),
             (not self.tools, "takes no tools"),

@@ -49,7 +49,7 @@ def redact(value: object, *, hide_text: bool = False) -> object:
 
 
 def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
-    """Return the redacted value as compact one-line ASCII JSON, cut to `limit` characters with `...` at the end.
+    """Return the redacted value as compact one-line ASCII JSON of at most `limit` characters; `...` ends a shortened one.
 
     Stops when it has enough, so the cost is that of the summary, not of the value.
     """
@@ -78,14 +78,14 @@ def needs_no_redaction(text: str) -> bool:
 
 
 def abridge(value: object, limit: int, *, hide_text: bool = False) -> tuple[object, str]:
-    """Return the redacted copy and its summary; a copy is cut where the summary takes all of `limit`."""
+    """Return the redacted copy and its summary of at most `limit` characters; the copy, too, ends soon after them."""
     shown = _Redaction(hide_text, limit, RECORD_KEYS).of(value, MAX_DEPTH)
     text = "".join(_compact(shown, 0))
     return shown, text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 class _Redaction:
-    """Builder of a copy that ends soon after its JSON has more than `limit` characters."""
+    """Builder of a redacted copy; with a `limit`, the copy ends soon after its JSON has more characters."""
 
     __slots__ = ("_hide_text", "_limit", "_names", "_room")
 

@@ -1,8 +1,4 @@
-"""Types of the relay's requests and answers, for its handlers and its OpenAPI document (`relay.openapi.operations`).
-
-Types of requests are `total=False`: each member is optional unless
-it is marked `Required`.
-"""
+"""Types of the relay's requests and answers, for its handlers and its OpenAPI document (`relay.openapi.operations`)."""
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
 from collections.abc import Mapping

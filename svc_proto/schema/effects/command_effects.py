@@ -2,9 +2,7 @@
 
     effect = effect_of_command("/tap_text", {"text": "Call"}, tree)
 
-The app or screen is checked first: a dialer, an installer, a permission dialog, the settings, the power menu, a share
-sheet, the last step of a purchase, the client itself. Then the words of the label are checked, in many languages.
-Typing into a plain field has no effect; the press that follows has one.
+The app or screen is checked first, then the words of the label, in many languages.
 """
 
 from __future__ import annotations
@@ -291,7 +289,10 @@ def _is_at_top(node: ScreenNode, tree: ScreenTree) -> bool:
 
 
 def _stands_beside_typed_text(control: TouchedControl, tree: ScreenTree) -> bool:
-    """Report whether a control in the row of a filled field may submit it; fields for searching do not count."""
+    """Report whether a control in the row of a filled field may submit the text.
+
+    Fields for searching and fields of a browser do not count.
+    """
     if control.is_checkable or any(SEARCHING.search(label) for label in control.labels):
         return False
     for field in tree.fields:
@@ -396,7 +397,7 @@ def _effect_of_key(key: str, tree: ScreenTree, client: str) -> Effect | None:
 
 
 def _effect_of_enter(tree: ScreenTree, client: str, typed: str = "") -> Effect | None:
-    """Return the effect of the key that submits a field: it sends a message, calls a number, opens an address.
+    """Return the effect of the key that submits a field: a call, a message, or a soft disclosure of its text.
 
     None if neither the field nor `typed` has a text, except in the client's own app.
     """

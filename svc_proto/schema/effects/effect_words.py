@@ -3,8 +3,7 @@
     kind_of_label("Jetzt kaufen")      # EffectKind.PURCHASE
 
 A label is compared in its plain form (`svc_proto.basics.plain_letters`). Phrases of scripts that write no spaces are
-found anywhere in a label, the others as whole words at its start or end. The lists have the same words for each
-language: send, call, buy, delete, install, allow, and other labels of buttons that have the same effect.
+found anywhere in a short label, the others as whole words at its start or end.
 """
 
 from __future__ import annotations
