@@ -55,7 +55,7 @@ class HostError(Exception):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return the failure for an exception; an exception that the host does not explain becomes `INTERNAL`."""
+    """Return the failure for an exception; its kind is `INTERNAL` for an exception of a type that is not known here."""
     if isinstance(error, HostError):
         return error.failure
     if isinstance(error, ssl.SSLError):

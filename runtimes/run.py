@@ -79,7 +79,7 @@ class AwaitedRuntime(Protocol):
     async def __call__(
         self, programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool
     ) -> tuple[Exit, ...]:
-        """Run the programs; return the `Exit` of each core. A cancellation stops them within `grace` s."""
+        """Run the programs; return the `Exit` of each core. A cancellation gives them `grace` s to stop."""
 
 
 def run(

@@ -1,9 +1,7 @@
-"""Text encodings of a program: UTF-8 for paths and arguments, replacements in output.
+"""Home folder and text encodings of a process, set up before anything else.
 
-`prepare_process` is called first by every program. A locale that is not UTF-8 would make paths, names of terminals and
-the arguments of child programs depend on it, so the interpreter is started again in UTF-8 mode (PEP 540). Output keeps
-the encoding of the terminal; a character that it lacks is replaced. A user without an entry in passwd and without HOME,
-as in some containers, has the home `/`, as container engines set it.
+A process whose locale is not UTF-8 is started again in UTF-8 mode (PEP 540): paths and arguments would otherwise depend
+on the locale. Output keeps the encoding of the terminal; a character that it lacks is replaced.
 """
 
 from __future__ import annotations
@@ -38,9 +36,10 @@ REPLACEMENTS = {
 
 
 def prepare_process() -> None:
-    """Prepare paths, arguments and output for the locale; start the interpreter again if the locale is not UTF-8.
+    """Prepare the encodings of this process; start the interpreter again in UTF-8 mode if the locale is not UTF-8.
 
-    Standard output and error output then replace the characters that their encoding lacks.
+    Standard output and error output then replace the characters that their encoding lacks. For a user without HOME and
+    without an entry in passwd, HOME is set to `/`.
     """
     _set_home()
     if not sys.flags.utf8_mode and codecs.lookup(sys.getfilesystemencoding()).name != "utf-8" and sys.executable:
@@ -64,9 +63,9 @@ def can_print(text: str) -> bool:
 
 
 def _replace(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Return replacements for the characters that the encoding of the output lacks, and the place to continue at.
+    """Return replacements for characters that the output's encoding lacks, and the place at which encoding continues.
 
-    For output in UTF-8, bytes of a name that were not UTF-8 (PEP 383) are written unchanged. Raises errors of decoding.
+    In UTF-8, bytes of a name that was not UTF-8 (PEP 383) are written as they were. An error of decoding is re-raised.
     """
     if not isinstance(error, UnicodeEncodeError):
         raise error

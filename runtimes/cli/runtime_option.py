@@ -32,10 +32,9 @@ def runtime_option(command: Command) -> Command:
 
 
 def check_runtime(ctx: click.Context, param: click.Parameter, name: str) -> str:
-    """Return the name of a loop, or report a wrong one before anything is opened.
+    """Return the name of a loop that can be loaded; raise `click.BadParameter` for any other name.
 
-    The default is not loaded for this check, because the group of a subcommand is parsed before the subcommand's
-    `--help`.
+    Of the default loop only the package is looked up, nothing is loaded. Shell completion checks nothing.
     """
     if not ctx.resilient_parsing:
         try:

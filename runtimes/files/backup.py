@@ -1,10 +1,7 @@
-"""Backups of a service home: an archive of all durable files, made while servers run, and its restore.
+"""Backups of a service home: an archive of its files and its database, made while servers run, and its restore.
 
-An archive is a gzipped tar. It holds the files of the home under `home/`, the database as of one instant as `svc.db`,
-and last `backup.json` with the SHA-256 of each. A truncated or changed archive is therefore detected.
-
-Both directions are atomic. An archive gets its name once it is on the disk, and a home is replaced once a whole archive
-was read and verified. The replaced files are kept beside the new ones.
+An archive is a gzipped tar. It holds the files of the home under `home/`, the database as `svc.db`, and last
+`backup.json` with the SHA-256 of each. A restore moves the files that it replaces into a folder of the home.
 """
 
 from __future__ import annotations
@@ -55,12 +52,12 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class BackupError(Exception):
-    """Error of a backup or restore that changed nothing; the text is the reason, in one line."""
+    """Failure of a backup or restore; the text is the reason, in one line."""
 
 
 @frozen
 class BackupSummary:
-    """Contents of an archive; `kept` is the folder to which a restore has moved the replaced files."""
+    """Contents of an archive; after a restore, `kept` is the folder with the replaced files, or empty without any."""
 
     version: str
     made: float  # epoch seconds
@@ -71,7 +68,7 @@ class BackupSummary:
 
 
 def back_up(home: Path, target: Path, *, database: Path | None, replace: bool = False) -> BackupSummary:
-    """Write the archive `target`, mode 0600. `database` is an SQLite file at any path.
+    """Write the archive `target`, mode 0600. `database` is an SQLite file at any path, or None for no database.
 
     Raise `BackupError` if it fails, or if `target` exists and `replace` is not set.
     """
@@ -91,7 +88,7 @@ def restore(archive: Path, home: Path, *, database_of: Callable[[Path], Path], r
     """Restore `home`, and the SQLite file that `database_of` returns for the restored home. Raises `BackupError`.
 
     A restore is refused while servers run on the home. Without `replace` it is also refused where the home has files
-    that a backup includes, or the database exists.
+    that a backup includes, or a database outside of the home would be replaced.
     """
     with _explained(archive), ExitStack() as undo:
         ensure_private_folder(home)
@@ -159,9 +156,9 @@ class _NoFileError(Exception):
 
 
 def _add(archive: tarfile.TarFile, name: str, path: Path) -> str:
-    """Add a file with its present contents; return its SHA-256. Raises `_NoFileError`, `BackupError`, `OSError`.
+    """Add a file as it is now to an archive; return the SHA-256 of its contents.
 
-    Files of a home are replaced as a whole or grow, so an open file keeps the bytes that it had.
+    Raise `_NoFileError` for anything but a regular file, and `BackupError` if the file becomes shorter meanwhile.
     """
     if path.is_symlink() or not path.is_file():
         raise _NoFileError
@@ -203,7 +200,7 @@ class _Hashing:
 
 
 def _copy_database(path: Path, to: Path) -> None:
-    """Copy the database as of one instant, even while other processes write."""
+    """Copy an SQLite database, as of one instant, into the new file `to`, even while other processes write."""
     to.touch(0o600, exist_ok=False)
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as source, closing(sqlite3.connect(to)) as target:
@@ -268,7 +265,7 @@ def _is_sound(path: Path) -> bool:
 
 
 def _move_all(moves: list[tuple[Path, Path]]) -> None:
-    """Perform all moves, or none."""
+    """Move each path to its target; if one move fails, undo the earlier ones."""
     with ExitStack() as undo:
         for path, to in moves:
             shutil.move(path, to)

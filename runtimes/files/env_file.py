@@ -1,7 +1,6 @@
 """Parsing and editing of `.env` files by python-dotenv, without interpolation.
 
-A line that cannot be read is an error with its number and is never skipped: it may hold the API's key. Every reader of
-such a file parses it here, the core by the functions `dotenv.load` and `dotenv.set` of `Compute`.
+A line that cannot be read is an error with its number and is not skipped: it may hold the API's key.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def read_env_file(path: Path) -> dict[str, str]:
 
 
 def parse_env_file(text: str) -> dict[str, str]:
-    """Return the variables that the lines set; the last value that is not empty counts.
+    """Return the variables that the lines set; of several values for a name, the last that is not empty counts.
 
     Raises `HostError` INVALID with the number of the first line that cannot be read.
     """
@@ -55,9 +54,9 @@ def parse_env_file(text: str) -> dict[str, str]:
 
 
 def set_env_line(text: str, name: str, value: str) -> str:
-    """Return the text of an `.env` file with `name` set to `value`, which must need no quotes.
+    """Return the text of an `.env` file with `name` set to `value`, a text that needs no quotes.
 
-    Lines that set the name are replaced; without any, a line is added. All other lines stay as they are.
+    Lines that set the name are replaced; without any, a line is added at the end.
     """
     parts, found = list[str](), False
     for binding in _bindings(text):
@@ -107,7 +106,7 @@ def _problem(binding: Binding) -> str:
 
 
 def _line(binding: Binding) -> int:
-    """Return the number of a binding's line: the parser counts the empty lines before it as its own."""
+    """Return the line number of a binding, without the empty lines before it, which the parser counts as part of it."""
     return binding.original.line + len(_LINE_BREAK.findall(_leading(binding.original.string)))
 
 

@@ -1,7 +1,7 @@
 """File operations for a core: reading by handle, and uploads into the spool folder.
 
-A file is opened first and then checked by the real path of the opened file, so no rename or link in between can change
-the result. A file is closed when its handle is released and no thread reads it.
+The answer to `OpenFile` has the real path of the file that was opened, so a later rename or link cannot mislead the
+core. A file is closed once its handle is released and no thread or transfer uses it.
 """
 
 from __future__ import annotations

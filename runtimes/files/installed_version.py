@@ -30,7 +30,10 @@ def installed_version() -> str:
 
 
 def find_commit(root: Path, *, length: int | None = LENGTH) -> str:
-    """Return the first `length` characters (None: all) of the commit of a source tree or installation, or ""."""
+    """Return the commit of a source tree or installation, or "" if unknown.
+
+    Only the first `length` characters are returned; None means all.
+    """
     recorded = _read(root / COMMIT_FILE)
     if recorded:
         return recorded[:length] if _COMMIT.fullmatch(recorded) else ""

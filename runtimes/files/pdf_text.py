@@ -18,9 +18,9 @@ PROGRAM = str(Path(__file__).with_name("pdf_text_program.py"))
 
 
 def read_pdf_text(data: bytes) -> JsonObject:
-    """Return `pages`, `read` (pages) and `text` of a PDF file, or `error`.
+    """Return `pages`, `read` (number of pages that were read) and `text` of a PDF file, or only `error`.
 
-    Raises `HostError` if the library is missing, or if the file takes too much time or memory.
+    Raises `HostError` if pypdf is missing, or if the child process fails or takes longer than `TIMEOUT`.
     """
     if find_spec("pypdf") is None:
         raise HostError(FailureKind.UNSUPPORTED, "pypdf is not installed: pip install 'svc-relay[serve]'")

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def read_text(data: bytes) -> dict[str, object]:
-    """Return the number of pages, the number of pages that were read, and their text; or an error."""
+    """Return `pages`, `read` (number of pages that were read, at most `MAX_PAGES`) and `text`, or only `error`."""
     from pypdf import PdfReader  # noqa: PLC0415, RUF100 - only here
 
     texts: list[str] = []

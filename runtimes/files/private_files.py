@@ -23,7 +23,7 @@ NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EM
 
 
 def make_private_folder(path: Path) -> None:
-    """Create a folder and its missing parents, mode 0700."""
+    """Create a folder and its missing parents, mode 0700; folders that exist stay as they are."""
     for missing in [folder for folder in reversed([path, *path.parents]) if not folder.is_dir()]:
         missing.mkdir(mode=0o700, exist_ok=True)
 
@@ -51,7 +51,10 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def create_synced_file(path: Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
-    """Create a new file; its contents are on the disk after the context."""
+    """Create a new file and yield it for writing; its contents are on the disk after the context.
+
+    Raises `FileExistsError` if the name is taken.
+    """
     with open(path, "xb", opener=partial(os.open, mode=mode)) as file:
         yield file
         file.flush()
@@ -59,9 +62,9 @@ def create_synced_file(path: Path, *, mode: int = 0o600) -> Iterator[IO[bytes]]:
 
 
 def publish_new_file(temporary: Path, path: Path) -> None:
-    """Give a complete file its name. Raises `FileExistsError` if the name is taken, and never replaces a file.
+    """Give a complete file its final name. Raises `FileExistsError` if the name is taken, and never replaces a file.
 
-    Some file systems have no hard links (FAT, exFAT, some network shares): there the name is claimed by an empty file.
+    Some file systems have no hard links (FAT, exFAT, some network shares): there an empty file first claims the name.
     """
     try:
         os.link(temporary, path)

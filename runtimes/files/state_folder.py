@@ -96,7 +96,10 @@ class StateService:
 
 
 class StateFolder:
-    """Files by plain name, or by absolute path in `rooms`. All calls block; they raise `OSError`, `HostError`."""
+    """Files of the state folder by relative name, or by absolute path in the folders `rooms`.
+
+    All calls block; they raise `OSError`, `HostError`.
+    """
 
     def __init__(self, root: Path, rooms: Sequence[Path] = ()) -> None:
         self._root = root
@@ -161,7 +164,7 @@ class StateFolder:
         """Return the secret in a file; if there is no file, or under 16 bytes in it, store and return `fresh`.
 
         If two processes create the file at the same time, both return the same secret. Raises `HostError` INVALID if
-        `fresh` is too short or the name is no regular file's.
+        `fresh` is too short, or if something that is not a file has the name.
         """
         if len(fresh) < SECRET_MIN:
             raise HostError(FailureKind.INVALID, f"a fresh secret of under {SECRET_MIN} bytes")

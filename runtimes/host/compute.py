@@ -77,7 +77,7 @@ def load_yaml(text: str) -> dict[str, object]:
     """Parse a YAML document whose top is a mapping (or empty) into plain JSON types; dates become ISO text.
 
     Only `true` and `false` are booleans, as in YAML 1.2: `language: no` is Norwegian. Raise `HostError` INVALID for
-    other text, and for a document with too many values or levels.
+    text that is no such document, and for a document with too many values or levels.
     """
     import yaml  # noqa: PLC0415, RUF100 - loaded when first needed: start-up is a user's time
 
@@ -211,7 +211,11 @@ def qr_rows(text: str) -> list[str]:
 
 
 def list_network_addresses() -> list[dict[str, object]]:
-    """Return interface, address, `up`, `point_to_point` and `default` of each IPv4 and IPv6 address."""
+    """Return a row for each IPv4 and IPv6 address of this host.
+
+    Its members are `interface`, `address`, `up`, `point_to_point`, and `default`: whether connections to the Internet
+    use the address.
+    """
     import psutil  # noqa: PLC0415, RUF100 - loaded when first needed: start-up is a user's time
 
     states, defaults = (

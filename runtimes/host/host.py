@@ -60,7 +60,7 @@ def current_moment() -> Moment:
 
 @fast_frozen(kw_only=True)
 class Services:
-    """The services that perform one core's commands; a command whose service is None is answered `UNSUPPORTED`."""
+    """Configuration of the services that perform one core's commands."""
 
     state: Path | None = None  # the folder of ReadConfig, WriteConfig, EnsureSecret
     extra_state_folders: Sequence[Path] = ()  # other folders that these commands may name by absolute path
@@ -90,12 +90,15 @@ class Program:
 
     @property
     def all_listeners(self) -> list[Listener]:
-        """All listeners of the program and of its child processes."""
+        """Return the listeners of the program, and those reserved for its child processes."""
         return [*self.listeners, *self.reserved]
 
 
 class Host:
-    """All cores of a process. An adapter builds it in the running loop and calls `start`, `on_timer`, `close`."""
+    """Host of the cores of several programs on one loop.
+
+    An adapter builds it in the running loop and calls `start`, `on_timer`, `close`.
+    """
 
     def __init__(
         self,
@@ -126,7 +129,7 @@ class Host:
     # --- for the adapter -----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start watching and give `Started` to every core."""
+        """Accept calls from other threads, and give `Started` to every core."""
         self._handle.on_stop = self.stop
         self._handle.on_reload = self.reload
         self.loop.watch_read(self._waker)
@@ -144,7 +147,10 @@ class Host:
             hosted.pump.tick(mono)
 
     def close(self) -> None:
-        """End threads and close open channels. The loop watches nothing afterwards."""
+        """Close open channels, and end threads and child processes, each within a time limit.
+
+        The loop watches nothing afterwards.
+        """
         self._waker.unwatch_signals()
         for hosted in self._hosted:
             hosted.abandon()
@@ -175,13 +181,13 @@ class Host:
             self.loop.set_wake_time(when)
 
     def ready(self, pump: Pump) -> None:
-        """Start accepting for a core that has loaded its state."""
+        """Start accepting for a core that is ready, and call its program's `on_ready` unless it is stopping."""
         for hosted in self._hosted:
             if hosted.pump is pump:
                 hosted.ready()
 
     def exited(self, pump: Pump) -> None:
-        """Close an exited core. If it failed, stop the others: a part of a service must not look like the whole."""
+        """Close the program of an exited core; if its exit code is not 0, stop the other programs, too."""
         for hosted in self._hosted:
             if hosted.pump is pump:
                 hosted.exited()
@@ -190,7 +196,10 @@ class Host:
         self._waker.post(self._finish_if_done)
 
     def stop(self, grace: float | None = None) -> None:
-        """Stop accepting, and give `Stopping` to every core once, with `grace` s; by default with the host's grace."""
+        """Stop accepting, and give `Stopping` to every core, unless it is stopping already.
+
+        A core has `grace` s to finish (None: the host's grace), or its program's `patience` if that is longer.
+        """
         for hosted in self._hosted:
             hosted.stop(self._grace if grace is None else grace)
 

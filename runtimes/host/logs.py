@@ -1,4 +1,4 @@
-"""Log records of a core on the standard library's loggers: filtered before formatting, one line each.
+"""Log records of a core on the standard library's loggers, as text or JSON, one line each beside tracebacks.
 
 Text: `2026-01-31T12:00:00.000Z INFO svc.relay pairing.registered ttl=600 name="My phone"`.
 JSON: the same as one object.

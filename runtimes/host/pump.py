@@ -52,7 +52,7 @@ class OpenChannel(Protocol):
         """Write `data` after the bytes of earlier sends."""
 
     def close_write(self) -> None:
-        """Send a FIN after the bytes that are queued."""
+        """Close the direction of writing after the bytes that are queued."""
 
     def pause(self) -> None:
         """Stop reading."""
@@ -195,7 +195,10 @@ class Pump:
             self._sent.append(channel)
 
     def closed(self, channel: OpenChannel, reason: str, exit_status: int | None = None) -> None:
-        """Report the last facts of a closed channel. `exit_status` is that of its child process, if any."""
+        """Report the unreported sent bytes and `Closed` of a channel; do nothing if it was closed before.
+
+        `exit_status` is that of its child process, if any.
+        """
         if self.channels.pop(channel.ch, None) is None:
             return
         if channel.unreported:
@@ -228,7 +231,7 @@ class Pump:
             self.feed(Failed(op, failure))
 
     def refuse(self, op: OperationId, kind: FailureKind, detail: str) -> None:
-        """Fail an operation that cannot begin."""
+        """Report `Failed` for an operation that has not begun."""
         self.feed(Failed(op, Failure(kind, detail)))
 
     def work(
@@ -241,7 +244,7 @@ class Pump:
         release: Callable[[Any], None] | None = None,
         after: Callable[[], None] | None = None,
     ) -> None:
-        """Perform an operation on a thread.
+        """Run `work` on a thread, and answer the operation with its result or failure.
 
         `keep` turns the thread's result into the answer. `release` undoes a result that comes too late to be reported.
         `after` runs on the loop's thread when the thread is done, even after a failure.

@@ -62,7 +62,7 @@ class ThreadCall:
 
 
 class ThreadPool:
-    """Up to `limit` threads; with a limit of one, calls run in the order of submission."""
+    """Pool of up to `limit` threads; with a limit of one, calls run in the order of submission."""
 
     def __init__(self, name: str, limit: int, post: Callable[[Callable[[], None]], None]) -> None:
         self._name = name

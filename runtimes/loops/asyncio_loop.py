@@ -22,7 +22,7 @@ __all__ = ["AsyncioLoop", "run_asyncio", "run_uvloop", "serve"]
 async def serve(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
     """Run the programs in a task of asyncio or uvloop; return the `Exit` of each core.
 
-    A cancellation stops the programs within `grace` s; a second one ends them at once.
+    A cancellation gives the programs `grace` s to stop, and is then raised.
     """
     return await serve_on(
         AsyncioLoop(),
@@ -38,7 +38,7 @@ async def serve(programs: Sequence[Program], *, handle: HostHandle, grace: float
 def run_asyncio(
     programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool, uvloop: bool = False
 ) -> tuple[Exit, ...]:
-    """Implement `runtimes.run.Runtime` on asyncio."""
+    """Implement `runtimes.run.Runtime` on asyncio, with the loop of uvloop if `uvloop` is set."""
     main = partial(serve, programs, handle=handle, grace=grace, signals=signals)
     return anyio.run(main, backend="asyncio", backend_options={"use_uvloop": uvloop})
 

@@ -1,8 +1,6 @@
-"""Interface of the event loops: eight synchronous methods, and descriptors with callbacks.
+"""Interface of the event loops, and the descriptors that they watch.
 
-All other code of this package is the same on every loop. An adapter calls `on_readable` and `on_writable` of the
-sources that it watches, `on_timer` of the host, and nothing more. It has no deadline, protocol rule or retry of its
-own.
+An adapter of a loop has no deadline, protocol rule or retry of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ class Pollable(Protocol):
 
 
 class Descriptor:
-    """A file descriptor (a pipe, a terminal, a pidfd) with the methods of a socket; -1 when closed."""
+    """A file descriptor (a pipe, a terminal, a pidfd) with `fileno` and `close`, as a socket has them."""
 
     __slots__ = ("_fd",)
 
@@ -60,10 +58,10 @@ class Source:
         self.closing = False
 
     def on_readable(self) -> None:
-        """Read data, accept a connection or handle the end of input: the descriptor is readable."""
+        """Handle that the descriptor is readable; a subclass reads or accepts, this class does nothing."""
 
     def on_writable(self) -> None:
-        """Write, or finish a connection attempt: the descriptor is writable."""
+        """Handle that the descriptor is writable; a subclass writes or finishes connecting, this class does nothing."""
 
 
 class OneWaySource(Source):
@@ -101,7 +99,7 @@ class Loop(Protocol):
         """Stop calling `source.on_writable()`."""
 
     def call_soon(self, source: Source) -> None:
-        """Call `source.on_writable()` after the callbacks that are ready now; the loop may poll for it instead."""
+        """Call `source.on_writable()` soon; a loop may first wait until the source is writable."""
 
     def close(self, source: Source) -> None:
         """Stop watching the source and close its descriptor."""

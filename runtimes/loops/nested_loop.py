@@ -39,9 +39,10 @@ async def serve_on(
     cancelled: type[BaseException],
     shield: Callable[[], AbstractContextManager[object]],
 ) -> tuple[Exit, ...]:
-    """Run the programs; return the `Exit` of each core. A cancellation stops them within `grace` s and is raised then.
+    """Run the programs; return the `Exit` of each core.
 
-    `cancelled` is the exception of a cancellation, `shield` makes a scope without further ones.
+    A cancellation gives the programs `grace` s to stop, and is then raised. `cancelled` is the exception of a
+    cancellation, `shield` makes a scope without further ones.
     """
     loop.host = host = Host(programs, loop, handle=handle, grace=grace, signals=signals)
     try:

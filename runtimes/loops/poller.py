@@ -1,7 +1,4 @@
-"""Polling of descriptors: `select.epoll`, or the standard library's selector on systems without epoll.
-
-The selector's work around epoll takes twice the processor time of the poll itself, for each event.
-"""
+"""Polling of descriptors: `select.epoll`, or the standard library's selector on systems without epoll."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class ThreadsLoop:
             self.run_once()
 
     def run_once(self, longest: float | None = None) -> None:
-        """Poll for at most `longest` seconds, then call the callbacks of all that is ready or due."""
+        """Poll for at most `longest` seconds (None: until the time to wake), then make the calls that are due."""
         if self._wake < math.inf:
             left = self._wake - time.monotonic()
             if longest is None or left < longest:
@@ -100,7 +100,7 @@ class ThreadsLoop:
         self._watch(source, read=source.want_read, write=False)
 
     def call_soon(self, source: Source) -> None:
-        """Implement `Loop.call_soon` without a poll for writability, as a socket nearly always is."""
+        """Implement `Loop.call_soon`: `on_writable` is called without a poll for writability."""
         self._soon.append(source)
 
     def close(self, source: Source) -> None:

@@ -20,7 +20,10 @@ __all__ = ["TrioLoop", "run", "serve"]
 
 
 async def serve(programs: Sequence[Program], *, handle: HostHandle, grace: float, signals: bool) -> tuple[Exit, ...]:
-    """Run the programs in a task of trio; return the `Exit` of each core. Cancellation stops them within `grace` s."""
+    """Run the programs in a task of trio; return the `Exit` of each core.
+
+    A cancellation gives the programs `grace` s to stop, and is then raised.
+    """
     return await serve_on(
         TrioLoop(),
         programs,

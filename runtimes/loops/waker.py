@@ -41,7 +41,7 @@ class Waker(Source):
                 return  # full: the loop wakes anyway; closed: the loop has ended
 
     def on_readable(self) -> None:
-        """Make the calls that were posted from other threads."""
+        """Make the calls that were posted."""
         try:
             self.sock.recv(4096)
         except BlockingIOError:
@@ -55,7 +55,7 @@ class Waker(Source):
             self._calls.popleft()()
 
     def watch_signals(self) -> None:
-        """Have signals wake the loop, which runs on this, the main thread; does nothing if the loop does so itself.
+        """Wake the loop when a signal arrives; call this on the main thread. Does nothing if the loop wakes by itself.
 
         Python runs signal handlers on the main thread between two instructions, so a loop that sleeps in the kernel
         must be woken for a signal that another thread took. uvloop and trio do that themselves.
@@ -90,7 +90,7 @@ class HostHandle:
         self.waker.post(lambda: self._stop(grace))
 
     def reload(self) -> None:
-        """Have every core reload its certificates, as SIGHUP does. Safe from any thread."""
+        """Give `Reloading` to every core, as SIGHUP does. Safe from any thread."""
         self.waker.post(lambda: self.on_reload() if self.on_reload is not None else None)
 
     def _stop(self, grace: float | None) -> None:

@@ -1,6 +1,6 @@
-"""Outgoing connections: name resolution on a thread, attempts at each address, TLS handshake if ordered.
+"""Outgoing connections: name resolution on a thread, attempts at the addresses in turn, TLS handshake if ordered.
 
-A second address is tried when the first has failed or has not answered within `ATTEMPT_DELAY` (RFC 8305 section 5). The
+The next address is tried when an attempt has failed or lasts longer than `ATTEMPT_DELAY` (RFC 8305 section 5). The
 first established connection is used. The core limits the total time, by `Cancel`. A host that begins with a slash is
 the path of a Unix socket; its port is ignored.
 """
@@ -36,7 +36,7 @@ Resolver = Callable[[str, int], Found]  # same results as `socket.getaddrinfo`
 
 
 def resolve_host(host: str, port: int) -> Found:
-    """Return the addresses of a name, best first. Blocks. Raise `OSError` if the name cannot be resolved."""
+    """Return the addresses of a name in the system's order. Blocks. Raise `OSError` if the name cannot be resolved."""
     return list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
 
 
@@ -177,7 +177,7 @@ class _Connecting:
         channel.open()
 
     def opened(self, channel: TlsChannel, alpn: str | None) -> None:
-        """Open the channel after the TLS handshake; a pinned key is compared before any byte is sent."""
+        """Open the channel after the TLS handshake; fail the operation if the server's key is not the pinned one."""
         command, pins = self._command, self._pins
         if pins is not None and not pins.accepts(command.host, command.port, channel.peer_certificate()):
             channel.abandon()

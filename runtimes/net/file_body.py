@@ -1,4 +1,4 @@
-"""A range of an open file that is sent to a socket by a worker, so that a slow disk does not block the loop."""
+"""A range of an open file that is sent on a connection; a worker reads it, so a slow disk does not block the loop."""
 
 from __future__ import annotations
 

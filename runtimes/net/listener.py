@@ -60,7 +60,7 @@ class Listener:
 def bind(
     host: str, port: int, *, tls: ssl.SSLContext | None = None, shared: bool = False, listen: bool = True
 ) -> Listener:
-    """Listen on `host:port`; port 0 picks a free one, `::` takes IPv4 too. Raises `BindError`.
+    """Listen on `host:port`; port 0 picks a free one, and `::` accepts IPv4 connections too. Raises `BindError`.
 
     With `shared`, other processes of the same service may listen on it too. Without `listen`, the address is only
     reserved for them.
@@ -189,7 +189,7 @@ class Acceptor(Source):
         self._openings.clear()
 
     def on_readable(self) -> None:
-        """Accept up to 64 of the queued connections."""
+        """Accept up to 64 of the queued connections; pause if the host has no descriptors left for another one."""
         for _ in range(MAX_ACCEPTS_PER_CALL):
             if self._closed:
                 return

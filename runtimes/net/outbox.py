@@ -26,7 +26,7 @@ class Outbox:
         return bool(self._items)
 
     def send(self, data: bytes) -> bool:
-        """Write `data` unless bytes are queued, and queue the rest. Return False if the queue exceeds the limit."""
+        """Write `data` unless bytes are queued, and queue the rest. Return False if the queue has no room for it."""
         n = 0 if self._items else self._write(data)
         if self._closed or n == len(data):
             return True

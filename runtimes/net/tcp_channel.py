@@ -1,8 +1,7 @@
 """Channel of one TCP socket: received bytes as facts, a limited outbox, files sent past the core, half-closing.
 
 A `Send` is written at once if the outbox is empty; the rest waits in the outbox until the socket is writable. A small
-`Send` right after another waits too. Frames that many callers cause for one phone in one iteration of the loop
-therefore leave in one write. `Closed` is reported when both directions have ended, or when the connection breaks.
+`Send` right after another waits a moment, so that several leave in one write.
 """
 
 from __future__ import annotations
@@ -309,7 +308,10 @@ class TcpChannel(Source):
 
 
 def _joined(outbox: deque[Item]) -> bytes:
-    """Remove and join bytes at the head of an outbox, up to about `COALESCE_SIZE`; leave an empty item for them."""
+    """Remove and return the bytes at the head of an outbox, joined, up to about `COALESCE_SIZE`.
+
+    An empty item takes their place in the outbox.
+    """
     pieces: list[bytes | memoryview] = []
     size = 0
     while outbox and size < COALESCE_SIZE and not isinstance(item := outbox[0], FileBody):

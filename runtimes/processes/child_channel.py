@@ -1,8 +1,7 @@
 """Child processes as channels, the same code on every loop: `Spawn`, `Signal` and `ResizeTerminal`.
 
-`Closed` follows the child's exit, never the end of its output alone. Its error output, if ordered, is a separate
-channel that closes right before. A failed write to a child's input does not end the channel: the child may ignore its
-input and still produce output.
+Unless the core aborts the channel, `Closed` follows the child's exit, not the end of its output. Its error output, if
+ordered, is a separate channel that closes before. A failed write to a child's input does not end the channel.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ class ChildChannel:
     # --- writing -------------------------------------------------------------------------------------------------
 
     def send(self, data: bytes) -> None:
-        """Implement `OpenChannel.send`; over `OUTBOX_LIMIT` unsent bytes, release the child."""
+        """Implement `OpenChannel.send`; over `OUTBOX_LIMIT` unsent bytes, close the channel."""
         if self._fin or not data:
             return
         if not self._outbox.send(data):
@@ -169,7 +168,7 @@ class ChildChannel:
         return n
 
     def _shut(self) -> None:
-        """Close the input; a terminal gets its end-of-file character, because it cannot be half-closed."""
+        """Close the input; a terminal gets its end-of-file characters instead, because it cannot be half-closed."""
         if self._deaf:
             return
         if not self.process.terminal:
@@ -202,11 +201,11 @@ class ChildChannel:
             self._end(_how(status), status)
 
     def end(self, reason: str, *, reset: bool = False) -> None:
-        """Release the child, without a signal, and report `Closed` to the core."""
+        """Close the host's ends of the child's pipes or terminal, without a signal, and report `Closed` to the core."""
         self._end(reason, None)
 
     def abandon(self) -> None:
-        """Release the child without a report. A child without a terminal is killed; a terminal hangs up (SIGHUP)."""
+        """Close the host's ends of the child's pipes or terminal without a report; kill a child without a terminal."""
         if self._release() and not self.process.terminal:
             self.process.signal(signal.SIGKILL)
 

@@ -1,7 +1,7 @@
-"""Output of a child as facts of a channel: held back by a pause, delivered completely after the exit.
+"""Output of a child as facts of a channel; nothing is read during a pause.
 
-The output does not end when all writers have closed it: a background process may keep it open for hours. It ends when
-the child has exited and what was written before that is read, up to `MAX_AFTER_EXIT` bytes.
+After the child's exit, the output that was written before is delivered, up to `MAX_AFTER_EXIT` bytes. The output then
+ends even if a background process still has it open.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ ExitCallback = Callable[[int], None]
 
 
 class Reaper:
-    """Reaper of all children of this process, at most `MAX_CHILDREN`."""
+    """Reaper of the children that cores have started, at most `MAX_CHILDREN`."""
 
     def __init__(self, loop: Loop, post: Callable[[Callable[[], None]], None]) -> None:
         self._loop = loop

@@ -60,7 +60,10 @@ class SpawnedProcess:
 
 
 def start_process(command: Spawn) -> SpawnedProcess:
-    """Start a child. Raises `OSError` if it cannot run, `ValueError` for a NUL in an argument, or `HostError`."""
+    """Start a child. Raises `OSError` if it cannot run, `ValueError` for a NUL in an argument.
+
+    Raises `HostError` if the command names no program.
+    """
     if not command.argv or not command.argv[0]:
         raise HostError(FailureKind.INVALID, "no program named")
     process = _with_pipes(command) if command.terminal is None else _with_terminal(command, command.terminal)

@@ -52,7 +52,7 @@ class Certainty:
     nouns: Mapping[str, frozenset[str]]  # of the templates without free text, by intent
 
     def with_label_words(self, text: str, span: tuple[int, int], region: tuple[int, int]) -> tuple[int, int]:
-        """Return the place of a label, extended by the skipped words beside it that can be a part of it.
+        """Return start and end of a label in `text`, extended by the skipped words beside it that can be a part of it.
 
         `span` is the place of the label, and `region` also has the skipped words beside it.
         """
@@ -67,7 +67,10 @@ class Certainty:
         return start, end
 
     def with_channel_cut(self, slots: Mapping[str, str]) -> dict[str, str]:
-        """Return the slots of a text message without its way of sending; a name and a message beside it are split."""
+        """Return the slots of a text message without a way of sending, such as "by text".
+
+        A slot `rest` with a way of sending between name and message is replaced by the slots `name` and `message`.
+        """
         found = dict(slots)
         if "rest" in found and (split := self._split(found["rest"])) is not None:
             del found["rest"]
@@ -123,9 +126,10 @@ class Certainty:
         return all(found.end() < len(folded) for found in self.last.finditer(folded) if found.start())
 
     def _is_of_other_intent(self, name: str) -> bool:
-        """Report whether the words of an app's name are those of one other intent, as in "open quick settings".
+        """Report whether the words of an app's name are words of another intent, as in "open quick settings".
 
-        All words count, of Chinese at least half of the pairs of characters. A name with a dot never does.
+        All its words must be words of one intent; of Chinese, at least half of the pairs of characters. The result is
+        False for a name with a dot.
         """
         folded = self._fold(name).text
         words = {word for word in words_of(folded) if len(word) == 2} if self.code == "zh" else set(folded.split())
@@ -152,7 +156,7 @@ class Certainty:
         return None
 
     def _channel_at_end(self, text: str) -> int:
-        """Return the place of a way of sending that ends a text; 0 if there is none."""
+        """Return where the way of sending begins that ends a text, as in "to Anna by text"; 0 if there is none."""
         folded = self._fold(text)
         ends = (found.start() for found in self.channels.finditer(folded.text) if found.end() == len(folded.text))
         return next((folded.places[start] for start in ends if start), 0)

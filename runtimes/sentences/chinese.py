@@ -60,6 +60,6 @@ _WORD = re.compile("|".join(sorted(_WORDS, key=len, reverse=True)))
 
 
 def simplify(text: str) -> str:
-    """Return the text in simplified characters and in the words of the templates; its length stays the same."""
+    """Return a text in simplified characters and in the words of the templates, of the same length."""
     plain = text.translate(_CHARACTERS)
     return _WORD.sub(lambda found: _WORDS[found[0]], plain)

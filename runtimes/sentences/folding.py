@@ -46,7 +46,7 @@ class Folded:
         return self if (begin, end) == (0, len(self.text)) else Folded(self.text[begin:end], self.places[begin:end])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return start and end in the original of the part `text[start:end]`."""
+        """Return where the part `text[start:end]` starts and ends in the original text."""
         return self.places[start], self.places[end - 1] + 1
 
 
@@ -69,7 +69,7 @@ def fold(text: str, language: str) -> Folded:
 
 
 def fold_sentence(text: str, language: str) -> Folded:
-    """Fold a text, of a Chinese one also without the blanks beside its characters."""
+    """Fold a text; in Chinese, also remove the blanks beside Chinese characters."""
     whole = fold(text, language)
     return whole.without(_ZH_BLANKS) if language == "zh" else whole
 
@@ -86,7 +86,7 @@ def fold_template(template: str, language: str) -> str:
 
 
 def word_pattern(words: Iterable[str], language: str) -> re.Pattern[str]:
-    """Return a pattern that matches one of the words, the longest first; none without words.
+    """Return a pattern that matches any of the words, the longest first; without words, it matches nothing.
 
     It matches whole words in folded text, with the blanks and commas behind them. Chinese words match anywhere.
     """

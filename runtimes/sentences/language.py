@@ -100,9 +100,9 @@ class Language:
         return score, name, slots
 
     def _slots_of(self, result: RecognizeResult, candidate: Folded, text: str) -> tuple[dict[str, str], set[int]]:
-        """Return the slots of a match, and the indexes of the letters that the search for negations leaves out.
+        """Return the slots of a match, and the indexes of the letters in which negations are not searched.
 
-        They are those of free text that does not begin the sentence.
+        These are letters of free text that does not begin the sentence.
         """
         name = result.intent.name
         slots: dict[str, str] = {}
@@ -145,7 +145,7 @@ class Language:
         return sum(any(is_slip(word, known) for known in self._all_words if len(known) > 2) for word in words)
 
     def nearest(self, text: str) -> tuple[str, ...]:
-        """Return examples of this language for a text, the likeliest first: one of each intent, see `Suggestions`."""
+        """Return examples of this language for a text, the likeliest first; see `Suggestions.nearest`."""
         return self._suggestions.nearest(self._fold(text).without(self.patterns["polite"]).text)
 
     @cached_property
@@ -169,7 +169,7 @@ class Language:
         return fold_sentence(text, self.code)
 
     def _candidates(self, whole: Folded) -> Iterator[tuple[RecognizeResult, Folded]]:
-        """Yield the best match of the templates without free text; if none matches, matches with free text."""
+        """Yield the best match of the templates without free text; if there is none, matches of the other templates."""
         polite = whole.without(self.patterns["polite"])
         main = self._main_clause(polite)
         small = self.patterns["small"]
@@ -188,7 +188,10 @@ class Language:
                 yield result, candidate
 
     def _main_clause(self, text: Folded) -> Folded:
-        """Return the text up to "because"; of several clauses, the one that gives no reason, if only one is left."""
+        """Return the text without a clause that gives a reason.
+
+        What follows "because" is removed. If then just one of several clauses gives no reason, that clause is returned.
+        """
         reason = self.patterns["reason"]
         tail = self.patterns["because"].search(text.text, 1)
         shorter = text if tail is None else text.part(0, tail.start())
@@ -206,7 +209,7 @@ class Language:
         return shorter or value
 
     def _without_polite_end(self, value: str) -> str:
-        """Return a name without the polite words after it."""
+        """Return a text without the polite words at its end."""
         folded = self._fold(value)
         for found in self.patterns["polite"].finditer(folded.text):
             if found.start() and found.end() == len(folded.text):
@@ -330,7 +333,7 @@ def _value(word: str, key: str, code: str) -> dict[str, str]:
 
 
 def _number_words(code: str, more: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Return the words of numbers with their digits, longest first."""
+    """Return the words of the numbers up to `MAX_NUMBER` and of `more`, with their digits, longest first."""
     engine = RbnfEngine.for_language(code)
     words = {
         fold(word.replace("\u00ad", ""), code).text: str(number)
@@ -347,9 +350,10 @@ def _has_free_text(template: str) -> bool:
 
 
 def _score(match: RecognizeResult, candidate: Folded) -> Score:
-    """Return the rank of a match, the lowest is the best.
+    """Return the rank of a match; the lowest rank is the best.
 
-    It has the characters of free text, its slots, the negative length of the text that was compared, the intent's name.
+    It consists of the length of the free text, the number of its slots, the negative length of the compared text, and
+    the intent's name.
     """
     free = [entity for entity in match.entities_list if entity.is_wildcard]
     return sum(len(entity.text) for entity in free), len(free), -len(candidate.text), match.intent.name

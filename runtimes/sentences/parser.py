@@ -1,8 +1,4 @@
-"""Sentences by hassil's templates, one file for each language.
-
-A file has the templates of each intent, the names of the phone's settings and kinds of apps, the texts of answers, and
-examples, which are shown for a sentence that matches none. Files are read at the first sentence.
-"""
+"""Parser of sentences by hassil's templates, one file for each language. Files are read at the first sentence."""
 
 from __future__ import annotations
 
@@ -112,7 +108,7 @@ def _reduced(intent: SentenceIntent, slots: Mapping[str, str]) -> tuple[Sentence
     """Return an intent with its slots in their final form: addresses, times of day and lengths of time.
 
     An app to open whose name is an address becomes an address to open, and a site without an address a web search.
-    Return None for a place that is neither a known app nor an address.
+    Return None for a place to open that is no address.
     """
     match intent:
         case SentenceIntent.OPEN_APP if _is_address(slots["app"]):

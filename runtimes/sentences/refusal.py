@@ -38,9 +38,8 @@ class SentenceRefusal:
     def is_no_request(self, whole: Folded, unguarded: set[int], slots: Mapping[str, str], intent: str) -> bool:
         """Report whether a sentence is no plain request, so that it must not be performed.
 
-        Such a sentence is a negation, a question or a quotation, or has a condition, a time that its intent lacks, or
-        several acts, or names several persons, or a person only by a pronoun. For the intents in `ANSWERS`, which
-        change nothing, only a negation counts.
+        Examples are a negation, a question, a quotation, a condition, and several acts. For the intents in `ANSWERS`,
+        which change nothing, only a negation counts.
         """
         text = "".join(
             " " if place in unguarded else letter for letter, place in zip(whole.text, whole.places, strict=True)
@@ -77,7 +76,7 @@ class SentenceRefusal:
         return self.patterns["things"].fullmatch(self._fold(found).text) is not None
 
     def _is_mistyped_setting(self, name: str) -> bool:
-        """Report whether a name differs from that of a setting by one letter; such an app is not opened."""
+        """Report whether a name of over `SHORT` letters differs from that of a setting by one letter."""
         return len(name) > SHORT and any(is_slip(name, each) for each in self.settings)
 
     def _fold(self, text: str) -> Folded:

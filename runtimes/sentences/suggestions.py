@@ -1,7 +1,6 @@
 """Known sentences that resemble a text which matches no template.
 
-The fewer intents have a word in their templates, the more it counts: "brighter" decides, "make" does not. For a text
-that names settings, the examples are of these settings, and of the state that the text has.
+The fewer intents have a word in their templates, the more it counts: "brighter" decides, "make" does not.
 """
 
 from __future__ import annotations
@@ -53,9 +52,9 @@ class Suggestions:
         return {word: log((1 + len(self.vocabulary)) / found) for word, found in count.items()}
 
     def nearest(self, folded: str) -> tuple[str, ...]:
-        """Return examples for a text that `fold` has folded, the likeliest first: one of each intent.
+        """Return examples for a text that `fold` has folded, the likeliest first: at most one for each intent.
 
-        If the text names settings, the examples that switch are of these settings and states only.
+        If the text names settings, the examples that switch a setting are of these settings only, one for each state.
         """
         text = _WORD.sub(lambda found: self._corrected(found[0]), folded)
         words = {self._corrected(word) for word in words_of(text)}
@@ -96,7 +95,7 @@ class Suggestions:
         return found if len(found) == 1 else ()
 
     def _corrected(self, word: str) -> str:
-        """Return the known word that a word is a misspelling of; the word itself if there is none."""
+        """Return the known word that a misspelled word resembles; without such a word, return the word itself."""
         if word in self._weights or len(word) < LEAST or has_chinese(word):
             return word
         slips = [known for known in self._weights if len(known) >= LEAST and is_slip(word, known)]

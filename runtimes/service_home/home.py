@@ -19,7 +19,7 @@ def service_home_path(env: Mapping[str, str]) -> Path:
 
 
 def with_env_file(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment together with this service's settings in the file; the environment wins.
+    """Return the environment together with the settings in the `.env` file of the home; the environment wins.
 
     The API's key in the file is left out unless `env` has `API_SERVER_KEY`: code that needs the key searches all places
     of wire core 2.7. Raise `EnvFileError` for a file that exists and cannot be read.

@@ -55,7 +55,7 @@ class _PrivateFile(RotatingFileHandler):
     _before: signal._HANDLER = None  # previous handler of SIGUSR1; None: not replaced
 
     def heed(self) -> None:
-        """Reopen the file on SIGUSR1, as a web server does; the signal no longer ends the process."""
+        """Reopen the file at each later SIGUSR1, which no longer ends the process; on other threads do nothing."""
         with contextlib.suppress(ValueError):  # only the main thread has signals
             self._before = signal.signal(signal.SIGUSR1, self._put_aside)
 

@@ -14,9 +14,10 @@ __all__ = ["with_running_settings"]
 
 
 def with_running_settings(config: RelayConfig, *, branded: bool = False) -> RelayConfig:
-    """Return `config` with the addresses, paths and brand of the relay and API that run on its home.
+    """Return `config` with the addresses, paths and brand of the running relay, and the addresses of the running API.
 
-    Members of a server that does not run stay as configured. `branded` keeps the configured brand.
+    Both are those of the home in `config`. Members of a server that does not run stay as configured. `branded` keeps
+    the configured brand.
     """
     home = Path(config.home).expanduser().absolute()
     relay, api = find_running_server(home, "relay"), find_running_server(home, "api")

@@ -84,7 +84,10 @@ class HomeClaim:
         self._write(about)
 
     def publish(self, facts: Mapping[str, object]) -> None:
-        """Publish the members of `RunningServer` beyond role, pid, version and since; do nothing after `release`."""
+        """Write the description of the server to the file of the claim; do nothing after `release`.
+
+        `facts` has the members of `RunningServer` beyond role, pid, version and since.
+        """
         if self._fd >= 0:
             self._write({**self._about, **facts})
 

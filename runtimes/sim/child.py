@@ -54,13 +54,13 @@ class ScriptedProgram:
         self.child.exit(0)
 
     def on_room(self) -> None:
-        """Continue output: the core has read everything after the window was full."""
+        """Handle that the core has read all output after the window was full, so that output can continue."""
 
     def on_resize(self, size: TerminalSize) -> None:
         """Handle a new size of its terminal, which `child.size` has too."""
 
     def on_signal(self, signal: SignalName) -> None:
-        """Handle a signal, never KILL. A terminal that is hung up sends HANGUP."""
+        """Handle a signal other than KILL; by default it ends the program. A terminal that hangs up sends HANGUP."""
         self.child.die(signal)
 
 
@@ -68,7 +68,7 @@ ProgramFactory = Callable[["SimChild"], ScriptedProgram]
 
 
 class SimChildEnd:
-    """The process's end of a child's pipes, with the interface of `connection.SimEnd`."""
+    """The core's end of a child's pipes, with the interface of `connection.SimEnd`."""
 
     exit_status: int | None = None
 
@@ -117,7 +117,7 @@ class SimChildEnd:
         return EOF
 
     def pause(self, *, spare: int = 0) -> None:
-        """Let `read` return None, after `spare` more reads."""
+        """Let `read` return None until `resume`; with a `spare` other than 0, one more read succeeds first."""
         if not self.paused:
             self.paused = True
             self._spare = spare
@@ -129,11 +129,14 @@ class SimChildEnd:
             self._notify_owner()
 
     def abort(self, why: str = "aborted") -> None:
-        """Release the child: the core has aborted the channel."""
+        """Close this channel of the child, because the core has aborted it."""
         self.child.let_go(self, why)
 
     def vanish(self, *, reset: bool) -> None:
-        """Close after the end of the process: it was killed (`reset`), or it exited and ends its children."""
+        """Close all ends after the end of the core's process, which was killed (`reset`) or has exited.
+
+        A process that has exited also kills a child without a terminal.
+        """
         self.child.orphan(kill=not reset)
 
     @property
@@ -325,7 +328,10 @@ class SimChild:
             self._break()
 
     def taken(self, end: SimChildEnd) -> None:
-        """Handle that the core has read output: call `on_room` of the script, or close an exited child's channel."""
+        """Handle that the core has read output: call `on_room` if all is read after the window was full.
+
+        The channel of an exited child is closed if it is finished.
+        """
         if end is self.output and self._full and end.buffered_bytes == 0:
             self._full = False
             self.later(lambda: self._call(self.script.on_room))

@@ -95,7 +95,7 @@ class SimEnd:
         self._flush()
 
     def drop_file(self, file: OutboxFile) -> None:
-        """Stop sending a file."""
+        """Stop sending a file; the bytes queued after it follow."""
         kept = deque(entry for entry in self._outbox if entry[1] is not file)
         self._unsent = sum(len(data) for data, _ in kept)
         self._outbox = kept
@@ -128,7 +128,7 @@ class SimEnd:
         return EOF
 
     def pause(self, *, spare: int = 0) -> None:
-        """Let `read` return None, after `spare` more reads."""
+        """Let `read` return None until `resume`; with a `spare` other than 0, one more read succeeds first."""
         if not self.paused:
             self.paused = True
             self._spare = spare
@@ -149,7 +149,10 @@ class SimEnd:
     # --- ends ----------------------------------------------------------------------------------------------------
 
     def abort(self, why: str = "aborted") -> None:
-        """Drop everything and send RST; after a FIN, with nothing unread, bytes in flight still arrive."""
+        """Close this end, with RST unless a FIN was sent and nothing is unread.
+
+        Without RST, bytes in flight still arrive.
+        """
         if not self.gone:
             if self._inbox or not self.fin_sent:
                 self._reset()
@@ -336,7 +339,7 @@ class SimConnection:
 
     @property
     def blocked(self) -> bool:
-        """Report whether segments stay in flight."""
+        """Report whether segments stay in flight, because the connection hangs or its hosts are partitioned."""
         return self.hung or self.network.parted(self.client.host, self.server.host)
 
     def delay(self) -> float:
@@ -357,7 +360,7 @@ class SimConnection:
         self.hung = True
 
     def heal(self) -> None:
-        """Deliver the segments that were held back."""
+        """End a hang; the segments that were held back arrive after a delay."""
         self.hung = False
         for end in (self.client, self.server):
             end.reschedule(self.world.now + self.delay())

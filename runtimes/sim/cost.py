@@ -37,9 +37,9 @@ class HandleCost:
 
     @classmethod
     def draw(cls, seed: int, host: str) -> HandleCost:
-        """Draw the cost of a host: `NONE` in two of three worlds, else `MEASURED` times a factor of the host's own.
+        """Draw the cost of a host: `NONE` for two of three seeds, else `MEASURED` times a factor of the host's own.
 
-        The chance belongs to this draw alone: nothing else in the world changes by it.
+        The draw has a generator of its own, so nothing else in a simulation with this seed changes by it.
         """
         if Random(f"cost {seed}").random() >= SHARE:
             return cls.NONE

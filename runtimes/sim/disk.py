@@ -61,7 +61,7 @@ class SimDisk:
     # --- for tests: no faults, no capacity -----------------------------------------------------------------------
 
     def put(self, path: str, data: bytes, *, mode: int = 0o644) -> FileNode:
-        """Create or replace a file and its folders."""
+        """Create or replace a file; missing folders are created."""
         self.folder(_parent(path))
         file = self._nodes[path] = FileNode(bytearray(data), self.wall(), mode)
         return file
@@ -99,7 +99,7 @@ class SimDisk:
         self._nodes.pop(path, None)
 
     def paths(self, under: str = "/") -> list[str]:
-        """Return the sorted paths below a folder, except folders."""
+        """Return the sorted paths of the files, links and special files below a folder."""
         prefix = under.rstrip("/") + "/"
         return sorted(
             path

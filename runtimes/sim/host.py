@@ -136,12 +136,12 @@ class SimHost:
         return next((path for path in self.programs if path.rpartition("/")[2] == name), None)
 
     def pid(self) -> int:
-        """Return the process id of the next child."""
+        """Return a new process id for a child."""
         self._pids += 1
         return self._pids
 
     def ephemeral_port(self) -> int:
-        """Return the port of the next outgoing connection."""
+        """Return a port for an outgoing connection; each call returns the next one."""
         self._ports = self._ports + 1 if self._ports < 65535 else FIRST_EPHEMERAL
         return self._ports
 

@@ -53,7 +53,7 @@ Outcome = Callable[[SimEnd | Failure], None]
 class SimNetwork:
     """Connections, links and listeners of all hosts.
 
-    `jitter` is in latencies; `chunking` is the probability that a write is cut into several segments.
+    `jitter` is a multiple of a link's latency; `chunking` is the probability that a write is cut into several segments.
     """
 
     def __init__(

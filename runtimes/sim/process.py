@@ -1,4 +1,4 @@
-"""A run of one core on a host: facts are given one at a time, commands performed in order, timers fired on time.
+"""A run of one core on a host: facts are given one at a time, commands performed in order.
 
 A process waits only for its inbox and the core's deadline. Bytes stay in the network until the core is given them, so
 `PauseReading` takes effect at once, unless a fault lets one more read through (`Faults.late_read`).
@@ -207,7 +207,7 @@ class SimProcess:
             self.post(Stopping(grace))
 
     def reload(self) -> None:
-        """Have the core reload its certificates, as SIGHUP does."""
+        """Give `Reloading` to the core, as SIGHUP does."""
         self.post(Reloading())
 
     def restart(self) -> SimProcess:

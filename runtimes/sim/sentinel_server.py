@@ -38,7 +38,7 @@ class SentinelService(RedisService):
         self.commands = {**{name: self.commands[name] for name in known}, b"SENTINEL": self._sentinel}
 
     def on_started(self) -> None:
-        """Start checking at intervals whether the addresses of the masters have changed."""
+        """Check now and at intervals whether the addresses of the masters have changed."""
         self._timer = self.engine.timers.timer(self._poll_masters)
         self._poll_masters()
         super().on_started()

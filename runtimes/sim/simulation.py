@@ -157,7 +157,7 @@ class Simulation:
 
     @property
     def records(self) -> list[TraceRecord]:
-        """Return every fact and command of all processes. Raises ValueError unless made with `trace=True`."""
+        """Return the records of all processes. Raises ValueError unless made with `trace=True`."""
         if self.trace.records is None:
             raise ValueError("make the world with trace=True to keep its records")
         return self.trace.records

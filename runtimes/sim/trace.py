@@ -62,7 +62,7 @@ class Trace:
             self._digest.update(f"{when!r} {process} {what!r}\n".encode())
 
     def digest(self) -> str:
-        """Return a hex digest of everything so far; equal digests mean equal runs."""
+        """Return a hex digest of everything so far, equal for equal runs."""
         return self._digest.hexdigest()
 
     def last(self, count: int = LAST) -> list[TraceRecord]:

@@ -51,10 +51,7 @@ MAX_TAGS = 8  # ID3v2 tags in a row
 
 
 class RecordingError(Exception):
-    """Error of a recording that cannot be transcribed: damaged, too long, silent, or without a recognizer.
-
-    The text is shown to users.
-    """
+    """Error of a recording that cannot be transcribed; the text is shown to users."""
 
 
 class NarrowbandPcm(bytes):

@@ -1,7 +1,4 @@
-"""The requests of `svc_proto.api.chat.store_requests` in SQL. Each function runs within a transaction.
-
-A function that changes a session locks its row first, so that counters are right with several writers.
-"""
+"""The requests of `svc_proto.api.chat.store_requests` in SQL. Each function runs within a transaction."""
 
 from __future__ import annotations
 
@@ -370,7 +367,7 @@ def _add_messages(hand: SqlExecutor, request: AddMessages) -> bool:
 def _lock_session(hand: SqlExecutor, session_id: str, fence: int | None) -> ChatSession | None:
     """Return the session, locked until the transaction ends, or None if it does not exist.
 
-    The stored fence is raised to `fence`, if given. Raise `HostError` (`DENIED`) if it is higher.
+    The stored fence is raised to `fence`, if given. Raise `HostError` (`DENIED`) if the stored fence is higher.
     """
     found = hand.query(_ONE_SESSION_LOCKED, wanted=session_id)
     if not found:

@@ -40,7 +40,7 @@ def open_engine(url: URL) -> Engine:
 
 
 def read_only_engine(engine: Engine) -> Engine:
-    """Return the same engine for transactions that only read: they wait for no lock."""
+    """Return the engine for transactions that only read; in SQLite they do not wait for the write lock."""
     return engine.execution_options(**{_READS: True})
 
 
@@ -50,7 +50,7 @@ def repeatable_read_engine(engine: Engine) -> Engine:
 
 
 def advance_sequence(connection: Connection, column: Column[int]) -> None:
-    """Advance the sequence of a column beyond the greatest value that was inserted explicitly."""
+    """Advance a column's sequence in PostgreSQL to the greatest value in the column; do nothing in other databases."""
     if connection.dialect.name == "postgresql":  # other databases derive the next number from the rows
         sequence = func.pg_get_serial_sequence(column.table.name, column.name)
         greatest = select(func.max(column)).scalar_subquery()
@@ -58,7 +58,7 @@ def advance_sequence(connection: Connection, column: Column[int]) -> None:
 
 
 def checkpoint_wal(engine: Engine) -> None:
-    """Move changes from the SQLite log into the file and truncate the log, which still holds deleted data."""
+    """Move changes from the SQLite log into the file and truncate the log; do nothing in other databases."""
     if engine.dialect.name == "sqlite":
         connection = engine.raw_connection()
         try:

@@ -1,7 +1,7 @@
 """Migrations of the schema as SQL text, applied when a database is opened.
 
 A schema change is one more function at the end of `MIGRATIONS`. Existing functions and the texts that they run never
-change. Queries are in `runtimes.store.session_requests` and `runtimes.store.chat_requests`.
+change.
 """
 
 from __future__ import annotations

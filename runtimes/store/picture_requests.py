@@ -1,4 +1,4 @@
-"""Requests for the pictures of chats in SQL, and what happens to pictures when their session or message changes."""
+"""Requests for the pictures of chats in SQL, and the copying and deletion of pictures with sessions and messages."""
 
 from __future__ import annotations
 

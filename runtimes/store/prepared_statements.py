@@ -19,7 +19,7 @@ __all__ = ["PreparedStatements"]
 
 
 class PreparedStatements:
-    """Cache of statement texts of a store. Threads must not use it at the same time."""
+    """Cached statement texts of a store, and its transactions. Threads must not use it at the same time."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -26,7 +26,10 @@ class TsvectorSearch:
     """Search with the index; terms without letters, such as an emoji, are compared with the texts."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """Return numbers of messages with all `terms` in the first 250,000 characters, best first, then newest."""
+        """Implement `ChatSearch.find`: best first, then newest.
+
+        Only the first 250,000 characters of a text are indexed.
+        """
         known = {term: term.translate(_BLANKS).split() for term in terms if has_letters(term)}
         if not known:
             return PortableSearch().find(connection, terms, limit=limit, offset=offset)

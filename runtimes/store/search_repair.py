@@ -37,9 +37,9 @@ def is_search_damaged(error: SQLAlchemyError) -> bool:
 
 
 def check_search_index(engine: Engine) -> bool:
-    """Compare the index with the messages, and repair it if they differ; return whether it was repaired.
+    """Compare the index with the messages, and repair it if they differ; return whether they did.
 
-    That takes about a second for 30 MB of text.
+    That takes about a second for 30 MB of text. In databases other than SQLite, do nothing and return False.
     """
     if engine.dialect.name != "sqlite":
         return False

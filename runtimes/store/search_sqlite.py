@@ -36,5 +36,5 @@ class Fts5Search:
         return connection.execute(found).scalars().all()
 
     def forget(self, connection: Connection) -> None:
-        """Merge the index's segments: old ones keep deleted words and their positions."""
+        """Implement `ChatSearch.forget`: merge the segments of the index, as old ones still have the deleted words."""
         connection.exec_driver_sql("INSERT INTO chat_search(chat_search) VALUES ('optimize')")

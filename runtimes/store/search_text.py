@@ -44,7 +44,10 @@ def has_letters(term: str) -> bool:
 
 
 def build_snippet(text: str, wanted: tuple[str, ...]) -> str:
-    """Return a line around the first hit, each hit between `>>>` and `<<<`, cuts marked with `...`."""
+    """Return one line of a text around the first hit, or of its beginning without a hit.
+
+    Each hit in the line is between `>>>` and `<<<`, and cuts are marked with `...`.
+    """
     text = unicodedata.normalize("NFC", text)
     folded, places = _fold_with_places(text)
     hits = _hits(folded, wanted)

@@ -1,9 +1,7 @@
 """Selection and opening of the store: in memory, or any SQL database.
 
 In memory means a dict for paired sessions and a private SQLite database for everything else. SQLAlchemy is loaded only
-for databases other than SQLite, and for chats. SQL is in `runtimes.store.migrations`, `runtimes.store.session_requests`
-and `runtimes.store.chat_requests`; differences between databases are in `runtimes.store.dialects` and
-`runtimes.store.search_index`.
+for databases other than SQLite, and for chats.
 """
 
 from __future__ import annotations
@@ -53,7 +51,10 @@ def configured_store(env: Mapping[str, str], settings: Mapping[str, str], home: 
 
 
 def store_files(where: str) -> list[str]:
-    """Return the files of a store, including those that SQLite creates beside it; none for a server or in memory."""
+    """Return the paths of a store's file and of those that SQLite creates beside it; none for a server or in memory.
+
+    The files need not exist.
+    """
     path = where
     if "://" in where:
         scheme, _, rest = where.partition("://")

@@ -93,9 +93,9 @@ def client_context(cafile: str | Path | None = None) -> ssl.SSLContext:
 
 
 def context_for_certificates(*certificates: str | Path) -> ssl.SSLContext:
-    """Build a client's context that trusts exactly the given certificates, whatever their issuer and host name.
+    """Build a client's context that trusts the given certificates as anchors, whatever their issuer.
 
-    Raise `TlsFileError` if a file cannot be used.
+    It does not check host names. Raise `TlsFileError` if a file cannot be used.
     """
     context = client_context(certificates[0])
     for certificate in certificates[1:]:
@@ -113,7 +113,6 @@ class PinnedTrust:
     """A client's trust with pinned keys: a server with an expected pin must have that key.
 
     Without an expected pin the system's trust decides, and `seen` returns the server's pin afterwards (wire core 10.8).
-    Used on the loop's thread, and on workers between two connections.
     """
 
     def __init__(self) -> None:
@@ -166,7 +165,7 @@ def _common(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def _check_readable(path: str | Path) -> None:
-    """Raise `TlsFileError` with the path, which OpenSSL leaves out. A path that is no file (a pipe) cannot block."""
+    """Raise `TlsFileError` with the path unless it is a regular file that can be read; errors of OpenSSL lack it."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:

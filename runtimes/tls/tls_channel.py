@@ -203,7 +203,7 @@ class TlsChannel(TcpChannel):
         return not self._encrypted
 
     def shut(self) -> None:
-        """Send close_notify and FIN."""
+        """Send close_notify after the queued records, then close the write half as `TcpChannel.shut` does."""
         if not self._notified:
             self._notified = True
             self._read_plain()  # otherwise `unwrap` would fail on data that a pause has left unread
