@@ -1,8 +1,6 @@
-"""Runs of the health checks, and their results for the page and for `/metrics` of every server of a home.
+"""Runs of the health checks, and their results for the dashboard and for `/metrics` of every server of a home.
 
-The dashboard runs the checks and stores the results in a file, which the other servers of the home read. A scrape
-starts no run, since the requests of a run are counted in the metrics of the other servers. The program that starts the
-dashboard gives it the checks as a flow, since the observations need the host's functions.
+The dashboard runs the checks and stores the results in a file, which the other servers of the home read.
 """
 
 from __future__ import annotations

@@ -3,11 +3,8 @@
 | route    | for                                                                | answer                           |
 |----------|--------------------------------------------------------------------|----------------------------------|
 | /metrics | programs of this host; with a token set, only clients that show it | metrics in OpenMetrics format    |
-| /healthz | any client                                                         | the process answers              |
-| /readyz  | any client                                                         | 503 with reasons: send no work   |
-
-The core counts and the host formats (decision 139): values leave the core by `Compute`, and only its implementation
-depends on OpenMetrics.
+| /healthz | any client                                                         | 200: the process runs            |
+| /readyz  | any client                                                         | 200, or 503 with reasons         |
 """
 
 from __future__ import annotations

@@ -48,7 +48,10 @@ _APART = re.compile(r"\W+")
 
 
 def document_json(routes: Iterable[Route], manual: ApiDoc, prefix: str = "", version: str = VERSION) -> bytes:
-    """Return the document as JSON. `prefix` is the path under which a proxy serves all of it."""
+    """Return the document as JSON. `prefix` is the path under which a proxy serves all routes.
+
+    Raises `KeyError` for a route without documentation.
+    """
     return strict_json.dumps_bytes(build_document(routes, manual, prefix, version))
 
 
@@ -102,7 +105,7 @@ class _DocumentBuilder:
         return {**found, "responses": self._responses(route, doc)}
 
     def _places(self, route: Route) -> list[dict[str, object]]:
-        """Return the path parameters."""
+        """Return the path parameters of a route, with their descriptions."""
         text = {"type": "string", "minLength": 1}
         return [
             {
@@ -137,7 +140,10 @@ class _DocumentBuilder:
         return content
 
     def _stream(self, events: Mapping[str, object]) -> dict[str, object]:
-        """Return the schema of each event of a stream; an event without a name is a `message`."""
+        """Return the content of an event stream: the schema of one event, and the schemas of the data by event name.
+
+        An event without a name is a `message`.
+        """
         name = {"enum": [*events]} if events else {"type": "string"}
         content: dict[str, object] = {
             "type": "object",

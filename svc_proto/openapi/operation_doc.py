@@ -49,7 +49,10 @@ OperationTable: TypeAlias = Mapping[str, Mapping[str, OperationDoc]]
 
 @frozen
 class AccessDoc:
-    """Access policy in words, and the names of the schemes of which one is required; an empty name: none is."""
+    """Access policy in words, and the names of the schemes of which one is required.
+
+    An empty name means that the route is also open without a scheme.
+    """
 
     words: str
     schemes: tuple[str, ...] = ()

@@ -159,7 +159,7 @@ fetch("openapi.json").then((answer) => {
 
 
 def _hash(text: str) -> bytes:
-    """Return a source of Content Security Policy 3: a script or style of exactly this text."""
+    """Return the hash of a script or style for a Content Security Policy (level 3) that permits exactly this text."""
     return b"'sha256-%s'" % b64encode(sha256(text.encode("utf-8")).digest())
 
 
