@@ -63,7 +63,7 @@ __all__ = ["ServerSelection", "all_programs"]
 
 @frozen(kw_only=True)
 class ServerSelection:
-    """Selection of the servers that one process runs, with address options of the API and the dashboard."""
+    """Selection of the servers that one process runs, with address options, and whether it shows a QR."""
 
     qr: bool
     api: bool
@@ -74,9 +74,10 @@ class ServerSelection:
 
 
 def all_programs(wanted: ServerSelection, options: Mapping[str, object]) -> list[Program]:
-    """Build the programs of the selected servers and of the invite. Raises `CannotStartError`.
+    """Build the programs of the selected servers, and with `qr` that of the invite. Raises `CannotStartError`.
 
-    A server that the settings switch off or do not permit is left out, with a line on standard error.
+    A server that the settings switch off or do not permit is left out, with a line on standard error. A password for
+    the dashboard is created if it shall be open to phones and has none.
     """
     relay = read_relay_config(os.environ, options)
     if relay.workers > 1:

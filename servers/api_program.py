@@ -59,9 +59,9 @@ __all__ = [
 
 
 def api_programs(options: Mapping[str, object]) -> Sequence[Program]:
-    """Build the API server, which uses the running relay of its home if there is one; empty if switched off.
+    """Build the API server, alone in a list; an empty list if it is switched off. Raises `CannotStartError`.
 
-    Raises `CannotStartError`.
+    It uses the running relay of its home, if there is one and no other relay is configured.
     """
     config = read_api_config(os.environ, options)
     if not config.enabled:

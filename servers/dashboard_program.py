@@ -90,7 +90,10 @@ def without_unsafe_local_access(config: DashboardConfig, relay: RelayConfig) -> 
 
 
 def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None:
-    """Return why the dashboard may not start, or None: without a password, a proxy's clients would count as local."""
+    """Return why the dashboard may not start, or None if it may.
+
+    It may not start without a password where the clients of a proxy would count as local.
+    """
     if config.password or is_local_safe(relay):
         return None
     return "behind a proxy, and with the local secret, a dashboard needs a password: set SVC_DASHBOARD_PASSWORD"
@@ -199,9 +202,10 @@ def lan_announcement(config: DashboardConfig, listener: Listener, logger: loggin
 def with_local_servers(
     config: DashboardConfig, relay: RelayConfig, *, relay_url: str, api: tuple[str, str] | None
 ) -> DashboardConfig:
-    """Return the settings for servers in the same process; `api` is the API's local URL and key, if it runs.
+    """Return the dashboard's settings for a relay and an API in the same process.
 
-    `relay_url` is not used if the operator has configured another relay.
+    `api` is the API's local URL and key, if it runs. `relay_url` is not used if the operator has configured another
+    relay.
     """
     if _names_relay():
         relay_url = config.relay_url  # the operator has configured another relay

@@ -27,7 +27,7 @@ def create_api_key(home: Path) -> str:
 
 
 def create_dashboard_password(home: Path, host: str) -> str:
-    """Create a password for a dashboard that listens on `host`, and store it in `.env`. Raises `CannotStartError`.
+    """Create a password for a dashboard that listens on `host`, and store both in `.env`. Raises `CannotStartError`.
 
     Programs of this host need no password: local access is stored as well.
     """

@@ -1,9 +1,8 @@
 """Garbage collection of a server, without long pauses for objects that stay.
 
 A collection stops all threads. With 300,000 sessions a collection of all objects takes half a second. So the objects
-from the start are frozen: no later collection visits them. For some minutes after the start a node of a cluster reads
-its sessions. In this time each full collection is early, so that it is short, and freezes the objects that it has found
-alive. Frozen objects are freed when their last reference is removed, except for those in reference cycles.
+from the start are frozen: no later collection visits them. For some minutes after the start, full collections are early
+and freeze the objects that they find alive.
 """
 
 from __future__ import annotations

@@ -75,7 +75,10 @@ class CannotStartError(Exception):
 
 
 def private_home(path: str) -> Path:
-    """Return the folder for state, created if missing, mode 0700. Raises `CannotStartError`."""
+    """Return the folder for state, created with mode 0700 if missing.
+
+    Raises `CannotStartError` if it cannot be used, or another user could change it.
+    """
     home = Path(path).expanduser().absolute()
     if home.exists() and not home.is_dir():
         raise CannotStartError(f"cannot use {home} for state: not a folder; {OTHER_HOME}", code=2)
@@ -149,7 +152,7 @@ def open_resources(
 ) -> ServerResources:
     """Open the resources that were not given. Raises `CannotStartError`.
 
-    On failure, the claim and the listeners are closed, also given ones.
+    If opening one fails, the claim and the listeners are closed, also given ones.
     """
     with ExitStack() as undo:
         home = private_home(config.home)
@@ -227,9 +230,9 @@ def bind_server(
 
 
 def trust_certificates(*certificates: str) -> ssl.SSLContext:
-    """Build a client context that trusts exactly the given certificates of this host's servers.
+    """Build a client context that trusts the given certificates of this host's servers, whatever their issuer.
 
-    Issuer and host name do not matter. Raises `CannotStartError`, code 1.
+    It does not check host names. Raises `CannotStartError`, code 1.
     """
     try:
         return context_for_certificates(*certificates)
@@ -314,9 +317,10 @@ def _certificate(cert: str | None, key: str | None) -> ServerContext | None:
 
 
 def _keep_log(programs: Sequence[Program]) -> logging.Handler | None:
-    """Add a log file to the first server that has claimed a home, for `svc logs`; return its handler, or None.
+    """Add a log file, for `svc logs`, to the logger of the first program that has claimed a home.
 
-    On a terminal only errors are printed from then on, unless the level is DEBUG.
+    Return its handler, or None without such a program or file. On a terminal only errors are printed from then on,
+    unless the level is DEBUG.
     """
     for program in programs:
         if program.claim is not None:

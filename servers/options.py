@@ -1,4 +1,4 @@
-"""Command-line options of the servers, and one-line usage errors. Help loads nothing else."""
+"""Command-line options of the servers, and one-line usage errors."""
 
 from __future__ import annotations
 

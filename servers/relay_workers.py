@@ -1,7 +1,7 @@
 """A relay as several processes on one host: the supervisor, and the worker.
 
-They share a home, a port and a Redis: see docs/howto/cluster.md. The supervisor holds the home, publishes the relay's
-address, writes its log, and serves nothing itself.
+They share a home, a port and a Redis: see docs/howto/cluster.md. The supervisor claims the home, publishes the relay's
+address, runs the workers, and accepts no connections.
 """
 
 from __future__ import annotations
