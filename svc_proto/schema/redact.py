@@ -49,7 +49,7 @@ def redact(value: object, *, hide_text: bool = False) -> object:
 
 
 def summary(value: object, limit: int, *, hide_text: bool = False) -> str:
-    """Return the redacted value as compact one-line ASCII JSON of at most `limit` characters; `...` ends a shortened one.
+    """Return the redacted value as compact one-line ASCII JSON; a longer one is cut to `limit` characters, with `...`.
 
     Stops when it has enough, so the cost is that of the summary, not of the value.
     """
