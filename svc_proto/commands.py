@@ -403,7 +403,7 @@ class DiscardBlob:
 
 @fast_frozen
 class DeleteBlob:
-    """Delete a finished upload by its path; nothing outside the spool folder. Not answered."""
+    """Delete a finished file of the spool folder by its path; no file elsewhere. Not answered."""
 
     path: str
 

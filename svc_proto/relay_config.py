@@ -314,7 +314,7 @@ def parse_pair_ttl(source: SettingsSource) -> int | None:
 
 
 def parse_public_url(source: SettingsSource) -> str | None:
-    """Return the address of this host from outside; None without one. Raises `ConfigError`."""
+    """Return `SVC_PUBLIC_URL`, the address of this host from outside; None if unset. Raises `ConfigError`."""
     url = source.text("SVC_PUBLIC_URL", None)
     if url is not None and http_address(url) is None:
         raise ConfigError("SVC_PUBLIC_URL must be an http:// or https:// URL with a host, without a password")

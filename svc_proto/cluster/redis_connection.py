@@ -170,7 +170,7 @@ class RedisConnection(Channel):
         self.abort()
 
     def closed(self, why: str) -> None:
-        """Fail all pending commands."""
+        """Fail all pending commands, and resume the flow that waits for the end."""
         super().closed(why)
         self._watch.retire()
         pending, self._pending = self._pending, deque()

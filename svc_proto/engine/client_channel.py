@@ -69,8 +69,8 @@ class ResponseReader(Protocol):
 class ResponseMode(Generic[T_co]):
     """Description of how a response is consumed: by default buffered, and a `Failure` over `limit` bytes.
 
-    Otherwise `reader` makes the reader of a response from its head (None: buffer this one), or `handler` is that of the
-    requested WebSocket.
+    Otherwise `reader` is called with the head of a response and returns the reader of its body, or None to buffer it.
+    With `handler` a WebSocket is requested, whose events the handler receives.
     """
 
     limit: int = MAX_ANSWER

@@ -147,7 +147,8 @@ class Exchange:
     def end(self) -> None:
         """Handle the end of the request: run its handler, end its body stream, or finish an answered request.
 
-        If the body took time, access is checked again before the first two; without access the request is refused.
+        If the body took time or is streamed, access is checked again before the first two, unless the caller is
+        anonymous; without access the request is refused.
         """
         self._step(_BODY_END)
         if self.state is _DONE:
@@ -304,9 +305,9 @@ class Exchange:
             self._failed(error)
 
     def _body_read(self, since: float) -> None:
-        """Read from the peer again after a pause, since the handler has read the body, or will not read it.
+        """Resume reading from the peer after a pause that began at `since`.
 
-        The time of the pause, since `since`, does not count for the deadlines of the body.
+        The pause does not count for the deadlines of the body.
         """
         now = self.channel.engine.now.mono
         self.begun += now - since

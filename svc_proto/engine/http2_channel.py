@@ -182,7 +182,7 @@ class Http2Channel(HttpChannel):
             self.enter(phase)
 
     def timed_out(self) -> None:
-        """Close: no request came, or an incomplete one, or the linger is over."""
+        """Send GOAWAY, end all streams and close; cut the connection if it is closing already."""
         if self.closing:
             self.abort()
             return
@@ -292,7 +292,7 @@ class Http2StreamChannel(ServerChannel):
             self._under.mark_dirty()
 
     def write_pending(self) -> None:
-        """Count the output that waits now; it is written at the end of this `handle`."""
+        """Update the count of unsent bytes; the output is written at the end of this `handle`."""
         self.report_usage()
         self._under.mark_dirty()
 

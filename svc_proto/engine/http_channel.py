@@ -86,7 +86,7 @@ class HttpChannel(Channel):
     # --- facts ---
 
     def ended(self, fact: Closed) -> None:
-        """Handle the last fact, and release the connection's state."""
+        """Handle `Closed`, the last fact of the channel, and release the connection's state."""
         super().ended(fact)
         self.conn.release()
 
@@ -214,7 +214,7 @@ class HttpChannel(Channel):
 
     @property
     def has_unread(self) -> bool:
-        """Report whether input is left unread for another reason than missing bytes."""
+        """Report whether input is left unread for another reason than missing bytes; False by default."""
         return False
 
     @property
@@ -358,8 +358,8 @@ class HttpChannel(Channel):
 
     @abstractmethod
     def after_events(self) -> None:
-        """Set timers, pause or resume reading, or close, after all events were handled."""
+        """Set timers, pause or resume reading, or close, after all events were handled; by default do nothing."""
 
     def timed_out(self) -> None:
-        """Handle the channel's timer: here, the end of the linger."""
+        """Cut the channel: unless a subclass sets other times, the timer is that of the linger."""
         self.abort()

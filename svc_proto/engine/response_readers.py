@@ -127,7 +127,7 @@ class PacedReader(ABC, Generic[PieceT, BatchT]):
 
     @abstractmethod
     def collect(self, data: bytes) -> tuple[list[PieceT], int]:
-        """Return the pieces that are complete now, and their total size for the limit."""
+        """Return the pieces that `data` completes, and their total size, which counts for the limit of unread data."""
 
     def finish(self, end: Failure | None) -> None:
         """Mark the response as ended; the first reason counts. Earlier pieces can still be read."""
@@ -163,7 +163,7 @@ class BodyReader(PacedReader[bytes, bytes]):
         return not self._pieces and self._tap(data)
 
     def collect(self, data: bytes) -> tuple[list[bytes], int]:
-        """Return the bytes unchanged."""
+        """Return `data` as one piece, and its number of bytes."""
         return [data], len(data)
 
 
@@ -196,6 +196,6 @@ class EventReader(PacedReader[ServerSentEvent, tuple[ServerSentEvent, ...]]):
             return False
 
     def collect(self, data: bytes) -> tuple[list[ServerSentEvent], int]:
-        """Return the complete events, and their size: each one counts for `OVERHEAD` besides its data."""
+        """Return the events that `data` completes, and their size: of each one its data and `OVERHEAD`."""
         complete = self._decoder.receive_data(data)
         return complete, sum([len(event.data) for event in complete]) + OVERHEAD * len(complete)

@@ -132,7 +132,7 @@ class Router:
         return tuple(self._routes)
 
     def inner(self, path: str) -> str:
-        """Return a path without the prefix, if it begins with the prefix and no route has the path as it is."""
+        """Return a path without the prefix; unchanged if it lacks the prefix or a route has it as it is."""
         prefix = self._prefix
         if not prefix or not path.startswith(prefix) or path[len(prefix) :][:1] not in ("", "/"):
             return path

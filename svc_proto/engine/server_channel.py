@@ -179,7 +179,10 @@ class ServerChannel(HttpChannel):
         super().closed(why)
 
     def stop(self) -> None:
-        """Close after the requests that have begun or are expected; close a WebSocket with 1001, unless it `stays`."""
+        """Close the channel, after a request that has begun or is expected.
+
+        A WebSocket is closed with 1001, unless it `stays`.
+        """
         if self.socket is not None:
             if not self.socket.stays:
                 self.socket.close(1001, "the server is shutting down")
@@ -373,7 +376,10 @@ class ServerChannel(HttpChannel):
             self.enter(phase)
 
     def timed_out(self) -> None:
-        """Respond 408 for an incomplete head or body, and close; cut the channel if it is closing already."""
+        """Respond 408 for an incomplete head or body, and close; close without a response if there is none.
+
+        A channel that is closing already is cut.
+        """
         if self.closing:
             self.abort()
         elif self.phase is ConnectionPhase.BODY or self.conn.has_partial_head:

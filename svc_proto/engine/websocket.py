@@ -199,7 +199,7 @@ class WebSocketConnection:
     # --- for the channel ---
 
     def pause_keepalive(self, holding: bool) -> None:
-        """Pause the keepalive while the channel is not read, or resume it."""
+        """Record that the channel is not read, or is read again; meanwhile pings are sent, but no peer is dropped."""
         if self.state is _OPEN and holding is not self._keepalive.held:
             self._keepalive.set_paused(holding, self._carrier.engine.now.mono)
             self._timer.set(self._keepalive.due)

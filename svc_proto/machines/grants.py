@@ -131,7 +131,7 @@ def expiry_after(now: float, span: float) -> float | None:
 
 
 def is_live(expiry: float | None, now: float) -> bool:
-    """Report whether an expiry is in the future."""
+    """Report whether an expiry is in the future, or None for never."""
     return expiry is None or now < expiry
 
 

@@ -106,7 +106,7 @@ class PairedSessionRegistry:
         key_hash: str = "",
         audience: str = "",
     ) -> tuple[str, PairedSession]:
-        """Create a session and return it with its token, which is stored nowhere.
+        """Create a session; return its token, which is stored nowhere, and the session.
 
         `ttl` in seconds: None for the default, 0 for never. `max_ttl` is the operator's maximum; None and 0 set none.
         Raise `Refused` 503 `too_many_sessions` at the cap.
@@ -211,7 +211,7 @@ class PairedSessionRegistry:
         """Return the active sessions whose token begins with `prefix`; case-sensitive.
 
         Only a hash and eight characters of a token are stored. So of a prefix of 9 to 35 characters the first eight are
-        compared, and one of 36, a whole token, by its hash. Raise `Refused` 400 under 4 characters.
+        compared; a longer one is compared as a whole token, by its hash. Raise `Refused` 400 under 4 characters.
         """
         if len(prefix.strip()) < MIN_PREFIX:
             raise Refused(

@@ -92,7 +92,7 @@ class PairingMeta:
 
     @property
     def grants_chat(self) -> bool:
-        """Report whether the terms do not withhold chat; if they do, the QR holds no API key."""
+        """Report whether chat is not withheld; if it is, the QR holds no API key."""
         return (self.grants or {}).get("chat", NOT_PRESET) is not None
 
 

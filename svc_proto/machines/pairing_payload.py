@@ -222,7 +222,7 @@ def _value_of_url(rest: str) -> str:
 
 
 def _up_to_the_end(value: str) -> str:
-    """Return the value up to its end: the last brace of bare JSON, otherwise the end of a URL's value."""
+    """Return a value without what follows it: bare JSON ends with its last brace, another value before `&` or `?`."""
     if value.startswith("{"):
         return value[: value.rfind("}") + 1]
     word = _WORD.match(value)

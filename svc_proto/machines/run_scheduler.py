@@ -173,7 +173,7 @@ class RunScheduler:
 
     @property
     def waits_only_for_slot(self) -> bool:
-        """Report whether a run waits for a slot and is the first of its session."""
+        """Report whether any run waits for a slot and is the first of its session."""
         return any(not run.has_slot and self._queues[run.session_id][0] is run for run in self._waiting.values())
 
     # --- changes ---

@@ -160,7 +160,7 @@ class VoiceSessionLifecycle:
     # --- ownership ---
 
     def attach(self) -> bool:
-        """Attach a socket, which then owns the session; return False if the session was claimed already.
+        """Attach a socket, which then owns the session; return False if the session was claimed already or has ended.
 
         Later sockets have to `resume`. `ready` or `release` follows.
         """

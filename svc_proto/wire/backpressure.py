@@ -21,7 +21,7 @@ class Backpressure:
         self.blocked = False
 
     def add_unsent(self, n: int) -> bool:
-        """Add `n` bytes that were ordered to be written; return True if reading should pause now."""
+        """Add `n` bytes that were ordered to be written; return True if `blocked` has become true by them."""
         self.unsent += n
         if self.blocked or self.unsent <= self._high:
             return False

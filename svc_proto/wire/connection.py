@@ -77,7 +77,7 @@ class Connection(Protocol):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for incomplete input, and for WebSockets without `lift_limits`."""
+        """Bytes of memory for incomplete input: heads, frames, and messages of WebSockets."""
         ...
 
     @property

@@ -136,7 +136,7 @@ class InflateGuard(Extension):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of memory for the inflation window."""
+        """Bytes of memory for the inflater and its window; 0 if there is none."""
         return 0 if self._inflater is None else INFLATER + (1 << self._agreed.client_max_window_bits)
 
     def release(self) -> None:
