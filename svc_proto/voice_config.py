@@ -97,7 +97,7 @@ def _below(name: str) -> Any:
 
 @fast_frozen(kw_only=True)
 class VoiceConfig:
-    """Start configuration of the voice side. Paths are absolute when they come from `servers`."""
+    """Start configuration of the voice side. Default paths begin with `~`; the relay's program sets absolute ones."""
 
     home: str = "~/.svc-relay"  # of what the relay owns: its voice settings, recordings, event logs
     service_home: str = "~/.svc"  # holds `.env`

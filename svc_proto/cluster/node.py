@@ -132,7 +132,7 @@ class NodeHandler(Protocol):
 
 
 class Node(RedisHandler):
-    """Membership of this process. `redis` is the client for state that needs agreement between nodes."""
+    """Node of this process in the cluster. `redis` is the client for state that needs agreement between nodes."""
 
     def __init__(
         self,

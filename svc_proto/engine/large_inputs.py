@@ -30,7 +30,10 @@ class LargeInputs:
         self.waiting: dict[HttpChannel, None] = {}  # in order of arrival
 
     def must_wait(self, channel: HttpChannel) -> bool:
-        """Acquire or return the permit of a channel by what it has buffered; return whether it has to wait for one."""
+        """Acquire a permit for a channel with a large input, or release one that it no longer needs.
+
+        Return True if the channel has to wait for a permit.
+        """
         limits = channel.limits
         is_large = channel.buffered_bytes > limits.large_input
         if channel in self.holders:

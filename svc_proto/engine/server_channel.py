@@ -193,7 +193,7 @@ class ServerChannel(HttpChannel):
             self.close_gracefully()
 
     def writable(self) -> None:
-        """Continue a response, or handle requests that waited until the peer had read its responses."""
+        """Continue a WebSocket or a response, and handle requests that waited until the peer had read its responses."""
         super().writable()
         if self.exchange is not None and self.exchange.outgoing is not None:
             self.exchange.outgoing.read.notify_all()

@@ -61,7 +61,7 @@ class NotificationBuffer:
 
     @staticmethod
     def parse_limit(text: str | None) -> int:
-        """Parse `limit` of the route: 20 if absent, at most 100; raise `Refused` 400 below 1 or for no number."""
+        """Parse `limit` of the route: 20 if absent, 100 if greater; raise `Refused` 400 below 1 or for no number."""
         if text is None:
             return DEFAULT_LIMIT
         number = text.strip()
