@@ -97,7 +97,7 @@ class LeaseManager:
         self._timer.cancel()
 
     def fencing_token(self, name: str) -> int | None:
-        """Return the fencing token of a lease for writes under it; None without the lease."""
+        """Return the latest fencing token of a lease, 0 before it was acquired; None for a lease without a use."""
         lease = self._leases.get(name)
         return lease.fence if lease is not None else None
 

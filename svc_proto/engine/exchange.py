@@ -245,7 +245,7 @@ class Exchange:
             self.channel.engine.revocables[self] = self._request.credential_id
 
     def _recheck_access(self) -> None:
-        """Call the access policy again if the body took time, since the credential may have ended.
+        """Call the access policy again if the body took time or is streamed, since the credential may have ended.
 
         Raise `Refused` as the policy does. It is not called for a caller without a credential, and a flow that it
         returns is not run.

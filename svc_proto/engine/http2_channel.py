@@ -205,7 +205,7 @@ class Http2Channel(HttpChannel):
         super().flush()
 
     def write_pending(self) -> None:
-        """Write pending output: of response bodies no more than the socket has room for."""
+        """Write pending output, but bodies only up to the high-water mark of unsent bytes."""
         data = self.conn.data_to_send(max(0, self.limits.high_water + 1 - self.credit.unsent))
         if data:
             self.write(data)

@@ -29,7 +29,7 @@ class Backpressure:
         return True
 
     def mark_sent(self, n: int) -> bool:
-        """Subtract `n` bytes that have left; return True if reading may resume now."""
+        """Subtract `n` bytes that have left; return True if `blocked` has become False by that."""
         self.unsent -= n
         if not self.blocked or self.unsent > self._low:
             return False
