@@ -1,6 +1,6 @@
 """Conversion of `OSError` and other host exceptions into `Failure` values.
 
-The `detail` of a failure names the kind of trouble, never a path or a value, so any log may contain the detail.
+The `detail` of a failure names the kind of trouble without paths and secrets, so that any log may contain the detail.
 """
 
 from __future__ import annotations

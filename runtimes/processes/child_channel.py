@@ -76,7 +76,7 @@ class ChildService:
 
 
 class ChildChannel:
-    """A child's input and output, or its terminal. Its error output, if ordered, is in `errors`."""
+    """Channel of a child's input and output, or of its terminal; its error output, if ordered, is a `StderrChannel`."""
 
     def __init__(
         self, pump: Pump, ch: ChannelId, process: SpawnedProcess, *, errors: ChannelId | None, post: Post

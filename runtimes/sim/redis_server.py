@@ -44,7 +44,7 @@ def redis_core(entropy: Entropy, *, password: str = "") -> Engine:
 
 
 class RedisService:
-    """Data and subscribers of a simulated Redis. Tests may inspect them."""
+    """Service of a simulated Redis, with its data and subscribers, which tests may inspect."""
 
     engine: Engine
 

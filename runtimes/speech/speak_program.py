@@ -2,7 +2,8 @@
 
     python -I speak_program.py -v VOICE -s WORDS_PER_MINUTE -p PITCH < TEXT > WAV
 
-Its output equals that of `espeak-ng --stdin --stdout`: a WAV head of unknown length, then samples as they are made.
+Its output has the form of that of `espeak-ng --stdin --stdout`: a WAV head of unknown length, then samples as they are
+made.
 """
 
 from __future__ import annotations
