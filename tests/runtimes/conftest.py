@@ -33,7 +33,7 @@ def nothing_is_left(runtime: str) -> Iterator[None]:
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Path:
-    """Return a FIFO at which a child waits until the test writes a line to it."""
+    """Return a new FIFO, at which a child can wait for a line from the test."""
     path = tmp_path / "gate"
     os.mkfifo(path)
     return path

@@ -36,7 +36,6 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """Return the URL for `SVC_CLUSTER_URL`."""
         return f"redis{'s' if self._tls else ''}://:{PASSWORD}@127.0.0.1:{self.port}/{self.address.db}"
 
     def __enter__(self) -> Self:

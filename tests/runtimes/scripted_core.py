@@ -84,7 +84,6 @@ class RunningCore:
         self.control.sendall(b"!")
 
     def run_operation(self, operation: Operation[Any]) -> Done | Failed:
-        """Order an operation, and return its answer."""
         self.order(operation)
         return self.answer(operation.op)
 
@@ -149,7 +148,6 @@ def running(
 
 
 def read_all(sock: socket.socket) -> bytes:
-    """Return all bytes up to the FIN."""
     parts = []
     while part := sock.recv(1 << 16):
         parts.append(part)

@@ -50,7 +50,7 @@ def mode(path: Path) -> int:
 
 
 def refusal(live: RunningCore, what: Operation[object] | int) -> FailureKind:
-    """Return the kind of failure of an operation that must fail: it is ordered, or if a number only awaited."""
+    """Return the kind of failure of an operation; it is ordered now, unless `what` is the number of one in progress."""
     answer = live.answer(what) if isinstance(what, int) else live.run_operation(what)
     assert isinstance(answer, Failed), answer
     return answer.error.kind

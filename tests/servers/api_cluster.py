@@ -118,7 +118,6 @@ class ApiCluster(RelayCluster):
         return self
 
     def start_node(self, n: int) -> None:
-        """Start a node, and wait until it accepts connections."""
         env = {
             "SVC_CLUSTER_URL": self.redis.url, "SVC_DATABASE_URL": self._database, "API_SERVER_KEY": KEY,
             "API_SERVER_NODE_URL": f"http://127.0.0.1:{self.ports[n]}", "SVC_MODEL": "m", "SVC_MODEL_API_KEY": "k",

@@ -83,7 +83,6 @@ class ProgramProcess:
         raise AssertionError(f"no line with {pattern!r} among {self.seen}")
 
     def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
-        """Send the signal, wait for the end, and return the exit code."""
         self.process.send_signal(signum)
         return self.wait()
 

@@ -47,7 +47,7 @@ def memory(pid: int, name: str) -> float:
 
 
 def send_beginnings(phones: list[_Phone]) -> None:
-    """Send the beginning of one message from each phone, in turn, until the servers stop reading."""
+    """Send the beginning of one message from each phone, in turn, until all is sent or the servers stop reading."""
     for phone in phones:
         phone.raw.sendall(struct.pack("!BBQ", 0x81, 0xFF, MESSAGE) + bytes(4))  # a masked text
         phone.raw.setblocking(False)

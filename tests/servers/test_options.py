@@ -21,7 +21,6 @@ def program(name: str) -> ProgramCommand:
 
 
 def said(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """Run a program with an option that prints and exits with 0; return its standard output."""
     with pytest.raises(SystemExit) as left:
         program(name).main([option])
     assert left.value.code == 0

@@ -61,7 +61,6 @@ class RealModel:
         return str(call(self.api, "POST", "/api/sessions", {}).body["id"])
 
     def turn(self, session: str, message: object, **members: object) -> list[tuple[str, dict[str, Any]]]:
-        """Run a turn; return the events of its stream."""
         return list(self.stream(f"/api/sessions/{session}/chat/stream", {"message": message, **members}))
 
     def stream(self, path: str, body: dict[str, object]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -81,7 +80,6 @@ class RealModel:
             connection.close()
 
     def complete(self, **members: object) -> dict[str, Any]:
-        """Request a chat completion, and return its JSON response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.api, timeout=PATIENCE)
         try:
             body = {"messages": [{"role": "user", "content": "Say hello."}], **members}

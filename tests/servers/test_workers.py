@@ -100,7 +100,6 @@ def supervisor(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[W
 
 
 def left_over(groups: Mapping[str, int]) -> list[str]:
-    """Return the command lines of the running processes in these groups."""
     left = []
     for entry in Path("/proc").iterdir():
         try:

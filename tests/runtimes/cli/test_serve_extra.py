@@ -1,4 +1,4 @@
-"""Tests of programs' error texts when optional packages are missing."""
+"""Tests of the programs' error when only the core is installed."""
 
 from __future__ import annotations
 

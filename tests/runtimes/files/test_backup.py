@@ -32,7 +32,6 @@ RECORD = {"device_name": "Pixel 8"}
 
 
 def fill(home: Path, database: Path) -> None:
-    """Fill a home and its database as servers leave them."""
     for name, text in {
         ".env": "API_SERVER_KEY=k",
         "svc-relay-qr-secret": "s" * 32,
@@ -58,7 +57,7 @@ def fill(home: Path, database: Path) -> None:
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return mode and content of each file that a backup contains, by name."""
+    """Return mode and content of each file of a folder by name, except those in `run`, `log` and `attachments`."""
     return {
         str(path.relative_to(folder)): (path.stat().st_mode & 0o777, path.read_bytes())
         for path in folder.rglob("*")

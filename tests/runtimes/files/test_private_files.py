@@ -1,4 +1,4 @@
-"""Tests of files that only their owner may read: names of new files, with and without hard links."""
+"""Tests of the names of new files, with and without hard links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Program that prints the signals of its core, and exits when it is stopped, unless it is `stubborn`.
+"""Program that prints the stop and reload facts of its core, and exits when it is stopped, unless it is `stubborn`.
 
 Arguments: a runtime, `polite` or `stubborn`, and a certificate and its key for TLS.
 """
@@ -19,7 +19,7 @@ from svc_proto.facts import Fact, Reloading, Started, Stopping
 
 
 class SignalCore:
-    """Core that prints its signals."""
+    """Core that prints `Stopping` and `Reloading`, and exits at `Stopping` if the program is `polite`."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
         if isinstance(fact, Started):
@@ -36,7 +36,6 @@ class SignalCore:
 
 
 def print_line(*words: object) -> None:
-    """Print a line and flush it."""
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Tests that break every rule of the simulator's contract once."""
+"""Tests of the simulator's contract: steps that break a rule, and permitted steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that the simulated store answers chat requests as the real one, and outlives the process."""
+"""Tests of the simulated store: chat requests, failures, answers of a test, and records that outlive the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the transcription of files: every usual format, and every kind of invalid file."""
+"""Tests of the transcription of files: usual formats, damaged and invalid files, and both recognizers."""
 
 from __future__ import annotations
 

@@ -80,7 +80,6 @@ class PostgresqlServer:
         return self.url(name)
 
     def url(self, database: str) -> str:
-        """Return the URL of a database."""
         return f"postgresql://svc@/{database}?host={self.folder}"
 
     def end(self) -> None:

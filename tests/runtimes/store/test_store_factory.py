@@ -1,4 +1,4 @@
-"""Tests of the SQL store: reopening, migrations, private files, and errors."""
+"""Tests of stores: paired sessions and their changes, reopening, migrations, private files, and errors."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_sessions_in_pages(store: Store) -> None:
 
 
 def test_changes_of_sessions(store: Store) -> None:
-    """A store returns the latest change of each session since a revision, in order and in pages."""
+    """A store returns the latest change of each session since a revision, in order and in pages; one in memory has none."""
     if isinstance(store, MemoryStore):
         assert execute(store, LoadSessionRevision()) == 0
         assert failure_of(store, LoadSessionChanges(0)) is FailureKind.NOT_FOUND
