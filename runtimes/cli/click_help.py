@@ -32,7 +32,10 @@ class HelpFormatter(click.HelpFormatter):
 
 
 def version_option(program: str | None = None) -> Callable[[Command], Command]:
-    """Return the option that prints a program's name and version; without `program`, the name it was called by."""
+    """Return a decorator that adds the option `--version`, which prints a program's name and version.
+
+    Without `program`, the name is the one that the program was called by.
+    """
 
     def show(context: click.Context, parameter: click.Parameter, value: bool) -> None:
         if not value or context.resilient_parsing:

@@ -121,7 +121,10 @@ def lock_home(home: Path, role: str, *, version: str) -> HomeClaim:
 
 
 def find_running_server(home: Path, role: str) -> RunningServer | None:
-    """Return the server of a kind that runs on a home and accepts; None if there is none or it is not readable."""
+    """Return the server of a kind that runs on a home and accepts connections; None if there is none.
+
+    None is also returned for a description that cannot be read.
+    """
     held, text = _probe(home, role)
     return _parse(text) if held else None
 

@@ -54,7 +54,7 @@ def test_paths_are_utf_8_and_output_is_that_of_the_terminal(
 
 
 def output_of(encoding: str, monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
-    """Replace standard output by a stream with this encoding, and remove standard error; return the buffer of the stream."""
+    """Replace standard output by a stream with this encoding, and remove standard error; return the stream's buffer."""
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding, write_through=True))
     monkeypatch.setattr(sys, "stderr", None)

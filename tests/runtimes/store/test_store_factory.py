@@ -83,7 +83,10 @@ def test_sessions_in_pages(store: Store) -> None:
 
 
 def test_changes_of_sessions(store: Store) -> None:
-    """A store returns the latest change of each session since a revision, in order and in pages; one in memory has none."""
+    """A store returns the latest change of each session since a revision, in order and in pages.
+
+    A store in memory has no changes.
+    """
     if isinstance(store, MemoryStore):
         assert execute(store, LoadSessionRevision()) == 0
         assert failure_of(store, LoadSessionChanges(0)) is FailureKind.NOT_FOUND
