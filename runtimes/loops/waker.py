@@ -86,7 +86,10 @@ class HostHandle:
         self.on_reload: Call | None = None
 
     def stop(self, grace: float | None = None) -> None:
-        """Give `Stopping` to every core, with at least `grace` s to finish (None: the host's grace). Safe from any thread."""
+        """Give `Stopping` to every core, with `grace` s to finish (None: the host's grace). Safe from any thread.
+
+        A program that needs longer to stop gets more.
+        """
         self.waker.post(lambda: self._stop(grace))
 
     def reload(self) -> None:

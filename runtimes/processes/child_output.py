@@ -144,7 +144,7 @@ class ChildOutput(Source):
         return (parts[0] if len(parts) == 1 else b"".join(parts)), end, empty
 
     def _read(self, size: int) -> bytes | None:
-        """Return up to `size` bytes: none at the end, and None where no more are available now."""
+        """Return up to `size` bytes; an empty value at the end, and None where no more are available now."""
         try:
             return os.read(self.sock.fileno(), size)
         except BlockingIOError:

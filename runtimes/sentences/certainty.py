@@ -82,7 +82,7 @@ class Certainty:
         return found
 
     def is_certain(self, intent: str, slots: Mapping[str, str]) -> bool:
-        """Report whether the free words in `slots` are plausible names, labels or messages for the intent."""
+        """Report whether the free words in `slots` are plausible for the intent; for some intents none are checked."""
         if any(self._is_vague(slots[slot]) for slot in DETERMINED.get(intent, ()) if slot in slots):
             return False
         match intent:
