@@ -1,8 +1,8 @@
 """Rules for the arguments of Device Control calls, so that invalid ones are refused before they reach a phone.
 
-`schema.device_control_routes` names the rules of each route (wire bridge 3.3 to 3.7). Only arguments that every phone
-refuses are refused here, with 400 and the field's name. Bodies are passed on unchanged, with members that are not
-listed. Phones parse numbers and booleans from text, so `12` and `"12"` are equivalent, and so are `true` and `"true"`.
+`schema.device_control_routes` names the rules of each route (wire bridge 3.3 to 3.7). A refusal has the status 400 and
+the field's name. Phones parse numbers and booleans from text, so `12` and `"12"` are equivalent, and so are `true` and
+`"true"`.
 """
 
 from __future__ import annotations

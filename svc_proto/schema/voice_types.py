@@ -1,7 +1,6 @@
 """Types of the voice routes, for their handlers and the OpenAPI document of the relay.
 
-The objects are written by `voice.settings_views`, `voice.provider_options` and `voice.basic`. Clients in use decode
-them strictly: numbers and booleans are JSON numbers and booleans, lists and maps are never null.
+Clients in use decode them strictly: numbers and booleans must be JSON numbers and booleans.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
