@@ -1,4 +1,4 @@
-"""The option `--runtime` of every program. Help and completion load no loop."""
+"""The option `--runtime` of the programs. Help and completion load no loop."""
 
 from __future__ import annotations
 

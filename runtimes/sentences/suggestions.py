@@ -54,7 +54,7 @@ class Suggestions:
     def nearest(self, folded: str) -> tuple[str, ...]:
         """Return examples for a text that `fold` has folded, the likeliest first: at most one for each intent.
 
-        If the text names settings, the examples that switch a setting are of these settings only, one for each state.
+        If the text names settings, the examples that switch a setting are of these settings only.
         """
         text = _WORD.sub(lambda found: self._corrected(found[0]), folded)
         words = {self._corrected(word) for word in words_of(text)}

@@ -34,9 +34,9 @@ STORE_TIME = 0.002  # s for one request: a commit on a disk
 class SimStore:
     """Store whose `sessions` are the durable records by token hash; tests may change them.
 
-    `changes` has the revision of the latest change of each session, lowest first; a change by a test has none.
-    Requests without a function of a test (`serve`), other than those for sessions, go to an SQLite database in memory.
-    Requests of the types in `refused` fail without effect. A request takes about `seconds`.
+    `changes` has the revision of the latest change of each session, lowest first; a change by a test has none. A test
+    may answer requests itself (`serve`). Requests that are not for sessions go to a store in memory. Requests of the
+    types in `refused` fail without effect. A request takes about `seconds`.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,7 @@
-"""The store `memory:`: paired sessions in a dict; the first other request opens an in-memory database.
+"""The store `memory:`: paired sessions and audit events in memory of its own; chats open an in-memory database.
 
-Loading SQLAlchemy takes 17 MiB and an eighth of a second, which a relay that stores nothing should not pay for. Records
-are kept as compressed JSON, as there is one for each idle phone and only a starting relay reads them. Parsing also
-gives each caller a copy of its own.
+Loading SQLAlchemy takes 17 MiB and an eighth of a second, which a relay that stores nothing should not pay for. Session
+records are stored as compressed JSON.
 """
 
 from __future__ import annotations
@@ -86,11 +85,11 @@ class MemoryStore:
                     return self._database().execute(request)
 
     def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
-        """Perform each request on its own; return the answers, with the exception in place of that of a failed one."""
+        """Perform each request on its own; return the answers in order, with the exception for each that failed."""
         return [outcome_of(self, request) for request in requests]
 
     def close(self) -> None:
-        """Close the in-memory database, if open."""
+        """Close the in-memory database, if it was opened."""
         if self._sql is not None:
             self._sql.close()
 

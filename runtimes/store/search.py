@@ -20,7 +20,10 @@ class ChatSearch(Protocol):
     """Search for messages that contain the words of a query."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """Return the numbers (`seq`) of messages with all `terms` (at least one, from `parse_terms`), best first."""
+        """Return the numbers (`seq`) of messages with all `terms` (at least one, from `parse_terms`).
+
+        A search with an index returns the best first, one without an index the newest.
+        """
         ...
 
     def forget(self, connection: Connection) -> None:

@@ -22,7 +22,7 @@ class Fts5Search:
     """Search with the index; terms without letters, such as an emoji, are compared with the texts."""
 
     def find(self, connection: Connection, terms: tuple[str, ...], *, limit: int, offset: int) -> Sequence[int]:
-        """Return the numbers of messages with all `terms`, best first by BM25, then newest first."""
+        """Implement `ChatSearch.find`: best first by BM25, then newest; without a term in the index, newest first."""
         indexed = [term for term in terms if has_letters(term)]
         if not indexed:
             return PortableSearch().find(connection, terms, limit=limit, offset=offset)

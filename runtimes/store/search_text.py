@@ -1,6 +1,6 @@
 """Folding of text for search: no accents or case, each character of a script without spaces a word.
 
-Stored text and queries are folded alike, so that every database finds the same words, whatever its Unicode support.
+Stored text and queries are folded alike, so that the search does not depend on the database's Unicode support.
 """
 
 from __future__ import annotations

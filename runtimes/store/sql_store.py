@@ -1,8 +1,4 @@
-"""SQL store for any database of SQLAlchemy: frequent requests as prepared text, other chat requests through SQLAlchemy.
-
-`runtimes.store.migrations` creates the tables; the queries are in `runtimes.store.session_requests` and
-`runtimes.store.chat_requests`.
-"""
+"""SQL store on SQLAlchemy: frequent requests run as prepared text, other chat requests through SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -75,7 +71,10 @@ class SqlStore:
             raise _failure_of(error) from error
 
     def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
-        """Return the answer to each request in order, or its exception; neighbours share a transaction if possible."""
+        """Return the answer to each request in order, or its exception.
+
+        Consecutive frequent requests share a transaction, unless one of them fails.
+        """
         answers: list[object] = []
         for quick, group in self._groups(requests):
             if quick and len(group) > 1:
@@ -92,7 +91,7 @@ class SqlStore:
         self._engine.dispose()
 
     def _groups(self, requests: Sequence[StoreRequest[Any]]) -> list[tuple[bool, list[StoreRequest[Any]]]]:
-        """Split requests into consecutive groups: whether they are quick, and the requests."""
+        """Split requests into consecutive groups: whether they can share a transaction, and the requests."""
         try:
             with self._turn:
                 return [(quick, list(some)) for quick, some in groupby(requests, key=self._is_quick)]

@@ -57,7 +57,10 @@ class SqliteStore:
         return sql.execute(request)
 
     def execute_all(self, requests: Sequence[StoreRequest[Any]]) -> list[object]:
-        """Return the answer to each request in order, or its exception; in one transaction if possible."""
+        """Return the answer to each request in order, or its exception.
+
+        Requests share a transaction where possible; if one of them fails, each is executed on its own.
+        """
         try:
             with self._turn:
                 if all(map(self._is_ours, requests)):

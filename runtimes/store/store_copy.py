@@ -1,4 +1,4 @@
-"""Copy of a whole database into another one, of any kind."""
+"""Copy of a whole database into another one, which may be of another kind."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Selection and opening of the store: in memory, or any SQL database.
+"""Selection and opening of the store: in memory, or an SQL database.
 
-In memory means a dict for paired sessions and a private SQLite database for everything else. SQLAlchemy is loaded only
-for databases other than SQLite, and for chats.
+SQLAlchemy is loaded only for databases other than SQLite, and for chats.
 """
 
 from __future__ import annotations

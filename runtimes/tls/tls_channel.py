@@ -1,7 +1,7 @@
 """A channel with TLS over `ssl.MemoryBIO`: the same code for every loop and both roles.
 
 Records must leave in the order in which they were made. So plaintext waits in the outbox and is encrypted only when
-everything before it has left. `Sent` counts plaintext, when the last byte of its records has left.
+everything before it has left. `Sent` counts plaintext; its last byte is reported once all its records have left.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class TlsChannel(TcpChannel):
     def _push(self) -> bool:
         """Pass encrypted records to the kernel; return True if none is left.
 
-        Sent plaintext is reported after its last record.
+        Plaintext is reported while its records leave, its last byte after the last record.
         """
         taken = 0
         if self._out.pending:
