@@ -1,7 +1,6 @@
 """Parser for a server's `/metrics`: its samples by name, as `runtimes.host.metrics_text` writes them.
 
-It reads the part of OpenMetrics that this system's servers use: samples without time stamps, exemplars and comments of
-their own. Other lines are ignored.
+It reads samples without time stamps and exemplars, as this system's servers write them; other lines are ignored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Effects of a phone command that need the owner's consent, by the command, the app and the label (wire bridge 3, 5.2).
 
     effect = effect_of_command("/tap_text", {"text": "Call"}, tree)
-
-The app or screen is checked first, then the words of the label, in many languages.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Labels of controls with an effect, in the languages of many phones; they are checked after the rules by app.
+"""Kinds of effects by the labels of controls and the texts of dialogs, in the languages of many phones.
 
     kind_of_label("Jetzt kaufen")      # EffectKind.PURCHASE
 
-A label is compared in its plain form (`svc_proto.basics.plain_letters`). Phrases of scripts that write no spaces are
-found anywhere in a short label, the others as whole words at its start or end.
+A text is compared in its plain form (`svc_proto.basics.plain_letters`).
 """
 
 from __future__ import annotations

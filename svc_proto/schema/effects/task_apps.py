@@ -1,8 +1,6 @@
 """Commands that act in an app which the task does not name: each of them needs the owner's consent.
 
     effect = effect_elsewhere("/tap", {"nodeId": "w0:3"}, tree, ("com.example.mail",))
-
-Reading, scrolling, keys that leave a screen, the launcher and the keyboard are allowed in every task.
 """
 
 from __future__ import annotations
