@@ -1,6 +1,6 @@
 """Parsing and editing of `.env` files by python-dotenv, without interpolation.
 
-A line that cannot be read is an error with its number and is not skipped: it may hold the API's key.
+Reading a file with a line that cannot be read is an error with the line's number: the line may hold the API's key.
 """
 
 from __future__ import annotations

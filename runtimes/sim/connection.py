@@ -1,7 +1,7 @@
 """A TCP-like connection: two ends, ordered bytes in each direction, a window, half-closing and reset.
 
-Bytes sent at one end wait in its outbox until the other end's window has room. Then they travel as segments of random
-sizes and arrive in order after the link's delay. Arrived bytes wait until the owner reads them. `window` limits the
+Bytes sent at one end wait in its outbox until the other end's window has room. Then they travel as segments, cut at
+random, and arrive in order after the link's delay. Arrived bytes wait until the owner reads them. `window` limits the
 bytes in flight and those waiting together, so an owner that does not read stops the other side's `on_sent` calls.
 """
 

@@ -1,7 +1,7 @@
 """Prepared SQL texts for one kind of database, and transactions that run them without SQLAlchemy's execution.
 
 That execution costs several times as much as a short statement. A text is compiled by SQLAlchemy, or written with
-`:named` values, so that each statement is written once.
+`:named` values.
 """
 
 from __future__ import annotations
