@@ -1,6 +1,8 @@
 """Effects of a phone command that need the owner's consent, by the command, the app and the label (wire bridge 3, 5.2).
 
     effect = effect_of_command("/tap_text", {"text": "Call"}, tree)
+
+`needs_screen` reports whether the effect of a command depends on the screen.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Commands that act in an app which the task does not name: each of them needs the owner's consent.
 
     effect = effect_elsewhere("/tap", {"nodeId": "w0:3"}, tree, ("com.example.mail",))
+
+The launcher and the keyboard count as apps of every task.
 """
 
 from __future__ import annotations
