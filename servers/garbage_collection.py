@@ -20,7 +20,7 @@ FULL = 2  # generation whose collection visits all objects that are not frozen
 
 
 class GarbageCollection:
-    """Collector of this process, started by each of its programs when it is ready."""
+    """Set-up of this process's garbage collection, started by each of its programs when it is ready."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -42,7 +42,7 @@ class ForeignLogLine(str):
 
 
 class LogWriter:
-    """Writer of `Log` commands to one logger."""
+    """Writer of a core's and its runtime's log records to one logger."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self.logger = logger

@@ -78,7 +78,7 @@ class _SimBlob:
 
 
 class SimOperations:
-    """Service that performs the operations of one process's core: those unanswered, and the open files."""
+    """Service that performs the operations of one process's core in virtual time."""
 
     def __init__(self, process: SimProcess) -> None:
         self._process = process

@@ -35,8 +35,8 @@ class SimStore:
     """Store whose `sessions` are the durable records by token hash; tests may change them.
 
     `changes` has the revision of the latest change of each session, lowest first; a change by a test has none. A test
-    may answer requests itself (`serve`). Requests that are not for sessions go to a store in memory. Requests of the
-    types in `refused` fail without effect. A request takes about `seconds`.
+    may answer requests itself (`serve`). Requests for chats go to a store in memory. Requests of the types in `refused`
+    fail without effect. A request takes about `seconds`.
     """
 
     def __init__(self) -> None:
