@@ -1,7 +1,7 @@
-"""Approval prompts of a turn at a terminal: shown one at a time, answered by a line (wire api 6.3, 6.5).
+"""Approval prompts of a turn at a terminal, shown one at a time (wire api 6.3, 6.5).
 
-A line answers the prompt that is shown. If it comes right after a second prompt was shown, it may have been meant for
-the one before, so the prompt is shown again. Any answer that is not clearly a yes is a no; so is the end of the input.
+A typed line answers the shown prompt. Right after a prompt has replaced another, a line may be meant for the earlier
+one, so the prompt is shown again instead. An unclear answer denies, and so does the end of the input.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Prompt:
 
 
 class ApprovalPrompts:
-    """Open prompts, oldest first. `notify` shows one, `answer(call_id, choice)` sends an answer."""
+    """Open approval prompts, oldest first. `notify` shows a prompt, `answer(call_id, choice)` sends the user's choice."""
 
     def __init__(
         self, clock: Callable[[], float], notify: Callable[[Notify], None], answer: Callable[[str, str], None]
@@ -62,16 +62,17 @@ class ApprovalPrompts:
             self._show()
 
     def resolve(self, call_id: object) -> None:
-        """Remove a prompt that needs no answer any more, and show the next one if it was shown."""
+        """Remove the prompt of this call; if that one was shown, show the next prompt, if any."""
         head = self._open[:1]
         self._open = [each for each in self._open if each.call_id != call_id]
         if self._open and self._open[:1] != head:
             self._show()
 
     def answer_line(self, news: VoiceChatEvent) -> None:
-        """Answer the shown prompt with the user's line, or show it again if the line came too soon after it.
+        """Answer the shown prompt by the user's input, or show the prompt again if the input came right after it.
 
-        The end of the input denies all prompts, present and future. A line without a prompt is ignored.
+        A line that is no offered choice denies. The end of the input denies all prompts, open and later ones. Other
+        input without an open prompt is ignored.
         """
         if isinstance(news, InputEnded):
             self._ended = True

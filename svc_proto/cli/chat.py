@@ -47,7 +47,7 @@ REMEDY = "start it, or name it with --api-url"
 class ChatRequest:
     """A message for a session, or for a new one (`session` None).
 
-    `raw` passes every event on as received, `asks` permits approval requests, `apps` are the apps of the task.
+    `raw` passes every event on as received, `asks` permits approval requests, `apps` is sent with the message.
     """
 
     message: str
@@ -67,7 +67,10 @@ class ChatResult:
 
 
 def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: str | None) -> Flow[ApiClient]:
-    """Return a client of the API server at `url`, or else of the one on this host (wire core 2.7)."""
+    """Return a client of the API server at `url`; None: at the configured address, or on this host (wire core 2.7).
+
+    `key` None stands for the key of the API server on this host.
+    """
     found = yield from find_local_api(engine, config)
     host = bracket_ipv6(WILDCARD_ADDRESSES.get(found.host, found.host))
     here = f"{'https' if found.tls else 'http'}://{host}:{found.port}"
@@ -76,11 +79,10 @@ def find_api_client(engine: Engine, config: RelayConfig, url: str | None, key: s
 
 
 class ChatService(OneShotService[ChatResult]):
-    """Service that sends the message and reports the events.
+    """Service that sends one chat message and reports the events of the answer as `Notify`.
 
-    An `error` event of the turn also ends it with a `CliError`.
-
-    After Ctrl-C, `stopped` is whether the run was stopped; None if there was no run.
+    An `error` event of the turn also ends it with a `CliError`. After Ctrl-C during a turn, `stopped` reports whether
+    the run has ended; it is None otherwise.
     """
 
     def __init__(self, find: Callable[[Engine], Flow[ApiClient]], order: ChatRequest, *, watched: bool = False) -> None:
@@ -97,7 +99,7 @@ class ChatService(OneShotService[ChatResult]):
         return KeyboardChannel(self._engine, fact, self._typed)
 
     def on_stopping(self) -> None:
-        """Handle Ctrl-C: exit, after stopping the run on the server if there is one."""
+        """Handle Ctrl-C: exit, after an attempt to stop the run on the server if a turn has begun."""
         if self._turn is None or self._api is None:
             super().on_stopping()
             return

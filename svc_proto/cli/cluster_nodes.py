@@ -27,14 +27,17 @@ class ServiceNode:
 
 @frozen(kw_only=True)
 class ServiceNodes:
-    """All nodes that a server reaches, and itself; `load` names what each node counts: `phones` or `runs`."""
+    """Nodes of a service, from the metrics of one of its servers; each node counts `phones` or `runs` (`load`)."""
 
     redis: bool  # Redis is reached
     load: str
     nodes: Sequence[ServiceNode]
 
     def lines(self, role: str, now: float) -> list[str]:
-        """Return the number of nodes and a line for each, for a person; `role` is that of the queried server."""
+        """Return lines for a person: the number of nodes and whether Redis answers, then a line for each node.
+
+        `role` is the role of the queried server.
+        """
         redis = "Redis answers" if self.redis else "REDIS IS NOT REACHED"
         told = [f"{'API nodes' if role == 'api' else 'Nodes':<11}{len(self.nodes)}, {redis}"]
         one, many = WORDS[self.load]

@@ -64,7 +64,10 @@ def paired_json(paired: PairingResult) -> dict[str, object]:
 
 
 def status_lines(sessions: Mapping[str, StoredSession], now: float, *, reveal: bool) -> list[str]:
-    """Return the stored sessions, one block for each relay; tokens are shown only with `reveal`."""
+    """Return the lines of `svc-relay status`: a block for each stored session, or one line if there is none.
+
+    Tokens are shown only with `reveal`.
+    """
     if not sessions:
         return [f"Sessions: {NOTHING}"]
     lines: list[str] = []
@@ -92,7 +95,11 @@ def device_rows(devices: Sequence[JsonObject], now: float) -> list[tuple[str, ..
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Return rows under their heads. On a terminal of fewer columns (`width`) a row is a block, one cell on a line."""
+    """Return the lines of a table: the heads, and a line for each row.
+
+    If a line is longer than `width`, each row becomes a block instead: its first cell, then each other cell with its
+    head.
+    """
     lines = _side_by_side(columns, rows)
     if width is None or max(map(len, lines)) <= width:
         return lines
@@ -115,7 +122,7 @@ def _side_by_side(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 
 
 def grants_text(grants: Mapping[str, float | None] | None, now: float) -> str:
-    """Return the grants as `name=when`, sorted; `unknown` for None, `none` for an empty map."""
+    """Return the grants as `name=expiry` (`bridge=in2d`), sorted; `unknown` for None, `none` for an empty map."""
     if not grants:
         return "unknown" if grants is None else "none"
     return " ".join(

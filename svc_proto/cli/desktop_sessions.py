@@ -114,7 +114,11 @@ def change_sessions(engine: Engine, change: SessionStoreChange) -> Flow[Failure 
 
 
 def find_stored_session(engine: Engine, selection: RelaySelection) -> Flow[StoredSession]:
-    """Return the session for a command. Raises `CliError`: code 2 when there are several and none was named."""
+    """Return the stored session that `selection` names, or else the only one, with the selection's token if it has one.
+
+    A relay and a token for which none is stored make a new session. Raises `CliError` if no session is found; with code
+    2 if several are stored and none is named.
+    """
     stored = yield from load_sessions(engine)
     if selection.remote is not None:
         found = stored.get(selection.remote)
@@ -141,7 +145,7 @@ def find_stored_session(engine: Engine, selection: RelaySelection) -> Flow[Store
 def pair_desktop(engine: Engine, pair_request: PairRequest) -> Flow[PairingResult]:
     """Pair by the code of an invite, and store the session. Raises `CliError`.
 
-    The route is the best one that answers if the invite was a QR, else the first.
+    With `by_qr`, the best candidate that answers is used, else the first one.
     """
     stored = yield from load_sessions(engine)
     candidates = pair_request.invitation.candidates
@@ -214,7 +218,7 @@ def _choose(engine: Engine, routes: CandidateProber, candidates: tuple[Candidate
 def select_url(engine: Engine, session: StoredSession, routes: CandidateProber | None = None) -> Flow[str]:
     """Return the address to use now: the stored one, or the best of several candidates that answers.
 
-    Raises `RelayUnreachableError` if none of several answers.
+    The stored certificate pins apply to further connections. Raises `RelayUnreachableError` if none of several answers.
     """
     yield from apply_pins(engine, session)
     candidates = candidates_of(session)
@@ -224,7 +228,7 @@ def select_url(engine: Engine, session: StoredSession, routes: CandidateProber |
 
 
 def candidates_of(session: StoredSession) -> tuple[Candidate, ...]:
-    """Return the routes that were stored at pairing."""
+    """Return the valid candidates that were stored with the session at pairing."""
     return tuple(candidate for candidate, _ in parse_candidates(session.candidates, "transportHint"))
 
 
@@ -248,7 +252,10 @@ def store_first_pin(engine: Engine, session: StoredSession, url: str) -> Flow[No
 
 
 def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[RelayConnection, AuthOk]]:
-    """Return a connection that is signed in with the stored token, and the relay's welcome. Raises `CliError`."""
+    """Connect to the relay with the stored token; return the connection and the relay's welcome. Raises `CliError`.
+
+    The pin of the relay's certificate is stored at its first use.
+    """
     identity = yield from desktop_identity(engine)
     link, welcome = yield from connect_desktop(engine, url, {"session_token": session.token}, identity)
     yield from store_first_pin(engine, session, url)
@@ -256,7 +263,7 @@ def sign_in(engine: Engine, session: StoredSession, url: str) -> Flow[tuple[Rela
 
 
 def relay_client_for(engine: Engine, session: StoredSession) -> Flow[RelayClient]:
-    """Return the relay's HTTP client, on the best route."""
+    """Return an HTTP client of the session's relay, at the address that `select_url` selects."""
     url = yield from select_url(engine, session)
     return RelayClient(
         "the relay", RelayUrl(url).http_url, session.token, remedy="is it running, and this its address?"
@@ -264,7 +271,7 @@ def relay_client_for(engine: Engine, session: StoredSession) -> Flow[RelayClient
 
 
 def find_relay(engine: Engine, selection: RelaySelection) -> Flow[RelayClient]:
-    """Return the relay's HTTP client, with the session that is stored or named."""
+    """Return an HTTP client of the relay that `selection` names, or of the only stored one. Raises `CliError`."""
     return (yield from relay_client_for(engine, (yield from find_stored_session(engine, selection))))
 
 
@@ -272,7 +279,10 @@ def find_relay(engine: Engine, selection: RelaySelection) -> Flow[RelayClient]:
 
 
 def list_devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject]]:
-    """Return the paired devices, as the relay lists them."""
+    """Return the paired devices, as the relay lists them. Raises `CliError`.
+
+    The pin of the relay's certificate is stored at its first use.
+    """
     relay = yield from relay_client_for(engine, session)
     found = yield from with_explanation(relay.sessions(engine), PAIRED)
     yield from store_first_pin(engine, session, session.url)
@@ -280,9 +290,9 @@ def list_devices(engine: Engine, session: StoredSession) -> Flow[list[JsonObject
 
 
 def extend_session(engine: Engine, session: StoredSession, prefix: str, ttl: int) -> Flow[JsonObject]:
-    """Give the session with this token prefix `ttl` seconds from now on; return the relay's answer.
+    """Let the session with this token prefix expire `ttl` seconds from now; return the relay's answer.
 
-    Raises `CliError`.
+    The stored record is updated if it is this desktop's session. Raises `CliError`.
     """
     relay = yield from relay_client_for(engine, session)
     asked = relay.json(engine, "PATCH", f"/sessions/{encode_segment(prefix)}", {"ttl_seconds": ttl})
@@ -298,7 +308,7 @@ def extend_session(engine: Engine, session: StoredSession, prefix: str, ttl: int
 
 
 def forget_session(engine: Engine, session: StoredSession) -> Flow[None]:
-    """Remove the session of this desktop, which has ended."""
+    """Remove this session from the session file, unless the file has another token for the relay."""
     yield from change_sessions(engine, RemoveSession(session.url, session.token))
 
 

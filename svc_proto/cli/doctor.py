@@ -71,7 +71,7 @@ def run_checks(engine: Engine, only: str | None = None) -> Flow[list[Finding]]:
 
 
 def check_reachable(engine: Engine, address: str, *, alone: bool) -> Flow[Finding]:
-    """Check whether a relay answers at an address; if not, that is a failure unless there are other addresses."""
+    """Check whether a relay answers at an address; if not, the verdict is `failure` with `alone`, else `warning`."""
     relay = RelayClient("the relay", RelayUrl(address).http_url)
     began = engine.now.mono
     bad = "failure" if alone else "warning"
@@ -89,7 +89,7 @@ def check_reachable(engine: Engine, address: str, *, alone: bool) -> Flow[Findin
 
 
 def finding_lines(findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each finding, with the remedy below."""
+    """Return a line for each finding, followed by its remedy if it has one."""
     lines: list[str] = []
     for finding in findings:
         lines.append(f"{SIGNS[finding.verdict]} {finding.subject}: {finding.text}")

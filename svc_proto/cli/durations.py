@@ -20,7 +20,10 @@ _NAMES = ((31_536_000, "year"), (86_400, "day"), (3_600, "hour"), (60, "minute")
 
 
 def parse_duration(text: str, field: str) -> int:
-    """Return seconds: `never`, digits, or digits with one of s m h d w y; 0 means never. Raises `CliError`, code 2."""
+    """Return the seconds of `never` (0), of digits, or of digits with one of s m h d w y.
+
+    Raises `CliError`, code 2, for any other text or more than 10 years.
+    """
     word = text.strip()
     if word.lower() == "never":
         return NEVER
@@ -36,9 +39,10 @@ def parse_duration(text: str, field: str) -> int:
 
 
 def parse_preset(grants: str | None, only: str | None) -> dict[str, float | None] | None:
-    """Parse `--grants channel=duration,…`, where `none` withholds, and `--only channel,…`, which withholds the others.
+    """Parse the options `--grants channel=duration,…` and `--only channel,…`; None if nothing is preset.
 
-    None where nothing is preset. Raises `CliError`, code 2.
+    Return seconds (0: as long as the session) or None (withheld) by channel. In `--grants`, `none` withholds; `--only`
+    withholds the channels that it does not name. Raises `CliError`, code 2.
     """
     wanted = CHANNELS if only is None else _channels(only, "--only")
     preset: dict[str, float | None] = {channel: None for channel in CHANNELS if channel not in wanted}
@@ -76,9 +80,9 @@ def duration_label(seconds: float) -> str:
 
 
 def short_expiry(expires_at: float | None, now: float) -> str:
-    """Return `never`, `expired` or `in …`; times in epoch seconds (wire core 10.7).
+    """Return `never` for None, else `expired` or `in …`; times in epoch seconds (wire core 10.7).
 
-    A duration of one day that was set a moment ago is a day, not 23 hours.
+    Above 59 minutes a minute is added, so that a day that was set a moment ago is shown as `in 1d`.
     """
     if expires_at is None:
         return "never"

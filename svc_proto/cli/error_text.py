@@ -22,9 +22,10 @@ T = TypeVar("T")
 
 
 def with_explanation(call: Flow[T], sentences: Mapping[ServiceFault, str]) -> Flow[T]:
-    """Return the result of a call; a failure becomes a `CliError`.
+    """Return the result of a call; raise a `CliError` for its `ServiceCallError`.
 
-    Its text comes from `sentences` (`{said}` is the server's message), or is the usual one.
+    If the server has answered and `sentences` has the fault, the sentence is the text (`{said}` is replaced by the
+    server's message), else `cli_error_of` makes the text.
     """
     try:
         return (yield from call)
@@ -59,9 +60,9 @@ def cli_error_of(error: ServiceCallError) -> CliError:
 
 
 def error_text(answer: HttpResult) -> str:
-    """Return the text of a server's error response, safe for a terminal: its message and the status.
+    """Return the text of a server's error response, safe for a terminal: its message, if any, and the status.
 
-    Of a redirect, return its target and the status; of an HTML page, only the status.
+    A redirect gives its target instead of the message; an HTML page gives only the status.
     """
     where = sanitize_line((answer.headers.get(b"location") or b"").decode("latin-1"))
     if 300 <= answer.status < 400 and where:

@@ -9,7 +9,7 @@ USAGE_ERROR = 2  # the command line is invalid (wire core 10.1)
 
 
 class CliError(Exception):
-    """Failure of a command. The text has the problem and the remedy on one line, and holds no secret."""
+    """Failure of a command: a line of text for a person, without secrets, and the exit code."""
 
     def __init__(self, text: str, *, code: int = FAILED) -> None:
         super().__init__(text)

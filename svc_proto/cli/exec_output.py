@@ -1,14 +1,8 @@
 """Execution of a command in a terminal: the line to type, and the output and exit status in what the terminal shows.
 
-A terminal carries no exit status, so the command is typed between two marks. The shell prints them in a form that its
-echo of the typed line does not have. tmux would draw the output as a screen, so there the command runs as the one that
-"locks" the tmux client: it owns that client's terminal, and its output arrives byte for byte. When it ends, tmux takes
-the terminal back and discards unread output (`tcflush`). So the second mark is answered, and the terminal is kept until
-the answer has come.
-
-Ctrl-C ends the command and not the shell around it, which reports the status then (`trap : INT`; the command itself
-receives the signal as usual). The same for a terminal that is hung up (`HUP`): the shell continues, to release the wait
-in tmux.
+The typed line prints a mark before and after the command's output; the second mark carries the exit status. In tmux the
+command runs as the client's lock command, so that its output is not drawn as a screen, and the line then waits until
+the nonce is typed as the reply to the second mark. The shell survives Ctrl-C and a hang-up, and reports the status.
 """
 
 from __future__ import annotations
@@ -25,9 +19,10 @@ KEPT = 64  # characters at the end that may be the beginning of a mark
 
 
 def typed_line(command: str, nonce: str, *, tmux: bool, keyboard: bool = True) -> str:
-    """Return the line to type into a POSIX shell. Raises `CliError`, code 2, for a command that no line can hold.
+    """Return the line to type into a POSIX shell that runs the command between two marks with this nonce.
 
-    Without a `keyboard` the command has no input: a read would otherwise wait for ever.
+    Without a `keyboard` the command has no input. Raises `CliError`, code 2, if the command has a line break or NUL, or
+    is longer than a terminal's line.
     """
     if "\n" in command or "\r" in command or "\x00" in command:
         raise CliError("--exec takes one line: put the rest into a script", code=USAGE_ERROR)
@@ -50,7 +45,7 @@ def _quoted(text: str) -> str:
 
 
 class ExecOutput:
-    """Filter of a terminal's output that returns the output of the command."""
+    """Filter of a terminal's output for the part between the two marks; `status` is the exit status, None until the end."""
 
     def __init__(self, nonce: str) -> None:
         self.answer = f"{nonce}\n"  # to be typed under tmux, once the status is known
@@ -68,11 +63,11 @@ class ExecOutput:
 
     @property
     def unmarked(self) -> str:
-        """Return the last line of output that came before the command has started; empty after its start."""
+        """Return the last line of output before the command has started; empty after its start."""
         return "" if self._begun else self._pending.rstrip().rpartition("\n")[2]
 
     def feed(self, text: str) -> str:
-        """Return the command's part of the next piece of the terminal's output: what stands between the two marks."""
+        """Read the next piece of the terminal's output; return the text that surely belongs to the command's output."""
         if self.status is not None:
             return ""
         self._pending += text

@@ -1,8 +1,4 @@
-"""Registry of health checks: one row for each problem, with its code, severity, subject and remedy.
-
-`svc doctor`, `svc status`, the dashboard and `/metrics` read the same rows. A check reads observations alone, so that
-the table of planted faults in the tests holds for all of them.
-"""
+"""Registry of health checks: one row for each problem, with its code, title, severity and remedy."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ SIGNS = {Severity.ERROR: "✗", Severity.WARNING: "!", Severity.NOTE: "·"}
 
 @frozen(kw_only=True)
 class HealthCheck:
-    """A row of the registry. `look` returns the problem's text, or None; `looked_at` names its observations."""
+    """A row of the registry. `look` returns the problem's text, or None; `looked_at` describes what it inspects."""
 
     code: str
     title: str
@@ -51,11 +47,11 @@ class HealthResult:
 
     @property
     def is_problem(self) -> bool:
-        """Report whether this is an error or a warning."""
+        """Report whether the check has found something and its severity is not a note."""
         return self.text is not None and self.check.severity is not Severity.NOTE
 
     def lines(self) -> list[str]:
-        """Return a problem or a note for people, with its remedy below."""
+        """Return two lines for people: the title with the text of the result, and the remedy."""
         check = self.check
         found = f"{SIGNS[check.severity]} {check.title}: {sanitize_line(self.text or '')}   [{check.code}]"
         return [found, f"    {check.remedy}"]

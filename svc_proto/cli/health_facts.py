@@ -1,4 +1,4 @@
-"""Observations of a host that the registry of health checks judges. The defaults are those of a healthy host."""
+"""Observations of a host that the registry of health checks judges."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ServerFacts:
 
 @frozen
 class RouteFacts:
-    """A route of an invite, tested from this host; `problem` is empty if both servers answer."""
+    """A route of an invite, tested from this host; `problem` is empty if the tested servers answer."""
 
     role: str
     url: str
@@ -50,7 +50,7 @@ class RouteFacts:
 
     @property
     def remote_test(self) -> str:
-        """Return a command that tests the route from another machine: a firewall is not noticed on this host."""
+        """Return `nc` commands to run on another machine, which test the ports of the route from there."""
         from svc_proto.wire.urls import parse_url  # noqa: PLC0415, RUF100 - `svc status` shows no routes
 
         places = dict.fromkeys((url.host, url.port) for url in map(parse_url, filter(None, (self.url, self.api_url))))

@@ -68,9 +68,10 @@ OK_STATUSES = (200, 404)  # of a list of models: some servers have none
 
 
 def find_down(role: str) -> Callable[[HostFacts], str | None]:
-    """Return the finder of a server that the settings start and that does not run, unless another program has its port.
+    """Return the finder of a server that the settings start and that does not run.
 
-    Servers other than the relay count only while another one runs.
+    A port that another program has taken is not reported. Servers other than the relay count only while another one
+    runs.
     """
 
     def find(facts: HostFacts) -> str | None:
@@ -84,7 +85,7 @@ def find_down(role: str) -> Callable[[HostFacts], str | None]:
 
 
 def find_silent(facts: HostFacts) -> str | None:
-    """Find servers that run and do not answer."""
+    """Return a text that names the servers which run and do not answer, or None."""
     silent = [each.role for each in facts.servers if each.runs and not each.answers]
     return f"running, and without an answer: {', '.join(silent)}" if silent else None
 
@@ -187,7 +188,7 @@ def find_dead_route(facts: HostFacts) -> str | None:
 def find_public(*subjects: str, other: bool = False) -> Callable[[HostFacts], str | None]:
     """Return a finder of problems of the public address with these subjects.
 
-    With `other`, of subjects without a finder.
+    With `other`, return the finder of those with a subject that has no finder of its own.
     """
     known = ("encryption", "local routes", "WebSocket", "forwarded headers")
 
@@ -327,7 +328,7 @@ def find_not_writable(facts: HostFacts) -> str | None:
 
 
 def find_readable_by_others(facts: HostFacts) -> str | None:
-    """Find secrets that other users can read."""
+    """Find files of the home that other users can read."""
     return f"other users can read {', '.join(facts.open_files)}" if facts.open_files else None
 
 

@@ -1,7 +1,4 @@
-"""Gathering of the observations that the health checks judge: the host's report, and requests to the servers.
-
-The requests go to this host, to the model's server, and to the public address if there is one. Phones get none.
-"""
+"""Gathering of the observations that the health checks judge: the host's report, and requests to servers."""
 
 from __future__ import annotations
 
@@ -52,9 +49,9 @@ HEALTH_PATHS = {"relay": "/health", "api": "/health", "dashboard": "/healthz"}
 
 @frozen(kw_only=True)
 class HealthRequest:
-    """Scope of the observations. `tries_model` sends one request to the model, which may cost money.
+    """Scope of the observations. `tries_model` permits a request to the model, which may cost money.
 
-    `relay` is the client that lists the devices; None: that of the operator's commands.
+    `relay` is the client that lists the devices; None stands for the relay on this host.
     """
 
     config: RelayConfig
@@ -66,7 +63,7 @@ class HealthRequest:
 
 
 def gather_facts(engine: Engine, request: HealthRequest) -> Flow[HostFacts]:
-    """Gather all observations; a missing one keeps its default."""
+    """Gather the observations of this host: servers, routes, certificates, model, disk and devices."""
     config = request.config
     answer = yield from run_operation(
         engine, Compute(engine.new_op(), "host.report", (config.home, request.ports)), within=REPORT_TIMEOUT
@@ -210,7 +207,7 @@ def _with_abilities(
 
 
 def parse_http_date(text: str) -> float | None:
-    """Return the epoch seconds of a `Date` field (RFC 9110 section 5.6.7); None for any other text."""
+    """Return the epoch seconds of a `Date` field (RFC 9110 section 5.6.7); None if it is empty or no date."""
     try:
         return parsedate_to_datetime(text).timestamp() if text else None
     except ValueError:
@@ -228,7 +225,7 @@ def _certificate(row: JsonObject) -> CertificateFacts:
 
 
 def _key(running: Mapping[str, JsonObject], key: str) -> str | None:
-    """Return the API's key: "" if the running API has none, None if it is unknown."""
+    """Return the API's key: "" if the running API has none, else `key`, or None if `key` is empty."""
     api = running.get("api")
     if api is not None and not api.text("key"):
         return ""

@@ -1,8 +1,4 @@
-"""Paired devices for the operator on the relay's host: list, find by name or prefix, rename, extend, revoke.
-
-A device is named by what `svc devices` shows: its name, or the first characters of its token. A name counts if it
-belongs to one session; of several sessions with one name the operator chooses by prefix.
-"""
+"""Paired devices for the operator on the relay's host: list, find by name or prefix, rename, extend, revoke."""
 
 from __future__ import annotations
 
@@ -47,7 +43,10 @@ def host_device_rows(devices: list[JsonObject], now: float) -> list[tuple[str, .
 
 
 def find_device(devices: list[JsonObject], text: str) -> JsonObject:
-    """Return the device with this name or token prefix. Raises `CliError`, code 2, unless there is exactly one."""
+    """Return the one device with this name, in any case; without one, the one device with this token prefix.
+
+    Raises `CliError`, code 2, if there is no such device or several.
+    """
     wanted = " ".join(text.split())
     found = [device for device in devices if _name(device).casefold() == wanted.casefold()]
     if not found and len(wanted) >= MIN_PREFIX:

@@ -46,7 +46,10 @@ def strip_controls(text: str) -> str:
 
 
 def parse_pairing_code(text: str) -> str:
-    """Parse a pairing code from pasted text: six of A-Z and 0-9. Raises `CliError`, code 2."""
+    """Return the pairing code in a pasted text: six of A-Z and 0-9; other characters are removed.
+
+    Raises `CliError`, code 2, if not six are left.
+    """
     kept = _NOT_CODE.sub("", strip_controls(text)).upper()
     if len(kept) != CODE_LENGTH:
         raise CliError(
@@ -56,15 +59,16 @@ def parse_pairing_code(text: str) -> str:
 
 
 def looks_like_invite(text: str) -> bool:
-    """Report whether the text is an invite rather than a code."""
+    """Report whether the text looks like an invite and not like a pairing code."""
     text = strip_controls(text).strip()
     return "://" in text or text.startswith("{") or len(text) > MAX_CODE_CHARS
 
 
 def parse_relay_url(text: str, name: str = "--remote") -> str:
-    """Parse a relay's address; a `ws` one without a port gets 8767. Raises `CliError`, code 2.
+    """Return a relay's address without pasted control characters; a `ws` one without a port gets port 8767.
 
-    Addresses as servers show them are accepted, too: http for ws, https for wss, and a bind address for this host.
+    Addresses as servers show them are changed: http to ws, https to wss, a bind address to a loopback one. Raises
+    `CliError`, code 2.
     """
     text = strip_controls(text).strip()
     for shown, meant in SHOWN.items():

@@ -1,4 +1,4 @@
-"""Invites as a desktop reads them: code, and candidates for the relay, best first (wire core 3.2, 3.3, 10.3)."""
+"""Invites as a desktop reads them: code, and candidates for the relay (wire core 3.2, 3.3, 10.3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOW = "show a new one with svc pair on the relay's host"
 
 @frozen
 class DesktopInvite:
-    """A code and its candidates, best first; `stored` are the candidates in the session file's form."""
+    """A code and its candidates, in the invite's order; `stored` are the candidates in the session file's form."""
 
     code: str = field(repr=False)
     candidates: tuple[Candidate, ...]
@@ -36,7 +36,10 @@ class DesktopInvite:
 
 
 def parse_desktop_invite(text: str, name: str = "--pair-qr") -> DesktopInvite:
-    """Parse any form of an invite. Raises `CliError`, code 2."""
+    """Parse the text of an invite, in any of its forms.
+
+    Raises `CliError`, code 2, if it is invalid or has no usable relay and code.
+    """
     try:
         payload = parse_invite(strip_escapes(text))
     except Refused as error:

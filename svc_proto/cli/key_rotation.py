@@ -1,4 +1,4 @@
-"""Rotation of the API server's key, in every place where the chain of wire core 2.7 finds an old one.
+"""Rotation of the API server's key, in the files that set it (wire core 2.7).
 
 A running API server of this home is then requested, with the old key, to read its files again.
 """
@@ -41,7 +41,10 @@ class KeyRotationResult:
 
 
 def rotate_key(engine: Engine, config: RelayConfig) -> Flow[KeyRotationResult]:
-    """Make a key and store it in each file that has one, else in `.env`. Raises `CliError`."""
+    """Make a key, store it in each file that has one, else in `.env`, and let a running API server read it.
+
+    Raises `CliError` if a file cannot be changed.
+    """
     old = (yield from find_local_api(engine, config)).key
     try:
         made = yield from write_new_key(engine, config.home, config.config_path, configured_key=config.api_key)
@@ -61,7 +64,7 @@ def rotate_key(engine: Engine, config: RelayConfig) -> Flow[KeyRotationResult]:
 
 
 def _reload_api_key(engine: Engine, url: str, old: str) -> Flow[str]:
-    """Request the API server to read its files again; return the reason if it does not use the new key."""
+    """Request the API server to read its files again; return why it does not use the new key, empty if it does."""
     try:
         answer = yield from ApiClient("the API server", url, old).request(engine, "POST", "/api/key/reload", {})
     except ServiceCallError as error:

@@ -1,6 +1,6 @@
 """Service with one client and a line protocol over standard input and output.
 
-The client's end of input ends the process.
+When the client's input has ended and no work is in progress, the process ends.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LineService(ABC):
         self.engine = engine
 
     def on_started(self) -> None:
-        """Report readiness; nothing has to be loaded."""
+        """Emit `Ready`."""
         self.engine.emit(Ready())
 
     def on_accepted(self, fact: Accepted) -> Channel | None:
@@ -60,7 +60,10 @@ class LineService(ABC):
 
     @abstractmethod
     def on_client_closed(self, problem: str) -> None:
-        """Handle the end of the client's input; `problem` is empty for an orderly end. `close_if_done` follows."""
+        """Handle the end of the client's input; `problem` is empty for an orderly end.
+
+        Afterwards the channel is closed as soon as no work is in progress.
+        """
 
     @property
     @abstractmethod
@@ -78,7 +81,7 @@ class LineService(ABC):
                 self.set_read_paused(True)
 
     def ended(self, problem: str) -> None:
-        """Handle the end of the client's input, or input over a limit."""
+        """Handle the end of the client's input, or input over a limit: close the channel once no work is in progress."""
         self.on_client_closed(problem)
         self._closing = True
         self.close_if_done()
@@ -99,7 +102,7 @@ class _LineChannel(Channel):
         self._closing = False
 
     def received(self, data: bytes) -> None:
-        """Pass complete lines to the service."""
+        """Pass complete lines that are not blank to the service; a line over the limit ends the input."""
         try:
             lines = self._buffer.feed(data)
         except RemoteProtocolError as error:

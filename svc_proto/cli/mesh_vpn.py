@@ -1,7 +1,4 @@
-"""Mesh VPN of this host, by the JSON of `tailscale status` and `tailscale serve status`.
-
-Both are outputs of another program, so any member may be missing: then there is no mesh route, which is no error.
-"""
+"""Mesh VPN of this host, by the JSON of `tailscale status` and `tailscale serve status`."""
 
 from __future__ import annotations
 

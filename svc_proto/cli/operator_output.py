@@ -1,4 +1,4 @@
-"""Output of the operator's commands, line by line, in the order of wire core 10.1. Some of it is secret on purpose."""
+"""Output of the operator's commands, line by line (wire core 10.1); some lines contain secrets."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def mask(key: str) -> str:
 
 
 def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
-    """Return the lines of an invite: API server, relay, routes, notes and invite URL.
+    """Return the lines that describe an invite to the operator, from the API server's address to the invite URL.
 
-    If `hidden`, the key is masked, and the code and the URL are left out.
+    With `hidden`, the full key, the code and the URL are left out.
     """
     lines = ["API server", f"  URL       {invite.api.url}"]
     if invite.key:
@@ -85,7 +85,7 @@ def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
 
 
 def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
-    """Return the session and grants that a code gives a phone, channels of one duration together."""
+    """Return lines on the session, grants and rights that a code gives a phone; channels of one duration share a line."""
     given = granted_durations(meta, max_ttl)
     session = duration_label(session_expiry(0.0, meta.ttl_seconds, max_ttl) or NEVER)
     asks = ", or what the phone asks for"
@@ -174,7 +174,7 @@ def public_route_lines(state: JsonObject) -> list[str]:
 
 
 def security_lines(state: object) -> list[str]:
-    """Return lines on whether API keys over plain HTTP are accepted, and how to turn that off (wire core 10.2)."""
+    """Return lines on whether API keys over plain HTTP are accepted and, if so, how to turn that off (wire core 10.2)."""
     if state is not True:
         return ["API keys over plain HTTP from other hosts: refused"]
     return [

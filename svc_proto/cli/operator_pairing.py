@@ -43,10 +43,7 @@ NOTHING_PRESET = PairingMeta()
 
 @frozen(kw_only=True)
 class PairingRequest:
-    """Validated input of `create_invite`: the configuration, the operator's options, and whether the API needs a key.
-
-    An option that was not given has the default below.
-    """
+    """Validated input of `create_invite`: the configuration, the operator's options, and whether the API needs a key."""
 
     config: RelayConfig
     meta: PairingMeta = NOTHING_PRESET
@@ -83,7 +80,8 @@ class NewInvite:
 def create_invite(engine: Engine, order: PairingRequest) -> Flow[NewInvite]:
     """Make an invite, after registering its code at the relay if that can be reached.
 
-    Raises `CliError`, and `ServiceCallError` if the relay answers with an error.
+    Without the relay, the invite is for the API server alone. Raises `CliError`, also if neither server can be reached,
+    and `ServiceCallError` if the relay's health check answers with an error.
     """
     config, notes, warnings = order.config, list[str](), list[str]()
     if order.mode is CandidateMode.PUBLIC and not (order.public_url or config.public_url):

@@ -48,7 +48,7 @@ MIN_PREFIX, MAX_PREFIX = 4, 64  # characters, spec "Limits"; a whole token has 3
 
 
 def local_relay(config: RelayConfig) -> RelayClient:
-    """Return the relay on this host, at the address that it listens on by its configuration."""
+    """Return a client of the relay on this host, at its running or configured address."""
     host = WILDCARD_ADDRESSES.get(config.host, config.host)
     url = config.inside or f"{'https' if config.tls else 'http'}://{bracket_ipv6(host)}:{config.port}"
     return RelayClient(LOCAL, url, remedy=REMEDY, local=is_loopback_name(url.encode()))
@@ -110,20 +110,23 @@ def token_prefix(text: str) -> str:
 
 
 def security_setting(engine: Engine, relay: RelayClient, allow: bool | None) -> Flow[JsonObject]:
-    """Return the setting for API keys over plain HTTP; change it first unless `allow` is None (wire core 8.3)."""
+    """Return the setting for API keys over plain HTTP; change it first unless `allow` is None (wire core 8.3).
+
+    Raises `ServiceCallError`.
+    """
     if allow is None:
         return (yield from relay.json(engine, "GET", "/relay/security"))
     return (yield from relay.json(engine, "PATCH", "/relay/security", {"allow_insecure_api_bearer": allow}))
 
 
 def public_route_setting(engine: Engine, relay: RelayClient, *, remove: bool) -> Flow[JsonObject]:
-    """Return the settings for programs of the relay's host; with `remove`, end the public route. Raises `CliError`."""
+    """Return the relay's security settings; with `remove`, first unset their public route. Raises `CliError`."""
     method, body = ("PATCH", {"public_route": False}) if remove else ("GET", b"")
     return (yield from with_explanation(relay.json(engine, method, "/relay/security", body), _elsewhere(relay)))
 
 
 def find_consent(engine: Engine, relay: RelayClient, word: str) -> Flow[JsonObject]:
-    """Return the consent request of the agent whose page shows this word. Raises `CliError`."""
+    """Return the OAuth consent request with this code, which the agent's page shows. Raises `CliError`."""
     return (yield from with_explanation(relay.json(engine, "GET", _question(word)), _elsewhere(relay)))
 
 

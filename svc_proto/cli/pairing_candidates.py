@@ -1,7 +1,4 @@
-"""Candidates of a pairing QR, and their order (wire core 3.3).
-
-Spec order: LAN, mesh, public; priorities 0, 1, 2 as emitted. `--prefer` moves one role to the front and renumbers.
-"""
+"""Candidates of a pairing QR: local network, mesh and public address (wire core 3.3)."""
 
 from __future__ import annotations
 
@@ -77,8 +74,8 @@ def mesh_candidate(
 def public_candidate(url: str, relay_port: int, root_path: str = "") -> HostCandidate:
     """Return the route over a public address. Raises `CliError`, code 2, for a URL that other hosts cannot use.
 
-    For a relay with a `root_path` that path is used if the address has none. Without both, the relay has a port of its
-    own, unless the address ends with a slash: then a proxy on the named port serves the relay.
+    The relay is at the URL's port and path, or at `root_path` if the URL has no path. Without both, the relay is at
+    `relay_port`, unless the URL ends with a slash: then a proxy at the URL's port serves it.
     """
     try:
         parsed = parse_url(_ascii_url(url.strip()))
@@ -111,7 +108,7 @@ def prefer_role(routes: list[HostCandidate], role: str | None) -> tuple[list[Hos
 
 
 def candidate_member(route: HostCandidate, priority: int) -> dict[str, object]:
-    """Return a member of the payload's `endpoints`."""
+    """Return a route as a member of the payload's `endpoints` (wire core 3.3)."""
     hint = "wss" if route.relay_url.startswith("wss:") else "ws"
     return {
         "role": route.role,
@@ -122,7 +119,7 @@ def candidate_member(route: HostCandidate, priority: int) -> dict[str, object]:
 
 
 def _ascii_url(url: str) -> str:
-    """Return an address whose name is in the form of DNS: `bücher.example` is `xn--bcher-kva.example`."""
+    """Return an address with its international host name in the form of DNS (`xn--…`); unchanged if that is impossible."""
     scheme, separator, rest = url.partition("://")
     name = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
     if name.isascii():

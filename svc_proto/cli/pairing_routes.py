@@ -1,8 +1,4 @@
-"""Routes to this host for an invite: the same for `svc pair`, `svc up` and the dashboard (wire core 3.3).
-
-A route leads only to an address on which the servers listen; the addresses that are left out are listed with the
-reason.
-"""
+"""Routes to this host for an invite, and the addresses that are left out, with the reason (wire core 3.3)."""
 
 from __future__ import annotations
 

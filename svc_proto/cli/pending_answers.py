@@ -49,6 +49,6 @@ class PendingAnswers:
         self._failing = not ok
 
     def has_failed(self) -> bool:
-        """Report whether the error just received replaces an answer; call it once for each error."""
+        """Report whether the error just received replaces an answer, and reset that; call it once for each error."""
         failing, self._failing = self._failing, False
         return failing

@@ -1,8 +1,7 @@
 """Check of a public address as an unauthenticated client sees it, made from this host.
 
-No request to the address has a credential or the local secret. The content sent to local routes is refused by an
-unprotected route (400), or the route only lists, so nothing is created. Only the pairing is a real one, with a code
-that is registered at the relay of this host, and without any grant; its session is revoked at once.
+Its one credential is a pairing code without grants, which the relay of this host registers; the session is then
+revoked.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class PublicUrlCheck:
 
 
 def check_public_url(engine: Engine, check: PublicUrlCheck) -> Flow[list[Finding]]:
-    """Run the checks and return their findings."""
+    """Check the relay, the API server and, with a path, the dashboard at the public address; return the findings."""
     address = check.route.relay_url
     relay = RelayClient("the relay", RelayUrl(address).http_url)
     found = yield from check_reachable(engine, address, alone=True)
@@ -100,7 +99,10 @@ def _local_routes(engine: Engine, relay: RelayClient) -> Flow[Finding]:
 
 
 def _pairing(engine: Engine, route: HostCandidate, relay: RelayClient | None) -> Flow[list[Finding]]:
-    """Pair as a phone would, to check WebSockets and the relay's view of the forwarding headers."""
+    """Pair as a phone would, to check WebSockets and the relay's view of the forwarding headers.
+
+    Without a relay on this host, return a warning instead.
+    """
     if relay is None:
         return [Finding("WebSocket", "warning", "not tried: no relay runs on this host", "run it on the relay's host")]
     code, identity = (

@@ -1,8 +1,7 @@
-"""Poller of `/health` for a supervisor such as systemd: ready, then alive while all servers answer, then stopping.
+"""Poller of `/health` for a supervisor such as systemd.
 
-Events (`Notify`): "ready" after the first round in which all servers answer, "alive" after each later one, and
-"stopping". A round with a missing answer is skipped, not repeated: the supervisor decides how long is too long
-(systemd's WatchdogSec).
+Events (`Notify`): "ready" after the first round in which all servers answer, "alive" after each later round in which
+all answer, and "stopping".
 """
 
 from __future__ import annotations

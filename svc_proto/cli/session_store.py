@@ -1,7 +1,7 @@
 """Store of a desktop's sessions, one for each relay address: `remote-sessions.json` (wire core 10.5).
 
-The file may be damaged or written by another version: unusable members are dropped, unknown ones are kept. This module
-computes the new file from the old one and a change; locking and writing are done elsewhere.
+Unusable members of the file are ignored, unknown ones are kept. This module computes the new text of the file from the
+old one and a change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ REDACTED = "(redacted)"
 
 @frozen(kw_only=True)
 class StoredSession:
-    """Record of the session at a relay. Times in epoch seconds; `grants` None if unknown, a value None for never."""
+    """Record of the session at a relay. Times in epoch seconds; `grants` is None if unknown, a grant None if it never
+    ends.
+    """
 
     url: str
     token: str = field(repr=False)
@@ -78,14 +80,14 @@ SessionStoreChange: TypeAlias = UpdateSession | RemoveSession
 
 
 def parse_sessions(text: str) -> dict[str, StoredSession]:
-    """Return the records by address, in the order of the file. An unreadable file is an empty store."""
+    """Return the usable records by relay address, in the order of the file; none for an unreadable file."""
     found = JsonObject.parse_or_empty(text).get_object("sessions")
     records = ((url, _record(url, found.get_object(url))) for url in found)
     return {url: record for url, record in records if record is not None}
 
 
 def latest_api(sessions: Mapping[str, StoredSession]) -> StoredSession | None:
-    """Return the session that was paired last, of those with an API server."""
+    """Return the session that was paired last, of those with an API server; None if there is none."""
     known = [session for session in sessions.values() if session.api_url is not None]
     return max(known, key=lambda session: session.paired_at, default=None)
 
@@ -123,7 +125,7 @@ DEFAULTS: Mapping[str, object] = {
 
 
 def record_members(session: StoredSession) -> dict[str, object]:
-    """Return the members that a pairing writes, null ones too, so that no earlier expiry stays (wire core 10.5)."""
+    """Return the members that a pairing writes, null ones too, so that they replace earlier values (wire core 10.5)."""
     members: dict[str, object] = {
         "token": session.token,
         "server_version": session.server_version,

@@ -1,9 +1,7 @@
 """Terminal on the relay's host, shown on the terminal of a desktop (wire terminal 1).
 
-Keyboard and screen are one channel. Keys go to the relay while it is connected; one key is ours and detaches. When the
-connection is lost, or the relay stops in an orderly way, the same session is attached again, after a pause that doubles
-from 1 to 30 s. Backpressure works both ways: a full screen pauses the relay's WebSocket, and a full WebSocket pauses
-the keyboard.
+Keyboard and screen are one channel; the escape key detaches. A terminal without a command is attached again after a
+lost connection, with pauses that double from 1 to 30 s.
 """
 
 from __future__ import annotations
@@ -337,7 +335,7 @@ class ShellService(OneShotService[ShellResult]):
         self.engine.spawn(self._close(), on_done=lambda nothing: self.engine.exit(INTERRUPTED))
 
     def typed_all(self) -> None:
-        """Handle the end of standard input."""
+        """Handle the end of standard input: while a terminal is attached, send the rest of the input and its end."""
         self._input_over = True
         if self._attached and not self._is_over:
             self._type(self._keys.decode(b"", True))

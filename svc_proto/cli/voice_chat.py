@@ -2,8 +2,7 @@
 
 A line that is typed while the agent works is the next turn. A task may continue in the background (wire 6.9): its turn
 is over then, and its answer comes between turns. Recorder and player are programs of this host that use raw PCM, 16
-bits, one channel. Events are reported as `Notify`s: `prompt`, `recording`, `heard`, `text`, `end`, `tool`, `question`,
-`problem`.
+bits, one channel.
 """
 
 from __future__ import annotations
@@ -370,7 +369,7 @@ class VoiceChatService(OneShotService[None]):
     def _rest(self, socket: WebSocketConnection) -> None:
         """Continue between turns: send a line typed ahead, else prompt.
 
-        After the end of input leave unless an answer is due.
+        After the end of the input, end the chat unless an answer is pending.
         """
         if self._typed_ahead:
             self._send_text(socket, self._typed_ahead.popleft())
@@ -396,7 +395,7 @@ class VoiceChatService(OneShotService[None]):
         self.engine.emit(Notify("prompt", {"records": bool(self._order.recorder)}))
 
     def _next(self, within: float | None = None) -> Flow[VoiceChatEvent | None]:
-        """Return the next event; None at the timeout."""
+        """Return the next event, or None after `within` seconds; without `within`, the limit of the present state applies."""
         if within is None:
             rest = TURN_TIMEOUT if self._input_over else A_DAY
             within = {_S.RECORDING: MAX_SECONDS, _S.WAITING: TURN_TIMEOUT}.get(self.state, rest)

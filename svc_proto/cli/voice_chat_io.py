@@ -77,7 +77,7 @@ EventCallback: TypeAlias = Callable[["VoiceChatEvent"], None]
 
 
 class KeyboardChannel(Channel):
-    """Channel of standard input."""
+    """Channel of standard input, which emits its lines and its end as events."""
 
     __slots__ = ("_line", "_notify")
 
@@ -87,7 +87,7 @@ class KeyboardChannel(Channel):
         self._line = b""  # that has no end yet
 
     def received(self, data: bytes) -> None:
-        """Emit the lines that are complete."""
+        """Emit the lines that are complete, and store the rest."""
         *ends, rest = data.split(b"\n")
         for end in ends:
             self._buffer(end)
@@ -147,7 +147,7 @@ class RecorderProcess:
         self._notify = notify
 
     def on_output(self, data: bytes) -> None:
-        """Pass recorded sound on."""
+        """Pass the recorded sound to the callback."""
         self._on_chunk(data)
 
     def on_exit(self, status: int | None) -> None:
@@ -179,7 +179,7 @@ class PlayerProcess:
             self._child.write(pcm)
 
     def finish(self) -> Flow[None]:
-        """Close the player's input and wait until it has played everything, at most `PLAYBACK_TIMEOUT` seconds."""
+        """Close the player's input, wait for its end for at most `PLAYBACK_TIMEOUT` seconds, then kill it."""
         if self._child is None or self._over:
             return
         self._child.close_input()
@@ -187,7 +187,7 @@ class PlayerProcess:
         self.stop()
 
     def stop(self) -> None:
-        """Stop playing now."""
+        """Kill the player if it runs."""
         if self._child is not None and not self._over:
             self._over = True
             self._child.kill()

@@ -34,14 +34,14 @@ SUFFIXES = {"audio/mpeg": "mp3", "audio/wav": "wav", "audio/ogg": "ogg", "audio/
 
 @frozen
 class RecordingFile:
-    """A recording; `name` only decides its content type."""
+    """A recording; its content type follows from the suffix of `name`."""
 
     name: str
     data: bytes = field(repr=False)
 
     @property
     def content_type(self) -> str:
-        """Content type by the suffix of the name."""
+        """Content type by the suffix of the name; `audio/wav` for an unknown one."""
         return KINDS.get(self.name.rpartition(".")[2].lower(), "audio/wav")
 
 

@@ -1,13 +1,8 @@
 """Supervisor of a server that runs as several processes: starts, restarts and ends them.
 
-First the dependency (such as Redis) is started, then one worker alone, since it creates the shared state in the home,
-then the others. A worker reports readiness by a line on its standard output. Until all are ready, the end of one ends
-all. From then on, a worker that ends is restarted after a pause, which doubles up to `MAX_PAUSE` unless the worker ran
-for `STABLE_AFTER`. The workers' error output is emitted line by line (`Notify("line", {"text": ...})`), since they keep
-no log of their own.
-
-The workers are ended by SIGTERM, the dependency last; a slow one is killed. If this process is killed, the workers read
-the end of their standard input: see `ParentWatch`.
+The dependency (such as Redis) is started first, then one worker, then the others. A worker reports readiness by a line
+on its standard output. A worker that ends before it was ready ends all; one that ends later is restarted after a pause,
+which doubles up to `MAX_PAUSE`. The workers are ended by SIGTERM, the dependency last; a slow one is killed.
 """
 
 from __future__ import annotations
