@@ -41,7 +41,7 @@ def main(remote: str | None, *, as_json: bool, runtime: str) -> int:
 
 
 def report(findings: Sequence[Finding], *, as_json: bool) -> int:
-    """Print the findings as lines or as JSON; return the exit code, 1 if there is a problem."""
+    """Print the findings as lines or as JSON; return the exit code, 1 if a finding is a failure."""
     from svc_proto.cli.doctor import finding_lines, findings_json
 
     found = findings_json(findings)

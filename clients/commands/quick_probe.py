@@ -1,7 +1,4 @@
-"""Small HTTP client for servers of this host (`svc status`, `svc top`), which starts faster than an engine.
-
-Requests go only to the servers of this host, over plain loopback listeners, and their answers are trusted no further.
-"""
+"""Small HTTP client for servers of this host (`svc status`, `svc top`), which starts faster than an engine."""
 
 from __future__ import annotations
 

@@ -204,7 +204,10 @@ def _found(lines: Sequence[str], rate: int) -> tuple[str, ...]:
 
 
 def _given(text: str) -> str:
-    """Return the text to synthesize, from standard input for `-`. Raises `CliError` if it is too long or no UTF-8."""
+    """Return the text to synthesize, from standard input for `-`.
+
+    Raises `CliError`, code 2, if the text is no UTF-8, or standard input has too many bytes.
+    """
     if text == "-":
         data = sys.stdin.buffer.read(MAX_PIPED + 1)
         if len(data) > MAX_PIPED:

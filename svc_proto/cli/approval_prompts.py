@@ -31,7 +31,7 @@ class _Prompt:
 
 
 class ApprovalPrompts:
-    """Open approval prompts, oldest first. `notify` shows a prompt, `answer(call_id, choice)` sends the user's choice."""
+    """Open approval prompts, oldest first. `notify` shows a prompt, `answer(call_id, choice)` sends the choice."""
 
     def __init__(
         self, clock: Callable[[], float], notify: Callable[[Notify], None], answer: Callable[[str, str], None]

@@ -45,7 +45,7 @@ def _quoted(text: str) -> str:
 
 
 class ExecOutput:
-    """Filter of a terminal's output for the part between the two marks; `status` is the exit status, None until the end."""
+    """Filter of a terminal's output for the part between the two marks; `status` is the exit status or None."""
 
     def __init__(self, nonce: str) -> None:
         self.answer = f"{nonce}\n"  # to be typed under tmux, once the status is known

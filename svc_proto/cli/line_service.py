@@ -81,7 +81,7 @@ class LineService(ABC):
                 self.set_read_paused(True)
 
     def ended(self, problem: str) -> None:
-        """Handle the end of the client's input, or input over a limit: close the channel once no work is in progress."""
+        """Handle the end of the client's input, or input over a limit: close the channel after the work in progress."""
         self.on_client_closed(problem)
         self._closing = True
         self.close_if_done()

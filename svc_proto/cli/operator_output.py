@@ -85,7 +85,7 @@ def invite_lines(invite: NewInvite, *, hidden: bool = False) -> list[str]:
 
 
 def meta_lines(meta: PairingMeta, max_ttl: float | None) -> list[str]:
-    """Return lines on the session, grants and rights that a code gives a phone; channels of one duration share a line."""
+    """Return lines on the session, grants and rights of a code; channels of one duration share a line."""
     given = granted_durations(meta, max_ttl)
     session = duration_label(session_expiry(0.0, meta.ttl_seconds, max_ttl) or NEVER)
     asks = ", or what the phone asks for"
@@ -174,7 +174,7 @@ def public_route_lines(state: JsonObject) -> list[str]:
 
 
 def security_lines(state: object) -> list[str]:
-    """Return lines on whether API keys over plain HTTP are accepted and, if so, how to turn that off (wire core 10.2)."""
+    """Return lines on whether API keys over plain HTTP are accepted, and how to end that (wire core 10.2)."""
     if state is not True:
         return ["API keys over plain HTTP from other hosts: refused"]
     return [

@@ -43,7 +43,7 @@ NOTHING_PRESET = PairingMeta()
 
 @frozen(kw_only=True)
 class PairingRequest:
-    """Validated input of `create_invite`: the configuration, the operator's options, and whether the API needs a key."""
+    """Validated input of `create_invite`: configuration, operator's options, and whether the API needs a key."""
 
     config: RelayConfig
     meta: PairingMeta = NOTHING_PRESET

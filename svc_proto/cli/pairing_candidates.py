@@ -119,7 +119,7 @@ def candidate_member(route: HostCandidate, priority: int) -> dict[str, object]:
 
 
 def _ascii_url(url: str) -> str:
-    """Return an address with its international host name in the form of DNS (`xn--…`); unchanged if that is impossible."""
+    """Return an address with an international host name in the form of DNS (`xn--…`); else, return it unchanged."""
     scheme, separator, rest = url.partition("://")
     name = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
     if name.isascii():

@@ -39,8 +39,9 @@ REDACTED = "(redacted)"
 
 @frozen(kw_only=True)
 class StoredSession:
-    """Record of the session at a relay. Times in epoch seconds; `grants` is None if unknown, a grant None if it never
-    ends.
+    """Record of the session at a relay; times in epoch seconds.
+
+    `grants` is None if unknown; a grant without an end is None.
     """
 
     url: str

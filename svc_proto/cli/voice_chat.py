@@ -395,7 +395,7 @@ class VoiceChatService(OneShotService[None]):
         self.engine.emit(Notify("prompt", {"records": bool(self._order.recorder)}))
 
     def _next(self, within: float | None = None) -> Flow[VoiceChatEvent | None]:
-        """Return the next event, or None after `within` seconds; without `within`, the limit of the present state applies."""
+        """Return the next event, or None after `within` seconds; by default, after the limit of the present state."""
         if within is None:
             rest = TURN_TIMEOUT if self._input_over else A_DAY
             within = {_S.RECORDING: MAX_SECONDS, _S.WAITING: TURN_TIMEOUT}.get(self.state, rest)

@@ -116,7 +116,7 @@ class MediaMarker:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Paths on the relay, to be tried in this order until one exists."""
+        """HTTP paths on the relay, to be tried in this order until one exists."""
         if self.token is not None:
             return (f"/media/{self.token}",)
         return tuple(
@@ -171,7 +171,10 @@ class Attachment:
             self.message = ""
 
     def on_response(self, status: int | None, size: int) -> None:
-        """Handle the relay's response: its status, None if there was none, and the body's size in bytes."""
+        """Handle the relay's response: its status, None if there was none, and the body's size in bytes.
+
+        If the file is missing and the marker has a further path, that path is tried next.
+        """
         if self.state is AttachmentState.LOADING:  # else a late response to an abandoned fetch
             trigger = _trigger(status, size, self.preferences.max_inbound)
             if trigger in NOT_THERE and self._tried + 1 < len(self.marker.targets):
@@ -185,7 +188,7 @@ class Attachment:
 
 
 class MediaCache:
-    """Cache of fetched media; the oldest by modification time are deleted first (spec "Limits")."""
+    """Index of the cached media files; the oldest by modification time are deleted first (spec "Limits")."""
 
     def __init__(self, preferences: Preferences) -> None:
         self._cap = preferences.cache_cap
@@ -197,7 +200,7 @@ class MediaCache:
         return sum(size for _, size in self._files.values())
 
     def put(self, name: str, size: int, modified: float) -> list[str]:
-        """Add a stored file; return the names of the files to delete so that the cap holds, oldest first."""
+        """Add a stored file to the index, and remove the oldest ones so that the cap holds; return their names."""
         self._files[name] = (modified, size)
         gone: list[str] = []
         excess = self.size - self._cap

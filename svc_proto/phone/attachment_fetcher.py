@@ -65,7 +65,7 @@ class AttachmentFetcher:
         self._count = 0
 
     def show(self, text: str) -> list[int]:
-        """Add the attachments of a displayed text; return their numbers."""
+        """Add the attachments of a displayed text, start the fetches that are allowed, and return their numbers."""
         numbers = []
         for marker in find_markers(text):
             self._count += 1

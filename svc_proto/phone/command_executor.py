@@ -1,4 +1,4 @@
-"""Execution of bridge commands through the safety gates and the phone backend: at most once, with one answer.
+"""Execution of bridge commands through the safety gates and the phone backend, each at most once.
 
 | result of the gate | effect on the command                                                                    |
 |--------------------|------------------------------------------------------------------------------------------|
@@ -7,7 +7,7 @@
 | awaiting           | the reply is sent when the user decides, or when the gate gives up: time-out, master off |
 
 All commands belong to one connection: when it is lost, waiting commands are never executed and running ones are
-abandoned. A request id counts once: a repeated command is ignored, whatever the result of the first.
+abandoned. A command with the request id of a recent one is ignored.
 """
 
 from __future__ import annotations

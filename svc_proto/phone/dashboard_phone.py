@@ -1,7 +1,7 @@
 """Phone on the standard connection of the app: a dashboard's address, a password, and the chat on its gateway.
 
-The phone signs in once and keeps the cookies. Each WebSocket needs a ticket of its own. After each loss it connects
-again, with a pause that doubles from 1 to 30 s. A wrong password ends the process.
+The phone signs in with the password and keeps the cookies; each WebSocket needs a ticket of its own. After each loss it
+connects again, with a pause that doubles from 1 to 30 s. A wrong password ends the process.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class DashboardPhoneConfig:
 
 
 class DashboardPhone:
-    """Phone as a service of an engine.
+    """Service of a phone that chats through a dashboard's gateway.
 
     Its events are `Notify` commands: `connected` (`url`), `offline` (`retry_in` seconds), and those of `GatewayChat`.
     """
@@ -91,7 +91,7 @@ class DashboardPhone:
         return self._person
 
     def on_stopping(self) -> None:
-        """Stop connecting; the channel closes the socket."""
+        """Stop connecting to the dashboard."""
         self._connecting.cancel()
 
     # --- connection ---
@@ -179,7 +179,10 @@ class DashboardPhone:
     # --- UserInputHandler ---
 
     def on_user_input(self, word: UserInput | None) -> None:
-        """Handle a line of the user: send a prompt, answer the open question, or stop the turn."""
+        """Handle a line of the user: send a prompt, answer the open question, or stop the turn.
+
+        A line without effect is answered with a note.
+        """
         match word:
             case TextInput(verb=TextAction.CHAT, text=text):
                 done, problem = self.chat.submit(text), "too many prompts wait"

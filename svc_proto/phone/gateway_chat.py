@@ -85,7 +85,7 @@ class GatewayChat:
     def connect(self, send: Callable[[str], object], close: Callable[[], None]) -> None:
         """Use a new socket, and resume the session if there is one.
 
-        `close` is called if the server refuses that for any reason but a missing session.
+        `close` is called if the server refuses the resumption, except for a session that is not stored.
         """
         self._send, self._close = send, close
         if self.session_id:
@@ -95,7 +95,7 @@ class GatewayChat:
             self._advance()
 
     def disconnect(self) -> None:
-        """Drop a lost socket, and the calls and prompts that were sent on it without an answer."""
+        """Drop a lost socket and its open calls; prompts that were not accepted become unsent again."""
         self._send, self._close, self._is_ready, self._question = None, None, False, None
         self._waiting.clear()
         for prompt in self._prompts:
@@ -118,7 +118,7 @@ class GatewayChat:
         return len(self._prompts)
 
     def submit(self, text: str, attachments: tuple[ChatAttachment, ...] = ()) -> bool:
-        """Send a prompt as soon as possible; return False if too many prompts wait."""
+        """Send a prompt as soon as possible; return False if too many prompts are unfinished."""
         if len(self._prompts) >= MAX_PROMPTS:
             return False
         self._prompts.append(_Prompt(self._new_id(), text, attachments))
@@ -126,7 +126,10 @@ class GatewayChat:
         return True
 
     def decide(self, *, allow: bool, remember: bool = False) -> bool:
-        """Answer the open approval or question with yes or no; return False without one."""
+        """Answer the open approval or question with yes or no; return False without one.
+
+        `remember` allows such approvals from now on.
+        """
         question = self._question
         if question is None:
             return False
@@ -138,7 +141,7 @@ class GatewayChat:
         return True
 
     def answer(self, words: str) -> bool:
-        """Answer the open question with words; return False without one."""
+        """Answer the open question with words; return False if none is open, or only an approval."""
         if self._question is None or "request_id" not in self._question:
             return False
         self._call("clarify.respond", None, request_id=self._question.text("request_id"), answer=words)
@@ -167,7 +170,10 @@ class GatewayChat:
             on_result(message.get_object("result") if error is None else JsonObject({"error": error}))
 
     def _on_resumed(self, result: JsonObject) -> None:
-        """Compare the prompts with the stored messages; what the server does not have is sent again."""
+        """Handle the response to `session.resume`: finish the prompts that are stored, and send the others again.
+
+        An error is reported to the user; it closes the connection unless the session is only not stored.
+        """
         error = result.get_object("error")
         if error:
             self._notify("note", {"text": f"the chat cannot be resumed: {error.text('message')}"})

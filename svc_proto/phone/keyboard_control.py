@@ -183,7 +183,7 @@ class KeyboardInputChannel(Channel):
         self._left = False
 
     def received(self, data: bytes) -> None:
-        """Pass each complete line to the handler; a line that is too long ends the input."""
+        """Pass each complete line that is not blank to the handler; a line that is too long ends the input."""
         try:
             lines = self._lines.feed(data)
         except RemoteProtocolError:

@@ -38,7 +38,7 @@ class Preferences:
 
     @property
     def cache_cap(self) -> int:
-        """The total size of cached media, in bytes."""
+        """The largest total size of cached media, in bytes."""
         return self.cache_cap_mb * MIB
 
     def may_save(self, url: str) -> bool:

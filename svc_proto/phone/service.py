@@ -251,7 +251,7 @@ class Phone:
             self._routes = CandidateProber(engine, self.config.routes, probe=self.config.probe)
 
     def on_started(self) -> None:
-        """Set the switches as configured, and start to connect."""
+        """Set the switches as configured, show the configured texts, and start to connect."""
         self.engine.emit(Ready())
         self.gate.set_unattended(self._safety.unattended)
         self.gate.set_status_overlay(self._safety.chip)
@@ -277,7 +277,7 @@ class Phone:
         return self._person
 
     def on_stopping(self) -> None:
-        """Cancel all work; the channel closes the socket."""
+        """Cancel all work, and turn Device Control off."""
         self._step(PhoneTrigger.STOP)
         for timer in (self._retry_timer, self._status_timer, self._sign_in_timer):
             timer.cancel()
@@ -506,7 +506,7 @@ class Phone:
         return RelayClient("the relay", self._remote.http_url, token)
 
     def _source(self) -> RelayClient | None:
-        """Return the client for attachments; None before the first sign-in, since a configured token may be old."""
+        """Return the relay client for attachments and voice; None before the first sign-in."""
         return self._uplink(self.token) if self._met and self.token is not None else None
 
     # --- messages ---

@@ -130,7 +130,7 @@ class _ChannelClient(ABC):
 
     @property
     def awaits(self) -> bool:
-        """Report whether an answer is pending; never for a terminal, which accepts lines at any time."""
+        """Report whether an answer of the agent is pending; always false for a terminal."""
         return self._pending_call is not None
 
     def send_line(self, text: str) -> None:

@@ -65,14 +65,14 @@ class PhoneVoiceClient:
         return self._task is not None
 
     def start_turn(self, text: str) -> None:
-        """Start a turn with a text of the user."""
+        """Start a turn with a text of the user, or notify the user why that is impossible."""
         if len(text) > MAX_TEXT:
             self._note(f"more than {MAX_TEXT} characters are not said")
         else:
             self._begin(lambda source: self._turn(source, text))
 
     def play(self, path: str) -> None:
-        """Start a turn with the user's speech in a WAV file."""
+        """Start a turn with the user's speech in a WAV file, or notify the user why that is impossible."""
         self._begin(lambda source: self._recorded(source, path))
 
     def stop(self) -> None:

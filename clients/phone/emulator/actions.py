@@ -68,7 +68,7 @@ class SelectEntry:
 
 @frozen
 class ClearSelection:
-    """Deselect all list entries of the app."""
+    """Deselect all list entries."""
 
 
 @frozen

@@ -69,7 +69,7 @@ class EmulatedDevice(DeviceState):
     # --- navigation ------------------------------------------------------------------------------------------
 
     def launch(self, package: str, now: Moment, screen: str | None = None) -> bool:
-        """Bring an app to the front; return False when it is not installed."""
+        """Bring an app to the front, on the named screen if it has that; return False when the app is not installed."""
         app = self.apps.get(package)
         if app is None:
             return False

@@ -101,7 +101,10 @@ class DeviceState:
         return (HEIGHT, WIDTH) if self.rotated else (WIDTH, HEIGHT)
 
     def windows(self) -> tuple[Window, ...]:
-        """Return the windows of the accessibility service, topmost first; empty without its permission."""
+        """Return the windows of the accessibility service, topmost first; empty without its permission.
+
+        While the phone is locked, the lock screen is the only one.
+        """
         if not self.permissions.accessibility:
             return ()
         return (keyguard(),) if self.locked else tuple(self._windows())
@@ -118,7 +121,7 @@ class DeviceState:
         return windows
 
     def touchable(self) -> None:
-        """Raise `CommandRefused` with 400 when no gesture is possible."""
+        """Raise `CommandRefused` with 400 without the accessibility service, or while the phone is locked."""
         if not self.permissions.accessibility:
             raise CommandRefused(
                 400,

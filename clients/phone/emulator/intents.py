@@ -54,7 +54,10 @@ class Intent:
 
 
 def resolve(device: EmulatedDevice, intent: Intent, target: str, now: Moment) -> bool:
-    """Start the app that handles an intent; return False if there is none. `target` is a package, or empty for any."""
+    """Start the app that handles an intent, or open the share sheet; return False if nothing handles the intent.
+
+    `target` is a package, or empty for any.
+    """
     scheme, _, rest = intent.data.partition(":")
     handler = HANDLERS.get(scheme.lower()) if intent.action in VIEWS else None
     if handler is not None and target in ("", handler[0]):

@@ -1,4 +1,4 @@
-"""Routes that only read: core and read groups, and events (wire/bridge.md 3.3, 3.4, 3.6)."""
+"""Routes of the core and read groups, and of events (wire/bridge.md 3.3, 3.4, 3.6)."""
 
 from __future__ import annotations
 

@@ -73,7 +73,10 @@ class ActivityLog:
         return list(reversed(self._entries.values()))
 
     def begin(self, command: PhoneCommand, now: Moment) -> str:
-        """Add a command as pending; return its id in the log: the request id, or a new one without a request id."""
+        """Add a command as pending, in place of an entry with its id; return the id.
+
+        The id is the request id, or a new one without a request id.
+        """
         activity_id = command.request_id
         if not activity_id:
             self._unnamed += 1

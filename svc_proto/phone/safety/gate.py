@@ -1,10 +1,8 @@
 """Safety gates of the phone around a phone backend (spec "Bridge safety gates", wire bridge 5.2).
 
-The order of the gates is the spec's, where other phones differ: free routes; store build; master toggle;
-accessibility; screen-capture consent; app in front; target app; lock screen, which may cover another app. Last, if no
-gate refuses, the user decides. After an Allow all gates are checked again, since the state may have changed.
-
-Each command is executed at most once and answered at most once: by `execute`, `decide` or `advance`.
+The order of the gates is the spec's, where other phones differ: free routes; store build; master toggle; accessibility;
+screen-capture consent; app in front; target app; lock screen, which may cover another app. Last, if no gate refuses,
+the user decides. After an Allow all gates are checked again, since the state may have changed.
 """
 
 from __future__ import annotations
@@ -50,11 +48,12 @@ Answer: TypeAlias = tuple[str, CommandResponse]
 
 
 class SafetyGate:
-    """Gates of one phone: `flavor` is the build, `sideload` or `googlePlay`; three lists belong to the user.
+    """Safety gates of one phone; `flavor` is its build, `sideload` or `googlePlay`.
 
-    These are `blocklist`, `verbs` and `trust`. `wake` turns the display on and dismisses a lock without credential. It
-    returns whether the phone is usable now, and is called for unattended access alone. `consents` are the system's own,
-    if it stores them. All state is volatile except the three lists and `log`, which the owner may store.
+    The lists `blocklist`, `verbs` and `trust` belong to the user. `wake` turns the display on and dismisses a lock
+    without credential; it returns whether the phone is usable now, and is called for unattended access alone.
+    `consents` are the system's own, if it stores them. All state is volatile except the three lists and `log`, which
+    the owner may store.
     """
 
     def __init__(
@@ -95,7 +94,8 @@ class SafetyGate:
     def execute(self, command: PhoneCommand, now: Moment) -> CommandResponse | AwaitingConfirmation:
         """Check a command and execute it, unless a gate refuses it or the user must confirm it first.
 
-        A repeated command that waits for the user does not open a second confirmation.
+        A repeated command that waits for the user opens no second confirmation; another command with its request id is
+        refused.
         """
         self._tick(now)
         self._master.command(now)
@@ -119,7 +119,8 @@ class SafetyGate:
     def decide(self, confirmation_id: str, *, allow: bool, remember: bool = False, now: Moment) -> Answer | None:
         """Apply the user's answer; return request id and answer of the command, or None if the id is not open.
 
-        `remember` trusts the verb or action from now on; it counts on an Allow only.
+        After an Allow the gates are checked again before the execution. On an Allow, `remember` trusts the verb or
+        action from now on.
         """
         self._tick(now)
         if confirmation_id not in self._waiting:

@@ -77,7 +77,7 @@ class MasterToggle:
 
     @property
     def turned_off_by(self) -> MasterTrigger | None:
-        """The reason why the toggle is off; None while it is on, and when it never was."""
+        """The reason why the toggle is off; None while it is on, or if it was never on."""
         return None if self.is_armed else self._turned_off_by
 
     @property

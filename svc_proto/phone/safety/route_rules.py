@@ -1,4 +1,4 @@
-"""Rules of the safety gates: routes, inspected arguments, and the reply of every refusal (wire bridge 5.2, 5.5).
+"""Rules of the safety gates: routes, inspected arguments, and the replies of refusals (wire bridge 5.2, 5.5).
 
 Routes are checked by path alone: the phone backend refuses a method that a path does not support.
 """

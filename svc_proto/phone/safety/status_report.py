@@ -27,7 +27,7 @@ def with_gate_status(
 ) -> dict[str, object]:
     """Return a copy of a backend's status `base` with the members that the gates add.
 
-    On a store build these are false, 0 and null, except for notification access. `master_enabled` is false while the
+    On a store build Device Control is reported as unsupported and off. `master_enabled` is false while the
     accessibility service is unbound, although the toggle does not change; the app in front is unknown then.
     """
     accessible = sideload and consents.accessibility
