@@ -13,10 +13,10 @@ __all__ = ["CommitBuildHook"]
 
 
 class CommitBuildHook(BuildHookInterface[Any]):
-    """Adds `commit.txt`, which `runtimes/files/installed_version.py` reads. A source archive has that file already."""
+    """Adds `commit.txt`, which `runtimes/files/installed_version.py` reads, to wheel and source archive."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the file to the build, unless an editable installation reads `.git` or the commit is unknown."""
+        """Add the file to the build, unless it exists, the build is editable, or the commit is unknown."""
         root = Path(self.root)
         names = runpy.run_path(str(root / "runtimes/files/installed_version.py"))
         commit, target = names["find_commit"](root, length=None), names["COMMIT_FILE"]
@@ -28,6 +28,6 @@ class CommitBuildHook(BuildHookInterface[Any]):
         build_data["force_include"][str(path)] = target
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Delete the temporary file."""
+        """Delete the temporary file, if there is one."""
         if hasattr(self, "_folder"):
             self._folder.cleanup()

@@ -1,1 +1,1 @@
-"""Benchmarks of the core, loops, terminals, files, starts and idle phones, side by side in one run."""
+"""Benchmarks of this project beside comparable servers and libraries."""

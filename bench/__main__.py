@@ -162,7 +162,7 @@ SECTIONS: dict[str, Callable[[], Section]] = {
 def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, quick: bool) -> None:
     """Measure the core, the loops, HTTP/2, WebSockets, terminals, files, streams, pairings, starts and an idle phone.
 
-    Comparable servers and libraries run side by side with them.
+    Comparable servers and libraries run side by side with most of them.
     """
     scale = QUICK if quick else FULL
     if seconds is not None:

@@ -1,4 +1,4 @@
-"""Benchmarks of the API over loopback: streams of a model's answer, first deltas, lists of sessions, memory."""
+"""Benchmarks of the API over loopback: streams of a model's answer, first deltas, lists, memory, and the gateway."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ HELD = (
 
 @define
 class _Runs(Rounds):
-    """Rounds of one contestant, with every delay."""
+    """Rounds of one contestant, with the delay of each delta in seconds where it is measured."""
 
     delays: list[float] = field(factory=list)
 
@@ -94,7 +94,7 @@ def api_section(scale: Scale, progress: Progress, *, loops: tuple[str, ...] = LO
 
 
 class _World:
-    """Benchmarks of running servers, which the same readers load in turn."""
+    """Running servers of all contestants, and the benchmarks that load one after another."""
 
     def __init__(
         self, scale: Scale, progress: Progress, contestants: Sequence[Contestant], model: Server, stack: ExitStack
@@ -124,7 +124,7 @@ class _World:
         return Table(f"api_streams_{count}", title, STREAMS, rows, [*notes_on(runs, "deltas"), *notes])
 
     def turns(self, notes: Sequence[str]) -> Table:
-        """Return the table of turns of one delta, which is the cost of a turn itself."""
+        """Return the table of turns of one delta each."""
         scale, runs = self._scale, {name: _Runs() for name in self._servers}
         for turn in range(scale.load_rounds):
             for name in rotated(list(runs), turn):
@@ -208,7 +208,7 @@ class _World:
 
 
 def _held(scale: Scale, progress: Progress, contestants: Sequence[Contestant], model: Server, most: int) -> Table:
-    """Return the table of the memory of an open silent stream, and for the API of a run without reader."""
+    """Return the table of resident memory for each open silent stream; for the API, also for a run without a reader."""
     count = min(scale.held, most // 2)
     rows = []
     for one in contestants:

@@ -12,7 +12,7 @@ PROXY = "Starlette and httpx, proxy"
 
 
 def model_server() -> Contestant:
-    """Return the model's server as a contestant; it is part of the load."""
+    """Return the model's server as a contestant; it runs beside the load."""
     return Contestant("the model's server", ("bench.peers_model",))
 
 
@@ -26,7 +26,7 @@ def api_contestant(loop: str, model: Server | None = None) -> Contestant:
 
 
 def starlette_peers(model: Server) -> tuple[Contestant, ...]:
-    """Return the bare servers on Starlette; the first does not call the model."""
+    """Return two bare servers on Starlette; the first does not call the model, the second passes its stream on."""
     needs = ("starlette", "uvicorn", "httpx")
     module = ("bench.peers_starlette", "asyncio")
     return Contestant(BARE, module, needs), Contestant(PROXY, (*module, _url(model)), needs)

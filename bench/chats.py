@@ -1,4 +1,4 @@
-"""Benchmark of a long list of sessions, page by page, as a scrolling client requests it."""
+"""Benchmark of a long list of sessions, whose first and last pages are requested."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Runs(Rounds):
 
 
 def lists_table(scale: Scale, progress: Progress) -> Table:
-    """Return the table of requests for the first and the last page of all sessions, for two page sizes."""
+    """Return the table of requests for the first and the last page of all sessions, for each page size of `PAGES`."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         path = Path(folder, "svc.db")
         _fill(path, scale.chats)

@@ -93,12 +93,12 @@ def available(contestants: tuple[Contestant, ...]) -> list[Contestant]:
 
 
 def missing(contestants: tuple[Contestant, ...]) -> list[str]:
-    """Return a line for each contestant that is not installed."""
+    """Return a line for each contestant that lacks a required package."""
     return [f"left out, not installed: {one.name}" for one in contestants if not available((one,))]
 
 
 def placement() -> str:
-    """Return a line for the report on the CPUs of the servers and of the load."""
+    """Return a line that names the CPUs of the servers and of the load."""
     if len(CPUS) > 1:
         return f"servers run on CPU {CPUS[0]}, the load on CPU {CPUS[-1]}"
     return "servers and load share a CPU, or go where the system puts them"
@@ -128,9 +128,9 @@ class Server:
             return 0.0
 
     def others(self) -> float:
-        """Return the CPU seconds of other processes on the servers' CPU; monotonic time if there is only one CPU.
+        """Return the CPU seconds of other processes on the servers' CPU so far; monotonic time with a single CPU.
 
-        The difference of two values limits how long a server has waited for others.
+        The difference of two values limits how long a server has waited for others in between.
         """
         if len(CPUS) < 2:
             return time.monotonic()
@@ -198,7 +198,7 @@ def pinned() -> Iterator[None]:
 
 
 def load_cpu() -> int:
-    """Return the CPU of the load, for its helpers; -1 where the system schedules."""
+    """Return the CPU of the load; -1 if there is only one CPU."""
     return CPUS[-1] if len(CPUS) > 1 else -1
 
 
@@ -219,7 +219,7 @@ def room_for(descriptors: int) -> Iterator[int]:
 
 
 def wait_healthy(address: Address, within: float = START_WITHIN) -> None:
-    """Wait until `/health` is answered with 200. Raises `BenchError` after a timeout."""
+    """Wait until `/health` is answered with 200. Raises `BenchError` after `within` seconds."""
     deadline = time.monotonic() + within
     while True:
         conn = HTTPConnection(*address, timeout=within)
@@ -238,11 +238,7 @@ def wait_healthy(address: Address, within: float = START_WITHIN) -> None:
 
 
 def _pin(pid: int, cpus: list[int]) -> None:
-    """Pin a process to CPUs, so that its placement is not random.
-
-    On the load's CPU a server need not wake another CPU; on one of its own it must, but does not share. Left to the
-    scheduler, figures vary by a tenth and more between rounds.
-    """
+    """Pin a process to CPUs, if there are several; ignore a process that has ended."""
     if len(CPUS) > 1:
         with suppress(ProcessLookupError):  # ended already, which its starter will detect
             os.sched_setaffinity(pid, cpus)

@@ -121,7 +121,7 @@ def _round_trips(relay: MemoryRelay) -> Cycles:
 
 
 class _H11Cycle:
-    """Cycles of h11 alone, with the same bytes in and out as the relay."""
+    """Cycles of h11 alone: it parses the request and writes the response of the compared route."""
 
     def __init__(self, asked: bytes, answer: bytes) -> None:
         self._asked = asked
@@ -146,7 +146,7 @@ class _H11Cycle:
 
 
 class _Http1Cycle:
-    """Cycles of Http1Connection alone: h11 with this project's events, checks and limits."""
+    """Cycles of `Http1Connection` alone: h11 with this project's events, checks and limits."""
 
     def __init__(self, asked: bytes, answer: bytes) -> None:
         self._asked = asked
@@ -172,10 +172,7 @@ class _Http1Cycle:
 
 
 class _Route:
-    """Cycles of a whole route of the relay.
-
-    A cycle is `Received` to `Send`, then `Sent`, with a call of `next_deadline` after each.
-    """
+    """Cycles of a whole route of the relay in memory: from the received request to the sent response."""
 
     def __init__(self, relay: MemoryRelay, asked: bytes, answer: bytes) -> None:
         self._engine = relay.engine
@@ -258,7 +255,7 @@ class _Bridge:
 
 
 class _Parts:
-    """Cycles of the libraries alone on the messages of a bridge round trip, without decisions: its lower bound."""
+    """Cycles of the libraries alone on the messages of a bridge round trip: a lower bound for `_Bridge`."""
 
     def __init__(self, bridge: _Bridge) -> None:
         self._asked = bridge.asked

@@ -1,4 +1,4 @@
-"""Benchmark of HTTP/2 over loopback with h2load: `/health` of the relay on every loop, and a bare hypercorn."""
+"""Benchmark of HTTP/2 over loopback with h2load: `/health` of the relay on several loops, and of a bare hypercorn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A relay without sockets: the core with its store answered at once, and a paired phone on its second channel."""
+"""Relay without sockets: the core, whose operations are answered at once, for callers and phones in this process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def now() -> Moment:
 
 
 class MemoryRelay:
-    """A started relay in memory with one open caller channel."""
+    """A started relay in memory with one open channel of a caller."""
 
     def __init__(self, *, admission: bool = True) -> None:
         relay = (Relay if admission else _Open)(RelayConfig(home="/nonexistent"))
@@ -54,7 +54,7 @@ class MemoryRelay:
         self.tell(Accepted(CALLER, PEER, LOCAL))
 
     def tell(self, fact: Fact) -> list[Command]:
-        """Give a fact to the core, and the facts that follow at once: answers to operations, and `Sent`.
+        """Give a fact to the core, then the facts that its commands cause: results of operations, and `Sent`.
 
         Returns all commands.
         """
@@ -92,7 +92,7 @@ class MemoryRelay:
 
 
 class _Open(Relay):
-    """A relay without admission control: every connection counts as authenticated."""
+    """A relay without admission control, as a baseline."""
 
     def on_accepted(self, fact: Accepted) -> ServerChannel | None:
         channel = super().on_accepted(fact)

@@ -30,7 +30,10 @@ HEAD_END = b"\r\n\r\n"
 
 @define
 class Load:
-    """Result of a load. Latencies are in seconds, from the send of a request to the last byte of its answer."""
+    """Result of a load; latencies in seconds, from the send of a request to the last byte of its answer.
+
+    With a new connection for each request, the latency begins with the opening.
+    """
 
     latencies: list[float] = field(factory=list)
     elapsed: float = 0.0
@@ -207,7 +210,7 @@ def drive(
 ) -> Load:
     """Load a server for `seconds` or until `most` requests are answered, at least one. Raises `BenchError`.
 
-    `fresh` opens a connection for each request.
+    `fresh` opens a connection for each request; `phone` answers commands meanwhile.
     """
     load = Load()
     with (

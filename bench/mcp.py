@@ -38,7 +38,7 @@ HELD = [
 
 
 def mcp_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
-    """Return the tables of tool calls and of idle sessions, on each loop."""
+    """Return two tables: tool calls by MCP beside the equivalent route, and memory of idle sessions, for each relay."""
     ours = available(relays)
     with ExitStack() as stack:
         servers = [stack.enter_context(running(one)) for one in ours]
@@ -102,7 +102,7 @@ def _calls(server: Server, scale: Scale, progress: Progress, notes: list[str], s
 
 
 def _told(token: str, name: str, arguments: Mapping[str, object], fields: Mapping[str, str]) -> bytes:
-    """Return a request that calls the tool `phone_NAME`, in a session or, without its id in `fields`, without one."""
+    """Return an MCP request that calls the tool `phone_NAME`, in the session named in `fields`, or without one."""
     params: dict[str, object] = {"name": f"phone_{name}", "arguments": arguments}
     if "Mcp-Session-Id" not in fields:
         meta = {"protocolVersion": MODERN, "clientCapabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}

@@ -24,7 +24,7 @@ class BenchError(Exception):
 
 @frozen(kw_only=True)
 class Scale:
-    """Amount of work. `seconds` is the time each contestant is under load, over all `rounds`."""
+    """Amount of work. `seconds` is the time each contestant is under load, over all `load_rounds`."""
 
     cycles: int  # per contestant and round, in memory
     rounds: int  # in memory
@@ -90,10 +90,7 @@ QUICK = Scale(
 
 
 class Progress:
-    """Reporter of the current step on stderr, once the run takes longer than a second.
-
-    It prints plain lines: a spinner would redraw from a thread during the measurement.
-    """
+    """Reporter of the current step on standard error, once the run takes longer than a second."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self._began = time.monotonic()
@@ -132,7 +129,7 @@ def race(
 def duel(
     one: Cycles, other: Cycles, *, rounds: int, burst: int = 20, clock: Callable[[], float] = time.process_time
 ) -> float:
-    """Return the cost of `one` relative to `other`, to about 1 %: the median over many adjacent short bursts.
+    """Return the cost of `one` relative to `other`: the median over many adjacent short bursts.
 
     The first of each pair alternates, and garbage collection is disabled.
     """
@@ -159,16 +156,16 @@ def duel(
 
 
 def rotated(names: Sequence[str], turn: int) -> list[str]:
-    """Return the names in the same cyclic order, starting with the next one each turn: each is first equally often."""
+    """Return the names rotated by `turn` places, so that over the turns each name is first equally often."""
     shift = turn % len(names) if names else 0
     return [*names[shift:], *names[:shift]]
 
 
 def paired_ratio(samples: Sequence[float], baseline: Sequence[float]) -> float:
-    """Return the median of the ratios within each round, when both ran under the same conditions."""
+    """Return the median of the ratios of samples of the same round; rounds whose baseline is 0 are skipped."""
     return median(mine / theirs for mine, theirs in zip(samples, baseline, strict=True) if theirs > 0)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the nearest-rank percentile of sorted values; `share` from 0 to 1."""
+    """Return a percentile of sorted values, at least one; `share` from 0 to 1."""
     return values[min(len(values) - 1, int(len(values) * share))]

@@ -86,7 +86,7 @@ def media_section(
 
 
 class _Fetcher:
-    """A kept connection to a server, on which the file is fetched repeatedly."""
+    """A kept connection to a server, over which the file is fetched repeatedly."""
 
     def __init__(self, server: Server, asked: bytes, path: Path, stack: ExitStack) -> None:
         self.server = server

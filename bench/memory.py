@@ -17,7 +17,7 @@ WITHIN = 120.0  # s for the phones of one relay; further phones are left out
 
 
 def memory_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
-    """Return the table of the resident memory of a relay with more and more idle phones, each newly paired."""
+    """Return the table of the resident memory of each relay with more and more idle phones, each newly paired."""
     notes = [
         "kB: 1,000 bytes for each phone after the first: its socket, WebSocket, session and stored record",
         "buffers that the kernel holds for a socket are not in it",

@@ -1,4 +1,4 @@
-"""Benchmark of bridge round trips in a cluster of relays: at the phone's own node, and at another."""
+"""Benchmark of a cluster of relays: bridge round trips at the phone's own node and at another, and two more tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALONE = evolve(RELAYS[0], name="relay, alone")
 
 @frozen
 class _Asked(Server):
-    """Server under load together with helper processes, whose CPU time and waiting count as its own."""
+    """Server under load, whose CPU time and waiting include those of its helper processes."""
 
     others_at_work: tuple[Server, ...] = ()
 
@@ -59,7 +59,7 @@ def nodes_section(
 ) -> list[Table]:
     """Return tables for each number of commands in flight, for presence messages, and for a simulated crowd.
 
-    The ratios refer to a relay outside a cluster. Raises `BenchError` without Redis or Valkey.
+    The ratios of the first refer to a relay outside a cluster. Raises `BenchError` without Redis or Valkey.
     """
     redis = find_redis()
     if redis is None:

@@ -72,7 +72,7 @@ class _Crowd:
     phones: list[_Phone] = field(factory=list)
 
     def pair(self, count: int) -> float:
-        """Pair all phones in batches; return processor seconds for each phone.
+        """Pair `count` phones in batches; return processor seconds for each phone.
 
         Raises `BenchError` if one is refused.
         """
@@ -108,7 +108,10 @@ class _Crowd:
         return phone
 
     def drive(self) -> list[float]:
-        """Send commands to random phones through random nodes; return their simulated milliseconds, sorted."""
+        """Send commands to random phones through random nodes; return their simulated milliseconds, sorted.
+
+        Raises `BenchError` if a command is not answered with 200.
+        """
         took: list[float] = []
         for _ in range(COMMANDS):
             phone, node, begun = self.rng.choice(self.phones), self.rng.randrange(len(self.world.nodes)), self.now
@@ -120,9 +123,9 @@ class _Crowd:
         return sorted(took)
 
     def revoke(self) -> float:
-        """Revoke some phones; return the most simulated milliseconds from an answer to the closing of the socket.
+        """Revoke some phones; return the longest time from an answer to the closing of the socket, in simulated ms.
 
-        Raises `BenchError` if a revocation fails, or takes longer than `SOON` seconds.
+        Raises `BenchError` if a revocation fails, or a socket stays open for longer than `SOON` seconds.
         """
         worst = 0.0
         for phone in self.rng.sample(self.phones, min(REVOKED, len(self.phones) - 1)):
@@ -148,7 +151,7 @@ def _judged(batch: list[_Phone]) -> bool:
 
 
 def crowd_table(progress: Progress, *, sizes: tuple[tuple[int, int], ...] = CROWDS) -> Table:
-    """Return the table with a row for each number of phones and nodes."""
+    """Return the table of a simulated cluster, with a row for each number of phones and nodes."""
     rows = []
     for phones, nodes in sizes:
         progress(f"nodes: {phones:,} simulated phones at {nodes} nodes")

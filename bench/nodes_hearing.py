@@ -43,7 +43,7 @@ NOTES = (
 
 @define
 class _Ear:
-    """A node that receives presence messages, and the encoder of another node's broadcasts."""
+    """A node that receives presence messages, with an encoder of messages as another node sends them."""
 
     hear: Callable[[bytes], object]
     channel: bytes
@@ -74,7 +74,7 @@ class _Ear:
 
 
 def hearing_table(progress: Progress, *, phones: tuple[int, ...] = PHONES) -> Table:
-    """Return the table with a row for each number of phones on other nodes."""
+    """Return the table of the cost of presence messages, with a row for each number of phones on other nodes."""
     rows = []
     for count in phones:
         progress(f"nodes: hears of {count:,} phones")

@@ -18,9 +18,7 @@ HEALTH = {"status": "ok", "version": VERSION, "clients": 0, "sessions": 0}  # an
 def listen() -> socket.socket:
     """Return a socket that listens on a free port of 127.0.0.1, and print its URL on standard error.
 
-    The protocol is named because asyncio sets TCP_NODELAY only on sockets that name it. Without it, a peer that writes
-    head and body apart would wait for a delayed acknowledgement each time. A peer that binds its own socket does not
-    have that delay.
+    The socket names its protocol, because asyncio sets TCP_NODELAY only on sockets that do.
     """
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,8 +1,8 @@
 """A model endpoint with scripted answers: `python -m bench.peers_model`, compatible with OpenAI.
 
-The last message of a request is its script, `DELTAS PAUSE`. Without a pause all chunks are written at once, as fast as
-they are read. With a pause each chunk is written separately after so many seconds. Its text is two times in
-nanoseconds: arrival of the request, and write of the chunk. As part of the load, it does as little work as possible.
+The last message of a request is its script, `DELTAS PAUSE`. Without a pause all chunks are written at once. With a
+pause each chunk is written separately after so many seconds; its text is two times in nanoseconds: arrival of the
+request, and write of the chunk.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 
 
 
 class NullCore:
-    """Core that sends the same answer to every read at once."""
+    """Core that sends the same answer to each piece of bytes that is read."""
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
-        """Send one answer to each piece that is read, whatever its content."""
+        """Return the answer to each piece that is read, whatever its content; start and stop as required."""
         match fact:
             case Received(ch=ch):
                 return [Send(ch, ANSWER)]

@@ -21,7 +21,7 @@ END = b"0\r\n\r\n"
 
 
 async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer one request with its number of pieces, one every `SECONDS`."""
+    """Answer one request with the number of pieces that it names, one every `SECONDS`."""
     head = await reader.readuntil(b"\r\n\r\n")
     size = next(int(line[15:]) for line in head.lower().splitlines() if line.startswith(b"content-length:"))
     pieces = int(json.loads(await reader.readexactly(size))["input"])

@@ -1,7 +1,7 @@
 """Lower bound for a terminal: a loop that reads a pseudo-terminal and discards the bytes.
 
-`python -m bench.pty_loop BYTES CPU`: for each line of its input it lets the talker write, and prints the number of
-bytes.
+`python -m bench.pty_loop BYTES CPU`: for each line of standard input the talker writes, and the number of bytes is
+printed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ READ = 65_536  # bytes of one read, as in the relay
 
 
 def main() -> None:
-    """Let the talker write for each line of standard input, and print how many bytes it has written."""
+    """Let the talker write for each line of standard input, and print the number of bytes that were read."""
     terminal, inside = os.openpty()
     with subprocess.Popen([sys.executable, "-I", TALKER, *sys.argv[1:3]], stdin=inside, stdout=inside) as talker:
         os.close(inside)

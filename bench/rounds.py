@@ -55,7 +55,7 @@ class Work(Protocol):
 
 @frozen
 class Stretch:
-    """Result of one round that received bytes: their number, the seconds, and the CPU seconds of the load itself."""
+    """Result of one round that received bytes: number of bytes, seconds, and the CPU seconds of the load itself."""
 
     amount: float
     elapsed: float
@@ -64,7 +64,7 @@ class Stretch:
 
 @define
 class Rounds:
-    """Rates and sums of all rounds of one contestant."""
+    """Rates in each round, and sums over all rounds, of one contestant."""
 
     rates: list[float] = field(factory=list)
     amount: float = 0.0
@@ -83,7 +83,7 @@ class Rounds:
         self.busiest = max(self.busiest, work.own_cpu / work.elapsed)
 
     def figures(self, baseline: Rounds) -> dict[str, float]:
-        """Return `per_second`, its best, the ratio to the baseline within each round, and the share of waiting."""
+        """Return median and best rate, the ratio to the baseline within each round, and the percentage of waiting."""
         return {
             "per_second": median(self.rates),
             "best_per_second": max(self.rates),
@@ -94,7 +94,7 @@ class Rounds:
 
 @define
 class TimedRounds(Rounds):
-    """Rounds of one contestant, with every latency."""
+    """Rounds of one contestant, with the latency of each request or message in seconds."""
 
     latencies: list[float] = field(factory=list)
 
@@ -132,7 +132,7 @@ MESSAGES = (Column("per_second", "messages/s, median", 0), *TIMED)
 
 
 def timed_rows(runs: Mapping[str, TimedRounds]) -> list[Row]:
-    """Return rows for `REQUESTS` or `MESSAGES`; the ratios refer to the first contestant."""
+    """Return rows for the columns `REQUESTS` or `MESSAGES`; the ratios refer to the first contestant."""
     baseline = next(iter(runs.values()))
     rows = []
     for name, done in runs.items():
@@ -157,7 +157,7 @@ BYTES = (
 
 
 def byte_rows(runs: Mapping[str, Rounds]) -> list[Row]:
-    """Return rows for `BYTES`, where the amounts are bytes. MB: 1,000,000 bytes."""
+    """Return rows for the columns `BYTES`; the ratios refer to the first contestant. MB: 1,000,000 bytes."""
     baseline = next(iter(runs.values()))
     rows = []
     for name, done in runs.items():
@@ -174,7 +174,7 @@ def byte_rows(runs: Mapping[str, Rounds]) -> list[Row]:
 
 
 def notes_on(runs: Mapping[str, Rounds], what: str, *, undisturbed: float = DISTURBED) -> list[str]:
-    """Return notes: the baseline of the ratios (`what` per second), where the load was the limit, disturbed servers.
+    """Return notes on the ratios (of `what` per second), on servers that the load limited, and on disturbed servers.
 
     A server is disturbed if it waited for its CPU for more than `undisturbed` of the time.
     """

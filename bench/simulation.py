@@ -1,4 +1,4 @@
-"""Speed of the simulator: whole simulations with faults, in one process and in one for each core."""
+"""Speed of the simulator: whole simulations with faults, in one process and in as many as there are cores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOTES = (
 
 
 def simulation_section(scale: Scale, progress: Progress) -> list[Table]:
-    """Measure the same simulations in this process, and with several cores in as many processes; return one table.
+    """Measure the same simulations in this process and, with several cores, in a process for each; return one table.
 
     Raises `BenchError` if the results differ.
     """

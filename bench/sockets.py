@@ -40,7 +40,10 @@ def sockets_section(
     peers: tuple[Contestant, ...] = (NULL, *PEERS),
     bridges: tuple[Contestant, ...] = BRIDGES,
 ) -> list[Table]:
-    """Measure `/health` and bridge round trips of all servers; return tables. Ratios refer to the first relay."""
+    """Measure `/health` of relays and peers, and bridge round trips of relays and bridges; return the tables.
+
+    The ratios refer to the first relay.
+    """
     ours, theirs, others = available(relays), available(peers), available(bridges)
     with ExitStack() as stack:
         servers = []

@@ -41,7 +41,10 @@ def starts_section(
     others: tuple[Contestant, ...] = OTHERS,
     peers: tuple[Contestant, ...] = PEERS,
 ) -> list[Table]:
-    """Return the table of seconds from the start of a process to its end, or to the first answered `/health`."""
+    """Return the table of milliseconds from the start of a process to its end, or to the first answered `/health`.
+
+    A row for `svc pair` is included.
+    """
     timed: dict[str, Callable[[], float]] = {name: _command(arguments) for name, arguments in COMMANDS.items()}
     for one in available(relays)[:1]:
         timed[f"svc pair: {one.name}"] = _pairing(one)

@@ -124,10 +124,10 @@ class Readers:
             return told, readers
 
     def probe(self, address: Address, background: Sequence[str], script: Script, probes: Sequence[str]) -> list[float]:
-        """Request a stream of one delta in each session of `probes` in turn; return the seconds to each first delta.
+        """Request a stream of one delta in each session of `probes` in turn; return the latency of each first delta.
 
-        Meanwhile streams by `script` run in the sessions of `background`; no more probes are sent once one of them has
-        ended.
+        Meanwhile streams by `script` run in the sessions of `background`; after one of them has ended, no more probes
+        are sent.
         """
         firsts = []
         with (

@@ -1,7 +1,7 @@
-"""Program in the terminals: for every line that it reads, it writes a number of bytes and a mark.
+"""Program in the terminals: for each line that it reads, it writes a number of bytes and a mark.
 
-`python -I bench/talker.py BYTES CPU`. It runs in the shell of a relay, so it imports nothing of this project. It runs
-on the CPU of the load (-1: any), so that its own work is not counted as the reader's.
+`python -I bench/talker.py BYTES CPU`. It runs in the shell of a relay without this project's modules, on the CPU `CPU`
+(-1: any).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LINE = b"x" * 79 + b"\n"
 
 
 def main() -> None:
-    """Write the mark once when ready, then after each answer to a line."""
+    """Write the mark when ready; then, for each line of standard input, write the bytes and the mark again."""
     size, cpu = int(sys.argv[1]), int(sys.argv[2])
     if cpu >= 0:
         os.sched_setaffinity(0, [cpu])

@@ -77,7 +77,7 @@ def terminal_section(scale: Scale, progress: Progress, *, relays: tuple[Contesta
 
 
 class _TerminalClient(Phone):
-    """A client with one terminal, in which the talker waits."""
+    """A client with one terminal, in which the talker runs."""
 
     def __init__(self, server: Server, size: int) -> None:
         super().__init__(server.address, "bench-desk", new_code(server.address))
@@ -92,7 +92,7 @@ class _TerminalClient(Phone):
             raise
 
     def stream(self) -> Stretch:
-        """Let the talker write, and read all of it; return the bytes and times."""
+        """Let the talker write, and read until its mark; return the bytes and times."""
         cpu, begun = time.process_time(), time.perf_counter()
         self._say("terminal.input", data="\r")
         came = self._until_mark()
@@ -106,7 +106,7 @@ class _TerminalClient(Phone):
         self.sock.sendall(frame(json.dumps(message).encode()))
 
     def _until_mark(self) -> int:
-        """Return bytes up to the mark, frame heads included; parsing would take this CPU from the program."""
+        """Read up to the mark; return the number of bytes received, frame heads included."""
         came, room, last = 0, self._room, b""
         while True:
             n = self.sock.recv_into(room)
@@ -121,7 +121,7 @@ class _TerminalClient(Phone):
 
 
 class _PtyLoop:
-    """`bench.pty_loop` in a process on the servers' CPU."""
+    """`bench.pty_loop` in a process on the servers' CPU, as a contestant."""
 
     def __init__(self, size: int, stack: ExitStack) -> None:
         self._size = size
@@ -135,7 +135,7 @@ class _PtyLoop:
             raise BenchError("the bare pty loop did not start")
 
     def stream(self) -> Stretch:
-        """Let the talker write, and wait until all is read."""
+        """Let the talker write, and wait until all is read; return the bytes and times."""
         begun = time.perf_counter()
         self._stdin.write("\n")
         self._stdin.flush()

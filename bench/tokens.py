@@ -16,7 +16,7 @@ NOTES = (
 
 
 def tokens_section(scale: Scale, progress: Progress) -> list[Table]:
-    """Return one table; the figures are the same on every machine."""
+    """Return the table of the tokens of tools, of screens, and of a work of ten steps."""
     rows = [
         Row("tools", {"tokens": tool_tokens(few=False)}),
         Row("tools, few", {"tokens": tool_tokens(few=True)}),

@@ -51,7 +51,7 @@ STREAMS = [
 
 
 def voice_section(scale: Scale, progress: Progress, *, relays: tuple[Contestant, ...] = RELAYS) -> list[Table]:
-    """Return two tables: the first samples of a text, and many texts at once in real time."""
+    """Return two tables: latency of the first samples of a text, and delays of many texts at once in real time."""
     with running(SPEECH, beside_load=True) as endpoint:
         url = f"http://127.0.0.1:{endpoint.address[1]}/v1"
         variables = (("OPENAI_API_KEY", "bench"), ("OPENAI_BASE_URL", url))
@@ -138,7 +138,7 @@ def _espeak() -> float:
 
 
 def _stream(listeners: Sequence[_Listener], scale: Scale) -> dict[str, float]:
-    """Let the provider stream to all listeners for the same time, and return the delays of the pieces."""
+    """Let the provider stream to all listeners, one starting after another; return figures on the delays."""
     pieces = max(2, round(scale.seconds / SECONDS))
     silent = deque(listeners)
     with selectors.DefaultSelector() as selector, pinned(), no_gc():
@@ -201,14 +201,14 @@ class _Listener(Protocol):
     delays: list[float]
 
     def say(self, text: str) -> None:
-        """Request speech for a text, over the relay or directly."""
+        """Request speech for a text."""
         ...
 
     def on_readable(self) -> None: ...
 
 
 class _Stamps:
-    """Reader of the time stamps in pieces of sound, and their delays in seconds."""
+    """Reader of the time stamps in pieces of sound; `delays` are in seconds."""
 
     def __init__(self) -> None:
         self.delays: list[float] = []
@@ -223,7 +223,7 @@ class _Stamps:
 
 
 class _Direct(_Stamps):
-    """Client of the provider itself, to measure this machine without a relay."""
+    """Client of the speech provider itself, to measure this machine without a relay."""
 
     def __init__(self, address: Address) -> None:
         super().__init__()
@@ -269,7 +269,7 @@ class _Session:
 
 
 class _Client(_Stamps):
-    """Test client whose WebSocket for speech output is open and ready."""
+    """Client of the relay with an open WebSocket for speech output."""
 
     def __init__(self, address: Address, token: str, provider: str) -> None:
         super().__init__()

@@ -105,7 +105,7 @@ class _Client:
         return Load(latencies, elapsed, own_cpu)
 
     def _echoed(self) -> int:
-        """Return how many messages came with the next bytes; each is compared."""
+        """Return how many echoes came with the next bytes. Raises `BenchError` for a message that is no echo."""
         came = 0
         for opcode, payload in self._frames.feed(self._recv()):
             if opcode == PING:

@@ -22,7 +22,7 @@ def request(
     body: bytes = b"",
     fields: Mapping[str, str] = ANYTHING,
 ) -> bytes:
-    """Return one HTTP/1.1 request as a small client sends it, with more `fields`."""
+    """Return the bytes of one HTTP/1.1 request with these header fields, and an authorization with `token`."""
     lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1:8767", "User-Agent: bench/1"]
     lines += [f"{name}: {value}" for name, value in fields.items()]
     if token is not None:
@@ -56,7 +56,7 @@ def auth_message(code: str, name: str) -> bytes:
 
 
 def phone_answer(request_id: str) -> bytes:
-    """Return the frame with `bridge.response` that a phone sends."""
+    """Return the WebSocket frame of a phone's `bridge.response` to a command."""
     payload = {"request_id": request_id, "status": 200, "result": RESULT}
     message = {"channel": "bridge", "type": "bridge.response", "id": request_id, "payload": payload}
     return frame(json.dumps(message, separators=(",", ":")).encode())

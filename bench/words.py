@@ -1,4 +1,4 @@
-"""Word error rate and cost of this host's recognizers, for synthetic voices and a recorded reader."""
+"""Word error rate and cost of this host's speech recognizers, for synthetic voices and a recorded reader."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ Recording = tuple[str, bytes]  # the text, and a WAV file
 
 
 def words_section(scale: Scale, progress: Progress) -> list[Table]:
-    """Return one table with each recognizer and each voice, without rows where a needed program is not installed."""
+    """Return one table with a row for each recognizer and voice; without rows if a needed program is not installed."""
     if not find_speech_programs()["listen"] or shutil.which("espeak-ng") is None:
         return [Table("words", "Words understood", COLUMNS, [], ["left out: svc-relay[voice] or espeak-ng is missing"])]
     rows = []
@@ -86,7 +86,7 @@ def words_section(scale: Scale, progress: Progress) -> list[Table]:
 
 
 def mistakes(said: str, heard: str) -> tuple[int, int]:
-    """Return the least number of missing, added or wrong words, and the number of words in `said`."""
+    """Return the least number of missing, added or wrong words in `heard`, and the number of words in `said`."""
     wanted, found = _words(said), _words(heard)
     costs = list(range(len(found) + 1))
     for row, word in enumerate(wanted, 1):

@@ -11,14 +11,14 @@ from svc_proto import Command, Core, Fact, Moment
 
 
 class Checked:
-    """A core whose facts and commands are checked."""
+    """A core whose facts and commands are checked against the contract."""
 
     def __init__(self, core: Core, name: str = "mine") -> None:
         self._core = core
         self._contract = Contract(name)
 
     def handle(self, fact: Fact | None, now: Moment) -> list[Command]:
-        """Implement `Core.handle`. Raises `runtimes.sim.contract.ContractError`."""
+        """Implement `Core.handle`. Raises `runtimes.sim.contract.ContractError` if the contract is violated."""
         self._contract.fact(fact)
         commands = self._core.handle(fact, now)
         for command in commands:

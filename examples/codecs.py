@@ -51,7 +51,7 @@ def events(conn: Http1Connection, sock: socket.socket) -> Iterator[Event]:
 
 
 def serve(sock: socket.socket) -> None:
-    """Serve one connection until it ends."""
+    """Serve one connection until it ends: requests get a greeting, and WebSockets echo."""
     conn = Http1Connection(Role.SERVER, entropy=os.urandom)
     head: RequestHead | None = None
     try:

@@ -26,7 +26,7 @@ def deltas(pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 def main(url: str, body: str, key: str) -> None:
-    """Print the deltas as they arrive."""
+    """Print the assistant's text as it arrives."""
     head = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     with urlopen(Request(url, body.encode(), head)) as answer:  # noqa: S310 - its own server's address
         for delta in deltas(iter(answer.read1, b"")):

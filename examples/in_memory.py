@@ -27,7 +27,7 @@ Place = tuple[str, proto.ChannelId]  # a core and one of its channels
 
 
 class InMemory:
-    """Two connected cores. `call` sends the relay an HTTP request, as an agent does; the phone answers."""
+    """Relay and phone as two connected cores; `call` sends the relay an HTTP request, which the phone answers."""
 
     def __init__(self, code: str = "ABC123") -> None:
         phone = Phone(PhoneConfig(remote="ws://relay", code=code), EmulatedPhone(), SafetySettings(armed=True))
@@ -114,7 +114,7 @@ class InMemory:
     def _tell(
         self, name: str, ch: proto.ChannelId, fact: Callable[[proto.ChannelId], proto.Fact], heard: bytes = b""
     ) -> None:
-        """Deliver a fact or bytes to the other end of a channel: a core, or a `call`."""
+        """Deliver a fact or bytes to the other end of a channel: the other core, or a `call`."""
         if ch in self._heard and name == "relay":
             self._heard[ch] += heard
         elif (name, ch) in self._joined:

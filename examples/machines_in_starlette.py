@@ -77,7 +77,7 @@ async def make_code(request: Request) -> Response:
 
 
 async def command(request: Request) -> Response:
-    """Send a GET to the phone, and wait for its answer, its disconnection, or thirty seconds."""
+    """Send a GET to the phone, and return its answer, or an error after its disconnection or a timeout."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     session = sessions.lookup(token, now()) if scheme.lower() == "bearer" else None
     if session is None or not session.holds("bridge", now().wall):

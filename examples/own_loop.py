@@ -80,7 +80,7 @@ class OwnLoop:
                 connection.paused = isinstance(command, proto.PauseReading)
 
     def accept(self) -> None:
-        """Accept a connection; without descriptors this raises, see docs/howto/run-on-your-own-loop.md for a remedy."""
+        """Accept a connection. Raises `OSError` without descriptors: see docs/howto/run-on-your-own-loop.md."""
         sock, peer = self.listener.accept()
         sock.setblocking(False)
         self.last = proto.ChannelId(self.last + 2)
@@ -89,7 +89,7 @@ class OwnLoop:
         self.facts.append(proto.Accepted(self.last, proto.Address(*peer[:2]), here))
 
     def read(self, connection: Connection) -> None:
-        """Read bytes, the peer's end, or an error."""
+        """Read bytes or the peer's end into a fact; mark the connection as over after an error."""
         try:
             data = connection.sock.recv(65536)
         except OSError:

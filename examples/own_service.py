@@ -86,7 +86,7 @@ class Notes:
     # --- HttpApp ---
 
     def authorize(self, access: Enum, request: Request) -> object:
-        """Return the principal of a request: here all clients are anonymous, and none is refused."""
+        """Return the principal of a request: all clients are anonymous."""
         return ANONYMOUS
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:

@@ -1,1 +1,1 @@
-"""Programs for maintainers of this project: lock files, release build and its smoke test, check of the language."""
+"""Programs for maintainers of this project, such as the release build and the check of the language."""

@@ -50,7 +50,7 @@ class Finding(NamedTuple):
 
 
 def check_file(path: Path) -> Iterator[Finding]:
-    """Yield the findings of one file, by its suffix."""
+    """Yield the findings of one file; Python files and Markdown documents have rules of their own."""
     text = path.read_text(encoding="utf-8", errors="replace")
     yield from (
         Finding(number, "person", line.strip())

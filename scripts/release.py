@@ -61,9 +61,9 @@ def main(words: Sequence[str]) -> int:
 
 
 def check_versions(root: Path) -> tuple[str, str | None]:
-    """Return the common version of pyproject.toml, svc_proto/version.py and CHANGELOG.md, and its date.
+    """Return the common version of pyproject.toml, svc_proto/version.py and CHANGELOG.md, and the changelog's date.
 
-    Raises `ReleaseError` where they differ.
+    Raises `ReleaseError` where the versions differ.
     """
     version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
     code = re.search(r'^VERSION = "(.*)"$', (root / "svc_proto/version.py").read_text(), re.MULTILINE)
@@ -112,7 +112,10 @@ def _version_of(python: str) -> str:
 
 
 def _build(folder: Path, scratch: Path) -> Path:
-    """Build sdist and wheel, both twice; raise `ReleaseError` unless the unpacked sdist builds the same wheel."""
+    """Build sdist and wheel into `folder`, with the bill of materials; return the wheel.
+
+    Raises `ReleaseError` unless a second build, and a build from the unpacked sdist, give the same files.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     for place in (folder, scratch / "again"):
         _run("the build", sys.executable, "-m", "hatchling", "build", "--directory", str(place))

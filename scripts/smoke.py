@@ -42,7 +42,7 @@ def main(version: str) -> None:
 
 
 def imports() -> tuple[int, set[str]]:
-    """Import all modules; return how many, and which extras the others need."""
+    """Import all modules but `__main__`; return their number, and the packages that other modules lack."""
     count, missing = 0, set[str]()
     for package in PACKAGES:
         for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
@@ -76,7 +76,7 @@ def servers(home: Path) -> str:
 
 
 def answer(home: Path, role: str, process: subprocess.Popen[bytes], log: Path) -> int:
-    """Return the status of a server's health route; exit if it does not answer."""
+    """Return the status of a server's health route; exit if the server does not answer."""
     until = time.monotonic() + READY_WITHIN
     while time.monotonic() < until and process.poll() is None:
         try:
