@@ -51,7 +51,7 @@ def readiness_programs(
 
 
 def inherited_socket(env: Mapping[str, str], role: str) -> socket.socket | None:
-    """Return the inherited listening socket of this server (`FileDescriptorName=relay`, for example), if any.
+    """Return the inherited listening socket of this server (`FileDescriptorName=relay`, for example), or None.
 
     Raises `OSError` for a descriptor that is not a socket.
     """

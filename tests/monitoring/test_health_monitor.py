@@ -1,4 +1,4 @@
-"""Health checks of a host in the metrics of its servers: one run for all servers, and the age of shared results."""
+"""Tests of health checks in the metrics of servers that read stored results, and of the age of these results."""
 
 from __future__ import annotations
 

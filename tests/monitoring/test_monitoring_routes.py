@@ -1,4 +1,4 @@
-"""`/metrics`, `/healthz` and `/readyz`: access, content, and bounded size."""
+"""Tests of `/metrics`, `/healthz` and `/readyz`: access, content, and bounded size."""
 
 from __future__ import annotations
 

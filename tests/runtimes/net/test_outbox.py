@@ -1,4 +1,4 @@
-"""Tests of a descriptor's outbox: unwritten bytes wait in order."""
+"""Tests of a descriptor's outbox: order, limit, and closing during a write."""
 
 from __future__ import annotations
 

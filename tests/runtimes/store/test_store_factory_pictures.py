@@ -1,4 +1,4 @@
-"""Pictures of chats, in each kind of database."""
+"""Tests of the pictures of chats, in each kind of database."""
 
 from __future__ import annotations
 
