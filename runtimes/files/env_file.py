@@ -106,7 +106,7 @@ def _problem(binding: Binding) -> str:
 
 
 def _line(binding: Binding) -> int:
-    """Return the line number of a binding, without the empty lines before it, which the parser counts as part of it."""
+    """Return the number of the line that a binding is on; the parser reports that of the first empty line before it."""
     return binding.original.line + len(_LINE_BREAK.findall(_leading(binding.original.string)))
 
 

@@ -140,7 +140,7 @@ class Host:
         self._finish_if_done()
 
     def on_timer(self) -> None:
-        """Call the pumps, because the time set with `set_wake_time` has been reached."""
+        """Call `tick` of each pump, because the time set with `set_wake_time` has been reached."""
         self.armed = math.inf
         mono = self.clock().mono
         for hosted in self._hosted:

@@ -69,7 +69,10 @@ class SentenceRefusal:
         return intent == "tap" and self.patterns["object"].match(self._fold(slots["text"]).text) is not None
 
     def _is_part_of_phone(self, text: str, slots: Mapping[str, str], intent: str) -> bool:
-        """Report whether the object of a call, a text or a search is a part of the phone, such as its location."""
+        """Report whether the object of a call, a text or a search is a part of the phone, such as its location.
+
+        The result is False for a search that names the web.
+        """
         if intent not in OBJECTS or (intent == "web_search" and self.patterns["web"].search(text)):
             return False
         found = slots.get(OBJECTS[intent], "")

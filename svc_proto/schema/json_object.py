@@ -190,7 +190,10 @@ def json_value(text: bytes | str, otherwise: object = None, *, ours: bool = Fals
 
 
 def lenient_json_value(text: bytes | str, otherwise: object = None) -> object:
-    """Return the value of a text that grants no access, as `lenient_json` reads it; `otherwise` if it cannot."""
+    """Return the value of a JSON text by the lenient reader `lenient_json`; `otherwise` if the text cannot be read.
+
+    It is for texts that grant no access.
+    """
     try:
         return lenient_json.loads(text)[0]
     except strict_json.JsonError:
