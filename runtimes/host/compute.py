@@ -190,7 +190,7 @@ def real_paths(*paths: str) -> tuple[str, ...]:
 
 
 def release_memory() -> None:
-    """Return freed memory of this process to the system, where the allocator has a call for that (glibc)."""
+    """Give freed memory of this process back to the system, where the allocator has a call for that (glibc)."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

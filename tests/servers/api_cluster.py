@@ -103,7 +103,7 @@ class Stream:
 
 
 class ApiCluster(RelayCluster):
-    """Three API servers, each in a home of its own, with store, Redis and proxy of `RelayCluster` and a scripted model."""
+    """Three API servers, each in a home of its own, with what else `RelayCluster` has, and a scripted model."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
