@@ -105,7 +105,7 @@ def _may_serve_phones(board: DashboardConfig, relay: RelayConfig) -> bool:
     """Report whether to open the dashboard to phones.
 
     This is so on a terminal, if the dashboard has no configured password or host, the relay listens beyond loopback,
-    and only the owner's programs count as local.
+    and `is_local_safe`.
     """
     configured = bool(board.password or read_environment(os.environ).get("SVC_DASHBOARD_HOST"))
     return not configured and sys.stdout.isatty() and relay.host not in LOOPBACK and is_local_safe(relay)

@@ -77,8 +77,8 @@ def read_api_config(env: Mapping[str, str], options: Mapping[str, object], *, be
     """Return the API's settings from options, environment, `.env` and the configuration file.
 
     Raises `CannotStartError` with exit code 2. An unreadable file prevents the start: it may have the key, and without
-    a key the API is open to all clients. Without a configured address the API listens on the address `beside`, or on a
-    supervisor's socket. Other hosts then need a key, and one is created if missing.
+    a key the API is open to all clients. `beside` is the address to listen on if none is configured; beyond loopback,
+    an API key is then created if there is none.
     """
     home = str(Path("~/.svc").expanduser())
     given = inherited_address(env, "api")

@@ -85,14 +85,14 @@ def read_dashboard_config(
 
 
 def without_unsafe_local_access(config: DashboardConfig, relay: RelayConfig) -> DashboardConfig:
-    """Return the settings, without local access where a client behind a proxy would count as local."""
+    """Return the settings, without local access unless `is_local_safe`."""
     return config if is_local_safe(relay) else evolve(config, local_access=False)
 
 
 def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None:
     """Return why the dashboard may not start, or None if it may.
 
-    It may not start without a password where the clients of a proxy would count as local.
+    It may not start without a password unless `is_local_safe`.
     """
     if config.password or is_local_safe(relay):
         return None
@@ -100,9 +100,10 @@ def dashboard_refusal(config: DashboardConfig, relay: RelayConfig) -> str | None
 
 
 def is_local_safe(relay: RelayConfig) -> bool:
-    """Report whether only the owner's programs on this host count as local.
+    """Report whether programs of this host may be recognized by their address or user, without the local secret.
 
-    A public route alone is no risk where the kernel names the users of callers: a proxy has a user of its own.
+    They may not if clients of a proxy could count as local: with a trusted proxy, or with a public route unless the
+    kernel names the users of callers, since a proxy has a user of its own.
     """
     if _identifies_users(relay):
         policy = evolve(relay, public_url=None).local_trust_policy(public_route=False)
