@@ -155,10 +155,12 @@ SECTIONS: dict[str, Callable[[], Section]] = {
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--section", "sections", multiple=True, type=click.Choice(list(SECTIONS)), help="Only this; repeatable.")
-@click.option("--seconds", type=click.FloatRange(0.1, 600), help="Time under load of each contestant.  [6; quick: 1]")
+@click.option(
+    "--section", "sections", multiple=True, type=click.Choice(list(SECTIONS)), help="Run only this section; repeatable."
+)
+@click.option("--seconds", type=click.FloatRange(0.1, 600), help="Seconds of load for each server.  [6; quick: 1]")
 @click.option("--json", "path", type=click.Path(path_type=Path, dir_okay=False), help="Write the figures here too.")
-@click.option("--quick", is_flag=True, help="Fewer rounds: to see that it runs, not to compare.")
+@click.option("--quick", is_flag=True, help="Run fewer rounds: a check that it runs, no comparison.")
 def main(sections: tuple[str, ...], seconds: float | None, path: Path | None, quick: bool) -> None:
     """Measure the core, the loops, HTTP/2, WebSockets, terminals, files, streams, pairings, starts and an idle phone.
 

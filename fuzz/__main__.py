@@ -27,12 +27,22 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True, help="For all targets.")
-@click.option("--target", "names", multiple=True, type=click.Choice(list(TARGETS)), help="Only these; repeatable.")
-@click.option("--plain", is_flag=True, help="Mutations that repeat themselves, though Atheris is installed.")
-@click.option("--seed", type=int, default=None, help="Of the plain mutations; a random one is chosen and printed.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=60.0,
+    show_default=True,
+    help="Seconds for all targets together.",
+)
+@click.option(
+    "--target", "names", multiple=True, type=click.Choice(list(TARGETS)), help="Fuzz only this target; repeatable."
+)
+@click.option("--plain", is_flag=True, help="Use the plain, repeatable mutations even if Atheris is installed.")
+@click.option(
+    "--seed", type=int, default=None, help="Seed of the plain mutations; by default a random one, which is printed."
+)
 @click.option("--replay", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Run one saved input.")
-@click.option("--crashes", type=click.Path(path_type=Path), default=CRASHES, help="Where failures are saved.")
+@click.option("--crashes", type=click.Path(path_type=Path), default=CRASHES, help="Folder for failing inputs.")
 def main(
     seconds: float, names: tuple[str, ...], plain: bool, seed: int | None, replay: Path | None, crashes: Path
 ) -> None:

@@ -292,9 +292,15 @@ def _run_batch(first: int) -> tuple[int, int, str]:
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--scripts", type=click.IntRange(min=1), default=100_000, show_default=True, help="How many, about.")
-@click.option("--first", type=int, default=0, show_default=True, help="The number of the first one.")
-@click.option("--script", type=int, default=None, help="Play this one alone; what is wrong is raised.")
+@click.option(
+    "--scripts",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="Number of scripts, approximately.",
+)
+@click.option("--first", type=int, default=0, show_default=True, help="Number of the first script.")
+@click.option("--script", type=int, default=None, help="Run this script alone and raise its failure.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
 def main(scripts: int, first: int, script: int | None, jobs: int | None) -> None:
     """Compare fast paths with reference implementations. Exit code 1 when they differ."""

@@ -75,7 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--full", action="store_true", help="Run all tests, each on every loop that the plan names.")
     parser.addoption("--rest", action="store_true", help="Run what --full runs and the suite without options does not.")
-    parser.addoption("--reference", action="store_true", help="Turn the fast paths off: every result stays the same.")
+    parser.addoption("--reference", action="store_true", help="Turn the fast paths off; all results must be equal.")
     parser.addoption(
         "--unmeasured", action="append", metavar="FOLDER", default=[], help="Measure no coverage there; repeat."
     )

@@ -459,9 +459,9 @@ def run_seed(seed: int, nodes: int = 3, *, sentinels: bool = False, sessions: in
 @click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--first", type=int, default=0, show_default=True)
 @click.option("--nodes", type=click.IntRange(min=2), default=3, show_default=True)
-@click.option("--most-nodes", type=click.IntRange(min=2), help="Each storm has from --nodes to this many.")
-@click.option("--sessions", type=click.IntRange(min=0), default=0, help="Stored sessions of other devices.")
-@click.option("--sentinels", is_flag=True, help="Two Redis, of which Sentinels say which is the master.")
+@click.option("--most-nodes", type=click.IntRange(min=2), help="Each run has from --nodes to this many nodes.")
+@click.option("--sessions", type=click.IntRange(min=0), default=0, help="Number of stored sessions of other devices.")
+@click.option("--sentinels", is_flag=True, help="Run two Redis servers with Sentinels.")
 def main(seeds: int, first: int, nodes: int, most_nodes: int | None, sessions: int, *, sentinels: bool) -> None:
     """Run clusters with faults, one after another; exit code 1 when an invariant fails."""
     began, total, failed = time.monotonic(), dict[str, int](), 0

@@ -32,22 +32,28 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--count", type=click.IntRange(min=1), default=120, show_default=True, help="How many mutants.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Which of them.")
-@click.option("--only", multiple=True, help="One, by its name; repeat. Of one alone, what pytest says is shown.")
-@click.option("--jobs", type=click.IntRange(min=1), default=None, help="At a time; one for each core by default.")
+@click.option("--count", type=click.IntRange(min=1), default=120, show_default=True, help="Number of mutants.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the sample.")
 @click.option(
-    "--allow", type=click.IntRange(min=0), default=0, show_default=True, help="Survivors that are no failure."
+    "--only", multiple=True, help="Run this mutant; repeatable. For a single one the output of pytest is shown."
 )
-@click.option("--narrow", is_flag=True, help="Ask neither the rooms that use its room nor stories.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=None, help="Parallel processes; one for each core by default."
+)
+@click.option(
+    "--allow", type=click.IntRange(min=0), default=0, show_default=True, help="Number of survivors that is no failure."
+)
+@click.option("--narrow", is_flag=True, help="Run neither the tests of importing packages nor scenarios.")
 @click.option(
     "--limit",
     type=click.FloatRange(min=1),
     default=300.0,
     show_default=True,
-    help="Seconds for each try; four times that for the rooms that use its room, and for stories.",
+    help="Seconds for each try; four times that for importing packages and scenarios.",
 )
-@click.option("--root", type=click.Path(path_type=Path), default=HERE.parent.parent, help="Of the tree.", hidden=True)
+@click.option(
+    "--root", type=click.Path(path_type=Path), default=HERE.parent.parent, help="Root of the source tree.", hidden=True
+)
 @click.option("--package", default="svc_proto", hidden=True)
 def main(
     count: int,

@@ -25,10 +25,10 @@ class MutantResult(StrEnum):
     """Result of a mutant: which check failed, or that the mutant survived or is equal."""
 
     OWN = "killed by its own file"
-    ROOM = "killed by its room"
+    PACKAGE = "killed by its package"
     TYPES = "refused by its types"
-    NEIGHBOUR = "killed by a neighbour"
-    SCENARIO = "killed by a story"
+    IMPORTER = "killed by an importing package"
+    SCENARIO = "killed by a scenario"
     SURVIVED = "survived"
     EQUAL = "equal"
 
@@ -63,15 +63,15 @@ class Judge:
         text = mutant.text(self.tree.path(module).read_bytes())
         for fate, paths in (
             (MutantResult.OWN, self.tree.own_tests(module)),
-            (MutantResult.ROOM, self.tree.room_tests(module)),
+            (MutantResult.PACKAGE, self.tree.package_tests(module)),
         ):
             if by := self._noticed(module, text, paths, self.limit):
                 return Verdict(mutant, fate, by)
         if by := self._refused_by_types(module, text):
             return Verdict(mutant, MutantResult.TYPES, by)
         if not self.narrow:
-            if by := self._noticed(module, text, self.tree.neighbours_tests(module), FAR * self.limit):
-                return Verdict(mutant, MutantResult.NEIGHBOUR, by)
+            if by := self._noticed(module, text, self.tree.importer_tests(module), FAR * self.limit):
+                return Verdict(mutant, MutantResult.IMPORTER, by)
             if by := self._noticed(module, text, self.tree.scenario_tests(), FAR * self.limit, STORIES):
                 return Verdict(mutant, MutantResult.SCENARIO, by)
         return Verdict(mutant, MutantResult.SURVIVED)

@@ -118,9 +118,11 @@ def _find_seed(rule: Rule, compiled: str, seeds: Sequence[int], limit: float) ->
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("part", default="")
-@click.option("--jobs", type=click.IntRange(min=1), default=None, help="At a time; one for each core by default.")
-@click.option("--shown", is_flag=True, help="Show what pytest says.")
-@click.option("--refresh", "again", is_flag=True, help="Find and write new seeds of worlds and storms.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=None, help="Parallel processes; one for each core by default."
+)
+@click.option("--shown", is_flag=True, help="Show the output of pytest.")
+@click.option("--refresh", "again", is_flag=True, help="Find new seeds of worlds and storms, and write them.")
 def main(part: str, jobs: int | None, shown: bool, again: bool) -> None:
     """Insert each bug whose name contains PART. Exit code 1 if one is not noticed."""
     chosen = [rule for rule in read_rules() if part in rule.name and (rule.breaks or not again)]

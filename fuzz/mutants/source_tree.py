@@ -41,14 +41,14 @@ class SourceTree:
 
         A larger sample starts with the smaller one of the same seed.
         """
-        rooms: dict[str, dict[MutationKind, list[Mutant]]] = {}
+        packages: dict[str, dict[MutationKind, list[Mutant]]] = {}
         for module in self.modules():
-            cells = rooms.setdefault(_room(module), {kind: [] for kind in MutationKind})
+            cells = packages.setdefault(_package_of(module), {kind: [] for kind in MutationKind})
             for mutant in self.mutants(module):
                 cells[mutant.kind].append(mutant)
-        for cell in chain.from_iterable(cells.values() for cells in rooms.values()):
+        for cell in chain.from_iterable(cells.values() for cells in packages.values()):
             cell.sort(key=lambda each: sha256(f"{seed} {each.id}".encode()).digest())
-        return list(_rounds([list(cells.values()) for cells in rooms.values()], size, seed))
+        return list(_rounds([list(cells.values()) for cells in packages.values()], size, seed))
 
     # --- tests, in the order of their chance to fail ---
 
@@ -57,17 +57,17 @@ class SourceTree:
         *folders, name = module.split(".")
         return [self.root.joinpath("tests", *folders, f"test_{name}.py")]
 
-    def room_tests(self, module: str) -> list[Path]:
+    def package_tests(self, module: str) -> list[Path]:
         """Return the test files of the subpackage, without the module's own."""
         own = set(self.own_tests(module))
-        return self._sorted(module, {path for path in self._of_room(_room(module)) if path not in own})
+        return self._sorted(module, {path for path in self._tests_of(_package_of(module)) if path not in own})
 
-    def neighbours_tests(self, module: str) -> list[Path]:
+    def importer_tests(self, module: str) -> list[Path]:
         """Return the test files of subpackages whose modules mention this one."""
-        room = _room(module)
-        wanted = f"{self.package}.{room or module}"
-        others = {_room(each) for each in self.modules() if wanted in self.path(each).read_text()} - {room}
-        return self._sorted(module, set(chain.from_iterable(self._of_room(each) for each in others)))
+        package = _package_of(module)
+        wanted = f"{self.package}.{package or module}"
+        others = {_package_of(each) for each in self.modules() if wanted in self.path(each).read_text()} - {package}
+        return self._sorted(module, set(chain.from_iterable(self._tests_of(each) for each in others)))
 
     def users(self, module: str) -> list[Path]:
         """Return the paths of the module, and of the modules that import from it."""
@@ -89,12 +89,15 @@ class SourceTree:
 
     def tests(self) -> list[Path]:
         """Return the test files of all subpackages, and those of whole programs."""
-        rooms = {_room(module) for module in self.modules()}
-        return sorted(path for room in rooms for path in self._of_room(room) if path.exists()) + self.scenario_tests()
+        packages = {_package_of(module) for module in self.modules()}
+        return (
+            sorted(path for package in packages for path in self._tests_of(package) if path.exists())
+            + self.scenario_tests()
+        )
 
-    def _of_room(self, room: str) -> list[Path]:
-        if room:
-            return list((self.root / "tests" / room).rglob("test_*.py"))
+    def _tests_of(self, package: str) -> list[Path]:
+        if package:
+            return list((self.root / "tests" / package).rglob("test_*.py"))
         return list(chain.from_iterable(self.own_tests(module) for module in self.modules() if "." not in module))
 
     def _sorted(self, module: str, paths: set[Path]) -> list[Path]:
@@ -107,14 +110,14 @@ class SourceTree:
         return sorted(paths, key=distance)
 
 
-def _room(module: str) -> str:
+def _package_of(module: str) -> str:
     return module.split(".")[0] if "." in module else ""
 
 
-def _rounds(rooms: list[list[list[Mutant]]], size: int, seed: int) -> Iterator[Mutant]:
-    left = min(size, sum(len(cell) for cells in rooms for cell in cells))
+def _rounds(packages: list[list[list[Mutant]]], size: int, seed: int) -> Iterator[Mutant]:
+    left = min(size, sum(len(cell) for cells in packages for cell in cells))
     for turn in count(seed):
-        for number, cells in enumerate(rooms):
+        for number, cells in enumerate(packages):
             if not left:
                 return
             at = (turn + number) % len(cells)

@@ -34,7 +34,7 @@ Examples:
   python -m fuzz.simulation.run --seeds 1000
   python -m fuzz.simulation.run --seeds 1000 --rows
   python -m fuzz.simulation.run --seeds 1000 --reference
-  python -m fuzz.simulation.run --seeds 100 --room codes --room crowds
+  python -m fuzz.simulation.run --seeds 100 --check codes --check crowds
   python -m fuzz.simulation.run --seed 7 --trace
   python -m fuzz.simulation.run --script fuzz/crashes/simulation-7.txt
 """
@@ -82,20 +82,20 @@ class RunSummary:
 def replay_command(script: Script) -> str:
     """Return the command that repeats a script."""
     return " ".join(
-        [f"python -m fuzz.simulation.run --seed {script.seed}", *(f"--room {room}" for room in script.checks)]
+        [f"python -m fuzz.simulation.run --seed {script.seed}", *(f"--check {name}" for name in script.checks)]
     )
 
 
 @contextmanager
 def outcomes(
-    seeds: Iterable[int], jobs: int, *, rows: bool = False, reference: bool = False, rooms: Sequence[str] = ()
+    seeds: Iterable[int], jobs: int, *, rows: bool = False, reference: bool = False, checks: Sequence[str] = ()
 ) -> Iterator[Iterator[ScenarioReport | ScenarioFailure]]:
     """Run the simulations of some seeds in `jobs` processes, and yield an iterator of the outcomes in order.
 
     With `rows` each process counts the used rows of transition tables. With `reference` no process uses fast paths
-    (`fuzz.reference_parsers`). With `rooms` these checks run at the end of each simulation.
+    (`fuzz.reference_parsers`). With `checks` these checks run at the end of each simulation.
     """
-    playing = partial(_play_seed, tuple(rooms))
+    playing = partial(_play_seed, tuple(checks))
     if jobs == 1:
         _prepare(rows, reference)
         yield map(playing, seeds)
@@ -104,29 +104,35 @@ def outcomes(
         yield pool.imap(playing, seeds, chunksize=BATCH_SIZE)
 
 
-def _play_seed(rooms: tuple[str, ...], seed: int) -> ScenarioReport | ScenarioFailure:
-    return run_script(evolve(generate_script(seed), checks=rooms))
+def _play_seed(checks: tuple[str, ...], seed: int) -> ScenarioReport | ScenarioFailure:
+    return run_script(evolve(generate_script(seed), checks=checks))
 
 
 @click.command(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--seeds", type=click.IntRange(min=1), default=300, show_default=True, help="How many worlds.")
+@click.option("--seeds", type=click.IntRange(min=1), default=300, show_default=True, help="Number of worlds.")
 @click.option("--first", type=int, default=0, show_default=True, help="The first seed.")
-@click.option("--seed", type=int, default=None, help="One world.")
-@click.option("--script", "path", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A saved script.")
-@click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
-@click.option("--crashes", type=click.Path(path_type=Path), default=CRASHES, help="Where failures are saved.")
-@click.option("--tries", type=click.IntRange(min=0), default=200, show_default=True, help="To make a failure smaller.")
-@click.option("--rows", is_flag=True, help="Say which rows of the state tables were never walked.")
-@click.option("--reference", is_flag=True, help="Without the plain lanes: the digest has to be the same.")
+@click.option("--seed", type=int, default=None, help="Run the world of this seed alone.")
 @click.option(
-    "--room",
-    "rooms",
+    "--script", "path", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Run a saved script."
+)
+@click.option("--jobs", type=click.IntRange(min=1), default=None, help="Processes; one for each core by default.")
+@click.option("--crashes", type=click.Path(path_type=Path), default=CRASHES, help="Folder for failing scripts.")
+@click.option(
+    "--tries", type=click.IntRange(min=0), default=200, show_default=True, help="Attempts to shorten a failing script."
+)
+@click.option("--rows", is_flag=True, help="List the transitions of the state tables that no world made.")
+@click.option(
+    "--reference", is_flag=True, help="Use the reference parsers in place of the fast paths; the digest must be equal."
+)
+@click.option(
+    "--check",
+    "checks",
     multiple=True,
     type=click.Choice([*dict.fromkeys(kind.__name__ for kind in ALL_CHECKS)]),
     metavar="NAME",
-    help="What is gone through in the end, instead of what the seed draws; may be said again.",
+    help="Check at the end, in place of those that the seed draws; repeatable.",
 )
-@click.option("--trace", is_flag=True, help="Tell the whole story of one world.")
+@click.option("--trace", is_flag=True, help="Print all events of one world.")
 def main(
     seeds: int,
     first: int,
@@ -137,7 +143,7 @@ def main(
     tries: int,
     rows: bool,
     reference: bool,
-    rooms: tuple[str, ...],
+    checks: tuple[str, ...],
     trace: bool,
 ) -> None:
     """Run simulations and check the invariants. Exit code 1 when one does not hold."""
@@ -145,7 +151,7 @@ def main(
     if path is not None or seed is not None:
         _prepare(rows, reference)
         script = (
-            evolve(generate_script(seed or 0), checks=rooms) if path is None else Script.from_json(path.read_text())
+            evolve(generate_script(seed or 0), checks=checks) if path is None else Script.from_json(path.read_text())
         )
         outcome = run_script(script, trace=trace)
         if trace:
@@ -153,7 +159,7 @@ def main(
         total, failures = _watch(iter([outcome]), 1)
     else:
         processes = min(jobs or multiprocessing.cpu_count(), seeds)
-        with outcomes(range(first, first + seeds), processes, rows=rows, reference=reference, rooms=rooms) as coming:
+        with outcomes(range(first, first + seeds), processes, rows=rows, reference=reference, checks=checks) as coming:
             total, failures = _watch(coming, seeds)
     print(total.text(time.monotonic() - began, len(failures)))
     if rows:

@@ -27,7 +27,7 @@ class Script:
     def to_json(self) -> str:
         """Return the script as text: a line for the seed and the checks, and one for each step."""
         rows = [[step.at, step.name, {name: getattr(step, name) for name in slots(type(step))}] for step in self.steps]
-        first = {"seed": self.seed, **({"rooms": self.checks} if self.checks else {})}
+        first = {"seed": self.seed, **({"checks": self.checks} if self.checks else {})}
         return "\n".join([json.dumps(first), *map(json.dumps, rows)]) + "\n"
 
     @classmethod
@@ -41,4 +41,4 @@ class Script:
                 raise ValueError(f"no step is named {name}")
             steps.append(STEP_KINDS[name](at, **numbers))
         head = json.loads(first)
-        return cls(head["seed"], tuple(steps), tuple(head.get("rooms", ())))
+        return cls(head["seed"], tuple(steps), tuple(head.get("checks", ())))

@@ -70,7 +70,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
     def compare(self, what: Callable[[Connection], object]) -> object:
         """Call a function with both ends, check that outcomes and properties are equal, and return the outcome."""
         reference, fast_path = _outcome(what, self.reference), _outcome(what, self.fast_path)
-        assert fast_path == reference, f"the lane: {fast_path!r}, the law: {reference!r}"
+        assert fast_path == reference, f"the fast path: {fast_path!r}, the reference: {reference!r}"
         self.check()
         return reference
 
@@ -78,7 +78,7 @@ class DifferentialPair(Generic[Reference, FastPath]):
         """Check that reference implementation and fast path have equal properties."""
         for name in self.properties:
             reference, fast_path = getattr(self.reference, name), getattr(self.fast_path, name)
-            assert fast_path == reference, f"{name}: the lane: {fast_path!r}, the law: {reference!r}"
+            assert fast_path == reference, f"{name}: the fast path: {fast_path!r}, the reference: {reference!r}"
 
 
 def send_events(end: Connection, events: Sequence[Event]) -> str | None:

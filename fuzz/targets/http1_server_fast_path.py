@@ -183,14 +183,14 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
         head, body = taken
         self.on_event(head)
         self.reference.receive_data(data)
-        assert self.reference.next_event() == head, "the lane reads another head"
+        assert self.reference.next_event() == head, "the fast path reads another head"
         if begin_only:
             self.fast_path.replay_as_events()
         else:
             rest = list(iter(self.reference.next_event, None))
             told = b"".join(getattr(event, "data", b"") for event in rest)
-            assert told == body, "the lane reads another body"
-            assert rest[-1] == RequestEnd(head.stream), "the lane reads another end"
+            assert told == body, "the fast path reads another body"
+            assert rest[-1] == RequestEnd(head.stream), "the fast path reads another end"
         self.check()
         return True
 
@@ -207,6 +207,6 @@ class ServerPair(DifferentialPair[Http1Connection, FastPathServerConnection]):
             self.send_events(*events)
             return False
         self.alone += 1
-        assert send_events(self.reference, events) is None, "the law does not allow what the lane has said"
+        assert send_events(self.reference, events) is None, "the reference does not allow what the fast path sent"
         self.flush()
         return True

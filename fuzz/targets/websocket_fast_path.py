@@ -86,7 +86,7 @@ class WebSocketPair(DifferentialPair[WebSocket, WebSocket]):
         self.reference.receive_data(data)
         heard = [self.reference.next_event() for _ in texts]
         assert heard == [TextMessage(STREAM, text) for text in texts]
-        assert more or self.reference.next_event() is None, "the lane has kept something back"
+        assert more or self.reference.next_event() is None, "the fast path holds something back"
         self.compare(lambda socket: socket.must_close)
         self.messages += len(texts)
 

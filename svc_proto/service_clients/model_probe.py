@@ -187,7 +187,7 @@ def _ollama_context(engine: Engine, base_url: str, name: str, key: str) -> Flow[
     This size may be smaller than that in the model's file.
     """
     running = yield from _ask(engine, "GET", root_url(base_url, "api/ps"), key)
-    if running is None:
+    if running is None or as_array(running.get("models")) is None:
         return None
     own = (row for row in running.objects("models") if row.text("name") in (name, f"{name}:latest"))
     return next((size for row in own if (size := row.integer("context_length", 1)) is not None), 0)

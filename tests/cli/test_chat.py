@@ -280,7 +280,7 @@ QUESTION = (
 GIVEN = ("approval.responded", {"call_id": "c1", "choice": "once"})
 
 
-def asking(answer: Reply, *, early: bytes = b"") -> OneShotHarness[ChatResult]:
+def asking(answer: Reply) -> OneShotHarness[ChatResult]:
     """Return a chat whose turn requests approval; the user types y after a second, and the turn ends a second later."""
 
     def http(asked: UpstreamRequest) -> Reply:

@@ -71,7 +71,9 @@ SUITES = {
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--suite", "names", multiple=True, type=click.Choice(list(SUITES)), help="Only these; repeatable.")
+@click.option(
+    "--suite", "names", multiple=True, type=click.Choice(list(SUITES)), help="Run only this suite; repeatable."
+)
 @click.option(
     "--runtime",
     "runtimes",
@@ -79,7 +81,7 @@ SUITES = {
     callback=lambda ctx, param, names: tuple(check_runtime(ctx, param, name) for name in names),
     help="Loops of the echo; repeatable.",
 )
-@click.option("--resume", is_flag=True, help="Autobahn: keep the verdicts of a run that was broken off.")
+@click.option("--resume", is_flag=True, help="Autobahn: continue an interrupted run.")
 def main(names: tuple[str, ...], runtimes: tuple[str, ...], resume: bool) -> None:
     """Run conformance suites; what they need is fetched into build/conformance. Autobahn takes most of an hour."""
     good = True

@@ -55,18 +55,18 @@ def test_failed_check_reports_actual_and_expected_value(monkeypatch: pytest.Monk
 def test_each_round_runs_each_check() -> None:
     for first in (0, 7 * ROUND):
         worlds = [select_checks(Script(seed, ())) for seed in range(first, first + ROUND)]
-        assert Counter(kind for rooms in worlds for kind in rooms) == Counter(ALL_CHECKS)
+        assert Counter(kind for checks in worlds for kind in checks) == Counter(ALL_CHECKS)
 
 
 def test_checks_can_be_selected_by_name() -> None:
     asked = Script(3, (), ("restart", "session_end"))
     assert [kind.__name__ for kind in select_checks(asked)] == ["session_end", "restart"]
     assert Script.from_json(asked.to_json()) == asked
-    result = CliRunner().invoke(main, ["--seeds", "1", "--jobs", "1", "--room", "restart"])
+    result = CliRunner().invoke(main, ["--seeds", "1", "--jobs", "1", "--check", "restart"])
     assert result.exit_code == 0, result.output
     assert "1 x audits: restart" in result.stdout
     assert result.stdout.count("audits: ") == 1
-    assert CliRunner().invoke(main, ["--room", "nowhere"]).exit_code == 2
+    assert CliRunner().invoke(main, ["--check", "nowhere"]).exit_code == 2
 
 
 def test_difference_has_only_unequal_parts() -> None:

@@ -26,11 +26,11 @@ def test_difference_names_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def differs(seed: int) -> int:
         if seed == 41:
-            raise AssertionError("the lane reads another head")
+            raise AssertionError("the fast path reads another head")
         return 1
 
     monkeypatch.setattr(fast_path, "compare_server", differs)
-    assert fast_path._run_batch(40) == (2, 1, "script 41: AssertionError('the lane reads another head')")
+    assert fast_path._run_batch(40) == (2, 1, "script 41: AssertionError('the fast path reads another head')")
 
 
 def test_the_grammar_reaches_the_limits_and_past_them() -> None:

@@ -144,13 +144,13 @@ def test_outcomes_of_all_mutants(tiny: SourceTree) -> None:
     told = {each.after: fates[each.id] for each in tiny.mutants("shop.till")}
     many, few = "tests/shop/test_till.py::test_many", "tests/shop/test_door.py::test_few"
     assert told == {
-        "LIMIT = 4": ["constant", "killed by a neighbour", "tests/street/test_sign.py::test_limit"],
+        "LIMIT = 4": ["constant", "killed by an importing package", "tests/street/test_sign.py::test_limit"],
         "if count < LIMIT:": ["compare", "killed by its own file", many],
         "if count >= LIMIT:": ["boundary", "survived"],
         "return True": ["constant", "killed by its own file", many],
-        "pass": ["delete", "killed by its room", few],
-        "return False": ["constant", "killed by its room", few],
-        "RATE = 8": ["constant", "killed by a story", "tests/loops/test_day.py::test_a_day[sim]"],
+        "pass": ["delete", "killed by its package", few],
+        "return False": ["constant", "killed by its package", few],
+        "RATE = 8": ["constant", "killed by a scenario", "tests/loops/test_day.py::test_a_day[sim]"],
     }
     (survivor,) = [each for each in tiny.mutants("shop.till") if each.kind is MutationKind.BOUNDARY]
     assert result.stdout.endswith(
@@ -235,7 +235,7 @@ def test_earlier_calls_count_for_later_tests(tiny: SourceTree, tmp_path_factory:
             ("tests/shop/test_drawer.py::test_second", each.after) for each in mutants
         }
         assert {judge.judge(each).fate for each in tiny.mutants("shop.till")} == {
-            MutantResult.ROOM,
+            MutantResult.PACKAGE,
             MutantResult.SURVIVED,
         }
 

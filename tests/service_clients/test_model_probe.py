@@ -120,6 +120,7 @@ V1 = [{"key": "n"}, {"key": "m", "loaded_instances": [{"id": "m:2", "config": {"
         ("m", {**NO_SIZE, "/api/ps": RUNNING}, 4096),
         ("m", {**NO_SIZE, "/api/ps": {"models": [{"name": "n"}]}, "/api/ps*": RUNNING, "/api/generate": {}}, 4096),
         ("m", {**NO_SIZE, "/api/ps": {"models": []}}, None),
+        ("m", {**NO_SIZE, "/api/ps": {"status": "ok"}, "/api/v0/models": {"data": V0[:1]}}, None),
         ("m", {**NO_SIZE, "/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 8192}]}}, 8192),
         ("m", {**NO_SIZE, "/api/v0/models": {"data": V0}}, None),
         ("m", {**NO_SIZE, "/api/v0/models": {"data": V0}, "/api/v1/models": {"models": V1}}, 6144),

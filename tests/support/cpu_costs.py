@@ -18,7 +18,7 @@ SHOWN = 40  # tests
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--costs", action="store_true", help="tell the processor time of each folder and the dearest tests"
+        "--costs", action="store_true", help="print the processor time of each folder and of the most expensive tests"
     )
 
 

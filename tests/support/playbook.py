@@ -54,7 +54,7 @@ def counting_entropy() -> Callable[[int], bytes]:
             return b"".join(entropy(16) for _ in range(n // 16))
         state += 1
         seed = state.to_bytes(8, "big")
-        return (seed * (n // 8 + 1))[:n] if n < 8 else (seed[::-1] * (n // 8 + 1))[:n]
+        return (seed[::-1] * (n // 8 + 1))[:n]
 
     return entropy
 

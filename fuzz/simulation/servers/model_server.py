@@ -86,8 +86,12 @@ class _ModelConnection(ServerSideConnection):
     def on_request(self, body: bytes) -> None:
         """Answer a request: with the list of models, or as `trouble` or the question selects."""
         upstream = self._upstream
-        if self.head.method == "GET":
+        page = self.head.method, self.head.target
+        if page == ("GET", "/v1/models"):
             self._send_response(200, b'{"data":[{"id":"sim"}]}')
+            return
+        if page != ("POST", "/v1/chat/completions"):
+            self._refuse(404)
             return
         asked = json.loads(body)
         if asked["model"] in upstream.deviations:
@@ -166,7 +170,7 @@ class _ModelConnection(ServerSideConnection):
         self._send_chunks([*pieces, chunk({}, "stop"), *taken, DONE])
 
     def _refuse(self, status: int) -> None:
-        self._upstream.visits.pop(self)
+        self._upstream.visits.pop(self, None)
         self._send_response(status, b'{"error":{"message":"no"}}')
 
     def _send_response(self, status: int, body: bytes) -> None:

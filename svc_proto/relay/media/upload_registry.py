@@ -140,8 +140,9 @@ class UploadRegistry:
         return self._record(entry, upload) if self.shared and entry is not None and upload is not None else {}
 
     def records(self) -> list[dict[str, object]]:
-        """Return the records of uploads that this node received, and of those that lost nodes received."""
-        return [self.record(token) for token, upload in self._owned.items() if upload.node in (LOCAL_NODE, NO_NODE)]
+        """Return the records of shared uploads that this node or a lost node received; none without shared storage."""
+        own = (token for token, upload in self._owned.items() if upload.node in (LOCAL_NODE, NO_NODE))
+        return [record for token in own if (record := self.record(token))]
 
     def adopt(self, node: str, record: JsonObject) -> list[MediaEntry]:
         """Register an upload that another node received; return the entries that were evicted for it.

@@ -149,6 +149,9 @@ def test_node_without_shared_storage_ignores_uploads() -> None:
     one.deliver("gone", {"token": "T" * 22})
     assert len(one.relay.media.registry) == 0
     assert one.relay.media.uploads.record("T" * 22) == {}
+    about: Any = {"content_type": "a/b", "file_name": None, "size": 0, "owner": "o", "shown": "image/png"}
+    one.book.within(lambda: one.relay.media.register("abc", **about))
+    assert (len(one.relay.media.registry), one.relay.media.uploads.records()) == (1, [])
 
 
 def test_unannounced_upload_is_taken_over_on_request() -> None:
