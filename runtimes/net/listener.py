@@ -189,7 +189,7 @@ class Acceptor(Source):
         self._openings.clear()
 
     def on_readable(self) -> None:
-        """Accept up to 64 of the queued connections; pause if the host has no descriptors left for another one."""
+        """Accept up to 64 of the queued connections; pause if the host is short of descriptors or memory."""
         for _ in range(MAX_ACCEPTS_PER_CALL):
             if self._closed:
                 return

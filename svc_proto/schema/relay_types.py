@@ -108,7 +108,7 @@ class PhoneStatusJson(TypedDict):
 
 
 class PhonesJson(TypedDict):
-    """Phones that can be controlled, most recently active first."""
+    """Phones that can be controlled, newest status first."""
 
     active_device_id: str | None
     most_recent_device_id: str | None
@@ -290,7 +290,7 @@ class DeviceSessionJson(TypedDict):
 
 
 class DeviceSessionsJson(TypedDict):
-    """The sessions of paired devices: all, most recently seen first, or a page of them by token."""
+    """Sessions of paired devices that the client may see: all, most recently seen first, or a page of them by token."""
 
     sessions: list[DeviceSessionJson]
     next_cursor: NotRequired[Annotated[str, "for the next page; absent on the last one"]]
