@@ -390,7 +390,7 @@ class MemoryListJson(TypedDict):
 
 
 class MemoryJson(TypedDict):
-    """All lists of notes. If one list was requested, its members are at the top level as well."""
+    """The requested lists of notes. If one list was requested, its members are at the top level as well."""
 
     targets: list[MemoryListJson]
     target: NotRequired[NoteTarget]
