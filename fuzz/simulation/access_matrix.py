@@ -59,7 +59,8 @@ RELAY_ACCESS: dict[str, tuple[str, str]] = {
         "401  401  401  401  401  401  403  in   401",
         """GET /api/profiles/{profile}/config, GET /api/profiles/{profile}/skills, GET /api/profiles/{profile}/soul,
         PUT /api/profiles/{profile}/soul, GET /api/profiles/{profile}/memory,
-        PUT /api/profiles/{profile}/memory/{filename}, GET /api/profiles/{profile}/avatar, GET /context/injected""",
+        PUT /api/profiles/{profile}/memory/{filename}, GET /api/profiles/{profile}/avatar, GET /context/injected,
+        GET /chat/image-activity""",
     ),
     "a session with bridge": (
         "401  401  401  401  401  401  403  in   401",

@@ -37,6 +37,7 @@ from svc_proto.api.routes import (
     completions,
     gateway,
     host_settings,
+    image_activity,
     management,
     mcp,
     model_probe,
@@ -124,6 +125,7 @@ class Api:
         themes = (
             status,
             sessions,
+            image_activity,
             host_settings,
             management,
             approvals,

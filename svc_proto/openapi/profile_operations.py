@@ -2,12 +2,19 @@
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, Required, TypedDict
 
 from svc_proto.openapi.operation_doc import OperationDoc
 from svc_proto.schema.common_types import NonNegativeInt
 
-__all__ = ["CONTEXT", "PROFILE", "PROFILE_OPERATIONS", "PROFILE_PARAMETERS"]
+__all__ = [
+    "CONTEXT",
+    "IMAGE_ACTIVITY",
+    "PROFILE",
+    "PROFILE_OPERATIONS",
+    "PROFILE_PARAMETERS",
+    "ChatImageActivityQueryJson",
+]
 
 
 class ProfileConfigJson(TypedDict):
@@ -96,10 +103,47 @@ class InjectedContextJson(TypedDict):
     blocks: list[ContextBlockJson]
 
 
+class ImageCallJson(TypedDict):
+    """A call of a tool that takes pictures; times are Unix seconds."""
+
+    call_id: str
+    tool_name: str
+    state: Literal["started", "completed", "failed"]
+    started_at: float
+    completed_at: Annotated[float | None, "null while the call runs, or if its turn ended before its result"]
+
+
+class ImageActivityJson(TypedDict):
+    """Calls of tools that take pictures in a chat, oldest first."""
+
+    session_id: str
+    profile: str
+    activities: list[ImageCallJson]
+
+
+class ImageActivityQueryJson(TypedDict, total=False):
+    """The profile, and the time from which completed calls are listed."""
+
+    profile: Annotated[str, "`default`, the only profile"]
+    since: Annotated[float, "Unix seconds: leave out calls that were completed earlier"]
+
+
+class ChatImageActivityQueryJson(ImageActivityQueryJson):
+    """The chat, its profile, and the time from which completed calls are listed."""
+
+    session_id: Required[Annotated[str, "id of the chat"]]
+
+
 PROFILE = "/api/profiles/{profile}"
 NO_PROFILE = {404: "There is no such profile."}
 NO_STORE = {**NO_PROFILE, 503: "The notes cannot be read or written."}
 CONTEXT = OperationDoc("Return what each prompt of the agent holds beside the chat", InjectedContextJson)
+IMAGE_ACTIVITY = OperationDoc(
+    "List the calls of tools that take pictures, in the newest 500 messages of a chat",
+    ImageActivityJson,
+    query=ImageActivityQueryJson,
+    error_responses={404: "There is no such chat or profile.", 503: "The node that runs the chat cannot be reached."},
+)
 PROFILE_OPERATIONS = {
     f"GET {PROFILE}/config": OperationDoc(
         "Return the settings of the agent, without secrets", ProfileConfigJson, error_responses=NO_PROFILE

@@ -36,6 +36,10 @@ def _context(answer: Any) -> bool:
     return isinstance(answer["enabled"], bool) and answer["blocks"][0]["text"] == "Be kind."
 
 
+def _no_pictures(answer: Any) -> bool:
+    return bool(answer["session_id"]) and answer["profile"] == "default" and answer["activities"] == []
+
+
 def _notes(answer: Any) -> bool:
     files = {each["filename"]: each["content"].strip() for each in answer["entries"]}
     return files["MEMORY.md"] == "Likes tea" and rows("entries", path=str, size_bytes=int)(answer)
@@ -99,7 +103,7 @@ RELAY_REQUESTS: tuple[AppRequest, ...] = (
     AppRequest("GET", "/relay/info", lambda answer: "terminal" in answer["capabilities"] and bool(answer["version"])),
     AppRequest("POST", "/relay/model-capabilities", None, {}),
     AppRequest("GET", "/relay/update-check", None),
-    AppRequest("GET", "/chat/image-activity?profile=default&session_id=x&since=0", None),
+    AppRequest("GET", "/chat/image-activity?profile=default&session_id={id}&since=0", _no_pictures),
     AppRequest("PUT", "/api/profiles/default/soul", _written, {"content": "Be kind."}),
     AppRequest("PUT", "/api/profiles/default/memory/MEMORY.md", _written, {"content": "Likes tea"}),
     AppRequest("GET", "/context/injected", _context),

@@ -46,18 +46,22 @@ class _Server:
         return self.client().ask_once(method, path, body, headers=headers)
 
 
-def check_api(result: Result, port: int, key: str) -> None:
-    """Send each request of `API_REQUESTS` to the API server, and record the answers."""
+def check_api(result: Result, port: int, key: str) -> str:
+    """Send each request of `API_REQUESTS` to the API server, and record the answers; return the id of their chat."""
     server = _Server(port, key)
     chat = server.request("POST", "/api/sessions", {}).json["session"]["id"]
     fork = server.request("POST", f"/api/sessions/{chat}/fork", {}).json["session"]["id"]
     run = server.request("POST", "/v1/runs", {"input": "/wait 60"}).json["run_id"]
     for row in API_REQUESTS:
         _check_row(result, "api", server, row, {"id": chat, "fork": fork, "run": run})
+    return str(chat)
 
 
-def check_relay(result: Result, port: int, home: Path) -> None:
-    """Pair a phone; send the requests and messages of the app to the relay, and record the answers."""
+def check_relay(result: Result, port: int, home: Path, chat: str) -> None:
+    """Pair a phone; send the requests and messages of the app to the relay, and record the answers.
+
+    `chat`: id of a chat of the API server, in which no tool has taken a picture.
+    """
     server = _Server(port)
     code = server.request("POST", "/pairing").json["code"]
     phone = WebSocketTestClient(server.client(), path="/ws")
@@ -73,7 +77,8 @@ def check_relay(result: Result, port: int, home: Path) -> None:
         _check_message(result, phone, message)
     _check_command(result, phone, server)
     for row in RELAY_REQUESTS:
-        _check_row(result, "relay", server, row, {"prefix": prefix, "media": media.json.get("token", "none")})
+        names = {"prefix": prefix, "media": media.json.get("token", "none"), "id": chat}
+        _check_row(result, "relay", server, row, names)
     again = WebSocketTestClient(server.client(), path="/ws").sign_in(session_token=phone.token, device_name="Phone")
     result.note("relay auth again", None if again["type"] == "auth.ok" else f"{again!r:.300}")
 

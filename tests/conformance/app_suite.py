@@ -50,8 +50,8 @@ def app(runtime: str) -> Result:
         for row in (row for row in REQUESTS if row.signed_in):
             _check_request(result, phone, row, chat)
         _check_speech(result, phone)
-        check_api(result, ports["api"], KEY)
-        check_relay(result, ports["relay"], Path(home))
+        chat = check_api(result, ports["api"], KEY)
+        check_relay(result, ports["relay"], Path(home), chat)
     return result
 
 

@@ -142,6 +142,7 @@ BAD: dict[str, list[Bad] | list[Plain]] = {
     "GET /phone/threads": [],
     "GET /notifications/recent": [wrong("limit", query="?limit=1.5")],
     "GET /context/injected": [],
+    "GET /chat/image-activity": [wrong("session_id"), wrong("session_id", query="?profile=default")],
     **{f"GET /api/profiles/{{profile}}/{part}": [] for part in ("config", "skills", "soul", "memory", "avatar")},
     "PUT /api/profiles/{profile}/soul": [],  # the API server reads the body
     "PUT /api/profiles/{profile}/memory/{filename}": [],

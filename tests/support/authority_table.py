@@ -76,7 +76,8 @@ RELAY_ROUTES: Mapping[str, str] = {
     "MANAGE": """
         GET /api/profiles/{profile}/config, GET /api/profiles/{profile}/skills, GET /api/profiles/{profile}/soul,
         PUT /api/profiles/{profile}/soul, GET /api/profiles/{profile}/memory,
-        PUT /api/profiles/{profile}/memory/{filename}, GET /api/profiles/{profile}/avatar, GET /context/injected
+        PUT /api/profiles/{profile}/memory/{filename}, GET /api/profiles/{profile}/avatar, GET /context/injected,
+        GET /chat/image-activity
     """,
     "BEARER": """
         GET /media/{token}
@@ -145,6 +146,7 @@ API_ROUTES: Mapping[str, str] = {
         GET /health/detailed, GET /v1/models, GET /v1/models/{id}, GET /v1/capabilities, GET /api/sessions,
         POST /api/sessions, GET /api/sessions/search, GET /api/sessions/{id}, PATCH /api/sessions/{id},
         DELETE /api/sessions/{id}, GET /api/sessions/{id}/messages, GET /api/sessions/{id}/pictures/{token},
+        GET /api/sessions/{id}/image-activity,
         DELETE /api/sessions/{id}/messages, POST /api/sessions/{id}/fork,
         GET /api/config, GET /api/memory, GET /api/skills, GET /api/skills/{name}, GET /api/skills/toggle,
         GET /v1/skills, GET /v1/toolsets, GET /api/mcp-servers, GET /api/available-models, GET /api/model/options,

@@ -32,8 +32,9 @@ from svc_proto.schema.json_object import JsonObject
 from svc_proto.service_clients.authority import BRIDGE
 from svc_proto.service_clients.phone_control import PhoneControl, PhoneResponse, RelayPhoneControl
 
-__all__ = ["PHONE_TOOLS", "PhoneTool", "run_phone_tool", "phone_tools", "tools_of"]
+__all__ = ["PHONE_TOOLS", "PICTURE_TOOLS", "PhoneTool", "run_phone_tool", "phone_tools", "tools_of"]
 
+PICTURE_TOOLS = ("phone_screenshot",)  # names of the tools whose results name a picture
 MAX_PICTURE = 4 * 1024 * 1024  # bytes of a picture for a model, or in a chat
 # Arguments that the few tools omit. A model with a small context gets no pictures, so it needs no points.
 HIDDEN_BY_DEFAULT = ("look", "x", "y", "index", "exact", "include_bounds", "class_name", "duration", "duration_ms")

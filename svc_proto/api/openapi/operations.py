@@ -11,7 +11,13 @@ from svc_proto.api.openapi import change_types
 from svc_proto.api.openapi import run_types as turns
 from svc_proto.openapi.document import COMMON, PICTURE, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, OperationTable, SchemaType
-from svc_proto.openapi.profile_operations import CONTEXT, PROFILE, PROFILE_OPERATIONS, PROFILE_PARAMETERS
+from svc_proto.openapi.profile_operations import (
+    CONTEXT,
+    IMAGE_ACTIVITY,
+    PROFILE,
+    PROFILE_OPERATIONS,
+    PROFILE_PARAMETERS,
+)
 from svc_proto.schema import api_types as types
 from svc_proto.schema.chat_events import EVENTS
 from svc_proto.schema.common_types import RpcMessageJson
@@ -82,6 +88,7 @@ OPERATIONS: OperationTable = {
             PICTURE,
             error_responses={404: "The chat has no such picture."},
         ),
+        "GET /api/sessions/{id}/image-activity": IMAGE_ACTIVITY,
         "POST /api/sessions/{id}/fork": OperationDoc(
             "Copy a chat",
             types.SessionAnswerJson,

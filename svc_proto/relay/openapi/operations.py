@@ -9,7 +9,13 @@ from attrs import evolve
 
 from svc_proto.openapi.document import COMMON, JSON, STREAM
 from svc_proto.openapi.operation_doc import AccessDoc, ApiDoc, OperationDoc, SchemaType
-from svc_proto.openapi.profile_operations import CONTEXT, PROFILE_OPERATIONS, PROFILE_PARAMETERS
+from svc_proto.openapi.profile_operations import (
+    CONTEXT,
+    IMAGE_ACTIVITY,
+    PROFILE_OPERATIONS,
+    PROFILE_PARAMETERS,
+    ChatImageActivityQueryJson,
+)
 from svc_proto.relay.access import BASIC_PATHS, GRANTS, RelayAccess
 from svc_proto.relay.oauth.issuer import MCP_PATH, METADATA
 from svc_proto.relay.openapi import message_types as messages
@@ -188,6 +194,11 @@ OPERATIONS: dict[str, dict[str, OperationDoc]] = {
             for label, operation in PROFILE_OPERATIONS.items()
         },
         "GET /context/injected": evolve(CONTEXT, error_responses=NO_API_ANSWER),
+        "GET /chat/image-activity": evolve(
+            IMAGE_ACTIVITY,
+            query=ChatImageActivityQueryJson,
+            error_responses={404: "There is no such chat or profile.", **NO_API_ANSWER},
+        ),
     },
     "Device Control": {
         f"{row.method} {row.path}": OperationDoc(

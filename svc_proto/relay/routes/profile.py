@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from svc_proto.basics.errors import Refused
+from svc_proto.basics.validate import invalid
 from svc_proto.engine.flow import Flow
 from svc_proto.engine.message import Request, Response
 from svc_proto.engine.router import Route
@@ -35,10 +36,12 @@ SHOWN = (b"content-type",)  # header fields that are forwarded
 def routes(relay: PairedSessionsPort) -> list[Route]:
     """Return the routes of the profile inspector, which are forwarded to the API server."""
     view = _ProfileInspector(relay)
-    return [
+    routes = [
         Route(method=method, pattern=pattern, access=RelayAccess.MANAGE, handler=view.forwarder(method, pattern))
         for method, pattern in PARTS
     ]
+    activity = "/chat/image-activity"
+    return [*routes, Route(method="GET", pattern=activity, access=RelayAccess.MANAGE, handler=view.image_activity)]
 
 
 class _ProfileInspector:
@@ -62,17 +65,34 @@ class _ProfileInspector:
             path = CONTEXT if ONE not in pattern else pattern
             for name, value in request.params.items():
                 path = path.replace(f"{{{name}}}", encode_segment(value))
-            try:
-                answer = yield from self._api.request(self._relay.engine, method, path, request.body)
-            except ServiceCallError as error:
-                raise Refused(502, "unreachable", f"the API server is {error.brief}") from None
-            if answer.status >= 400:
-                known = answer.status in (400, 404)
-                text = error_message_in(answer.body) or f"the API server answered {answer.status}"
-                raise Refused(answer.status if known else 502, "refused" if known else "unreachable", text)
+            response = yield from self._forward(method, path, request.body)
             if method == "PUT":
                 self._relay.audit.record("profile changed", request, path=path)
-            fields = [(name, value) for name, value in answer.headers if name in SHOWN]
-            return Response(answer.status, Headers(fields), answer.body)
+            return response
 
         return forward
+
+    def image_activity(self, request: Request) -> Flow[Response]:
+        """Return the image activity of a chat, whose id and profile are in the query. Raises `Refused` 400 without id.
+
+        Otherwise it raises `Refused` as a handler of `forwarder` does.
+        """
+        query = request.query
+        session_id = query.get("session_id", "")
+        if not session_id:
+            raise invalid("session_id", "the id of a chat")
+        values = "&".join(f"{name}={encode_segment(query[name])}" for name in ("profile", "since") if query.get(name))
+        path = f"/api/sessions/{encode_segment(session_id)}/image-activity"
+        return self._forward("GET", f"{path}?{values}" if values else path)
+
+    def _forward(self, method: str, path: str, body: bytes = b"") -> Flow[Response]:
+        try:
+            answer = yield from self._api.request(self._relay.engine, method, path, body)
+        except ServiceCallError as error:
+            raise Refused(502, "unreachable", f"the API server is {error.brief}") from None
+        if answer.status >= 400:
+            known = answer.status in (400, 404)
+            words = error_message_in(answer.body) or f"the API server answered {answer.status}"
+            raise Refused(answer.status if known else 502, "refused" if known else "unreachable", words)
+        fields = [(name, value) for name, value in answer.headers if name in SHOWN]
+        return Response(answer.status, Headers(fields), answer.body)

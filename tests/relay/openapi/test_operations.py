@@ -28,6 +28,7 @@ UNTYPED = [  # forwarded answers, and messages of JSON-RPC
     "POST /mcp",
     *(label for label in PROFILE_OPERATIONS if not label.endswith("/avatar")),
     "GET /context/injected",
+    "GET /chat/image-activity",
 ]
 OPERATOR = "/relay/", "/bridge/", "/pairing", "/media/inspect", "/media/register", "/metrics", "/sessions"
 

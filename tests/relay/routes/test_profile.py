@@ -31,6 +31,11 @@ def ask(
         (SOUL, SOUL),
         ("/api/profiles/a%2Fb/memory", "/api/profiles/a%2Fb/memory"),
         ("/context/injected", "/api/profiles/default/context"),
+        (
+            "/chat/image-activity?profile=my%20own&session_id=a%2Fb&since=17.5&x=y",
+            "/api/sessions/a%2Fb/image-activity?profile=my%20own&since=17.5",
+        ),
+        ("/chat/image-activity?session_id=x", "/api/sessions/x/image-activity"),
     ],
 )
 def test_requests_are_forwarded_with_the_key_of_the_host(path: str, forwarded: str) -> None:
