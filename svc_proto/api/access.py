@@ -1,8 +1,4 @@
-"""Access to the API: API keys, web origins, and the header fields of every answer.
-
-The origin is checked first: a page that is not allowed gets 403 for every request (wire api 2.4). Path and method
-follow, then the key, then headers that need a key. Nothing of the body has been read by then.
-"""
+"""Access to the API: access policies of routes, API keys, web origins, and CORS header fields (wire api 2.2, 2.4)."""
 
 from __future__ import annotations
 
@@ -111,10 +107,7 @@ def has_bearer(headers: Headers, key: str) -> bool:
 
 
 class KeyGuessLimiter:
-    """Rate limiter of wrong keys by address, as for pairing codes. A request with the right key is never blocked.
-
-    A request without an `Authorization` header is not counted.
-    """
+    """Rate limiter of wrong API keys by client address. A request without an `Authorization` header is not counted."""
 
     def __init__(self, limiter: AuthRateLimiter) -> None:
         self.limiter = limiter
@@ -153,8 +146,7 @@ def find_branded_header(headers: Headers, name: str) -> str | None:
 def preflight_headers(request: Request) -> tuple[tuple[bytes, bytes], ...]:
     """Return the header fields of the answer to a preflight request, without the origin (Fetch standard).
 
-    Of the valid header names that the page requests, the first 100 are allowed: pages of allowed origins are as free as
-    other clients, and the packages that they use send fields of their own.
+    Allowed are the names in `ALLOWED_HEADERS`, and of the valid header names that the page requests the first 100.
     """
     headers = request.headers
     asked = [name for name in headers.tokens(b"access-control-request-headers") if _TOKEN.fullmatch(name)]

@@ -1,8 +1,7 @@
 """Settings of the agent: the environment, as it was at the start, and the configuration file, read at each use.
 
 A change of the file, or `PATCH /api/config`, takes effect without a restart (wire api 9). The environment has
-precedence over the file. A key is sent only to its own endpoint: a key of the environment goes to the environment's
-endpoint. If the environment names no endpoint, that key goes to the file's, unless the file has a key of its own.
+precedence over the file, except that a file's endpoint gets the file's key if there is one.
 """
 
 from __future__ import annotations
@@ -86,9 +85,10 @@ class AgentSettings:
     servers: Mapping[str, object] = field(factory=dict, repr=False)  # `mcp_servers` as in the file
 
     def prompt_for(self, personality: object) -> str:
-        """Return the prompt of a personality, or "". A name that is not configured selects the server's (wire api 4.1).
+        """Return the prompt of the named personality (wire api 4.1).
 
-        So do the names "", `default` and `none`.
+        The names "", `default`, `none` and unknown ones select the server's default personality. Return "" if the server
+        has none.
         """
         name = (as_text(personality) or "").strip()
         if name not in self.personalities or name.lower() in SERVER_DEFAULT:
@@ -214,13 +214,16 @@ def file_base_url(found: Mapping[str, object]) -> str:
 
 
 def origin_of(url: str) -> tuple[str, str]:
-    """Return scheme and authority of a URL. A key is sent only to endpoints with those of its own endpoint."""
+    """Return the scheme and the authority (host and port) of a URL, in lower case."""
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.lower()
 
 
 def sends_key_to_main_host(config: ApiConfig, found: Mapping[str, object]) -> bool:
-    """Report whether any key is sent to the host of the file's `model.base_url`: of environment, file or a route."""
+    """Report whether a key depends on the file's `model.base_url`: a change of that address could send it elsewhere.
+
+    Such a key is the file's own, the environment's without an address there, or that of a route without an address.
+    """
     routes = _extra(found).get_object("model_routes")
     borrowing = any(
         routes.get_object(alias).first_text("api_key") and not routes.get_object(alias).first_text("base_url")

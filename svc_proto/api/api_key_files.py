@@ -1,4 +1,4 @@
-"""The API key as the files hold it now, after `svc key rotate` has changed one of them."""
+"""Reading of the API key from `config.yaml` and `.env` while the server runs, after `svc key rotate`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Ledger of changes of the agent's approvals, settings and notes, and their undoing.
-
-A change is undone only if it is still in force: a later change of the same setting or note stays.
-"""
+"""Ledger of changes of the agent's approvals, settings and notes, and their undoing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Model options in a body of `/v1/chat/completions`: sampling, response format, the client's own tools.
 
-Options are checked here and forwarded unchanged, also those of one kind of model server (`top_k`, `min_p`, `grammar`).
-An option that the answer could not honour is refused, with 400 and the member's name. Members that do not change the
-answer are ignored (wire api 5.3).
+Options without support here are refused with 400 (wire api 5.3). Unknown members, such as `top_k` or `grammar`, are
+forwarded to the model's server.
 """
 
 from __future__ import annotations

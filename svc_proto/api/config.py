@@ -1,4 +1,4 @@
-"""The API server's configuration as one parsed value. Names and defaults: SPEC.md "Limits", wire api 9."""
+"""Configuration of the API server as one parsed value (wire api 9)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,10 @@ def parse_api_config(
 
 
 def model_url_source(environment: Mapping[str, str]) -> str:
-    """Return the variable of the model's address and its place: the environment, else `.env`, for error texts."""
+    """Return the name of the variable of the model's address, then ` in the environment` if it is set there.
+
+    Else ` in .env` follows. The text is for error messages.
+    """
     return f"{MODEL_URL} in {'the environment' if environment.get(MODEL_URL, '').strip() else '.env'}"
 
 
@@ -141,9 +144,9 @@ def parse_api_key(source: SettingsSource, host: str) -> str:
 
 
 def _tools(source: SettingsSource, variable: str) -> ToolPolicy:
-    """Parse the setting of tools: `auto`, `all` or `few` with toolset names, or `none`, separated by commas.
+    """Parse the setting of tools: `auto`, `all` or `few` and toolset names, or `none` alone.
 
-    Raises `ConfigError` for other words.
+    Words are separated by commas or spaces. Raises `ConfigError` for other words and combinations.
     """
     words = [word for word in (source.text(variable, None) or "").lower().replace(",", " ").split() if word != "auto"]
     amounts = [word == "few" for word in words if word in ("all", "few")]
@@ -169,7 +172,7 @@ def _node(source: SettingsSource) -> tuple[RedisAddress | None, str]:
 
 
 def _origins(source: SettingsSource, variable: str) -> tuple[str, ...]:
-    """Parse web origins, as browsers write them: lower case, without a default port."""
+    """Return the listed web origins in the form that browsers send. Raises `ConfigError` for an invalid one."""
     return tuple(_origin(part, variable) for part in source.split_list(variable))
 
 

@@ -280,7 +280,7 @@ def _bad_image(place: str) -> Refused:
 def _attached(value: object) -> list[Mapping[str, object]]:
     """Parse `{contentType, content: base64}` of older phones to image parts (wire api 4.1); skip other media types.
 
-    Raises `Refused` 400 if an image's content is no base64.
+    Raises `Refused` 400 if an image's content is no base64, and for too many attachments.
     """
     found: list[Mapping[str, object]] = []
     entries = as_array(value) or []
@@ -298,7 +298,7 @@ def _attached(value: object) -> list[Mapping[str, object]]:
 
 
 def _content(parts: Sequence[Mapping[str, object]]) -> Content:
-    """Return plain text if all parts are text, else the parts."""
+    """Return the texts joined by line ends if all parts are text, else the parts as a tuple."""
     texts = [str(part["text"]) for part in parts if part["type"] == "text"]
     return "\n".join(texts) if len(texts) == len(parts) else tuple(parts)
 

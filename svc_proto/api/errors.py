@@ -1,9 +1,6 @@
-"""Error responses: the OpenAI form on `/v1/*` and `/api/sessions*`, a short one on the management routes.
+"""Error responses (wire api 2.1): `{"error": "TEXT"}` on the management routes, the OpenAI form on all others.
 
-    {"error": {"message": "No such session: 7c1e", "type": "invalid_request_error", "param": null, "code": "..."}}
-    {"error": "No such session: 7c1e"}
-
-Wire api 2.1. Texts name the field at fault, never a secret.
+The OpenAI form is `{"error": {"message": "TEXT", "type": "invalid_request_error", "param": null, "code": "..."}}`.
 """
 
 from __future__ import annotations
@@ -35,7 +32,7 @@ def invalid_request(message: str, *, code: str | None = None, param: str | None 
 
 
 def not_found(message: str, *, code: str | None = None) -> Refused:
-    """Build the error for a missing resource."""
+    """Build a 404 with a message; a `code` of None is null in the answer."""
     return Refused(404, code or "", message)
 
 
@@ -45,7 +42,7 @@ def session_not_found(identity: str) -> Refused:
 
 
 def model_not_found(identity: str) -> Refused:
-    """Build OpenAI's 404 for an unknown model."""
+    """Build a 404 `model_not_found` for an unknown model, as OpenAI's API does."""
     return invalid_request(
         f"the model {identity[:MAX_ID_CHARS]!r} does not exist", code="model_not_found", param="model", status=404
     )

@@ -1,7 +1,4 @@
-"""Settings of the host in `.env` that the owner changes from the dashboard, and the replacement of the API key.
-
-The settings count from the next start of the servers on; the defaults of new codes and the key count at once.
-"""
+"""Settings of the host in `.env` that the owner changes from the dashboard, and the replacement of the API key."""
 
 from __future__ import annotations
 

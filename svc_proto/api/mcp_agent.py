@@ -1,8 +1,6 @@
 """The agent as an MCP server: the tool `ask` runs a turn and reports its text as progress; chats are resources.
 
-Access is that of the API's routes. A turn is stopped if its call is cancelled, or, for a call outside of an MCP
-session, if its connection ends. There are no approval requests: a tool call that needs one is refused, as for any
-client that shows none.
+There are no approval requests: a tool call that needs one is refused.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ class AgentPort(TurnPort, Protocol):
     """Members of the API server that the MCP tools of the agent use."""
 
     def authority_of(self, caller: AnonymousType | str | None) -> Authority:
-        """Return the authority of a principal: of the id of a pairing's API key; any other value has all powers."""
+        """Return the authority of a principal: that of a pairing's API key, or all powers for any other value."""
 
 
 def agent_server(api: AgentPort) -> McpHttpServer:
@@ -106,7 +104,7 @@ class _AgentTools:
     # --- tool ---
 
     def answer_tool(self, arguments: Arguments) -> Flow[str]:
-        """Run a turn; return the text of the answer."""
+        """Run a turn; return the text of the answer. Raises `ToolError` as `run` does."""
         return str((yield from self.run(arguments))[0]["text"])
 
     def run(self, arguments: Arguments, on_text: ProgressCallback = lambda text: None) -> Flow[Sequence[Content]]:

@@ -28,7 +28,10 @@ MAX_PROMPT = 20_000  # characters of the system prompt
 
 
 def parse_change(body: Mapping[str, object]) -> dict[str, str]:
-    """Parse `{model?, provider?, base_url?}`. Raises `Refused` 400."""
+    """Return the given members `model`, `provider` and `base_url` of a body, the address without a slash at its end.
+
+    Raises `Refused` 400 for another member, a value that is no single line, and an unusable address.
+    """
     change: dict[str, str] = {}
     for name, value in body.items():
         if name not in FIELDS:

@@ -1,8 +1,4 @@
-"""JSON views of sessions and messages (wire api 3.1, 3.7): the specification's fields and the numeric ones.
-
-Booleans are never null. Times are Unix seconds, and ISO texts in `created_at` and `updated_at`. Internal fields are
-omitted.
-"""
+"""JSON views of sessions and messages (wire api 3.1, 3.7), and events for approvals and changed notes."""
 
 from __future__ import annotations
 
@@ -42,12 +38,12 @@ def iso(seconds: float) -> str:
 
 
 def function_call(call: ToolCall) -> types.ToolCallJson:
-    """Return a tool call in OpenAI's form."""
+    """Return a tool call as `{id, type: "function", function: {name, arguments}}`, OpenAI's form."""
     return cast("types.ToolCallJson", call_row(call, call.arguments))
 
 
 def session_view(chat: ChatSession, brand: Brand) -> types.SessionJson:
-    """Return the view of a session. The system prompt never leaves the server."""
+    """Return the JSON view of a session, without its system prompt."""
     return {
         "object": f"{brand.name}.session",
         "id": chat.id,
@@ -73,13 +69,13 @@ def session_view(chat: ChatSession, brand: Brand) -> types.SessionJson:
 
 
 def session_answer(chat: ChatSession, brand: Brand) -> types.SessionAnswerJson:
-    """Return a session as a whole answer: flat for the relay, and nested for phones (wire api 3.3)."""
+    """Return the view of a session, with a second copy of it as the member `session` for phones (wire api 3.3)."""
     view = session_view(chat, brand)
     return {**view, "session": view}
 
 
 def message_view(message: Message) -> types.MessageJson:
-    """Return the view of a row; members that do not apply are omitted."""
+    """Return the JSON view of a message; most members without a value are omitted."""
     view: types.MessageJson = {
         "id": message.id,
         "session_id": message.session_id,
@@ -113,7 +109,7 @@ def content_view(content: Content) -> str | list[types.ContentPartJson]:
 
 
 def usage_view(usage: Usage) -> types.UsageJson:
-    """Return the token counts of a turn (wire api 4.3)."""
+    """Return the counts of input tokens, output tokens and both together (wire api 4.3)."""
     return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
@@ -122,7 +118,7 @@ def usage_view(usage: Usage) -> types.UsageJson:
 
 
 def call_members(call: ToolCall) -> dict[str, Any]:
-    """Return the members of a tool call in chat events (wire api 4.3)."""
+    """Return the members that describe a tool call in events: name, id (twice) and arguments (wire api 4.3)."""
     return {"tool_name": call.name, "call_id": call.id, "tool_call_id": call.id, "args": JsonObject(call.args)}
 
 

@@ -1,8 +1,6 @@
 """Session ownership for an API server that runs as a single node: the process owns every session.
 
-The methods are called at each event on which the nodes of a service would have to agree. `LocalSessionOwnership` is
-the whole implementation for one process. `svc_proto.api.cluster.session_ownership.ClusterSessionOwnership` implements
-the same methods over the cluster; the API uses either without a distinction.
+`svc_proto.api.cluster.session_ownership.ClusterSessionOwnership` implements the same methods for several nodes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Responses of a service with several nodes, in the store that all nodes share: a response outlives its node.
+"""Responses of a service with several nodes, in the store that all nodes share.
 
-Limits are those of `svc_proto.api.runs.response_store`, for all nodes together. A response is stored when its turn has
-ended, and the client does not wait for that. It may continue at another node before the response is stored, so a
-missing id of valid form is looked up a second time. Responses that the store refused stay with this node.
+The client does not wait until a response is stored, and may continue at another node before. A missing response whose
+id has the form of this server's ids is therefore looked up a second time.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ NAME = re.compile("resp_[0-9a-f]{28}")  # ids that this server makes
 
 
 class ClusterResponseStore(ResponseStore):
-    """The response store of a cluster node."""
+    """Response store of a cluster node: responses and conversations are in the store that all nodes share."""
 
     def __init__(self, api: StorePort) -> None:
         super().__init__(api.engine)
@@ -79,7 +78,10 @@ class ClusterResponseStore(ResponseStore):
     # --- helpers ---
 
     def _find(self, kind: str, name: str) -> Flow[tuple[str, str] | None]:
-        """Return the session and the text of an entry, or None; look for a missing response again after a pause."""
+        """Return the session and the text of an entry, or None.
+
+        A missing response whose id has the form of this server's ids is looked up again after `PROPAGATION_DELAY`.
+        """
         found = yield from self._load(kind, name)
         if found is None and kind == "response" and NAME.fullmatch(name):
             yield from sleep(self._engine, PROPAGATION_DELAY)

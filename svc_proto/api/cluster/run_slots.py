@@ -1,10 +1,7 @@
 """Limit of concurrent turns for all nodes of a service together, see `svc_proto.cluster.semaphore`.
 
-The cap of a node's `RunScheduler` is the number of slots that the node holds. A turn gets a slot before it enters, or
-if it may wait, a place in the queue. A slot is released when its turn ends. If no turn waits at other nodes, the next
-turn of the same node gets the slot at once. Otherwise each node with waiting turns polls at random intervals and the
-first one gets the slot, so that no node starves the others. Within a node the turn that has waited longest is first.
-While Redis is unreachable the next turn of the same node gets the slot.
+The cap of a node's `RunScheduler` is the number of slots that the node holds. A node with waiting turns polls for free
+slots at random intervals, so that no node starves the others.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ class ClusterRunSlots:
         self._count()
 
     def stop(self) -> None:
-        """Stop renewing: slots that are still held expire."""
+        """Stop renewing slots and polling for more: those that are still held expire."""
         self._timer.cancel()
         if self._seeking is not None:
             self._seeking.cancel()
@@ -67,9 +64,10 @@ class ClusterRunSlots:
             raise self._full()
 
     def reserve_slot(self, session_id: str, *, may_wait: bool) -> Flow[None]:
-        """Reserve a slot, or with `may_wait` a place in the queue, for the turn that enters right after this call.
+        """Reserve a slot for the turn that enters right after this call.
 
-        Raises `Refused` 429 or 503.
+        With `may_wait`, reserve a place in the queue instead if the session is busy or no slot is free. Raises
+        `Refused` 429 or 503.
         """
         turns = self._turns
         while self._cap and not (may_wait and turns.busy(session_id)):
@@ -95,7 +93,7 @@ class ClusterRunSlots:
             self._count()
 
     def on_ready_started(self) -> None:
-        """Release unused slots, and start to poll for slots if turns wait."""
+        """Release unused slots, and start to poll for more if a turn waits for nothing but a slot."""
         self.on_slot_freed()
         self._freed.notify_all()
         if self._turns.waits_only_for_slot and self._seeking is None:

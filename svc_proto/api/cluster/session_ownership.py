@@ -2,8 +2,7 @@
 
 - **Sessions and messages** are in the store that all nodes share, and are read there on request.
 - **Turns** of one session are at one node, which holds a lease of the session while a turn runs or waits. A node that
-  needs another turn, or the end of the session, and does not get the lease forwards the request to the lease holder.
-  There the request waits in line, as with one process. Writes carry the fencing token of the lease.
+  does not get the lease forwards the request to the lease holder. Writes carry the fencing token of the lease.
 - **Runs** are where they were started. A node queries all nodes for an unknown run, and forwards the request (follow,
   stop, answer, status) to the node that has the run.
 - **Responses** and conversations are in the store, see `response_store`.
@@ -13,10 +12,8 @@
 - **Wrong keys** are counted by all nodes together, see `ReplicatedAuthRateLimiter`.
 - The runs of a lost node are lost, as with a process that ends. Its sessions are free when their leases expire.
 
-| word  | to  |                                                                                                  |
-|-------|-----|--------------------------------------------------------------------------------------------------|
-| `failed`, `succeeded`, `cleared` | all | see `ReplicatedAuthRateLimiter`                                       |
-| `has` | one | a request: the URL of the node if it has the run |
+Messages between nodes are `failed`, `succeeded` and `cleared` to all nodes, see `ReplicatedAuthRateLimiter`, and the
+request `has` to one node, which answers with its URL if it has the run.
 """
 
 from __future__ import annotations
@@ -104,7 +101,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
     def acquire(
         self, session_id: str, request: Request | None = None, key: str = ""
     ) -> Flow[Response | StreamedResponse | None]:
-        """Acquire the lease of a session and return None, or return the answer of the node that has the lease.
+        """Acquire the lease of a session and return None, or return the answer of another node to the request.
 
         See `LocalSessionOwnership.acquire`.
         """
@@ -137,7 +134,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         self.places.on_slot_freed()
 
     def on_ready_started(self) -> None:
-        """Poll for slots if turns wait at this node."""
+        """Release unused slots, and poll for more if a turn of this node waits for nothing but a slot."""
         self.places.on_ready_started()
 
     def fence(self, session_id: str) -> int | None:
@@ -227,7 +224,8 @@ class ClusterSessionOwnership(LocalSessionOwnership):
     def _find_run_elsewhere(self, request: Request, run_id: str) -> Flow[Response | StreamedResponse | None]:
         """Forward a request to the node that has the run, and return its answer; None if no other node has the run.
 
-        Raise `Refused` 503 if no node has the run and a node did not answer, or if this node is disconnected.
+        Raise `Refused` if too many requests wait for other nodes, this node is disconnected, or no node reports the run
+        and one did not answer in time.
         """
         self._enter()
         try:
@@ -296,7 +294,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         self.limiter.apply_remote(word, body.text("address"), self.api.engine.now)
 
     def on_request(self, node: str, word: str, body: JsonObject) -> dict[str, object]:
-        """Answer `has` with the URL of this node if the run is here."""
+        """Answer the request `has` with the URL of this node if the run is here; else return {}."""
         api = self.api
         return {"url": api.config.node_url} if word == "has" and api.runs.get(body.text("run")) is not None else {}
 
@@ -306,7 +304,7 @@ class ClusterSessionOwnership(LocalSessionOwnership):
         self.places.renew()
 
     def on_node_lost(self, node: str) -> None:
-        """End the waits for a lost node, but not while this node itself is disconnected."""
+        """End the waits for answers of a lost node, unless this node itself is disconnected."""
         for ticket, where in list(self._passing.items()):
             if where == node and self.node.is_up:
                 self.api.engine.resume(ticket, None)

@@ -1,4 +1,4 @@
-"""Content of attachments: base64 to bytes and bytes to text, in parts, so that a file is in memory once."""
+"""Decoding of attachments in parts: base64 to bytes, and bytes to text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ PART = 1024 * 1024  # characters of base64 that are decoded at a time; a multipl
 
 
 def decode_base64(content: str, limit: int, start: int = 0) -> list[bytes]:
-    """Decode base64 from a place on, into parts of at most 768 KiB. Raises `RpcError`."""
+    """Decode the base64 in `content` from the index `start` on, into parts of at most 768 KiB.
+
+    Raises `RpcError` if it is empty or no base64, or is too long for `limit` bytes.
+    """
     size = len(content) - start
     if size > limit * 4 // 3 + 4:
         raise RpcError(INVALID_PARAMS, f"more than {limit // (1024 * 1024)} MB")
@@ -34,7 +37,7 @@ def decode_base64(content: str, limit: int, start: int = 0) -> list[bytes]:
 
 
 def decode_text(parts: Iterable[bytes], limit: int) -> tuple[str, int] | None:
-    """Decode UTF-8 with or without a byte order mark; None for anything that is no text.
+    """Decode UTF-8 with or without a byte order mark; None if the bytes are not UTF-8 or contain a NUL.
 
     Return at most `limit` characters, and the number of all characters.
     """
@@ -55,7 +58,7 @@ def decode_text(parts: Iterable[bytes], limit: int) -> tuple[str, int] | None:
 
 
 def digest(parts: Iterable[bytes]) -> bytes:
-    """Return the SHA-256 of a content."""
+    """Return the SHA-256 hash of the joined parts."""
     hashed = sha256()
     for part in parts:
         hashed.update(part)

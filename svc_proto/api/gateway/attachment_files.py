@@ -1,8 +1,4 @@
-"""Files of the images that wait for their prompts. They are in the spool folder, not in memory.
-
-A prompt gets its images when its turn begins; then the files are deleted. When the gateway is first used, it deletes
-files older than a day, which an earlier process has left.
-"""
+"""Files of attached images in the spool folder, which exist until the turn of their prompt begins."""
 
 from __future__ import annotations
 
@@ -53,12 +49,12 @@ def load_parts(engine: Engine, attachments: Iterable[PromptAttachment]) -> Flow[
 
 
 def delete_files(engine: Engine, attachments: Iterable[PromptAttachment]) -> None:
-    """Delete the image files of attachments; those that are texts have none."""
+    """Delete the files of those attachments that are images; attached texts have no files."""
     for attached in attachments:
         if attached.path:
             engine.emit(DeleteBlob(attached.path))
 
 
 def sweep_files(engine: Engine) -> Flow[None]:
-    """Delete image files older than a day, which processes that have ended left behind."""
+    """Delete files older than a day from the spool folder of images."""
     yield from run_operation(engine, SweepFolder(engine.new_op(), SPOOL, engine.now.wall - STALE_AFTER))

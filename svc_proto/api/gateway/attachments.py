@@ -195,7 +195,10 @@ class _AttachmentMethods:
     def _attach_text(
         self, session: LiveSession, connection: GatewayConnection, given: str, text: str, total: int
     ) -> str:
-        """Attach a text, or its beginning and the number of all characters; return the name of the attachment."""
+        """Attach a text, cut to `MAX_TEXT` characters, to the client's next prompt; return the attachment's name.
+
+        An attachment with the same given name and content is used again. Raises `RpcError` at a limit.
+        """
         if total > MAX_TEXT:
             text = f"{text[:MAX_TEXT]}\n[{total - MAX_TEXT} more characters were left out]"
         source = (given, sha256(text.encode("utf-8")).digest())
@@ -208,9 +211,9 @@ class _AttachmentMethods:
         return name
 
     def _find_attached(self, session: LiveSession, connection: GatewayConnection, source: tuple[str, bytes]) -> str:
-        """Return the name of an attachment that a client sends again, since the answer was lost; else "".
+        """Return the name of the client's attachment with the same given name and content; "" without one.
 
-        If the client sent it on an earlier connection, the attachment belongs to the present one from now on.
+        An attachment of a closed connection belongs to the present connection from now on.
         """
         found = next((each for each in session.attachments_of(connection) if each.source == source), None)
         if found is None:
@@ -227,7 +230,7 @@ class _AttachmentMethods:
             raise RpcError(NOT_SUPPORTED, "too many attachments wait for their prompts: send or remove them first")
 
     def _unique(self, session: LiveSession, name: str) -> str:
-        """Return the name, with a number if the prompt has an attachment of this name."""
+        """Return the name, with a number such as `-2` if the session has an attachment of this name."""
         taken = {attached.name for attached in session.attachments}
         stem, dot, end = name.rpartition(".") if "." in name else (name, "", "")
         for number in range(2, len(taken) + 2):
@@ -248,7 +251,10 @@ def _size(parts: Sequence[bytes]) -> int:
 
 
 def _read_url(call: RpcCall, name: str, limit: int) -> list[bytes]:
-    """Return the decoded content of a data URL in parts, and drop it from the parameters. Raises `RpcError`."""
+    """Return the decoded content of the data URL in the parameter `name`, in parts, and remove the parameter.
+
+    Raises `RpcError` if it is no data URL in base64, or exceeds `limit` bytes.
+    """
     url = call.text(name)
     start = url.find(",", 0, MAX_HEAD) + 1  # of the content: the URL is not cut, since that copies 67 MB
     if not url.startswith("data:") or not url.endswith(";base64,", 0, start):
@@ -257,7 +263,10 @@ def _read_url(call: RpcCall, name: str, limit: int) -> list[bytes]:
 
 
 def _decode(call: RpcCall, content: str, *names: str, limit: int, start: int = 0) -> list[bytes]:
-    """Return a content decoded in parts, and drop the parameters `names`, which hold it. Raises `RpcError`."""
+    """Return base64 content decoded in parts, and remove the parameters `names`, which contain it, from the call.
+
+    Raises `RpcError` if the content is invalid or exceeds `limit` bytes.
+    """
     parts = decode_base64(content, limit, start)
     for name in names:
         call.params.pop(name, None)  # the call stays in memory until its answer

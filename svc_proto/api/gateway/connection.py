@@ -77,7 +77,7 @@ class GatewayConnection:
         self._socket.close(UNSUPPORTED_DATA, "messages are text")
 
     def on_writable(self) -> None:
-        """Implement `WebSocketHandler.on_writable`; a client that reads too little is disconnected (`max_unsent`)."""
+        """Do nothing: output does not wait here."""
 
     def on_closed(self, code: int, reason: str) -> None:
         """Implement `WebSocketHandler.on_closed`."""

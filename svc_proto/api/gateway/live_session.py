@@ -135,7 +135,7 @@ class LiveSession:
         return state
 
     def accept(self, message_id: str) -> bool:
-        """Record the id of a prompt; return False if the prompt was accepted before. An empty id is always new."""
+        """Record the id of a prompt; return False if it is one of the last recorded ids. An empty id is always new."""
         if message_id in self.accepted:
             return False
         if message_id:
@@ -172,7 +172,7 @@ class LiveSession:
     # --- clients ---
 
     def attach(self, connection: GatewayConnection) -> None:
-        """Send this session's events to a client from now on, unless the client's connection is closed by now."""
+        """Send this session's later events to this client too, unless the client's connection is closed."""
         self._flush_texts()
         if not connection.is_closed:
             self.connections[connection] = None

@@ -1,4 +1,4 @@
-"""Methods for the one profile, and empty answers for features that this service lacks (processes, pets)."""
+"""Methods for the one profile, and fixed answers for processes and pets, which this service lacks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _ProfileMethods:
         self._gateway = gateway
 
     def list(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """List the one profile."""
+        """Return a list with one row: the profile `default`, with its model and its number of skills."""
         settings = yield from self._gateway.api.settings()
         skills = yield from self._gateway.api.parts.skills.list()
         avatar = yield from read_avatar(self._gateway.api.engine)
@@ -111,7 +111,7 @@ class _ProfileMethods:
         return {"name": PROFILE, "applied": applied}
 
     def asset(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Return the profile's picture as a data URL; `found` is false without one."""
+        """Return the profile's picture as a data URL; `found` is false without one, and for any other asset."""
         _check_name(call)
         found = (yield from read_avatar(self._gateway.api.engine)) if call.text("asset") == AVATAR else None
         if found is None:

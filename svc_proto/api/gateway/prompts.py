@@ -1,8 +1,4 @@
-"""Methods for prompts: submit, interrupt, redirect; and the steps before and after a turn.
-
-A prompt that arrives during a turn waits for its end, also if its client has not declared it as queued: clients send a
-refused prompt again by another way, which would double it.
-"""
+"""Methods for prompts: submit, interrupt, redirect; and the steps before and after a turn."""
 
 from __future__ import annotations
 
@@ -95,7 +91,7 @@ def _add_title(gateway: LiveGateway, chat: ChatSession, text: str) -> Flow[ChatS
 
 
 def _title_of(text: str) -> str:
-    """Return the beginning of a message as a title, cut between words."""
+    """Return the beginning of a message as a title of at most `MAX_TITLE` characters, if possible cut between words."""
     line = " ".join(word for word in text.split() if word.isprintable())
     if len(line) <= MAX_TITLE:
         return line
@@ -103,7 +99,10 @@ def _title_of(text: str) -> str:
 
 
 def _start(gateway: LiveGateway, session: LiveSession, prompt: QueuedPrompt) -> Flow[None]:
-    """Start a turn of a session that is not busy. Raises `RpcError` or `Refused`."""
+    """Start a turn with a prompt in a session that is not busy, and delete the prompt's image files.
+
+    Raises `RpcError` or `Refused` if the turn cannot start.
+    """
     api = gateway.api
     session.pending += 1
     try:
@@ -156,7 +155,8 @@ class _PromptMethods:
     def submit(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Start a turn; while a turn is under way or prompts wait, put the prompt at the end of the queue.
 
-        A prompt with the `message_id` of an accepted one is not accepted again. Raises `RpcError` if the queue is full.
+        A prompt with the `message_id` of an accepted one is not accepted again. Raises `RpcError` or `Refused` if the
+        prompt is accepted neither as a turn nor into the queue.
         """
         session = yield from self._gateway.find(connection, call)
         text, message_id = _prompt_text(call), call.params.text("message_id")[:MAX_MESSAGE_ID]
@@ -171,7 +171,10 @@ class _PromptMethods:
     def _accept(
         self, connection: GatewayConnection, call: RpcCall, session: LiveSession, text: str, message_id: str
     ) -> Flow[Result]:
-        """Start a turn with a prompt, or queue it. Raises `RpcError` or `Refused`."""
+        """Start a turn with a prompt, or queue it; first remove later messages if the call has a `truncate_` member.
+
+        Raises `RpcError` if the queue is full, or if messages are to be removed while the session is busy.
+        """
         cut = any(name in call.params for name in ("truncate_before_user_ordinal", "truncate_before_row_id"))
         if not session.attachments_of(connection):
             parse_prompt({"message": text})
@@ -194,7 +197,7 @@ class _PromptMethods:
         return {"status": "streaming", **survivors}
 
     def interrupt(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Stop the present turn; `message.complete` follows. Prompts that wait are not stopped."""
+        """Stop the present turn, if there is one. Prompts in the queue stay."""
         session = yield from self._gateway.find(connection, call)
         turn = session.turn
         if turn is not None and turn.run.ended is None and not turn.run.stopping:
@@ -204,7 +207,7 @@ class _PromptMethods:
     def redirect(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
         """Queue a text as the first of the waiting prompts.
 
-        Reject it if no turn is in progress, the text is blank or the queue is full.
+        Return the status `rejected` instead if the session is not busy, the text is blank or the queue is full.
         """
         session = yield from self._gateway.find(connection, call)
         text = _prompt_text(call)

@@ -37,7 +37,7 @@ def methods(gateway: LiveGateway) -> dict[str, Method]:
         return {"resolved": len(answered), **({} if answered else {"status": "expired"})}
 
     def clarify(connection: GatewayConnection, call: RpcCall) -> Result:
-        """Answer a question; the call names no session."""
+        """Answer a question by its request id, in whichever live session; the status is `expired` if none has it."""
         request_id, text = call.text("request_id"), call.text("answer")
         turns = [session.turn for session in gateway.sessions.values()]
         answered = any(turn.answer_question(request_id, text) for turn in turns if turn is not None)

@@ -1,8 +1,6 @@
-"""Gateway of the API: JSON-RPC calls of several clients on live sessions (SPEC.md, wire terminal 2.4).
+"""Gateway of the API: JSON-RPC calls of several clients on live sessions (wire terminal 2.4).
 
-A live session has the id of the stored one, so a client may go on after a restart of the server. Sessions outlive the
-connections of their clients, and every client of the owner may attach to them. A turn is the same as one that begins on
-`/api/sessions/{id}/chat/stream` or `/v1/runs`: the gateway observes all runs of its sessions.
+A live session has the id of its stored chat session, and continues when its clients disconnect.
 """
 
 from __future__ import annotations
@@ -92,7 +90,10 @@ class ApiGateway:
         return session
 
     def find(self, connection: GatewayConnection, call: RpcCall) -> Flow[LiveSession]:
-        """Return the session that a call names, opened if it is stored, and attach the client. Raises `RpcError`."""
+        """Return the live session that a call names, opened from the store if needed, and attach the client.
+
+        Raises `RpcError` if there is no such session.
+        """
         identity = call.session_id
         session = self.sessions.get(identity)
         if session is None:

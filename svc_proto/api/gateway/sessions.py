@@ -1,4 +1,4 @@
-"""Methods for sessions: create, resume, activate, list, title, and the description of a session."""
+"""Methods for sessions: create, resume, activate, list, title, resize; and the description of a session."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class _SessionMethods:
         return {**snapshot, "resumed": chat.id, "message_count": chat.message_count, "messages": messages}
 
     def activate(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Attach a client to a live session, such as after the loss of its connection."""
+        """Attach a client to a session and return its snapshot, for example after the loss of the connection."""
         session = yield from self._gateway.find(connection, call)
         chat = yield from self._gateway.stored(session.id)
         snapshot = yield from self._snapshot(session, chat)

@@ -1,4 +1,4 @@
-"""Settings of a session: model, personality, reasoning effort. Settings that the server lacks are refused with 4002."""
+"""Methods for the settings of a session (model, personality, reasoning effort) and for the list of models."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def chosen_model(gateway: LiveGateway, settings: AgentSettings, chat: ChatSessio
 
 
 def model_options(api: SettingsPort, chosen: str = "") -> Flow[ModelOptionsJson]:
-    """Return the models by provider; `chosen` is the model of a session."""
+    """Return the models by provider, and which one is current: `chosen` if it is offered, else the server's."""
     settings = yield from api.settings()
     endpoint = settings.endpoint
     if endpoint is None:
@@ -111,7 +111,10 @@ def check_manage(api: GatewayPort, connection: GatewayConnection) -> None:
 
 
 def check_model(api: SettingsPort, name: str, *, of_server: bool) -> Flow[object]:
-    """Return the provider of a model that can be chosen, for a chat or for the server. Raises `RpcError`."""
+    """Return the provider of the named model.
+
+    Raises `RpcError` if the server does not offer it, or with `of_server` if it is a route's alias, which only chats use.
+    """
     options = yield from model_options(api, name)
     if options["model"] != name or (of_server and options["provider"] == ROUTES):
         raise RpcError(NOT_SUPPORTED, f"the server does not offer the model {name[:100]!r}")
@@ -160,7 +163,7 @@ class _SettingMethods:
         return {"value": value}
 
     def options(self, connection: GatewayConnection, call: RpcCall) -> Flow[Result]:
-        """Return the models that can be chosen."""
+        """Return the models that can be chosen, and which one is current: the session's if the call names a session."""
         chosen = ""
         if "session_id" in call.params:
             session = yield from self._gateway.find(connection, call)

@@ -1,7 +1,6 @@
-"""Turn of a live session: converts the events of a run into events of the gateway (SPEC.md, wire terminal 2.4).
+"""Turn of a live session: the events of a run, converted into events of the gateway (wire terminal 2.4).
 
-One approval or question of the agent is shown at a time. Its expiry precedes the end of the turn, since clients hold
-the end back while they show a question.
+One approval request or question of the agent is shown at a time.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ class LiveTurn:
         return [event for event in wanted if self._answer(event.call.id, choice)]
 
     def answer_question(self, request_id: str, text: str) -> int:
-        """Answer the agent's question; return 0 if it is none of this turn, or the answer came too late."""
+        """Answer the agent's question with this request id; return 0 if it is not pending in this turn."""
         for call, question in self._questions.items():
             if question.event.is_question and self._request_id(question.event) == request_id:
                 word = text.strip()
@@ -152,7 +151,7 @@ class LiveTurn:
         self._send("reasoning.delta", {"text": event.text})
 
     def _on_text_retracted(self, event: TextRetracted) -> None:
-        """Shorten the answer. No event takes text back, so clients show it until they read the history."""
+        """Remove retracted text from the end of the answer. Clients receive no event for it."""
         self._segment = [self.text[: -event.length]]
 
     def _announce(self, call: ToolCall) -> None:
@@ -162,7 +161,7 @@ class LiveTurn:
             self._send("tool.generating", {"name": call.name})
 
     def _seal(self) -> None:
-        """Send the text since the last tool call, if any, as complete: a tool runs next."""
+        """Send the text since the last tool call, if any, as complete, before the next tool runs."""
         if self._segment:
             self._send("message.interim", {"text": self.text, "already_streamed": True})
             self._segment = []
@@ -224,7 +223,7 @@ class LiveTurn:
         self._on_ended()
 
     def usage(self, event: TurnEnded) -> dict[str, object]:
-        """Return the token counts under the names that clients of the gateway read."""
+        """Return the token counts of a turn, and those of the context, under the names that clients read."""
         usage = event.usage
         return {
             "input": usage.input_tokens,

@@ -1,4 +1,4 @@
-"""Types of the routes of standing approvals, of a principal's changes, and of MCP servers."""
+"""JSON types of the routes of standing approvals, changes, host settings, model probes and MCP servers."""
 
 from __future__ import annotations
 
