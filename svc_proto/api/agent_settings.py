@@ -87,8 +87,7 @@ class AgentSettings:
     def prompt_for(self, personality: object) -> str:
         """Return the prompt of the named personality (wire api 4.1).
 
-        The names "", `default`, `none` and unknown ones select the server's default personality. Return "" if the server
-        has none.
+        The names "", `default`, `none` and unknown ones select the server's personality; return "" if it has none.
         """
         name = (as_text(personality) or "").strip()
         if name not in self.personalities or name.lower() in SERVER_DEFAULT:

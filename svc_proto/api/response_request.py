@@ -52,7 +52,7 @@ def as_completion_body(body: JsonObject) -> JsonObject:
 
 
 def as_response_error(refused: Refused) -> Refused:
-    """Convert a refusal that names a member of chat completions: name the member of `/v1/responses`."""
+    """Return a refusal in which names of members of chat completions are replaced by those of `/v1/responses`."""
     field = as_text(refused.extra.get("field")) or ""
     name = NAMES.get(field, field.replace(".function", ""))
     message = refused.message.replace(field, name) if field in NAMES else refused.message
@@ -62,8 +62,9 @@ def as_response_error(refused: Refused) -> Refused:
 def as_completion_messages(entries: Iterable[object]) -> tuple[list[object], list[int]]:
     """Return items of `input` as messages, and for each message the index of its item.
 
-    A call becomes a part of the answer before it, and reasoning a part of the answer behind it. Calls of the agent's
-    own tools (`mcp_call`) are left out. Raises `Refused` 400 for an item of an unsupported type.
+    A call is added to the assistant message right before it, or becomes one itself; reasoning is added to the next
+    assistant message. Calls of the agent's own tools (`mcp_call`) are left out. Raises `Refused` 400 for an item of an
+    unsupported type.
     """
     messages: list[object] = []
     places: list[int] = []
@@ -90,9 +91,9 @@ def response_of_item(item_id: str) -> str:
 
 
 def _add_item(messages: list[object], entry: object, place: int, reasoning: str) -> str:
-    """Append an item of `input` to `messages`, with `reasoning` if it is an answer; a call of our own tools is skipped.
+    """Add an item of `input` to `messages`, with `reasoning` if it is an assistant message; skip an `mcp_call`.
 
-    Returns the reasoning for the next answer. Raises `Refused` 400 for an unsupported type.
+    Returns the reasoning for the next assistant message. Raises `Refused` 400 for an unsupported type.
     """
     item = JsonObject.of(entry)
     kind = item.get("type", "message")
@@ -121,9 +122,9 @@ def _add_item(messages: list[object], entry: object, place: int, reasoning: str)
 
 
 def _add_call(messages: list[object], item: JsonObject, reasoning: str) -> str:
-    """Add a call to the answer before it, or else as an answer of its own with `reasoning`.
+    """Add a call to the last message if that is the assistant's, else as a new assistant message with `reasoning`.
 
-    Returns the reasoning that is left for the next answer.
+    Returns the reasoning that is left for the next assistant message.
     """
     call = {
         "id": item.get("call_id"),

@@ -113,7 +113,7 @@ def check_manage(api: GatewayPort, connection: GatewayConnection) -> None:
 def check_model(api: SettingsPort, name: str, *, of_server: bool) -> Flow[object]:
     """Return the provider of the named model.
 
-    Raises `RpcError` if the server does not offer it, or with `of_server` if it is a route's alias, which only chats use.
+    Raises `RpcError` if the server does not offer the model, or with `of_server` if it is the alias of a route.
     """
     options = yield from model_options(api, name)
     if options["model"] != name or (of_server and options["provider"] == ROUTES):

@@ -105,7 +105,7 @@ class ResponseBuilder:
         return self._item_id("msg", self._messages)
 
     def _item_id(self, kind: str, number: int) -> str:
-        """Return the id of an item; a client may refer to the item by this id, so the id names the response."""
+        """Return the id of an output item: its kind, its number, and the digits of the response's id."""
         return f"{kind}_{number}_{self.id.removeprefix('resp_')}"
 
     def _message(self, status: str, text: str | None) -> ResponseItemJson:
@@ -186,7 +186,7 @@ class ResponseBuilder:
         return events
 
     def _started(self, call: ToolCall) -> list[Told]:
-        """Add a call of one of our own tools: an `mcp_call`, so that no client runs the tool itself."""
+        """Add a call of one of the agent's own tools as an `mcp_call` item, unless it is there; return the events."""
         if call.id in self._calls:
             return []
         place = self._calls[call.id] = len(self._output)

@@ -1,7 +1,4 @@
-"""A turn as the events of a session's chat stream (`svc_proto/schema/chat_events.py`).
-
-All displayed values are strings. All tool events carry `call_id` and `tool_call_id`, with the same value.
-"""
+"""A turn as the events of a session's chat stream (`svc_proto/schema/chat_events.py`)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ __all__ = ["Projection", "TimestampCache", "TurnStreamEvent", "TurnStarted", "Tu
 
 @fast_frozen(kw_only=True)
 class TurnStarted:
-    """The user's message is stored, and the agent is about to start."""
+    """First event of a turn: the user's message is stored, and the agent is about to start."""
 
     title: str | None  # of the session
     user_id: str  # of the stored message
@@ -31,7 +31,7 @@ class TurnStarted:
 
 @fast_frozen(kw_only=True)
 class TurnEnded:
-    """End of a turn: its answer, or the part that there is, is stored, unless storing failed. No event follows."""
+    """Last event of a turn: its answer, how it ended, and what it used."""
 
     content: str  # every delta, joined
     usage: Usage = field(factory=Usage)
@@ -71,7 +71,7 @@ class Projection(Protocol):
 
 
 class TimestampCache:
-    """The wall clock as a JSON number with three decimals, formatted once for all events of a moment."""
+    """Formatter of the wall clock in epoch seconds with three decimals, which caches the text of the latest moment."""
 
     __slots__ = ("_now", "_text")
 
@@ -88,6 +88,6 @@ class TimestampCache:
 
 
 def encode_frame(members: object, *, event: str | None = None) -> str:
-    """Return one server-sent event with `members` as JSON, which has no line ends, so `data` is one line."""
+    """Return one server-sent event with `members` as JSON in one `data` line, and the name `event` if given."""
     data = strict_json.dumps(members)
     return f"data: {data}\n\n" if event is None else f"event: {event}\ndata: {data}\n\n"

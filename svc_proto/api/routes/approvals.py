@@ -41,13 +41,13 @@ class _ApprovalRoutes:
         self._api = api
 
     def list_all(self, request: Request) -> Flow[JsonResponse[StandingApprovalsJson]]:
-        """Return all standing approvals; principal and time are null if the record of changes does not hold them."""
+        """Return all standing approvals; principal and time are null if the record of changes lacks the approval."""
         found = yield from self._standing()
         given = yield from self._api.ledger.find("")
         return json_response(200, {"approvals": [_row(chat, pattern, given) for chat, pattern in found]})
 
     def end(self, request: Request) -> Flow[JsonResponse[ApprovalEndedJson]]:
-        """End a standing approval as `ApprovalMemory.end` does.
+        """End the standing approval of `pattern` for the chat `session_id`, or for good if the body has no such member.
 
         Raises `Refused` 404 if there is no such approval, 503 if it cannot be removed.
         """

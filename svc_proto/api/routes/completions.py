@@ -1,7 +1,4 @@
-"""Routes of `/v1/chat/completions` for OpenAI clients (wire api 5.3).
-
-A client that disconnects interrupts the agent here, since it has no session in which to find the answer.
-"""
+"""Routes of `/v1/chat/completions` for OpenAI clients (wire api 5.3)."""
 
 from __future__ import annotations
 
@@ -62,7 +59,7 @@ def routes(api: TurnPort) -> list[Route]:
 
 @fast_frozen(kw_only=True)
 class _SessionScope:
-    """Session, idempotency key and memory scope of a request's headers."""
+    """Session id, idempotency key and brand from a request's headers, and the fields to repeat in the answer."""
 
     session_id: str | None
     key: str  # Idempotency-Key; empty: none
@@ -203,7 +200,7 @@ def _answer(run: Run, ended: TurnEnded, brand: Brand, fields: Fields) -> JsonRes
 
 
 def _message(ended: TurnEnded) -> CompletionAnswerJson:
-    """Return the answer; with calls also the members that the model's server wants back."""
+    """Return the assistant message of an ended turn; with tool calls also its `extra` members."""
     message: CompletionAnswerJson = {"role": "assistant", "content": ended.content}
     if ended.reasoning:
         message["reasoning_content"] = ended.reasoning

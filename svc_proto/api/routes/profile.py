@@ -1,6 +1,6 @@
 """Routes of the profile inspector: settings, system prompt ("soul"), notes, skills and picture of the agent.
 
-There is one profile. The relay offers these routes to paired phones.
+There is one profile; any other name gets a 404.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _ProfileRoutes:
     # --- settings ---
 
     def config(self, request: Request) -> Flow[JsonResponse[types.ProfileConfigJson]]:
-        """Return the settings of the agent, without secrets."""
+        """Return the part of the configuration file that clients may see, and the file's path."""
         _check_profile(request)
         settings = yield from self._api.settings()
         return json_response(
@@ -112,7 +112,10 @@ class _ProfileRoutes:
         return json_response(200, {"profile": PROFILE, "memories_dir": folder, "entries": files, "total": len(files)})
 
     def write_memory(self, request: Request) -> Flow[JsonResponse[types.FileWrittenJson]]:
-        """Replace a list of notes by the content of its file. Raises `Refused` 404 for another file, 400 or 503."""
+        """Replace a list of notes by the given content of its file.
+
+        Raises `Refused` 404 for another file, 400 for content that is not accepted, and 503 if it cannot be stored.
+        """
         _check_profile(request)
         content = text(request.json_object().get("content"), "content")
         target = FILE_NAMES.get(request.params["filename"])
@@ -134,7 +137,10 @@ class _ProfileRoutes:
         return json_response(200, {"profile": PROFILE, "skills": rows, "total": len(rows)})
 
     def context(self, request: Request) -> Flow[JsonResponse[types.InjectedContextJson]]:
-        """Return what each prompt holds beside the chat: system prompt, notes, and names and descriptions of skills."""
+        """Return the texts that a model gets beside the chat: system prompt, notes, and names of skills.
+
+        `enabled` is false if no model is configured.
+        """
         _check_profile(request)
         settings = yield from self._api.settings()
         notes = notes_part((yield from self._notes()))

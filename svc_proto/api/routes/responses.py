@@ -254,7 +254,7 @@ def _is_result(row: Mapping[str, object]) -> bool:
 
 
 def _check_calls(earlier: tuple[Mapping[str, object], ...], results: tuple[Mapping[str, object], ...]) -> None:
-    """Check that the results have calls in the chain. Raises `Refused` 400."""
+    """Check that each tool result answers a call of `earlier`. Raises `Refused` 400."""
     answered = {row.get("tool_call_id") for row in earlier if _is_result(row)}
     for result in results:
         if result["tool_call_id"] not in answered:

@@ -1,4 +1,4 @@
-"""Routes of chat sessions and messages: list, create, read, change, delete, copy, search (wire api 3)."""
+"""Routes of chat sessions, their messages and their pictures (wire api 3)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _ChatSessionRoutes:
     # --- lists ---
 
     def list_all(self, request: Request) -> Flow[JsonResponse[types.SessionPageJson]]:
-        """List all sessions (SPEC.md: no request parameters); a page of them if the client requests one.
+        """List the sessions, or a page of them if the query has `limit` or `offset`.
 
         Archived sessions and children are listed only on request.
         """
@@ -140,7 +140,7 @@ class _ChatSessionRoutes:
         return json_response(200, body)
 
     def picture(self, request: Request) -> Flow[Response]:
-        """Return a picture that a tool showed in the chat; its media token at the relay may have ended."""
+        """Return a stored picture of a chat by its token. Raises `Refused` 404 if there is none."""
         wanted = FindPicture(session_id=request.params["id"], token=request.params["token"])
         found = yield from self._api.run_store_request(wanted)
         if found is None:
@@ -265,7 +265,7 @@ class _ChatSessionRoutes:
         return json_response(201, session_answer(made, api.brand_of(request)))
 
     def _title_of_copy(self, title: str) -> Flow[str]:
-        """Return the title with the number after the highest one in use; a long stem is cut first."""
+        """Return the title with the number after the highest one in use; a long title is cut before the number."""
         while True:
             stem = base_title(title)
             title = title_of_copy(title, (yield from self._api.run_store_request(ListTitles(base=stem))))

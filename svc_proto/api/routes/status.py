@@ -144,7 +144,7 @@ class _ApiStatusRoutes:
         return json_response(200, {"object": "list", "data": rows})
 
     def model(self, request: Request) -> Flow[JsonResponse[types.ModelJson]]:
-        """Return one model, or OpenAI's 404."""
+        """Return the model of this id. Raises `Refused` 404 if it is not in the list of models."""
         wanted = request.params["id"]
         for row in (yield from self._models(request)):
             if row["id"] == wanted:

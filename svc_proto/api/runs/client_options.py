@@ -31,8 +31,8 @@ def resolve_options(
 ) -> ClientOptions:
     """Return the options for a turn with the model `name`.
 
-    Raises `Refused` 400 if the client's tools need a model, and none is configured.
-    `place`: the member of the body that has the messages.
+    Without a configured model the client's tools are dropped; raises `Refused` 400 if it sends tool results or requires
+    a tool call. `place`: the member of the body that has the messages.
     """
     endpoint = settings.aliases.get(name, settings.endpoint)
     tools = options.tools or (() if messages.results or options.no_tools else None)

@@ -1,4 +1,4 @@
-"""Conversion of a session's rows to messages for the model: completed after a cut-off turn, and bounded."""
+"""Conversion of a session's stored rows to messages for the model."""
 
 from __future__ import annotations
 

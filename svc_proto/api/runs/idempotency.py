@@ -1,10 +1,6 @@
-"""`Idempotency-Key`: a repeated request does not start a second run (wire api 2.3).
+"""`Idempotency-Key`: the run of the first request answers an equal repeated one (wire api 2.3).
 
-Same key and same fingerprint: the run of the first request answers, whether it has ended or not. Same key and another
-fingerprint: a new run starts and replaces the entry. A run that ended incomplete answers no repeated request. Entries
-are in memory, for five minutes.
-
-A stream is not repeated: a repeated request for one ends the run of the first, if that still goes on.
+Requests are equal if they have the same key and fingerprint. Entries are in memory and expire after `KEY_TTL`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Stored responses and the sessions that they continue (wire api 7).
-
-The 100 responses used last and the names of conversations are kept in a state file, so that they survive a restart. A
-file that cannot be read is not overwritten: lookups fail with 503, and new responses are kept in memory. A file with
-invalid content counts as empty.
-"""
+"""Store of `/v1/responses`: responses and conversations, in memory and in a state file (wire api 7)."""
 
 from __future__ import annotations
 
@@ -32,7 +27,7 @@ MAX_TEXT = 4 * 1024 * 1024  # characters of all responses as JSON; the least rec
 
 
 class ResponseStore:
-    """Responses by id, loaded at the first use."""
+    """Responses by id, and sessions of conversations by name; the state file is read at the first use."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -43,9 +38,9 @@ class ResponseStore:
         self._conversations: dict[str, str] = {}  # session of each conversation name
 
     def load(self, *, required: bool = True) -> Flow[None]:
-        """Read the file. From then on a response is found as soon as `put` has begun.
+        """Read the state file, unless it has been read.
 
-        Raises `Refused` 503 if it is `required` and cannot be read; the next use retries.
+        Raises `Refused` 503 if it is `required` and cannot be read; the next call tries again.
         """
         if self._loaded:
             return

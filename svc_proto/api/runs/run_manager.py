@@ -1,4 +1,4 @@
-"""All runs of the server. A run outlives the connection that started it."""
+"""Manager of all runs of the server."""
 
 from __future__ import annotations
 
@@ -73,11 +73,10 @@ class RunManager:
         key: str = "",
         find_known: Callable[[], Run | None] = lambda: None,
     ) -> Flow[Run | Response | StreamedResponse]:
-        """Start a run; or return the answer of the node that owns the session. Raises `Refused` 429 or 503.
+        """Start a run and return it. Raises `Refused` 429 or 503.
 
-        A reader that subscribes right away gets every event. A run that outlives its request ends when the credential
-        `credential_id` is revoked. With a `key`, a run may exist here, which `find_known` returns, or
-        elsewhere; it answers instead.
+        Return the run of an equal earlier request instead, if `find_known` returns one, or the answer of another node
+        that owns the session or has the idempotency `key`. The run is stopped when `credential_id` is revoked.
         """
         authority, brand = turn_request.authority, turn_request.brand
         if request is not None:
@@ -168,7 +167,7 @@ class RunManager:
         self._api.ownership.on_ready_started()
 
     def run_ended(self, run: Run) -> None:
-        """Release the slot of a run, and count its end."""
+        """Release the slot of an ended run, count and log its end, and start runs that waited."""
         ended, engine = run.ended, self._api.engine
         assert ended is not None  # `finish` sets it before the callback
         trigger = RunTrigger.FINISH if ended.error is None else RunTrigger.FAIL

@@ -1,4 +1,4 @@
-"""Helpers of the routes that start turns: body reading, heads of streams, errors of failed turns."""
+"""Helpers of the routes that start turns."""
 
 from __future__ import annotations
 
