@@ -28,9 +28,9 @@ __all__ = ["MintRequest", "key_for", "mint_invite", "parse_mint"]
 
 @fast_frozen(kw_only=True)
 class MintRequest:
-    """A parsed mint request with defaults; null counts as absent.
+    """A parsed mint request with defaults.
 
-    `key` is None if the request has no `api_key`; a null or empty one means no key.
+    `key` is None if the request has no `api_key`, and "" if it has a null or empty one.
     """
 
     host: str

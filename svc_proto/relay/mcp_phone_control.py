@@ -149,7 +149,10 @@ class LocalPhoneControl:
             raise ToolError(f"the relay does not hand out the phone's picture ({refused.status})") from None
 
     def gate_bound_arguments(self, arguments: Mapping[str, object]) -> Flow[Mapping[str, object] | None]:
-        """Return the arguments with the confirmation flag, if the selected phone asks its user; None otherwise."""
+        """Return the arguments with the confirmation flag added, if the phone that they select asks its user.
+
+        Return None for any other phone, and if there is no such phone.
+        """
         yield from ()
         try:
             selector, _, _ = split_selector(arguments, {})

@@ -261,10 +261,7 @@ class Relay:
         return f"revoked, but the store did not take it yet: the relay goes on trying{after}"
 
     def grants_changed(self, session: PairedSession) -> None:
-        """Close the MCP sessions, voice sockets and phones whose grant the session no longer has.
-
-        Everything else checks the grant with each message.
-        """
+        """Close the MCP sessions, voice sockets and phones whose grant the session no longer has."""
         if self._mcp is not None and not may_read_phone(session, self.engine.now):
             self._mcp.close_principal_sessions(session.token_hash)
         if self._voice is not None:

@@ -1,10 +1,7 @@
 """Stored records of paired sessions: saved with each change, erased when the session ends.
 
-A session whose record could not be erased is a tombstone (`PairedSessionRegistry.remember_revoked`). It is refused, and
-erased again every minute, at a repeated DELETE and at the stop. Its record would be valid after a restart. So its hash
-is written to a small file of the service home, which the next start reads beside the records. If that file cannot be
-written either (full or lost disk), the revocation does not survive the process. The log has an error then, and so has
-the answer to the DELETE. Relays that share a home share the file: each adds and removes only its own hashes.
+A session whose record could not be erased is a tombstone. It is refused, and the relay tries again to erase it. Its
+hash is written to a file of the service home, so that it is refused after a restart, too.
 """
 
 from __future__ import annotations
@@ -53,8 +50,8 @@ class SessionRecords:
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
         """Store a session so that it survives a crash; return a `Failure` if the store did not store it, else None.
 
-        `again`: the session was stored before. If its record is missing, the failure is `NOT_FOUND` and nothing is
-        stored.
+        `again`: if the store had the session's last state but lacks its record now, the failure is `NOT_FOUND`, and
+        nothing is stored.
         """
         change = SaveSession(session.token_hash, session.to_record(), again and self.is_stored(session))
         self._unsaved[session.token_hash] = self._engine.now.mono

@@ -2,8 +2,7 @@
 
 An invite may hold a pairing API key, which is valid before its code is shown to a client (`PairingApiKeys`). So a node
 broadcasts when it registers or consumes the code of such an invite, and each node stores these codes and accepts their
-keys. Redis alone decides on pairing. The metadata is signed, so that only a node can create a code. After missed
-messages a node keeps only those stored codes that Redis still has.
+keys. The metadata in Redis is signed, so that only a node can create a code.
 """
 
 from __future__ import annotations

@@ -1,19 +1,12 @@
 """Coordination between the nodes of a clustered relay over Redis: see `local_coordinator` and `svc_proto.cluster`.
 
-- **Codes** are Redis keys: SET with a lifetime of ten minutes, and GETDEL to consume one: only one node gets it. Each
-  node also stores the codes whose invites hold a key, since that key is valid at once: see `codes`.
-- **Sessions** are in the store that all nodes share. A node broadcasts each change and end; a node without the session
-  reads the store. After a missed message a node reads the changes that it missed. The hashes of ended sessions are
-  kept for a while and sent to nodes that join, so that no stale record brings one back.
-- **Phones** of other nodes are in `Relay.phones` beside our own, with negative numbers. If two nodes have the same
-  device, the later one by Redis's clock counts. A command waits at the node that received it, and is sent once to the
-  node of its phone, which sends the phone's answer back. If that node, the phone or our connection is lost,
-  `Relay.remove_phone` fails the pending commands, with the code for a phone that disconnected.
-- **Files**, and sessions of MCP and of voice, stay where they began. A request for one elsewhere is forwarded to
-  the address of its node, see `request_forwarding`.
-- **Consent requests** to the owner, and the codes that answer them, are at one node. They move to the node that needs
-  them, so each is consumed once.
-- **The rate limiter** of each node receives the failures that others count, so a block applies at all nodes.
+- **Codes** are Redis keys, see `codes`.
+- **Sessions** are in the store that all nodes share, and each node broadcasts its changes of them, see `sessions`.
+- **Phones** of other nodes are in `Relay.phones` beside our own, with negative numbers. A command waits at the node
+  that received it, and is sent to the node of its phone, which sends the phone's answer back.
+- **Files**, and sessions of MCP and of voice, stay where they began, see `request_forwarding`.
+- **Consent requests** to the owner are at one node, and move to the node that needs them.
+- **The rate limiter** of each node receives the failures that others count.
 
 | message     | to  |                                                        |
 |-------------|-----|--------------------------------------------------------|
@@ -231,11 +224,10 @@ class ClusterCoordinator(LocalCoordinator):
         self.broadcast("ended", {"token_hash": session.token_hash})
 
     def lookup_session(self, token: str, *, agents: bool = False) -> Flow[object] | None:
-        """Return a flow that looks the session up in the store, where another node may just have put it.
+        """Return a flow that looks up the session of a token in the store, if the text is as long as a session token.
 
-        With `agents`, and for a text as long as an OAuth access token, which the store cannot find, the flow waits
-        until all sessions are loaded. Return None for any other text, and once all sessions are loaded. The flow raises
-        `Refused` 503.
+        With `agents`, return a flow that waits until all sessions are loaded, if they are not and the text is as long
+        as an OAuth access token. Return None otherwise. Both flows raise `Refused` 503.
         """
         if len(token) in TOKEN_LENGTHS and token.isascii():
             return self.sessions.lookup(token)
@@ -473,7 +465,7 @@ class ClusterCoordinator(LocalCoordinator):
                 self.relay.oauth.adopt_consent(body)
 
     def on_request(self, node: str, topic: str, body: JsonObject) -> dict[str, object]:
-        """Perform a request of another node and return the answer; empty for an unknown topic or object."""
+        """Perform a request of another node and return the answer; {} if there is nothing to report."""
         match topic:
             case "activity":
                 return {"records": self.relay.bridge.records(body.integer("limit", 1) or 1)}

@@ -1,9 +1,6 @@
 """Coordination for a relay that runs as a single node.
 
-The relay calls these methods wherever several nodes would have to agree or to be notified. `LocalCoordinator`
-implements them for one process: a code is consumed in its own table, and a phone is where its socket is.
-`svc_proto.relay.cluster.coordinator.ClusterCoordinator` implements them over the cluster. The relay does not depend on
-which of the two it has.
+`svc_proto.relay.cluster.coordinator.ClusterCoordinator` implements the same methods for several nodes.
 """
 
 from __future__ import annotations
@@ -88,7 +85,7 @@ class LocalCoordinator:
     def consume_code(self, code: str) -> Flow[PairingMeta | None]:
         """Consume a code and return its metadata; None if unknown, used or expired.
 
-        Raise `Refused` 503 if the nodes cannot agree.
+        In a cluster, raise `Refused` 503 without Redis.
         """
         yield from ()
         return self.relay.codes.consume(code, self.relay.engine.now)
@@ -116,17 +113,14 @@ class LocalCoordinator:
         yield from ()
 
     def flush(self) -> Flow[None]:
-        """Wait until all nodes have, or will get, the messages so far; a single node does not wait.
+        """Do nothing for a single node.
 
-        Raise `Refused` 503 if that is not certain.
+        In a cluster, wait until Redis has received the messages that this node has sent; raise `Refused` 503 otherwise.
         """
         yield from ()
 
     def flush_best_effort(self) -> Flow[None]:
-        """Wait as `flush` does, but never raise; a single node does not wait.
-
-        A node that missed messages reads the changes later.
-        """
+        """Wait as `flush` does, but never raise; a single node does not wait."""
         yield from ()
 
     def sync_sessions(self) -> Flow[None]:
@@ -207,7 +201,7 @@ class LocalCoordinator:
 def local_or_forwarded(
     coordinator: LocalCoordinator, request: Request, what: str, name: str, here: Callable[[], T]
 ) -> T | Flow[HandlerResult]:
-    """Return the result of `here`, or a flow that forwards the request to the node that has the session.
+    """Return the result of `here`, or a flow that forwards the request to the node that has the session `name`.
 
     The flow is returned if `here` raises `session_not_found` and the coordinator can forward; otherwise the error of
     `here` is raised. The flow raises it if no node has the session.

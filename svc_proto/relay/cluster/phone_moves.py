@@ -1,10 +1,7 @@
-"""Move of phones from a stopping node to the other nodes, without a lost command.
+"""Move of phones from a stopping node to the other nodes.
 
-A stopping node closes the sockets of its clients one after the other, spread over `SPREAD`, so that not all reconnect
-at once. It announces each phone first (`leaving`), and the other nodes confirm that. From then on every node holds back
-new commands for the phone, until the phone is connected again or `MOVE_TIMEOUT` has passed. Commands that were sent
-before are answered: the socket is closed when none is pending. So each command is executed once, or refused before it
-was sent.
+A stopping node announces its phones (`leaving`) and closes their sockets a few at a time. Other nodes delay commands
+for an announced phone until it is connected again or `MOVE_TIMEOUT` has passed.
 """
 
 from __future__ import annotations

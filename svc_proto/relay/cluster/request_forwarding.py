@@ -6,9 +6,8 @@
 | a session at `/mcp`     | its number                           | 202, 204, 400, 406, 409, 413, 415, 429, 503  |
 | a voice session's socket| its id                               | 403, 410                                     |
 
-All nodes are queried; the request goes to the address of the one that has the object. `Via` also shows that the request
-is not of that node's own host. A WebSocket is forwarded over a second one to the other node: each message of one is
-sent on the other. Both are closed when the client's credential is revoked.
+All nodes are queried; the request goes to the address of the one that has the object. A WebSocket is forwarded over a
+second one to the other node: each message of one is sent on the other.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 """Paired sessions of a clustered relay, merged from the store and the messages of other nodes.
 
-All sessions are read at the start, a page at a time. With many of them the node is ready before that ends. A session
-that this node does not have is looked up in the store by its token. Lists, searches by anything else, and OAuth access
-tokens wait for the end of the reading.
-
-After a missed message the node reads the changes since the last reading; if the store does not have all of these any
-more, it reads all sessions. A session that is missing in such a reading, and in a second lookup, has ended. An ended
-session stays ended: records of it are ignored. A record is also ignored if this node changed the session, or received a
-change, after the record was read or, by Redis's clock, after it was sent.
+All sessions are read at the start, a page at a time. Until then, a session that this node does not have is looked up in
+the store by its token.
 """
 
 from __future__ import annotations
@@ -177,7 +171,7 @@ class ClusterSessions:
         self._changes.put(token_hash, (at, mono), mono + CHANGE_TTL)
 
     def _is_ahead(self, token_hash: str, at: float) -> bool:
-        """Report whether this node has a state of the session from after `at` (Redis's clock), or an unsaved change."""
+        """Report whether this node has a change of the session, stored or not, from after `at` (Redis's clock)."""
         now, session = self._relay.engine.now.mono, self._relay.sessions.hashed(token_hash)
         changed = None if session is None else self._relay.unsaved_since(session)
         if changed is not None and at <= self._node.cluster_time - (now - changed):

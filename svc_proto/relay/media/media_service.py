@@ -1,9 +1,4 @@
-"""Media files for phones: permitted paths, registered tokens, opening and serving (wire core 6).
-
-A path is opened first and checked afterwards, by the real path of the opened file. So neither a link nor a rename in
-between can expose a file outside the roots. A path that cannot be opened is checked by its nearest ancestor that can,
-so that a refusal does not reveal whether a file exists.
-"""
+"""Media files for phones: permitted paths, registered tokens, opening and serving (wire core 6)."""
 
 from __future__ import annotations
 
@@ -259,7 +254,7 @@ class MediaService:
     def serve(
         self, request: Request, opened: OpenedFile, *, content_type: str, name: str | None, sensitive: bool
     ) -> Flow[Response]:
-        """Answer a GET or HEAD with an open file and take over its handle: 200, 206, 304, or `Refused` 412, 416."""
+        """Answer a GET or HEAD with an open file: 200, 206, 304, or `Refused` 412, 416. The handle is released."""
         engine = self._engine
         given = False
         try:

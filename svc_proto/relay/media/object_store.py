@@ -1,9 +1,7 @@
 """Uploads in an S3-compatible store that all nodes share: put, get and delete.
 
-An object is the file of one upload, under a random name. The store provides bytes only: the relay has the permissions,
-expiry, type, size and entity tag, and nothing is listed. So a response is checked against the relay's data: another
-length or range is an error of the store. The host signs requests (AWS Signature Version 4), since its library reads the
-clock. Nothing is retried.
+An object is the file of one upload, under a random name. The relay has its permissions, expiry, type, size and entity
+tag; the store only has its bytes.
 """
 
 from __future__ import annotations

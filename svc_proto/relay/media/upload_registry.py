@@ -1,10 +1,8 @@
 """Registry of uploads: owners, quotas, and synchronisation between nodes.
 
 Without `SVC_MEDIA_URL` an upload is a file in this process's spool, and ends with the process. With the setting,
-uploads are in storage that all nodes share: a folder, which is their spool then, or a bucket (see `object_store`). Each
-node then has all uploads in its registry, and serves, counts and evicts them as its own. It broadcasts which it has
-received (`kept`) and deleted (`gone`). The node that received an upload deletes it when it expires; if that node is
-lost, any remaining node does.
+uploads are in storage that all nodes share: a folder or a bucket. Each node then has all uploads in its registry, and
+broadcasts which it has received (`kept`) and deleted (`gone`).
 """
 
 from __future__ import annotations
@@ -127,10 +125,7 @@ class UploadRegistry:
     # --- synchronisation between nodes ---
 
     def answer(self, asked: JsonObject) -> dict[str, object]:
-        """Return `{"upload": record}` for the upload that another node's query names; empty without one.
-
-        The other node can then serve the upload without forwarding.
-        """
+        """Return `{"upload": record}` for the shared upload that another node's query names; {} without one."""
         record = self.record(asked.text("name")) if asked.text("what") == "media" else {}
         return {"upload": record} if record else {}
 

@@ -1,7 +1,6 @@
 """The relay as authorization server for remote MCP clients: OAuth 2.1 as the Model Context Protocol profiles it.
 
-Authorization code with PKCE (S256) for public clients, which register themselves. A consent of the owner creates a
-paired session with one grant, which is listed and revoked like a phone's. Its tokens open `/mcp` and nothing else.
+Clients are public, register themselves, and use the authorization code grant with PKCE.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Types of the messages of the relay's WebSocket: the payload of each envelope, by channel and type.
 
-An envelope is `{"channel": ..., "type": ..., "id": ..., "payload": {...}}`; an answer has the id of its request, except
-on the channel `tui`.
+An envelope is `{"channel": ..., "type": ..., "id": ..., "payload": {...}}`.
 """
 # Without `from __future__ import annotations`: see `schema.json_schema`.
 

@@ -1,8 +1,4 @@
-"""Device Control: each route of the table is forwarded to a phone over its WebSocket (wire bridge 2 and 3).
-
-A pending command is in `machines.bridge_commands`, which completes it exactly once: with the phone's answer, with the
-loss of its socket, or after 30 seconds. No other table has pending commands or deadlines.
-"""
+"""Routes of Device Control: requests of agents, sent to a phone as commands over its WebSocket (wire bridge 2, 3)."""
 
 from __future__ import annotations
 

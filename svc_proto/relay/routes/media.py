@@ -1,7 +1,6 @@
 """Media: register a file of the host, upload one, fetch one by token or by path, inspect the registry (wire core 6).
 
-`POST /media` is playback control and belongs to the Device Control routes. Under `/media/` the words `register`,
-`upload`, `by-path` and `inspect` take precedence over a token, whatever the method.
+`POST /media` is not among these routes: it is playback control, a Device Control command.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class _MediaRoutes:
         self._relay = relay
 
     def register(self, request: Request) -> Flow[JsonResponse[MediaRegisteredJson]]:
-        """Register a file; every refusal is 400, also for a file too large or outside the roots (wire core 6.1)."""
+        """Register a file of the host. Raise `Refused` 400 if it is missing, too large, or outside the roots."""
         media = self._relay.media
         body = request.json_object()
         content_type = content_type_field(body.get("content_type"), "content_type")

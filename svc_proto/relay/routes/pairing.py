@@ -51,7 +51,7 @@ class _PairingRoutes:
         self._relay = relay
 
     def create_code(self, request: Request) -> Flow[JsonResponse[NewCodeJson]]:
-        """Create a code for a program of this host, such as its agent. In a cluster, raise `Refused` 503.
+        """Create a code for a program of this host, such as its agent. Raise `Refused` 503 in a cluster without Redis.
 
         Unlike `register`, do not unblock addresses in the authentication rate limiter.
         """

@@ -1,7 +1,4 @@
-"""Basic voice: configuration, speech to text, text to an audio file (wire terminal-voice 3).
-
-Refusals of these three routes are `{"success": false, "error": …}`, except for those of the authorizer.
-"""
+"""Routes of basic voice: configuration, speech to text, text to an audio file (wire terminal-voice 3)."""
 
 from __future__ import annotations
 
@@ -66,10 +63,7 @@ class _BasicVoiceRoutes:
         return json_response(200, answer)
 
     def with_concurrency_limit(self, work: Callable[[Request], Flow[ResponseT]], request: Request) -> Flow[ResponseT]:
-        """Run `work` and return its response; raise `Refused` 503 if `MAX_BUSY` requests are in progress.
-
-        Each request holds a recording on the disk, or an audio file in memory.
-        """
+        """Run `work` and return its response; raise `Refused` 503 if `MAX_BUSY` requests are in progress."""
         if self._busy >= MAX_BUSY:
             raise Refused(503, "busy", "too many others are speaking: try again in a while", headers=RETRY)
         self._busy += 1

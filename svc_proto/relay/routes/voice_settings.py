@@ -1,7 +1,6 @@
-"""Settings and sessions of speech output, of the realtime lab and of the realtime agent.
+"""Routes of settings and sessions of speech output, the realtime lab and the realtime agent.
 
-Each of the three modes has the same six routes (wire terminal-voice 4.3 to 4.7, 5, 6.1). They show, change and validate
-settings, list options, create a session by POST, and open its WebSocket, which the answer names. Refusals are text.
+Each of these three modes has the same routes (wire terminal-voice 4.3 to 4.7, 5, 6.1).
 """
 
 from __future__ import annotations

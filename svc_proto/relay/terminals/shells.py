@@ -1,8 +1,7 @@
 """Launcher of shells on this host, with or without tmux (wire terminal 1.4).
 
-tmux has a socket and a configuration of its own, so that the user's settings are neither read nor altered. Each service
-home has its own, so that two relays share no session and no environment. Targets are always exact (`=name`): by default
-tmux matches a name as a prefix and a pattern.
+tmux has a socket and a configuration of its own for each service home, so that the user's settings are neither read nor
+altered.
 """
 
 from __future__ import annotations
