@@ -115,11 +115,7 @@ class ShellLauncher:
         return (("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), (marker, name))
 
     def create_session(self, name: str, shell: str, size: TerminalSize, *, login: bool = True) -> Flow[bool]:
-        """Create the tmux session, detached; return False if it exists, or cannot be created in this way.
-
-        A client that attaches and disconnects at once could otherwise end a session during its creation. And only so
-        does each shell get its own environment, rather than that of the first client.
-        """
+        """Create the tmux session without a client; return False if it exists, or if tmux fails."""
         self.begun.put(self.session_name(name), True, None)
         environment = [word for variable in self.env(name)[1:] for word in ("-e", "=".join(variable))]
         place = ("-s", self.session_name(name), "-x", str(size.cols), "-y", str(size.rows))

@@ -112,11 +112,11 @@ class TerminalChannelHandler:
                 terminal.resume()
 
     def close(self) -> None:
-        """Detach all terminals without messages: the socket is closed."""
+        """Close all terminals without messages, since the client's socket is closed; tmux sessions continue."""
         self._close_all(TerminalTrigger.LOST, notify=False)
 
     def stop(self) -> None:
-        """Close all terminals: the relay stops."""
+        """Close all terminals and report that to the client, since the relay stops; tmux sessions continue."""
         self._close_all(TerminalTrigger.LOST)
 
     def grant_expired(self, identity: str = "") -> None:
@@ -129,7 +129,7 @@ class TerminalChannelHandler:
         self.client.send("terminal", kind, payload, identity)
 
     def error(self, message: str, identity: str = "", name: str | None = None) -> None:
-        """Send `terminal.error`; a phone shows it on a tab only if it names the session."""
+        """Send `terminal.error` with a message, and with the session name if one is given."""
         payload: dict[str, object] = {"message": message}
         if name is not None:
             payload["session_name"] = name

@@ -1,8 +1,7 @@
 """The TUI channel of one client: lines of JSON-RPC to and from a gateway, one child per socket (wire terminal 2).
 
-A desktop client attaches on every connection and closes its socket after any `tui.error`. So a missing grant or a
-gateway that cannot be started is a `system/error`, and later requests are answered with a JSON-RPC error. The socket
-remains usable for terminals. `tui.error` only reports the loss of a gateway that had started.
+A missing grant, and a gateway that cannot be started, are reported by `system/error`, since a desktop client closes its
+socket after any `tui.error`. `tui.error` reports the loss of a gateway that had started.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class TuiChannelHandler:
             self._gateway.drain()
 
     def close(self) -> None:
-        """Stop the gateway: the client has detached or disconnected, or the relay stops."""
+        """Stop the gateway, or its start, and drop the messages that wait for it."""
         self._waiting.clear()
         self._waiting_size = 0
         starting, self._starting = self._starting, None
@@ -105,7 +104,7 @@ class TuiChannelHandler:
             gateway.child.terminate(SignalName.TERMINATE, patience=TERM_TIMEOUT)
 
     def grant_expired(self, identity: str = "") -> None:
-        """Stop the gateway: the grant has expired or was revoked. A `tui.error` would end a desktop's socket."""
+        """Stop the gateway and send `system/error`, since the session has no live grant any more."""
         self.close()
         self.client.send_error(NO_GRANT, "grant_required", identity)
 
@@ -114,7 +113,7 @@ class TuiChannelHandler:
         self.client.send("tui", kind, dict(payload))
 
     def lost(self, why: str) -> None:
-        """Report that a running gateway is lost."""
+        """Send `tui.error` with the reason why the gateway is lost."""
         self._gateway = None
         self.send("tui.error", {"message": why})
 
@@ -204,8 +203,7 @@ class TuiChannelHandler:
 class _Gateway:
     """A gateway process; a `ChildHandler`.
 
-    A line may exceed what a client may leave unread. The lines behind it are queued here, and the gateway is paused,
-    until the client reads again.
+    While the client does not read, lines are queued here, and the gateway is paused.
     """
 
     child: ChildProcess

@@ -11,10 +11,8 @@ The order of the checks, and the answers (text/plain), are those of wire termina
 | 5    | the API server refuses it, or is down              | 401                                        |
 | 6    | the server has no key, and the caller is remote    | 401                                        |
 
-A connection is safe if its caller is on this host, or if it uses HTTPS. HTTPS is on the relay itself, or reported by a
-trusted proxy with `X-Forwarded-Proto: https` as its first item. The setting of `/relay/security` makes any connection
-count as safe. A caller that a proxy on this host forwards is not on this host. The API server beside the relay is not
-queried about a pairing's own key (`PairingApiKeys`), since its answer would be cached.
+A connection is safe if its caller is on this host, or if it uses HTTPS, as far as the relay or a trusted proxy. The
+setting of `/relay/security` makes any connection count as safe.
 """
 
 from __future__ import annotations
@@ -162,7 +160,7 @@ class VoiceAuthorizer:
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token, until=until)
 
     def _main_until(self, keys: PairingApiKeys, replaced: int) -> float:
-        """Return the expiry of the API's main key: infinity, or 0 once the API server in this process replaced it."""
+        """Return infinity while the API's main key is the one after `replaced` replacements; 0 once it was replaced."""
         return inf if keys.replaced == replaced else 0.0
 
     def _key_until(self, holder: str) -> float | None:

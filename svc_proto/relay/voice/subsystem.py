@@ -1,7 +1,4 @@
-"""Voice in the relay: its authorizer and its session managers, loaded with the first request.
-
-A relay without voice requests does not load it: it is a third of the start.
-"""
+"""Voice in the relay: its authorizer and its session managers, loaded with the first voice request."""
 
 from __future__ import annotations
 

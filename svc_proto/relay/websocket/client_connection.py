@@ -170,7 +170,7 @@ class ClientConnection:
                 self._too_early()
 
     def on_binary(self, data: bytes) -> None:
-        """Skip a binary frame; it does not restart the authentication timer (wire core 1.1)."""
+        """Ignore a binary frame, except that the session counts as seen (wire core 1.1)."""
         self._mark_seen()
 
     def on_writable(self) -> None:
@@ -212,7 +212,7 @@ class ClientConnection:
             self.tui.close()
 
     def close_children(self) -> None:
-        """Detach the client's terminals without messages, and stop its gateway."""
+        """Close the client's terminals without messages, and stop its gateway."""
         if self.terminals is not None:
             self.terminals.close()
         if self.tui is not None:
@@ -233,7 +233,7 @@ class ClientConnection:
         self.socket.send_text(write_envelope("pairing", "profiles.updated", identity, payload, profiles=profiles))
 
     def send_error(self, message: str, code: str, identity: str = "") -> None:
-        """Send `system/error`, which clients ignore; it is for traces."""
+        """Send `system/error` with a text and a code."""
         self.send("system", "error", {"message": message, "error": code}, identity)
 
     def close_for(self, reason: str) -> None:

@@ -1,7 +1,6 @@
 """Messages of authenticated clients, by channel (wire core 1.7, wire bridge 1).
 
-A channel that is not served here is answered with `system/error` under the same id, and the socket stays open. Clients
-in use send such messages on every connection and ignore the error.
+A message on a channel that is not served here is answered with `system/error` under its id.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ def _tui(client: DispatchClient, envelope: Envelope) -> None:
 
 
 def _chat(client: DispatchClient, envelope: Envelope) -> None:
-    """Answer `chat.send` with `chat.error`, since chat belongs to the API server (spec "What" 3)."""
+    """Answer `chat.send` with `chat.error`, since chat belongs to the API server; answer others with `system/error`."""
     if envelope.type == "chat.send":
         client.send("chat", "chat.error", {"message": NO_CHAT, "error": "unknown_channel"}, envelope.id)
     else:
@@ -129,9 +128,9 @@ def _notifications(client: DispatchClient, envelope: Envelope) -> None:
 
 
 def _proactive(client: DispatchClient, envelope: Envelope) -> None:
-    """Handle a message of the channel `proactive`: subscribe the owner's client to messages, or store a reply.
+    """Handle a message of the channel `proactive`: subscribe, unsubscribe, cancel a message, or store a reply.
 
-    Send an error if the session holds no live `chat` grant.
+    If the session holds no live `chat` grant, unsubscribe the client and send an error.
     """
     relay, session = client.relay, client.session
     if session is None or not client.has_grant("chat"):
