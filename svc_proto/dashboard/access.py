@@ -1,12 +1,4 @@
-"""Access to the dashboard: the policies of its routes, and their checks.
-
-The checks of an owner's request, in this order. `Host` must be a name of this host. Otherwise a page that resolves its
-own name to this host (DNS rebinding) would have the same origin. `Origin` and `Sec-Fetch-Site` must not name another
-site. Without a password the client must run on this host, as for the relay's loopback-only routes. With one the client
-must be signed in: by the cookie of a session, or by the password in `Authorization: Basic`; with `local_access` a
-client on this host needs neither. Wrong passwords are limited for each address and in sum; a client with a session is
-never refused because of the guesses of others.
-"""
+"""Access to the dashboard: the policies of its routes, and the checks of requests for the owner's routes."""
 
 from __future__ import annotations
 
@@ -57,7 +49,7 @@ FIELDS = (
 
 
 class DashboardAccess(Enum):
-    """Access policy of a dashboard route."""
+    """Access policy of a dashboard route: which clients it admits."""
 
     OWNER = "owner"  # the owner
     MONITOR = "monitor"  # programs of this host, or the monitor's token: see `openapi.monitor`
@@ -93,9 +85,10 @@ class DashboardAuthorizer:
         return session
 
     def check_origin(self, request: Request) -> None:
-        """Check that no other web site sends the request, and without a password, that this host does.
+        """Check that the request names this host, and that no page of another web site sends it.
 
-        A link of another site to the page itself may be followed. Raises `Refused` 403.
+        A link of another site to the page itself may be followed. Without a configured password, also check that a
+        program of this host sends the request. Raises `Refused` 403.
         """
         if not is_trusted_host_name(request.headers.get(b"host") or b"", self._names):
             raise Refused(403, "host_not_allowed", "the dashboard does not go by this name: see SVC_DASHBOARD_NAMES")

@@ -1,7 +1,6 @@
-"""Proxy for the chat: a fixed set of calls to the API server, made with the API key of this host.
+"""Proxy for the page: a fixed set of calls to the API server, made with the API key of this host.
 
-Events of a turn are forwarded as they arrive. A browser that does not read causes the dashboard, and with it the API,
-to stop reading. A browser that disconnects ends the call, and the turn goes on without it (wire api 4.5).
+Events of a turn are forwarded as they arrive.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ LARGEST_TURN = 10_000_000  # bytes of a message with its pictures, wire api 2.5
 
 
 def routes(dashboard: ApiServerPort) -> list[Route]:
-    """Return the routes that a chat needs, and no others of the API."""
+    """Return the routes below `PREFIX`, by which the page calls routes of the API server."""
     calls = _AgentProxy(dashboard)
     one = "/api/sessions/{id}"
     rows: list[tuple[str, str, str]] = [  # method, our path behind the prefix, the API's path
@@ -150,7 +149,7 @@ class _AgentProxy:
         return self._api().call(self._dashboard.engine, "GET", f"/api/sessions/search?q={words}")
 
     def probe(self, request: Request) -> Flow[Response]:
-        """Probe a model's server, which may have to load the model first."""
+        """Forward a probe of a model's server, and wait at most `PROBE_TIMEOUT` for the answer."""
         engine = self._dashboard.engine
         until = engine.now.mono + PROBE_TIMEOUT
         return self._api().call(engine, "POST", "/api/model/probe", request.body, until=until)
@@ -161,10 +160,7 @@ class _AgentProxy:
         return self._api().call(self._dashboard.engine, "GET", f"/api/changes?principal={name}")
 
     def model(self, request: Request) -> Flow[JsonResponse[ChatModelJson]]:
-        """Return `{"chat": true, "model": "llama3.2"}`; `model` null: none is configured; `chat` false: no API server.
-
-        Other settings are omitted.
-        """
+        """Return whether there is an API server (`chat`), and its configured model (`model`), or null without one."""
         if self._server is None:
             return json_response(200, {"chat": False, "model": None}, (PRIVATE,))
         answer = yield from self._server.call(self._dashboard.engine, "GET", "/api/config")

@@ -1,7 +1,4 @@
-"""Proxy for the phone's app: chats, history and settings of the API server under the names of the app's dashboard.
-
-Sections of the app's settings that this service lacks have no route: the app shows them as unavailable.
-"""
+"""Proxy for the phone's app: chats, history and settings of the API server, under the paths that the app requests."""
 
 from __future__ import annotations
 
@@ -179,7 +176,7 @@ class _AppProxy:
         return json_response(200, found.get_object("config"), (PRIVATE,))
 
     def profiles(self, request: Request) -> Flow[Response]:
-        """List the one profile."""
+        """Return a list with one row: the profile of this service, with its model and its number of skills."""
         found = yield from self._object("GET", "/api/config")
         skills = yield from self._object("GET", "/api/skills")
         row = {

@@ -1,7 +1,6 @@
 """Routes by which the phone's app finds the dashboard and signs in: status, sign-in, tickets, signed-in clients.
 
-`/api/status` needs no sign-in, and it answers only while the API server answers: the app takes a dashboard that has a
-status for one that can chat. Without a chat, status, sign-in and tickets answer 404.
+`/api/status` needs no sign-in. Without an API server, status, sign-in and tickets answer 404.
 """
 
 from __future__ import annotations

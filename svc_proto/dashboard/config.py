@@ -1,4 +1,4 @@
-"""The dashboard's configuration as one parsed value. Names and defaults: SPEC.md "Dashboard proxy", decision 32."""
+"""Configuration of the dashboard as one parsed value (decision 32)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Proxy for the gateway: relays the messages of a signed-in client's WebSocket to the API server and back.
 
-The API server is connected before the upgrade is accepted, so that the client gets an error status if it is down. Each
-side is not read while the other reads too slowly. A long message of the client is forwarded in parts while it arrives,
-so that the files of many phones take no memory here.
+The API server is connected before the upgrade is accepted, so that the client gets an error status if it is down. A
+long message of the client is forwarded in parts while it arrives.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def routes(dashboard: ApiServerPort) -> list[Route]:
 
 
 class SocketRelay:
-    """The client's WebSocket, and `upstream`, the one to the API server. Phones keep both open, so they are small."""
+    """Handler of the client's WebSocket, with `upstream`, the handler of the one to the API server."""
 
     __slots__ = ("_credential_id", "_engine", "client", "early", "upstream")
 

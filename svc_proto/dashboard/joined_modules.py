@@ -1,7 +1,6 @@
 """Modules of the first view, served as one file, so that a slow network needs one request for all of them.
 
-A browser opens six connections to an HTTP/1.1 server, and each request costs a round trip. The source stays a module
-for each purpose; the joined file has one scope, so names at the top level differ among its modules.
+The joined file has one scope, so names at the top level must differ among its modules.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def join_modules(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _with_new_imports(name: str, body: bytes, members: list[str]) -> bytes:
-    """Return a file whose imports of joined modules name `ENTRY`."""
+    """Return a JavaScript module with imports from `ENTRY` in place of joined modules; any other file unchanged."""
     if not name.endswith(".js") or "/" in name:
         return body
     text = body.decode("utf-8")

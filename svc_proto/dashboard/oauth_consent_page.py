@@ -1,8 +1,4 @@
-"""Page on which the owner allows or refuses an OAuth client (decision 154): no script, no frame, two forms.
-
-It is in the owner's language. The relay holds the authorization request. The form that answers it contains its ballot,
-which no other site has. Names that a client gives itself are shown as text.
-"""
+"""Page on which the owner allows or refuses an OAuth client, whose request is at the relay (decision 154)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Commands of the owner to any paired phone: a look at it, and touches by hand.
-
-They go through the relay's Device Control, with a session of the dashboard that the operator can see and revoke. So the
-phone's own gates, its confirmations and the list of commands apply as for the agent.
-"""
+"""Commands of the owner to a paired phone, sent by the relay's Device Control with a session of the dashboard."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class ApiServerPort(DashboardPort, Protocol):
     api_server: Upstream | None
 
     def require_api(self) -> Upstream:
-        """Return the API server. Raises `Refused` 404 if there is no chat."""
+        """Return the API server. Raises `Refused` 404 if none is configured."""
 
 
 class SignInPort(DashboardPort, Protocol):

@@ -35,7 +35,7 @@ NO_PUSH: PushJson = {
 
 
 def routes(dashboard: DashboardPort) -> list[Route]:
-    """Return the routes that lead to the relay, below both prefixes, and those of the consent page."""
+    """Return the routes that call the relay, below each of `PREFIXES`, and those of the consent page."""
     config = dashboard.config
     # This host's secret is sent only on behalf of an owner whom a password or the kernel has identified.
     relay = Upstream(RelayClient("relay", config.relay_url, patience=config.patience, local=config.identifies_owner))
@@ -114,7 +114,7 @@ class _RelayProxy:
         return self._relay.picture(self._dashboard.engine, f"/media/inspect/{token}")
 
     def hand_out(self, request: Request) -> Flow[Response]:
-        """Register a picture of this host; the relay checks its `path` as for every registered file."""
+        """Register the picture at `path` on this host at the relay. Raises `Refused` 415 for another kind of file."""
         path = pop_text(parse_body(request), "path") or ""
         name = path.rpartition("/")[2]
         kind = KINDS.get("".join(name.lower().rpartition(".")[1:]))

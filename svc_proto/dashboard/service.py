@@ -174,9 +174,9 @@ class Dashboard:
         return None
 
     def error_response(self, refused: Refused, head: RequestHead) -> Response:
-        """Return `{"detail": …, "code": …}` on every status; a browser without a session is redirected.
+        """Return `{"detail": …, "code": …}` (wire core 9).
 
-        `detail` is of wire core 9. A refusal of the server behind has its own code in `detail`.
+        A browser that opens a page without a session is redirected to the sign-in page instead.
         """
         redirect = sign_in_page.redirect_to_sign_in(refused, head, self.config.root_path)
         if redirect is not None:
@@ -211,7 +211,7 @@ class Dashboard:
         return b"set-cookie", text.encode("ascii")
 
     def require_api(self) -> Upstream:
-        """Return the API server. Raises `Refused` 404 if there is no chat."""
+        """Return the API server. Raises `Refused` 404 if none is configured."""
         if self.api_server is None:
             raise Refused(404, "no_chat", NO_CHAT)
         return self.api_server

@@ -1,8 +1,7 @@
 """Signed-in clients of the dashboard: sessions in cookies, and tickets for WebSockets.
 
-A session is a random token in a cookie, of which the state file has the hash. It lasts 90 days from its last use, also
-over restarts, and ends when it is revoked or when the password changes. A ticket is for one WebSocket within 30 s,
-since browsers and phones cannot send a header or every cookie with an upgrade.
+A session is a random token in a cookie, of which the state file has the hash. It lasts for `SESSION_TTL` from its last
+use, and ends when it is revoked or when the password changes. A ticket is for one WebSocket within `TICKET_TTL`.
 """
 
 from __future__ import annotations
@@ -123,7 +122,10 @@ class SignInRegistry:
         return token, session
 
     def find(self, token: str) -> SignInSession | None:
-        """Return the session of a cookie's token, and store the time of its use; None if it is unknown or over."""
+        """Return the session of a cookie's token; None if it is unknown or expired.
+
+        The time of its use is stored, at most once in `USE_RESOLUTION`.
+        """
         found = self._sessions.get(sha256_hex(token)) if token else None
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""Page on which a browser signs in with the dashboard's password: one form, no script, in five languages.
+"""Page on which a browser signs in with the dashboard's password.
 
 A browser that opens a page without a session is redirected here; programs get 401 with a challenge for HTTP Basic.
 """
@@ -50,7 +50,7 @@ class _SignInPage:
         self._dashboard = dashboard
 
     def show(self, request: Request) -> Response:
-        """Return the form; a signed-in browser, or one that needs no password, is redirected to its page."""
+        """Return the form; a browser that is signed in or needs no password is redirected to the requested page."""
         gate = self._dashboard.gate
         after = self._next(request.query.get("next", ""))
         if not self._dashboard.config.password or gate.sign_ins.find(cookie_token(request.headers)) is not None:

@@ -5,7 +5,7 @@
 | client    | `{"text": …}` for the next piece of the text, `{"done": true}` after the last one           |
 | client    | `{"stop": true}` to end the stream at once                                                  |
 | server    | `{"type": "start", "sample_rate", "channels"}`, then 16-bit PCM as binary messages          |
-| server    | `{"type": "end"}` after the last sound; `{"type": "fallback"}` if there is none             |
+| server    | `{"type": "end"}` after the last sound; `{"type": "fallback"}` for a failure before any     |
 
 The relay renders each passage, one or more sentences, in a voice output session of its own (wire terminal-voice 4.6 and
 4.7). A failure before the first sound is a `fallback`: the client then uses `/api/audio/speak`. A later one closes the
@@ -66,7 +66,7 @@ class SpeechStream:
         self._speaking = self._engine.spawn(self._speak())
 
     def on_text(self, text: str) -> None:
-        """Handle a message of the client; members of other types are ignored."""
+        """Handle a message of the client: add text, or stop; close the WebSocket if too much text waits."""
         message = JsonObject.parse_or_empty(text)
         if message.get("stop") is True:
             self._speaking.cancel()
@@ -116,7 +116,7 @@ class SpeechStream:
     # --- helpers ---
 
     def _speak(self) -> Flow[None]:
-        """Render one passage after the other until the text is complete."""
+        """Render one passage after the other, until the text is complete, a passage fails, or no text arrives."""
         while True:
             passage = self._next_passage()
             if passage:

@@ -1,8 +1,4 @@
-"""Measurements of this host's servers in the last hour, sampled by a timer, and results of `svc doctor`, for the page.
-
-The relay's and the API's `/metrics` are read every 15 seconds and at each request of the page. `StatsHistory` evaluates
-the samples and keeps them for an hour.
-"""
+"""Routes of the measurements of this host's servers, sampled by a timer, and of the results of `svc doctor`."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class _HostRoutes:
         return json_response(200, {"settings": (yield from self._api.host_settings.read())})
 
     def change(self, request: Request) -> Flow[JsonResponse[HostSettingsJson]]:
-        """Change settings, and return all of them; they count from the next start of the servers on."""
+        """Write changed settings into `.env`, and return all of them."""
         change = parse_host_change(request.json_object())
         if change:
             yield from self._api.host_settings.change(request, change)
