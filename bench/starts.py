@@ -1,4 +1,4 @@
-"""Waiting times of a user: imports, `--help`, and the first answer of a fresh server."""
+"""Waiting times of a user: imports, `--help`, `svc pair`, and the first answer of a fresh server."""
 
 from __future__ import annotations
 

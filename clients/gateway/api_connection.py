@@ -22,7 +22,7 @@ MAX_MESSAGE_CHARS = 400  # shown characters of a server's message
 
 @frozen(kw_only=True)
 class GatewayApiSettings:
-    """Settings of the gateway: address of the API server, key, certificate pin, represented device and version."""
+    """Settings of the gateway: the API server with its key and pin, and the device for which requests are made."""
 
     url: str = "http://localhost:8642"
     key: str = field(default="", repr=False)

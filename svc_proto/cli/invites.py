@@ -97,5 +97,5 @@ def _api_url(members: JsonObject) -> str:
 
 
 def _role_of(host: str) -> str:
-    """Return the role of the only candidate of an invite that lists none (wire core 3.2)."""
+    """Return `tailscale` or `lan` by the host: the role for an invite that lists no candidates (wire core 3.2)."""
     return "tailscale" if host.endswith(".ts.net") or host.startswith("100.") else "lan"

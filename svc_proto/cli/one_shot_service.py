@@ -46,7 +46,7 @@ class OneShotService(Generic[T]):
         self._timer = engine.timers.timer(self._tick)
 
     def on_started(self) -> None:
-        """Start the flow."""
+        """Emit `Ready`, and start the flow."""
         engine = self._engine
         engine.emit(Ready())
         if self._watched:

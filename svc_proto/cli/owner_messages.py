@@ -17,7 +17,7 @@ MARGIN = 5.0  # s that a request may take beyond that
 
 
 def send_message(engine: Engine, relay: RelayClient, text: str, title: str | None) -> Flow[JsonObject]:
-    """Send a message; return the relay's answer. Raises `CliError`."""
+    """Send a message to the owner's phone through the relay; return the relay's answer. Raises `CliError`."""
     asked = relay.json(engine, "POST", "/phone/message", {"text": text, "title": title})
     where = f"{LOCAL} at {relay.url}"
     return (

@@ -62,7 +62,7 @@ class ShellRequest:
 
 @frozen
 class ShellResult:
-    """Exit status, and a line for the person."""
+    """Exit status of the command, and a line for the user."""
 
     status: int
     note: str = ""

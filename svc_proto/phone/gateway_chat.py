@@ -128,7 +128,7 @@ class GatewayChat:
     def decide(self, *, allow: bool, remember: bool = False) -> bool:
         """Answer the open approval or question with yes or no; return False without one.
 
-        `remember` allows such approvals from now on.
+        For an approval, yes with `remember` allows the same from now on.
         """
         question = self._question
         if question is None:

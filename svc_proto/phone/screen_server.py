@@ -165,7 +165,7 @@ class PhoneScreenServer:
         return {**state, "tag": tag, "seconds_left": left}
 
     def _with_switches(self, screen: Mapping[str, object]) -> dict[str, object]:
-        """Return the screen with the states of its switches, which only `/describe_node` has (wire bridge 3.2, 3.4)."""
+        """Return the screen, in which each switch and check box has its state, as `/describe_node` returns it."""
         if "nodes" not in screen:
             return dict(screen)
         return {**screen, "nodes": [self._described(each) for each in cast("list[dict[str, object]]", screen["nodes"])]}

@@ -415,7 +415,7 @@ class Phone:
             self._socket.close(1000, "another route")
 
     def _route_problems(self) -> str:
-        """Return the reason for each rejected candidate; a wrong pin must not look like an unreachable relay."""
+        """Return one line with the address of each rejected candidate and the reason."""
         problems = {} if self._routes is None else self._routes.problems
         return "; ".join(f"{candidate.url}: {problem}" for candidate, problem in problems.items())
 
@@ -478,7 +478,10 @@ class Phone:
             self.engine.spawn(self._pin(pinned, self._remote.url), on_error=self._failed)
 
     def _pin(self, where: tuple[str, int], url: str) -> Flow[None]:
-        """Pin the key of the first connection (spec "Client-side preferences", wire core 10.8)."""
+        """Require the key of the relay's first connection on further ones, and report it as `pinned`.
+
+        Source: spec "Client-side preferences", wire core 10.8.
+        """
         pin = yield from run_operation(self.engine, Compute(self.engine.new_op(), "tls.seen", where))
         if isinstance(pin, str):
             yield from self._expect(where, pin)
