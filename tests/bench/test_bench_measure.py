@@ -1,5 +1,3 @@
-"""Tests of the benchmarks' rounds, ratios and percentiles."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

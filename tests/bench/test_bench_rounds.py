@@ -1,5 +1,3 @@
-"""Tests of the evaluation of a server's rounds."""
-
 from __future__ import annotations
 
 import pytest

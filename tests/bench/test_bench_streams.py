@@ -1,5 +1,3 @@
-"""Tests of the reader of a stream, and of the model server for comparison."""
-
 from __future__ import annotations
 
 import json

@@ -66,7 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
-    """Yield the driver of Chromium and Firefox."""
+    """Yield Playwright, which drives Chromium and Firefox."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE)

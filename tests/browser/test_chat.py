@@ -1,5 +1,3 @@
-"""Tests of the chat: streamed words, tools that move the phone, an approval, a stop, and the stored result."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Tests of acts on messages and chats: edit, regenerate, try again, copy, export, pin, archive, drafts."""
-
 from __future__ import annotations
 
 import json

@@ -34,7 +34,7 @@ ATTACK = """async (relay) => {
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that it has there
-        """Do nothing: standard error belongs to the tests."""
+        ...
 
 
 @pytest.fixture

@@ -1,5 +1,3 @@
-"""Tests of devices, standing approvals and the audit log in the page: found, changed and ended."""
-
 from __future__ import annotations
 
 import time

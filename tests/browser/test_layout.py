@@ -1,5 +1,3 @@
-"""Tests of layout and views without pictures: narrow screens, long names, forced colours, wrong clocks."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Tests of the tab with the load of the servers: live, with an hour of history, and without data."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""Tests of the settings in the page: the model is listed, tested and stored; the theme is selected."""
-
 from __future__ import annotations
 
 import wave

@@ -1,5 +1,3 @@
-"""Tests of the tabs while the state changes: expiry, a relay that is lost, a page in the background."""
-
 from __future__ import annotations
 
 import json

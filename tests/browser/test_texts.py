@@ -1,5 +1,3 @@
-"""Tests of texts in the page: commands as sentences, grants in a line, names, and effects of a revocation."""
-
 from __future__ import annotations
 
 import time

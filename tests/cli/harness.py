@@ -79,7 +79,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
         return service.result
 
     def fails(self) -> Exit:
-        """Return the exit of a flow that must fail."""
+        """Run the service to its end, and return its exit, whose code must not be 0."""
         self.advance()
         assert self.exit is not None
         assert self.exit.code
@@ -142,7 +142,7 @@ class OneShotHarness(HttpHarness, Generic[T]):
             upstream.finish(why)
 
     def answer(self, name: str, result: object) -> None:
-        """Complete a computation that was given the result `SILENT`."""
+        """Complete the call of the host function `name`, whose prepared result was `SILENT`."""
         self._answer(self.silent[name], result)
 
     # --- the runtime ---

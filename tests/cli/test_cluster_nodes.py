@@ -1,5 +1,3 @@
-"""The nodes of a service, read from the metrics of one node, as text and as JSON."""
-
 from __future__ import annotations
 
 from svc_proto.cli.cluster_nodes import ServiceNode, ServiceNodes, parse_nodes

@@ -34,7 +34,6 @@ def test_a_real_shell(command: str, output: str | None, status: int) -> None:
 
 
 def test_command_without_keyboard_has_no_input() -> None:
-    """Give a command without a keyboard no input, since it would wait forever."""
     line = typed_line("cat; echo over", NONCE, tmux=False, keyboard=False).replace("stty -onlcr; ", "").rstrip("\r")
     said = subprocess.run(["sh", "-c", line], input=b"not for it", capture_output=True, check=False, timeout=10)
     assert said.stdout.startswith(f"{NONCE}B\nover\n".encode())

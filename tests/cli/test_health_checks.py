@@ -1,4 +1,4 @@
-"""The table of planted faults: each is named by exactly its code, and no healthy host has a problem."""
+"""A table of planted faults and the codes of their health checks; a healthy host has no problem."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""Devices of the relay's host: found by name or prefix, changed, and shown."""
-
 from __future__ import annotations
 
 import pytest

@@ -178,7 +178,7 @@ def test_a_host_without_a_network() -> None:
 
 
 def test_a_relay_for_this_host_alone() -> None:
-    """Add a note for a relay on loopback, unless the invite has a public URL."""
+    """An invite notes that the relay listens on loopback, unless it has a public URL or is made without the relay."""
     order = evolve(ORDER, config=evolve(CONFIG, host="127.0.0.1"))
     invite = world(order).run()
     assert (invite.relay_url, invite.notes) == ("ws://127.0.0.1:8767", (HERE_ALONE,))

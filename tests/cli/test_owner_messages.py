@@ -1,5 +1,3 @@
-"""Requests of `svc message`."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Pending answers of a realtime agent: added, delivered, failed, dropped, cancelled."""
-
 from __future__ import annotations
 
 from svc_proto.cli.pending_answers import PendingAnswers

@@ -1,5 +1,3 @@
-"""Results of the public URL check by the servers' answers."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

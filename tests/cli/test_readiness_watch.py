@@ -12,7 +12,7 @@ EVERY = 15.0
 
 
 class Supervised:
-    """Simulated host with a relay, and a readiness watch over the relay and over port 8642."""
+    """Simulated host with a relay, and a readiness watch over the relay and one more port."""
 
     def __init__(self, every: float | None = EVERY) -> None:
         self.world = Simulation(trace=True)

@@ -372,7 +372,7 @@ def test_blocked_terminal_pauses_the_relay_for_up_to_15_minutes() -> None:
 
 
 def last(world: OneShotHarness[ShellResult]) -> None:
-    """Send last output that the terminal does not read."""
+    """Send output that the terminal does not read, then the end of the shell."""
     world.terminal.reads = False
     world.push(terminal("output", data="bye"))
     world.push(terminal("detached", reason="eof"))

@@ -1,5 +1,3 @@
-"""The view of `svc top`: formatted numbers, bars, and reasons for missing values."""
-
 from __future__ import annotations
 
 import pytest

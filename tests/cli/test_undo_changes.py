@@ -1,5 +1,3 @@
-"""List and undo a principal's changes from the command line."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Voice chat at a desktop: a user, a relay with scripted answers, a recorder and a player."""
-
 from __future__ import annotations
 
 from base64 import b64decode, b64encode

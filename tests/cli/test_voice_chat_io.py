@@ -1,5 +1,3 @@
-"""Errors of keyboard, socket and player in a voice chat."""
-
 from __future__ import annotations
 
 from svc_proto.cli.voice_chat_io import PlayerProcess
@@ -25,7 +23,7 @@ def push_text(world: There, text: str) -> None:
 
 
 def test_overlong_line_in_several_reads() -> None:
-    """Report an overlong line in any number of reads, and accept the lines behind it."""
+    """Report an overlong line once, though it arrives in several reads, and accept the line after it."""
     there = talking(
         (1, lambda w: w.keys(b"x" * 6_000)),
         (1.1, lambda w: w.keys("ü".encode() * 9_000)),

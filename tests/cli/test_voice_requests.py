@@ -1,5 +1,3 @@
-"""Requests of a desktop to the voice routes."""
-
 from __future__ import annotations
 
 from typing import Any

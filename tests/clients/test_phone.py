@@ -219,7 +219,7 @@ class Client:
             os.close(self._screen)
 
     def line(self, pattern: str) -> re.Match[str]:
-        """Wait until the output contains the pattern; return the match."""
+        """Wait until the output after the last match contains the pattern; return the match."""
         out = self._keys if self._keys >= 0 else cast("IO[bytes]", self.process.stdout).fileno()
         while (match := re.search(pattern, self.seen)) is None:
             ready, _, _ = select.select([out], [], [], TIMEOUT)

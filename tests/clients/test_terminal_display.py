@@ -1,5 +1,3 @@
-"""Tests of the reference phone's terminal output: events, gates, confirmations, without control sequences."""
-
 from __future__ import annotations
 
 import io

@@ -1,5 +1,3 @@
-"""Tests of the reading of speech from a WAV file."""
-
 from __future__ import annotations
 
 import wave

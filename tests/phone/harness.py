@@ -75,7 +75,7 @@ class RelayEnd:
         return Received(self.ch, self.conn.data_to_send())
 
     def answer(self, status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Received:
-        """Return the fact that delivers a whole response."""
+        """Return the fact that delivers a whole response of the relay."""
         head = ResponseHead(STREAM, status, Headers(((b"content-length", b"%d" % len(body)), *fields)))
         return self.received_fact(head, ResponseData(STREAM, body), ResponseEnd(STREAM))
 
@@ -131,14 +131,14 @@ class PhoneHarness:
         return head
 
     def opened(self, connect: Connect | None = None) -> SentEnvelope:
-        """Accept the WebSocket and return the phone's `system/auth`."""
+        """Connect, by `connect` or after a start; accept the WebSocket and return the phone's `system/auth`."""
         self.asked(connect or self.start())
         self.book >> self.end.received_fact(AcceptWebSocket(STREAM))
         (auth,) = self.sent_envelopes()
         return auth
 
     def online(self, token: str = TOKEN, connect: Connect | None = None) -> None:
-        """Authenticate the phone; its first status is consumed."""
+        """Connect and authenticate the phone; its first status is consumed."""
         self.opened(connect)
         self.welcome(token)
         (status,) = self.sent_envelopes()
@@ -197,7 +197,7 @@ class PhoneHarness:
     # --- results ---
 
     def pause(self) -> float:
-        """Return the pause of the last notification, in seconds."""
+        """Return the pause of the last `offline` notification, in seconds."""
         seconds = [tell for tell in self.news if tell.event == "offline"][-1].fields["retry_in"]
         assert isinstance(seconds, float)
         return seconds
@@ -214,7 +214,7 @@ class PhoneHarness:
         return envelopes
 
     def responses(self) -> list[tuple[str, int, dict[str, Any]]]:
-        """Return request id, status and result of each `bridge.response` of the last step."""
+        """Return request id, status and result of each envelope of the last step, all of them `bridge.response`."""
         found = []
         for said in self.sent_envelopes():
             assert (said.channel, said.type) == ("bridge", "bridge.response")

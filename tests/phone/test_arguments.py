@@ -1,5 +1,3 @@
-"""int-ish, bool-ish and text arguments (wire/bridge.md, "Types")."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""Attachments against SPEC.md "Client attachment fetch", markers, and the cache."""
-
 from __future__ import annotations
 
 import pytest

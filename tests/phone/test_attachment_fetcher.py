@@ -1,5 +1,3 @@
-"""Attachments as dialogues: which are fetched and when, and the user's view of them."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Refusals of a phone's route, and the replies that they become (wire bridge 3.1)."""
-
 from __future__ import annotations
 
 from svc_proto.phone.backend import CommandReply

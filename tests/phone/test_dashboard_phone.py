@@ -46,7 +46,7 @@ class World:
         return Engine(Dashboard(config, {"index.html": b"<!doctype html>"}), entropy=entropy)
 
     def wait(self, event: str, count: int = 1) -> dict[str, Any]:
-        """Run the simulation until an event has occurred `count` times; return its fields."""
+        """Run the simulation until an event has occurred `count` times; return the fields of the last one."""
         self.sim.run_until(lambda: sum(each.event == event for each in self.news) >= count)
         return dict([each for each in self.news if each.event == event][-1].fields)
 

@@ -79,7 +79,7 @@ class Phone:
         return [fields for event, fields in self.told if event == kind]
 
     def texts(self) -> list[str]:
-        """Return the stored prompts."""
+        """Return the user's stored prompts."""
         rows = self.book.messages(self.chat.session_id)
         return [str(row["content"]) for row in rows if row["role"] == "user"]
 

@@ -1,5 +1,3 @@
-"""Invites in the forms of wire core 3, with candidates of every sort."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Keyboard control: the lines of the user, and the channel that carries them."""
-
 from __future__ import annotations
 
 import pytest

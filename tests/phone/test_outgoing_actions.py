@@ -1,5 +1,3 @@
-"""Actions that send data from the phone, parsed once for the confirmation and for the backend."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

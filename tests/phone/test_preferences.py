@@ -1,5 +1,3 @@
-"""The ranges and gates of SPEC.md "Client-side preferences"."""
-
 from __future__ import annotations
 
 import pytest

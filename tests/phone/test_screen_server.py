@@ -1,5 +1,3 @@
-"""The screen of the reference phone: access, content, and the user's actions."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Data that a phone sends on its own: notifications, and the pin of the relay's certificate."""
-
 from __future__ import annotations
 
 import pytest

@@ -21,7 +21,7 @@ S = PhoneState
 
 
 def rig_of(*routes: Candidate) -> tuple[PhoneHarness, list[Connect]]:
-    """Start a phone and return its first probes."""
+    """Start a phone with these candidates; return its harness and its first probes."""
     rig = PhoneHarness(remote=routes[0].url, token=TOKEN, routes=routes)
     rig.book >> Started()
     ready, *probes = rig.book.drain_commands()

@@ -43,7 +43,7 @@ def decide(
 
 
 def is_over(rig: PhoneHarness, key: str) -> bool:
-    """Check that a late "yes" changes nothing."""
+    """Assert that a late "yes" changes nothing, and return True."""
     rig.type(f"y {key}")
     rig.book << [Notify("note", {"text": f"there is no question {key}"})]
     return True

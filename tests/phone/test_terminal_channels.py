@@ -1,5 +1,3 @@
-"""The phone's terminal and tui message channels, over its WebSocket."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Transcript of a conversation, as the phone's screen shows it."""
-
 from __future__ import annotations
 
 from svc_proto.commands import Notify

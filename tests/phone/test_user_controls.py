@@ -1,5 +1,3 @@
-"""Effects of the lines that the user types."""
-
 from __future__ import annotations
 
 import pytest

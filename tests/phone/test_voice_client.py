@@ -1,5 +1,3 @@
-"""The phone's voice client: one turn of the realtime agent, and its ends."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Tests of `svc audit` and `svc undo` beside running servers."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Tests of `svc db upgrade` and `svc db copy`."""
-
 from __future__ import annotations
 
 import sqlite3

@@ -165,7 +165,7 @@ def test_shapes(linked: CommandHome) -> None:
 
 
 def notify(linked: CommandHome, token: str) -> None:
-    """Send a notification to the relay, as a phone with this session token does."""
+    """Send a notification to the relay over a phone's WebSocket, signed in with this session token."""
     with websocket(linked.port) as phone:
         phone.sign_in(session_token=token)
         phone.send_envelope("notifications", "notification.posted", {"title": "x"})

@@ -1,5 +1,3 @@
-"""Tests of `svc mcp token`: it shows a token for a program that sends it in a header, until it is revoked."""
-
 from __future__ import annotations
 
 import re

@@ -57,8 +57,7 @@ class Slow(BaseHTTPRequestHandler):
         self.go.wait(TIMEOUT)
         self.close_connection = True
 
-    def log_request(self, code: object = "-", size: object = "-") -> None:
-        """Do nothing: the server logs no requests."""
+    def log_request(self, code: object = "-", size: object = "-") -> None: ...
 
     def _json(self, status: int, value: object) -> None:
         text = json.dumps(value).encode()

@@ -1,6 +1,6 @@
 """Tests of the startup cost of commands, by the modules that they import.
 
-Times are measured by `python -m bench --only starts`.
+Times are measured by `python -m bench --section starts`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ print(sum(show(importlib.import_module(name).main) for name in modules))
 
 
 def test_help_does_not_load_the_runtime(lonely: CommandHome) -> None:
-    """The help of no subcommand imports the expensive modules of the runtime."""
+    """Printing the help of all subcommands imports none of the expensive modules of the runtime."""
     run = [sys.executable, "-c", EVERY_HELP, *DEAR, "servers.launch", "runtimes.host.host"]
     done = subprocess.run(run, cwd=ROOT, env=lonely.env, capture_output=True, text=True, check=False)
     assert done.stderr == ""
@@ -73,7 +73,7 @@ except SystemExit:
     ],
 )
 def test_number_of_loaded_modules(linked: CommandHome, words: str, most: int) -> None:
-    """Commands import a limited number of our modules and no expensive ones, which is the same on any machine."""
+    """A command imports at most `most` of this project's modules, and no expensive ones."""
     dear = [name for name in DEAR if name not in CHECKED or "status" not in words]
     completion = {} if " " in words else COMPLETION
     run = [sys.executable, "-c", f"DEAR = {dear}\n{LOADED}", *words.split()]

@@ -15,7 +15,7 @@ STATUSES = (200, 400, 403, 404, 405, 423, 500, 503)  # 1.2
 
 
 class EmulatorDriver:
-    """Sends commands to an emulated phone, one second apart, and checks each answer."""
+    """Sends commands to an emulated phone, each one second after the one before, and checks replies."""
 
     def __init__(self, apps: Iterable[App] = SAMPLE_APPS) -> None:
         self.backend = EmulatedPhone(seed_apps=apps)
@@ -71,7 +71,10 @@ class EmulatorDriver:
 
 
 def check(outcome: CommandResponse) -> None:
-    """Check an answer: an allowed status, an object that survives JSON in UTF-8, an error text if refused."""
+    """Assert that an answer has an allowed status, survives JSON in UTF-8, and has an error text exactly if refused.
+
+    An upload must only be a PNG file.
+    """
     if isinstance(outcome, UploadReply):
         assert outcome.file_name.endswith(".png")
         return

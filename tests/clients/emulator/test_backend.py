@@ -1,5 +1,3 @@
-"""Tests of the table of routes, the status payload, and properties of every command."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Tests of the routes that act, with the shapes of wire/bridge.md 3.5."""
-
 from __future__ import annotations
 
 import pytest

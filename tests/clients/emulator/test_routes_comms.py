@@ -1,5 +1,3 @@
-"""Tests of location, contacts, calls, messages and shares, with the shapes of wire/bridge.md 3.7."""
-
 from __future__ import annotations
 
 import pytest

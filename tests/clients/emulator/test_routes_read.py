@@ -1,5 +1,3 @@
-"""Tests of the routes that read, with the shapes of wire/bridge.md 3.3, 3.4 and 3.6."""
-
 from __future__ import annotations
 
 from clients.phone.emulator.layout import App, Screen, label

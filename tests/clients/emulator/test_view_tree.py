@@ -1,5 +1,3 @@
-"""Tests of node ids, the walk over the nodes, their hash and the picture."""
-
 from __future__ import annotations
 
 import struct

@@ -1,5 +1,3 @@
-"""Tests of widgets: dialogs, menus, check boxes, choices, bars, pickers, keyboard, notices, delays, rotation."""
-
 from __future__ import annotations
 
 import pytest

@@ -42,7 +42,7 @@ class GatewayHarness(CoreHarness):
     # --- the client ---
 
     def call(self, method: str, identity: object = "r1", /, **params: object) -> list[dict[str, Any]]:
-        """Send a call as the gateway's client, and return all messages of the gateway since."""
+        """Send a call as the gateway's client, and return all messages of the gateway since the last call."""
         return self.send(
             json.dumps({"jsonrpc": "2.0", "id": identity, "method": method, "params": params}).encode() + b"\n"
         )

@@ -1,5 +1,3 @@
-"""Tests of the gateway: JSON-RPC lines to its client, a WebSocket to the API server (wire terminal 2.4)."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""The phone's activity log: fields, order, limit."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The blocklist: defaults, exact matching, and the user's changes."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The confirmation overlay: lifecycle, timeout, and stored answers."""
-
 from __future__ import annotations
 
 import pytest

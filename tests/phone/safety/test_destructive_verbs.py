@@ -1,5 +1,3 @@
-"""Destructive verbs: texts that contain one, and the user's changes."""
-
 from __future__ import annotations
 
 import re

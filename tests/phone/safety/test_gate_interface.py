@@ -1,5 +1,3 @@
-"""Phone backends that a gate can guard: the emulator, and one that names pressed nodes."""
-
 from __future__ import annotations
 
 from clients.phone.emulator import EmulatedPhone

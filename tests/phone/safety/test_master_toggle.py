@@ -1,5 +1,3 @@
-"""The master toggle against the rows of the specification, and its idle timer."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Permissions that the user grants outside the client, and the capture consent that ends with the toggle."""
-
 from __future__ import annotations
 
 import pytest

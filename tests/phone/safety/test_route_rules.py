@@ -1,5 +1,3 @@
-"""The parts of a command that the gates read."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""The default settings are the restrictive ones."""
-
 from __future__ import annotations
 
 from svc_proto.phone.safety.blocklist import DEFAULT_BLOCKLIST

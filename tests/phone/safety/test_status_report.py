@@ -1,5 +1,3 @@
-"""`bridge.status` with the members of the gates, on both builds."""
-
 from __future__ import annotations
 
 from svc_proto.phone.safety.gate import SafetyGate

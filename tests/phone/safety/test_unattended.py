@@ -1,5 +1,3 @@
-"""Unattended access: waking the phone, and the effect of a lock."""
-
 from __future__ import annotations
 
 import pytest

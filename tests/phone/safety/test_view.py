@@ -1,5 +1,3 @@
-"""The user's view: notification, chip, banner, and a summary."""
-
 from __future__ import annotations
 
 import pytest
