@@ -106,7 +106,7 @@ def placement() -> str:
 
 @frozen
 class Server:
-    """A running contestant and the address that it has printed."""
+    """A running server, its process and its address."""
 
     contestant: Contestant
     pid: int

@@ -1,4 +1,4 @@
-"""Output file of a command, which gets its name only when complete."""
+"""Output file of a command; a new file gets its name only when complete."""
 
 from __future__ import annotations
 

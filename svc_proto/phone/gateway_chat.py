@@ -172,7 +172,8 @@ class GatewayChat:
     def _on_resumed(self, result: JsonObject) -> None:
         """Handle the response to `session.resume`: finish the prompts that are stored, and send the others again.
 
-        An error is reported to the user; it closes the connection unless the session is only not stored.
+        An error is reported to the user. It closes the connection, unless the session is not stored: then a new one is
+        used.
         """
         error = result.get_object("error")
         if error:

@@ -19,7 +19,7 @@ ENDED = {"run_id": "r", "role": "assistant"}
 
 
 class Scripted(ScriptedService):
-    """Scripted relay and API server, which record the paths of their requests."""
+    """Scripted relay and API server with `answers` by name."""
 
     def __init__(self, **answers: Any) -> None:
         self.answers = answers

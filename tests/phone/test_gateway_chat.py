@@ -1,4 +1,4 @@
-"""The phone's chat against the API's gateway, and with a socket that ends at each message."""
+"""The phone's chat against the API's gateway, also with sockets that are lost at any message."""
 
 from __future__ import annotations
 

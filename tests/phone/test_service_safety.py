@@ -1,5 +1,3 @@
-"""The phone behind its gates, as dialogues: answers to the relay, their times, and performed commands."""
-
 from __future__ import annotations
 
 from typing import Any

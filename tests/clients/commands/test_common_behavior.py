@@ -1,4 +1,4 @@
-"""Tests of properties common to all commands: every error, also of bad input, is one line with a remedy."""
+"""Tests of all commands: help, unknown options, absent servers, invalid addresses, and a full disk."""
 
 from __future__ import annotations
 

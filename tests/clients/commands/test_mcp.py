@@ -1,5 +1,3 @@
-"""Tests of `svc mcp`: a server on real pipes with the reference phone, and the files of MCP clients."""
-
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Tests of the progress output of slow operations, and of Ctrl-C during them."""
+"""Tests of the progress line of slow operations, and of Ctrl-C during them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.servers.program_process import TIMEOUT
 
 
 class Slow(BaseHTTPRequestHandler):
-    """Handler of a server that sends half a response, and waits for `go` before the rest."""
+    """Handler of a server whose files and streamed turns stop in the middle until `go` is set."""
 
     protocol_version = "HTTP/1.1"
     go: threading.Event

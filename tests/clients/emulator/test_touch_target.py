@@ -1,4 +1,4 @@
-"""Tests of the target of a touch: it is found before the press, by the rules of the press."""
+"""Tests of the texts at the target of a touch, which a gate reads before the press."""
 
 from __future__ import annotations
 

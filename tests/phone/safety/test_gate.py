@@ -1,4 +1,4 @@
-"""The safety gates: what each of them refuses, in the specified order, and what all of them permit."""
+"""The safety gates: refusals in the specified order, confirmations, and permitted commands."""
 
 from __future__ import annotations
 
