@@ -85,19 +85,19 @@ def find_down(role: str) -> Callable[[HostFacts], str | None]:
 
 
 def find_silent(facts: HostFacts) -> str | None:
-    """Return a text that names the servers which run and do not answer, or None."""
+    """Return a text on the servers that run and do not answer; None if there is none."""
     silent = [each.role for each in facts.servers if each.runs and not each.answers]
     return f"running, and without an answer: {', '.join(silent)}" if silent else None
 
 
 def find_taken(facts: HostFacts) -> str | None:
-    """Find ports of servers that the settings start, on which another program listens."""
+    """Return a text on ports of configured servers on which another program listens; None if there is none."""
     taken = [f"port {each.port} of the {each.role}" for each in facts.servers if each.taken and each.wanted]
     return f"another program, or a server of another home, has {', '.join(taken)}" if taken else None
 
 
 def find_other_version(facts: HostFacts) -> str | None:
-    """Find servers of another version than the installed one."""
+    """Return a text on servers of another version than the installed one; None if there is none."""
     old = [f"{each.role} {each.version}" for each in facts.servers if each.runs and each.version != facts.version]
     return f"{', '.join(old)} run, and {facts.version} is installed" if old else None
 
@@ -118,7 +118,7 @@ def _is_public(server: ServerFacts | None) -> bool:
 
 
 def find_no_address(facts: HostFacts) -> str | None:
-    """Find a relay for the network on a host that has no address for a phone, and no route from outside."""
+    """Return a text if a relay for the network has no address for a phone and no outside route, else None."""
     relay = _public_relay(facts)
     if relay is None or facts.addresses is None or facts.addresses.best(relay.host) is not None:
         return None
@@ -126,9 +126,9 @@ def find_no_address(facts: HostFacts) -> str | None:
 
 
 def find_poor_address(facts: HostFacts) -> str | None:
-    """Find a relay for the network, on a host whose best address belongs to a VPN, a container or a single link.
+    """Return a text if the best address of a relay for the network belongs to a VPN, a container or a single link.
 
-    A relay with a route from outside is no problem.
+    Return None otherwise, also for a relay with a route from outside.
     """
     relay = _public_relay(facts)
     best = None if relay is None or facts.addresses is None else facts.addresses.best_row(relay.host)
@@ -154,7 +154,7 @@ def _is_inside_container(address: str) -> bool:
 
 
 def find_relay_here_alone(facts: HostFacts) -> str | None:
-    """Find a relay that listens for this host alone, without a route from outside."""
+    """Return a text if the relay listens for this host alone and has no route from outside, else None."""
     relay = _server(facts, "relay")
     if relay is None or not relay.runs or facts.has_outside_route is not False or not _listens_here_alone(relay):
         return None
@@ -162,7 +162,10 @@ def find_relay_here_alone(facts: HostFacts) -> str | None:
 
 
 def find_api_here_alone(facts: HostFacts) -> str | None:
-    """Find an API that listens for this host alone, beside a relay for the network and without a route from outside."""
+    """Return a text if the API listens for this host alone beside a relay for the network, else None.
+
+    With a route from outside, or if that is unknown, return None as well.
+    """
     api = _server(facts, "api")
     if api is None or not api.runs or facts.has_outside_route is not False or not _is_public(_server(facts, "relay")):
         return None
@@ -170,7 +173,7 @@ def find_api_here_alone(facts: HostFacts) -> str | None:
 
 
 def find_dead_route(facts: HostFacts) -> str | None:
-    """Find invite routes that do not answer.
+    """Return a text on invite routes that do not answer; None if there is none.
 
     A public one is left to the checks of the public address, if these ran.
     """
@@ -204,18 +207,18 @@ def find_public(*subjects: str, other: bool = False) -> Callable[[HostFacts], st
 
 
 def find_bad_certificate(facts: HostFacts) -> str | None:
-    """Find certificates that cannot be used."""
+    """Return a text on certificates that cannot be used; None if there is none."""
     return "; ".join(f"{each.path}: {each.problem}" for each in facts.certificates if each.problem) or None
 
 
 def find_expired(facts: HostFacts) -> str | None:
-    """Find expired certificates."""
+    """Return a text on expired certificates; None if there is none."""
     over = [each for each in facts.certificates if not each.problem and each.days_left <= 0]
     return "; ".join(f"{each.path} expired {-each.days_left:.0f} days ago" for each in over) or None
 
 
 def find_expires(facts: HostFacts) -> str | None:
-    """Find valid certificates that expire within `CERTIFICATE_SOON` days."""
+    """Return a text on valid certificates that expire within `CERTIFICATE_SOON` days; None if there is none."""
     soon = [each for each in facts.certificates if not each.problem and 0 < each.days_left < CERTIFICATE_SOON]
     return "; ".join(f"{each.path} expires in {each.days_left:.0f} days" for each in soon) or None
 
@@ -224,7 +227,7 @@ def find_expires(facts: HostFacts) -> str | None:
 
 
 def find_model_silent(facts: HostFacts) -> str | None:
-    """Find an endpoint of the model that does not answer."""
+    """Return a text if the model's endpoint does not answer, else None."""
     model = facts.model
     if not (model.base_url and model.problem):
         return None
@@ -238,20 +241,20 @@ def _model_answers(facts: HostFacts) -> bool:
 
 
 def find_model_refuses(facts: HostFacts) -> str | None:
-    """Find an endpoint that refuses the key."""
+    """Return a text if the model's endpoint refuses the key, else None."""
     refused = _model_answers(facts) and facts.model.status in (401, 403)
     return f"{facts.model.base_url} answers {facts.model.status}" if refused else None
 
 
 def find_model_odd(facts: HostFacts) -> str | None:
-    """Find an endpoint whose list of models has an unexpected status."""
+    """Return a text if the endpoint's list of models has an unexpected status, else None."""
     status = facts.model.status
     odd = _model_answers(facts) and status not in (*OK_STATUSES, 401, 403)
     return f"{facts.model.base_url}/models answers {status}" if odd else None
 
 
 def find_model_unknown(facts: HostFacts) -> str | None:
-    """Find a model that its server does not list."""
+    """Return a text if the model's server has a list without the model, else None."""
     model = facts.model
     if not _model_answers(facts) or not model.name or not model.listed:
         return None
@@ -260,7 +263,7 @@ def find_model_unknown(facts: HostFacts) -> str | None:
 
 
 def find_model_without_name(facts: HostFacts) -> str | None:
-    """Find an endpoint without a model name, unless the server has a single model."""
+    """Return a text if an endpoint is configured without a model name, unless its server has one model."""
     model = facts.model
     if not model.base_url or model.name or (_model_answers(facts) and len(model.listed) == 1):
         return None
@@ -268,18 +271,18 @@ def find_model_without_name(facts: HostFacts) -> str | None:
 
 
 def find_model_without_url(facts: HostFacts) -> str | None:
-    """Find a model name without an endpoint."""
+    """Return a text if a model name is configured without an endpoint, else None."""
     model = facts.model
     return f"the model {model.name} has no address" if model.name and not model.base_url else None
 
 
 def find_model_without_tools(facts: HostFacts) -> str | None:
-    """Find a model that does not call tools."""
+    """Return a text if the model does not call tools, else None."""
     return f"{facts.model.name} does not call tools" if facts.model.has_tools is False else None
 
 
 def find_small_context(facts: HostFacts) -> str | None:
-    """Find a context that is too small for all tools."""
+    """Return a text if the model's context is smaller than `MIN_CONTEXT` tokens, else None."""
     model = facts.model
     context = model.configured_context or model.context
     if not model.base_url or context is None or context >= MIN_CONTEXT:
@@ -288,7 +291,7 @@ def find_small_context(facts: HostFacts) -> str | None:
 
 
 def find_false_context(facts: HostFacts) -> str | None:
-    """Find a configured context that is larger than the server's."""
+    """Return a text if the configured context is larger than the server's, else None."""
     model = facts.model
     if model.context is None or model.configured_context is None or model.configured_context <= model.context:
         return None
@@ -296,12 +299,12 @@ def find_false_context(facts: HostFacts) -> str | None:
 
 
 def find_learned(facts: HostFacts) -> str | None:
-    """Report the limits of the model's server that the agent has learned from refusals."""
+    """Return a text on the limits that the agent has learned from the model's server; None if there is none."""
     return f"{facts.model.name}: {'; '.join(facts.model.learned)}" if facts.model.learned else None
 
 
 def find_no_model(facts: HostFacts) -> str | None:
-    """Find a host whose agent has no model configured."""
+    """Return a text if neither a model nor its endpoint is configured, else None."""
     return None if facts.model.base_url or facts.model.name else "the built-in agent answers"
 
 
@@ -309,12 +312,12 @@ def find_no_model(facts: HostFacts) -> str | None:
 
 
 def find_full(facts: HostFacts) -> str | None:
-    """Find a disk of the service home with less than `MIN_FREE` bytes free."""
+    """Return a text if the disk of the service home has less than `MIN_FREE` bytes free, else None."""
     return _free(facts) if facts.disk_free is not None and facts.disk_free < MIN_FREE else None
 
 
 def find_nearly_full(facts: HostFacts) -> str | None:
-    """Find a disk of the service home that is nearly full: from `MIN_FREE` to less than `LOW_FREE` bytes are free."""
+    """Return a text if the disk of the home has from `MIN_FREE` to less than `LOW_FREE` bytes free, else None."""
     return _free(facts) if facts.disk_free is not None and MIN_FREE <= facts.disk_free < LOW_FREE else None
 
 
@@ -323,22 +326,22 @@ def _free(facts: HostFacts) -> str:
 
 
 def find_not_writable(facts: HostFacts) -> str | None:
-    """Find a service home that cannot be written."""
+    """Return a text if the service home cannot be written, else None."""
     return f"{facts.home}: {facts.home_problem}" if facts.home_problem else None
 
 
 def find_readable_by_others(facts: HostFacts) -> str | None:
-    """Find files of the home that other users can read."""
+    """Return a text on files of the home that other users can read; None if there is none."""
     return f"other users can read {', '.join(facts.open_files)}" if facts.open_files else None
 
 
 def find_database(facts: HostFacts) -> str | None:
-    """Find a database with a problem, such as one that is damaged, locked or not reachable."""
+    """Return a text if the database has a problem: it is damaged, locked or not reachable, for example; else None."""
     return f"{facts.database}: {facts.database_problem}" if facts.database_problem else None
 
 
 def find_clock_back(facts: HostFacts) -> str | None:
-    """Find a clock that is behind the files of the home."""
+    """Return a text if a file of the home is dated `CLOCK_SKEW` or more in the future, else None."""
     newest = facts.newest_file_at
     if newest is None or newest - facts.now < CLOCK_SKEW:
         return None
@@ -346,7 +349,7 @@ def find_clock_back(facts: HostFacts) -> str | None:
 
 
 def find_clock_off(facts: HostFacts) -> str | None:
-    """Find a clock that differs from that of another server."""
+    """Return a text if the clock differs by `CLOCK_SKEW` or more from that of another server, else None."""
     other = facts.foreign_clock
     if other is None or abs(other - facts.now) < CLOCK_SKEW:
         return None
@@ -354,14 +357,14 @@ def find_clock_off(facts: HostFacts) -> str | None:
 
 
 def find_no_backup(facts: HostFacts) -> str | None:
-    """Find an old home without a backup."""
+    """Return a text if the home is older than `BACKUP_AGE` and has no backup, else None."""
     if facts.backup_at is not None or facts.home_since is None or facts.now - facts.home_since < BACKUP_AGE:
         return None
     return f"no backup was made, and the home is {(facts.now - facts.home_since) / DAY:.0f} days old"
 
 
 def find_old_backup(facts: HostFacts) -> str | None:
-    """Find a home whose last backup is too old."""
+    """Return a text if the last backup is older than `BACKUP_AGE`, else None."""
     at = facts.backup_at
     return f"the last one is {(facts.now - at) / DAY:.0f} days old" if at and facts.now - at > BACKUP_AGE else None
 
@@ -370,7 +373,7 @@ def find_old_backup(facts: HostFacts) -> str | None:
 
 
 def find_no_key(facts: HostFacts) -> str | None:
-    """Find an API on the network without a key."""
+    """Return a text if an API on the network has no key, else None."""
     return (
         "the API is open to the network without a key"
         if facts.key == "" and _is_public(_server(facts, "api"))
@@ -379,7 +382,7 @@ def find_no_key(facts: HostFacts) -> str | None:
 
 
 def find_weak_key(facts: HostFacts) -> str | None:
-    """Find a key that is easily guessed."""
+    """Return a text if the API's key is short or has few different characters, else None."""
     key = facts.key
     if not key or (len(key) >= MIN_KEY and len(set(key)) >= MIN_KINDS):
         return None
@@ -387,7 +390,7 @@ def find_weak_key(facts: HostFacts) -> str | None:
 
 
 def find_weak_password(facts: HostFacts) -> str | None:
-    """Find a dashboard on the network with a password that is easily guessed."""
+    """Return a text if a dashboard on the network has a password that is easily guessed, else None."""
     board, word = _server(facts, "dashboard"), facts.dashboard_password
     if word is None or not _is_public(board) or (len(word) >= MIN_KINDS and len(set(word)) > 3):
         return None
@@ -395,7 +398,7 @@ def find_weak_password(facts: HostFacts) -> str | None:
 
 
 def find_other_brand(facts: HostFacts) -> str | None:
-    """Find a running relay whose brand differs from the one in the settings."""
+    """Return a text if the running relay has another brand than the settings, else None."""
     relay = _server(facts, "relay")
     if relay is None or not relay.runs or relay.brand == facts.brand:
         return None
@@ -418,7 +421,7 @@ def _is_ip(text: str) -> bool:
 
 
 def find_wrong_name(facts: HostFacts) -> str | None:
-    """Find certificates that are not for the name of a route."""
+    """Return a text on certificates that are not for the name of a route; None if there is none."""
     hosts = [route.url.partition("://")[2].rpartition(":")[0].strip("[]") for route in facts.routes]
     wrong = [
         f"{each.path} is not for {host}"

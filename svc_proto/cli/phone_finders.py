@@ -28,12 +28,12 @@ MASTER = "master_enabled"  # the app's switch for Device Control
 
 
 def find_no_phone(facts: HostFacts) -> str | None:
-    """Find a relay without paired devices."""
+    """Return a text if no device is paired, else None."""
     return "no device is paired" if facts.devices == () else None
 
 
 def find_phone_away(facts: HostFacts) -> str | None:
-    """Find phones that were not online for days."""
+    """Return a text on phones that were last online more than `AWAY` seconds ago; None if there is none."""
     away = [
         f"{each.name} ({(facts.now - each.seen_at) / DAY:.0f} days)"
         for each in facts.devices or ()
@@ -43,19 +43,19 @@ def find_phone_away(facts: HostFacts) -> str | None:
 
 
 def find_phone_offline(facts: HostFacts) -> str | None:
-    """Find a host with paired phones of which none is online."""
+    """Return a text if phones are paired and none of them is online, else None."""
     phones = [each for each in facts.devices or () if each.is_phone]
     offline = [each.name for each in phones if not each.is_online]
     return f"not online now: {', '.join(offline)}" if offline and len(offline) == len(phones) else None
 
 
 def find_no_control(facts: HostFacts) -> str | None:
-    """Find online phones with Device Control off."""
+    """Return a text on online phones with Device Control off; None if there is none."""
     return _named("Device Control is off", facts, lambda each: each.is_online and _bridge(each, MASTER) is False)
 
 
 def find_store_build(facts: HostFacts) -> str | None:
-    """Find online phones whose app has no Device Control."""
+    """Return a text on online phones whose app has no Device Control; None if there is none."""
     return _named(
         "an app from the store cannot control",
         facts,
@@ -64,7 +64,7 @@ def find_store_build(facts: HostFacts) -> str | None:
 
 
 def find_no_accessibility(facts: HostFacts) -> str | None:
-    """Find online phones with Device Control on whose accessibility service is off."""
+    """Return a text on online phones with Device Control on and accessibility off; None if there is none."""
     return _named(
         "the accessibility service is off",
         facts,
@@ -75,7 +75,7 @@ def find_no_accessibility(facts: HostFacts) -> str | None:
 
 
 def find_battery_optimized(facts: HostFacts) -> str | None:
-    """Find phones that report battery optimization of the app."""
+    """Return a text on phones that report battery optimization of the app; None if there is none."""
 
     def is_optimized(each: DeviceFacts) -> bool:
         device = JsonObject.of(each.status).get_object("device")
@@ -85,7 +85,7 @@ def find_battery_optimized(facts: HostFacts) -> str | None:
 
 
 def find_session_ends(facts: HostFacts) -> str | None:
-    """Find sessions that end soon."""
+    """Return a text on sessions that end soon; None if there is none."""
     soon = [
         f"{each.name} in {(each.expires_at - facts.now) / DAY:.0f} days"
         for each in facts.devices or ()

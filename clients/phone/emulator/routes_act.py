@@ -44,7 +44,7 @@ _COMPONENT = re.compile(r"[^/\s]+/[^/\s]+")
 
 
 def tap(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Tap the centre of a node, or a point."""
+    """Tap the centre of a node, or a point. Raises `CommandRefused` 404 if the node is not on the screen."""
     node_id = args.non_blank_text("nodeId")
     duration = _duration(args, "duration_ms", 100)
     if node_id is not None:
@@ -119,7 +119,7 @@ def drag(device: EmulatedDevice, args: CommandArguments, now: Moment) -> Command
 
 
 def swipe(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Swipe between two points, or in a direction (of the finger) from the middle of the screen.
+    """Swipe between two points, or in a direction (of the finger) through the middle of the screen.
 
     If a body has both forms, the coordinates are used, as on other phones.
     """
@@ -184,7 +184,7 @@ def wait(_device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comma
 
 
 def open_app(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Launch the app of a package."""
+    """Launch the app of a package. Raises `CommandRefused` 404 if it is not installed."""
     package = args.required("package")
     device.unlocked()
     if not device.launch(package, now):
@@ -226,7 +226,10 @@ def media(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> Comma
 
 
 def send_intent(device: EmulatedDevice, args: CommandArguments, now: Moment) -> CommandResponse:
-    """Start the app that handles an intent, and record the intent in the outbox."""
+    """Start the app that handles an intent, and record the intent in the outbox.
+
+    Raises `CommandRefused` 400 if nothing handles the intent.
+    """
     intent = _intent(args)
     device.unlocked()
     intent_component = args.non_blank_text("component") or ""

@@ -29,7 +29,10 @@ _GSM_EXTENSION = frozenset("\f^{}\\[~]|€")
 
 
 def location(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
-    """Return the last known position with the smallest positive accuracy."""
+    """Return the last known position with the smallest positive accuracy.
+
+    Raises `CommandRefused` 400 without the permission, a provider or a position.
+    """
     if not device.permissions.location:
         raise CommandRefused(400, "the location permission has not been granted")  # no error_code here, 3.7
     if not device.location_on:
@@ -55,7 +58,10 @@ def location(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> Co
 
 
 def search_contacts(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return at most `limit` (default 20) contacts whose name contains the query, ignoring case."""
+    """Return at most `limit` (default 20) contacts whose name contains the query, ignoring case.
+
+    Raises `CommandRefused` without the permission or a query.
+    """
     query = args.required("query")
     limit = args.integer("limit")
     limit = clamp(20 if limit is None else limit, 1, CONTACTS_LIMIT)

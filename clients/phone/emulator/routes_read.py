@@ -119,7 +119,7 @@ def find_nodes(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> 
 
 
 def describe_node(device: EmulatedDevice, args: CommandArguments, _now: Moment) -> CommandResponse:
-    """Return the properties of one node."""
+    """Return the properties of one node. Raises `CommandRefused` 404 if it is not on the screen."""
     node_id = args.required("nodeId", "node_id")
     seen = find_node(device.readable(), node_id)
     if seen is None:
@@ -160,7 +160,10 @@ def describe_node(device: EmulatedDevice, args: CommandArguments, _now: Moment) 
 
 
 def screenshot(device: EmulatedDevice, _args: CommandArguments, now: Moment) -> CommandResponse:
-    """Return a PNG picture of the screen, for the caller to upload."""
+    """Return a PNG picture of the screen, for the caller to upload.
+
+    Raises `CommandRefused` 500 without the permission for screen capture.
+    """
     if not device.permissions.screen_capture:
         raise CommandRefused(500, "screen capture has not been allowed on the phone")
     data = draw(device.windows(), screen_on=device.screen_on)
