@@ -59,7 +59,7 @@ class AgentConfig:
 
 @define(eq=False)
 class AgentParts:
-    """The agent and the parts that management routes show. `servers` is None until an MCP server is configured."""
+    """The agent and its parts. `servers` is None until `use_servers` is given an entry."""
 
     agent: Agent = field(init=False)
     toolbox: Toolbox

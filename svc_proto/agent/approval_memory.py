@@ -1,8 +1,6 @@
 """Approvals of tool calls: once, for a chat, or for good. Approvals for good are in a state file.
 
-An approval is stored as a pattern: the tool's name and all its arguments, such as `phone_call +15550100`, or with
-several arguments `phone_send_intent {"action":"…","data":"…"}`. A pattern over 200 characters ends with its hash.
-A tool with an edition, one of an MCP server, is approved for all arguments and for that edition alone.
+An approval is stored as a pattern (`pattern_of`, `pattern_of_effect`), such as `phone_call +15550100`.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ def pattern_of(tool: Tool, given: Arguments) -> str:
 
 
 def pattern_of_effect(effect: Effect) -> str:
-    """Return the pattern of an effect: its kind and place, and a digest of all that the question shows."""
+    """Return the pattern of an effect: its kind and place, and a digest of its question."""
     return _bounded(f"{effect.kind.name.lower()} {effect.place} #{sha256_hex(effect.question)[:16]}")
 
 
@@ -138,7 +136,10 @@ class ApprovalMemory:
         return not isinstance(known, Failure) and pattern in known
 
     def request(self, session_id: str, asked: ApprovalRequested, host: AgentHost) -> Flow[bool]:
-        """Request an approval from the user, store it for the chosen scope, and report whether the user gave it."""
+        """Request an approval from the user, and report whether the user gave it.
+
+        An approval for the chat or for good is stored; one for this call alone is not.
+        """
         choice = yield from host.request_approval(asked)
         if choice == "session":
             self._remember(session_id, asked.pattern)
@@ -150,6 +151,7 @@ class ApprovalMemory:
     def standing(self) -> Flow[list[tuple[str, str]] | Failure]:
         """Return the approvals as pairs of a chat's id and a pattern; the id is empty for an approval for good.
 
+        An approval of a chat is left out if the same pattern is approved for good.
         Returns a `Failure` if the state file cannot be read.
         """
         known = yield from self._always()
@@ -226,7 +228,7 @@ class ApprovalMemory:
 
 
 def _about(effect: Effect) -> str:
-    """Return sentences that name the recipient and the app of an effect, and a warning about look-alike letters."""
+    """Return sentences that name the recipient and the app of an effect, with a warning if letters look like others."""
     pieces = [f" To: {effect.recipient}."] if effect.recipient else []
     pieces += [f" App: {effect.place}."] if effect.place else []
     if has_look_alikes(f"{effect.recipient} {effect.place}"):

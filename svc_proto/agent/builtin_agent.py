@@ -54,7 +54,7 @@ slash: `help` lists them, `phone ping` asks your phone whether it is there."""
 
 
 class BuiltinAgent:
-    """Agent that answers commands and sentences. `pace` is the time between two words, in seconds."""
+    """Agent that answers commands and, with `sentences`, plain sentences. `pace`: seconds between two words."""
 
     def __init__(
         self, engine: Engine, toolbox: Toolbox, memory: AgentMemory, sentences: SentenceActions | None, *, pace: float

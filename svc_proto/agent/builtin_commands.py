@@ -60,7 +60,7 @@ I am the built-in agent. I understand commands, with and without the slash:
 
 @frozen(kw_only=True)
 class Plan:
-    """Actions that follow from a typed command: text to emit, reasoning, tool calls, or the notes to be shown."""
+    """Actions of the built-in agent for one message: text to emit, reasoning, tool calls, or the notes to be shown."""
 
     say: str = ""
     think: str = ""
@@ -81,10 +81,7 @@ def parse_command(line: str, tools: Mapping[str, Tool]) -> Plan:
 
 
 def parse_message(text: str, tools: Mapping[str, Tool]) -> Plan | None:
-    """Parse a message as a command, which needs no slash if it cannot be meant as anything else; None for no command.
-
-    Some clients never send a text that begins with a slash.
-    """
+    """Parse a message as a command; return None if it is none. Some forms of a command need no slash."""
     line = text.strip()
     if line.startswith("/"):
         return parse_command(line, tools)

@@ -1,10 +1,7 @@
 """Assembler of one model answer from the chunks of a chat-completions stream.
 
-Servers differ. Reasoning has several names, or is in the content between tags. A tool call comes whole or in pieces,
-with or without index and id, with its name repeated or not, its arguments as text or as an object. Usage comes in a
-chunk of its own, in a member `x_groq`, or not at all. A finish reason may be in every chunk. An answer that was not
-streamed is one chunk with a `message`. A member of a wrong type counts as absent. Members that are not known here are
-kept: they go back to the server with the message.
+Reasoning, tool calls, usage and finish reasons are read in the forms of several servers. An answer that was not
+streamed is one chunk with a `message`. Unknown members are collected, up to a limit, to be sent back to the server.
 """
 
 from __future__ import annotations
@@ -76,7 +73,7 @@ class PartialToolCall:
 
 
 def read_leniently(data: str) -> object:
-    """Parse a chunk as JSON with the usual deviations, and do not count them. Raises `JsonError`."""
+    """Parse JSON with the deviations that `lenient_json` accepts. Raises `JsonError` for other text."""
     return lenient_json.loads(data)[0]
 
 
@@ -282,9 +279,9 @@ class CompletionAssembler:
             call.pieces.append(arguments)
 
     def _slot(self, index: int | None, identity: str, name: str, arguments: str) -> PartialToolCall:
-        """Return the call that a fragment belongs to, by its index, id, name, and whether the arguments are complete.
+        """Return the call that a fragment belongs to, or a new call if it begins one.
 
-        A fragment without these signs belongs to the latest call.
+        A fragment without index, id and name belongs to the latest call. Too many calls raise `ModelResponseError`.
         """
         place = len(self.calls) - 1
         if index is not None:
@@ -333,7 +330,7 @@ def _without(members: JsonObject, *names: str) -> dict[str, object]:
 
 
 def _is_error(chunk: JsonObject) -> bool:
-    """Report whether a chunk is an error: it has a member `error`, or no `choices` but the members of a bare error."""
+    """Report whether a chunk is an error: it has a member `error`, or the members of an error in place of `choices`."""
     if chunk.get("error"):
         return True
     if "choices" in chunk:

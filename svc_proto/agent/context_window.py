@@ -26,7 +26,7 @@ Row = Mapping[str, object]
 
 @frozen(kw_only=True)
 class FittedMessages:
-    """Messages reduced to a limit, with the numbers of messages and steps left out and of results that are shortened.
+    """Messages that `fit_messages` returns, with the numbers of messages and steps left out and of shortened results.
 
     A step is a message of the model with calls, and their results.
     """
@@ -46,12 +46,11 @@ def estimate_tokens(value: object) -> int:
 
 
 def fit_messages(rows: Sequence[Row], limit: int, turn_start: int) -> FittedMessages:
-    """Fit messages into `limit` estimated tokens.
+    """Fit messages into `limit` estimated tokens, as far as possible.
 
-    Whole turns before the message at `turn_start` are left out, the oldest first: in blocks, unless that would use less
-    than half of the limit. Then results of tools are shortened, the oldest first, but for the last one and the newest
-    screen; then steps of the turn up to those are left out, likewise in blocks; then those two are shortened. System
-    messages at the head stay. What still does not fit is returned as it is.
+    These means are used in order, each until the messages fit. Whole turns before the message at `turn_start` are left
+    out, the oldest first. Results of tools are shortened, but for the last one and the newest screen. Steps of the turn
+    before those two are left out, the oldest first. Those two results are shortened. System messages at the head stay.
     """
     sizes = [estimate_tokens([row]) for row in rows]
     head = next((place for place, row in enumerate(rows) if row["role"] != "system"), len(rows))
@@ -94,7 +93,7 @@ def _shorten(rows: list[Row], place: int, total: int, limit: int, size: int) -> 
 
 
 def _leave_out_steps(rows: list[Row], turn: int, end: int, total: int, limit: int) -> tuple[int, int, int]:
-    """Leave out first steps of the turn at row `turn`, before row `end`, until the rest fits; note it in the prompt.
+    """Leave out the oldest steps between the rows `turn` and `end` until the rest fits; note their count in row `turn`.
 
     Nothing is left out if there are fewer than two steps, or if row `turn` is no user's message. The last step stays.
 

@@ -1,8 +1,4 @@
-"""Text that others wrote, before a model reads it: without marks that a model's server acts on, and fenced.
-
-A screen, a web page or a server's answer can hold the marks of a chat template, invisible letters or an imitation of
-our own fence. `neutralize` changes those and keeps everything that a person reads. `fence` names the source.
-"""
+"""Changes to text of others before a model reads it: marks of chat templates are changed, and the text is fenced."""
 
 from __future__ import annotations
 

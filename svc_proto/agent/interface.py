@@ -2,8 +2,7 @@
 
     outcome = yield from agent.run(turn, host)
 
-An agent is a flow. It emits events to the host in order. The host stores what must survive a crash before the event
-is emitted. An agent is stopped by cancelling its task, at any wait; the host then has the text so far.
+An agent is a flow that emits events to the host in order. It is stopped by cancelling its task, at any wait.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ class TextDelta:
 
 @fast_frozen
 class EphemeralText(TextDelta):
-    """A piece of the answer for the present readers only: it is not stored."""
+    """A piece of the answer that is sent to the turn's present readers and is not stored."""
 
 
 @fast_frozen
@@ -134,7 +133,7 @@ class TurnNotice(ReasoningDelta):
 
 @fast_frozen
 class TextRetracted:
-    """Retraction of the last `length` characters of the answer, all of one model call: reasoning or a repetition."""
+    """Retraction of the last `length` characters of the answer, since they are reasoning or a repetition."""
 
     length: int
 
@@ -189,7 +188,7 @@ class MemoryChange:
 
 @fast_frozen
 class MemoryChanged:
-    """A call has changed the memory; clients show it, and can undo it."""
+    """A call has changed the agent's memory."""
 
     call: ToolCall
     change: MemoryChange

@@ -4,8 +4,7 @@
     notice = guard.record(call, result, is_act=True)      # for the model, in its result
     if guard.reason is not None: ...         # the turn ends, with these words for people
 
-The guard is on for every turn. A call is equal to another one if its arguments, its result and the screen before it are
-equal, so that the fifth press of a button that counts is no loop.
+Two calls are equal if tool, arguments and result are equal; two acts also need equal latest screens.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class ScreenTrail:
             self.idle_acts = 0
 
     def act(self, *, shows: bool = True) -> None:
-        """Note that an acting command is about to be sent; `shows`: its effect would be visible on the screen."""
+        """Record that an acting command is about to be sent; `shows`: its effect would be visible on the screen."""
         self.idle_acts += shows
         self.at_act = self.latest if shows and self.latest.count else None
 
@@ -118,9 +117,9 @@ class LoopGuard:
         return next((notice for notice in notices if notice is not None), None)
 
     def unfinished(self, prompt: str = "", answer: str = "") -> tuple[str, ...]:
-        """Return lines for people about what the turn has not completed.
+        """Return at most `MAX_UNFINISHED` lines for people about what the turn has not completed.
 
-        They name acts that failed, were denied or changed nothing on the screen, and what was left open.
+        The lines name acts that failed or changed nothing on the screen, denied calls, and what was left open.
         """
         following = self.trail.latest
         lines: list[str] = []

@@ -33,7 +33,7 @@ def matches(turn: Turn) -> bool:
 def run(servers: McpServers | None, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
     """Answer the turn's `/mcp` command: list the MCP servers, after a restart for `/mcp reload`.
 
-    Other words behind `/mcp` are answered with its usage.
+    Other words behind `/mcp` are answered with its usage. Without configured servers, the answer only states that.
     """
     words = content_text(turn.prompt).lower().split()[1:]
     if servers is None:

@@ -4,7 +4,7 @@
       files: {command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /home/me], env: {TOKEN: …}}
       tickets: {url: "https://tickets.example/mcp", headers: {Authorization: Bearer …}, timeout: 120}
 
-Invalid entries are reported by name, and the others are used. No value of `env` or `headers` is ever shown.
+Invalid entries are reported by name, and the others are used. Reports contain no value of `env` or `headers`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 | state    | trigger | next     |                                                                           |
 |----------|---------|----------|---------------------------------------------------------------------------|
-| DOWN     | START   | STARTING | the first turn with tools                                                 |
+| DOWN     | START   | STARTING | the first use, such as a turn with tools                                  |
 | STARTING | UP      | READY    | its tools are listed                                                      |
 | STARTING | FAIL    | WAITING  | for a pause that doubles from 1 s to 5 minutes                            |
 | READY    | FAIL    | WAITING  | the same; the pause is short again after a minute of service              |
@@ -51,7 +51,7 @@ class McpServerState(Enum):
 
 
 class McpServerTrigger(Enum):
-    """Event that can change the state of an MCP server's entry (`McpServerState`)."""
+    """Event that can change the state of an MCP server (`McpServerState`)."""
 
     START = "start"
     UP = "up"

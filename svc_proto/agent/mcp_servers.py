@@ -1,4 +1,4 @@
-"""All configured MCP servers, as the toolbox's source of dynamic tools; loaded at the first use."""
+"""All configured MCP servers, as the toolbox's source of dynamic tools."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class McpServers:
         self._problems: dict[str, str] = {}
 
     def configure(self, found: Mapping[str, object]) -> None:
-        """Apply a configuration; servers with an unchanged entry keep running."""
+        """Apply a configuration: stop removed and changed servers; servers with an unchanged entry keep running.
+
+        New and changed servers are started at their next use.
+        """
         configs, self._problems = parse_mcp_servers(found)
         before, self._servers = self._servers, {}
         for config in configs:
@@ -64,7 +67,7 @@ class McpServers:
             yield from server.wait_settled(self._engine.now.mono + READY_TIMEOUT)
 
     def stop(self) -> None:
-        """Stop all servers."""
+        """Stop and remove all servers."""
         for server in self._servers.values():
             server.stop()
         self._servers = {}

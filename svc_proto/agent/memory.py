@@ -60,7 +60,7 @@ class AgentMemory:
         self._changing = Lock(engine)
 
     def entries(self, target: str) -> Flow[tuple[str, ...] | Failure]:
-        """Return the entries of one list, oldest first; a `Failure` if the store cannot be read."""
+        """Return the entries of one list in the file's order; a `Failure` if the store cannot be read."""
         text = yield from read_state(self._engine, FILES[target])
         if isinstance(text, Failure):
             return text
@@ -80,7 +80,10 @@ class AgentMemory:
         return self._change(target, edit)
 
     def replace(self, target: str, old_text: str, content: str) -> Flow[MemoryChangeResult]:
-        """Replace the one entry that equals `old_text`, else the only one that contains it; 400 for none or several."""
+        """Replace the one entry that equals `old_text`, else the only one that contains it.
+
+        The result has status 400 for none or several, or if `content` is empty.
+        """
         entry = _plain(content)
 
         def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:
@@ -95,7 +98,10 @@ class AgentMemory:
         return self._change(target, edit)
 
     def remove(self, target: str, old_text: str) -> Flow[MemoryChangeResult]:
-        """Remove the one entry that equals `old_text`, else the only one that contains it; 400 for none or several."""
+        """Remove the one entry that equals `old_text`, else the only one that contains it.
+
+        The result has status 400 for none or several.
+        """
 
         def edit(entries: tuple[str, ...]) -> MemoryChangeResult | tuple[tuple[str, ...], str]:
             found = _find(entries, old_text)
@@ -106,7 +112,10 @@ class AgentMemory:
         return self._change(target, edit)
 
     def rewrite(self, target: str, content: str) -> Flow[MemoryChangeResult]:
-        """Replace all entries of a list by those of `content`, which has the format of the list's file."""
+        """Replace all entries of a list by those of `content`, which has the format of the list's file.
+
+        Empty and repeated entries are dropped.
+        """
         return self._change(target, lambda entries: (tuple(dict.fromkeys(_parse(content))), "List replaced."))
 
     def _change(self, target: str, edit: _Edit) -> Flow[MemoryChangeResult]:

@@ -1,7 +1,6 @@
-"""Unknown members of a message or a call, collected over the pieces of a stream, for the way back to the server.
+"""Unknown members of a message or a call, collected over the pieces of a stream, to be sent back to the server.
 
-Some servers require them: signatures of thoughts, details of reasoning. Pieces are joined as the client libraries of
-OpenAI join deltas: texts are concatenated, objects are merged, items of a list are merged by their `index`.
+Texts are concatenated unless their name is in `CONSTANT`, objects are merged, items of a list are merged by `index`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Agent that calls a model, runs the requested tools, and calls the model again with the results.
 
-It ends when an answer has no tool calls, after `max_calls` answers or `MAX_CONTEXT_BYTES` characters, when calls or
-text repeat themselves, or with an error of the model's server. Cancelled at any wait, it closes the connection to the
-server and cancels every running tool.
+For a turn with tools of the client it makes one model call and returns the requested tool calls to the client.
 """
 
 from __future__ import annotations
@@ -78,7 +76,7 @@ _FENCE = re.compile(r"```[a-z]*\s*(.*?)\s*```", re.DOTALL)
 
 
 class ModelAgent:
-    """Agent for turns with a model."""
+    """Agent that answers turns by calls of their model and of tools."""
 
     def __init__(
         self,
@@ -100,7 +98,8 @@ class ModelAgent:
     def run(self, turn: Turn, host: AgentHost) -> Flow[TurnOutcome]:
         """Answer one turn, whose `model` is set: call the model and run its tool calls until an answer has none.
 
-        The turn also ends at a limit, after an error, or if the model repeats itself.
+        The turn also ends at a limit, after an error, or if the model repeats itself. If the turn has `tools` of the
+        client, the model is called once, and the outcome has its tool calls.
         """
         if turn.tools is not None:
             return (yield from self._run_for_client(turn, turn.tools, host))
@@ -168,7 +167,10 @@ class ModelAgent:
         return TurnOutcome(finish="length", unfinished=guard.unfinished())
 
     def _run_for_client(self, turn: Turn, tools: tuple[Row, ...], host: AgentHost) -> Flow[TurnOutcome]:
-        """Run a turn with the client's tools: one model answer, without our prompts and tools."""
+        """Run a turn with the client's tools: call the model once, without our prompts and tools.
+
+        The outcome has the tool calls of the answer, which the client is to run.
+        """
         request, rows = _request(turn, turn.system, list(tools))
         host.emit(ModelCallStarted())
         endpoint = cast("ModelEndpoint", turn.model)
@@ -198,10 +200,9 @@ class ModelAgent:
         return profile
 
     def _probe(self, endpoint: ModelEndpoint, profile: ModelProfile) -> Flow[bool]:
-        """Read the size of the model's context from its server, unless it is configured; report whether it was found.
+        """Read the size of the model's context from its server; report whether it was found.
 
-        An endpoint is probed once for each profile, before its first request. Without the size, the limit of an answer
-        could be as large as the whole context.
+        Nothing is read, and False returned, if the size is configured or the profile was probed before.
         """
         if profile.probed or endpoint.context is not None:
             return False
@@ -240,10 +241,7 @@ def _stopped(host: AgentHost, guard: LoopGuard, reason: str) -> TurnOutcome:
 
 
 def _stopped_text(host: AgentHost, guard: LoopGuard, stopped: RepeatedText) -> TurnOutcome:
-    """Retract the repetition of a text, stop the turn as `_stopped` does, and return its outcome.
-
-    The first period of the text stays: a model copies repetitions from its history.
-    """
+    """Retract the repetition at the end of the text, if any, and stop the turn as `_stopped` does."""
     if stopped.repeated:
         host.emit(TextRetracted(stopped.repeated))
     return _stopped(host, guard, REPEATED_TEXT)
@@ -294,7 +292,7 @@ def _calls_of(row: Row) -> list[JsonObject]:
 
 
 def _with_valid_arguments(row: Row) -> Row:
-    """Return a row of the history with valid JSON arguments, since some servers refuse others."""
+    """Return a row of the history, with invalid JSON arguments of its calls replaced: some servers refuse them."""
     calls = _calls_of(row)
     return {**row, "tool_calls": [_with_valid_json(call) for call in calls]} if calls else row
 

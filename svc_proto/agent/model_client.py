@@ -1,9 +1,4 @@
-"""Client for one model call: `POST {base_url}/chat/completions`, streamed, with retries before the answer begins.
-
-After each batch of events the client waits for the host's readers if they are behind, and does not read the connection
-meanwhile. The key is sent in the request only: redirects are not followed, and error texts of a server are shortened
-and stripped of the key.
-"""
+"""Client for one model call: `POST {base_url}/chat/completions`, with retries before the answer begins."""
 
 from __future__ import annotations
 
@@ -87,7 +82,9 @@ def call_model(
     before_text: str = "",
     shaper: RequestShaper | None = None,
 ) -> Flow[CompletionAssembler | ModelCallFailure | RepeatedText]:
-    """Call the model, emit its text to the host, and return the whole answer, a failure, or the end of a repeated text.
+    """Call the model, emit the deltas of its answer to the host, and return the whole answer.
+
+    Return a `ModelCallFailure` if that fails, or a `RepeatedText` for an answer that is stopped.
 
     `before_text` is emitted before the first piece of the answer. An answer that is stopped since it repeats itself has
     no token counts of the server: `ModelCallFinished` with an estimate is emitted for it.
@@ -145,9 +142,9 @@ def _with_option(failure: ModelCallFailure, request: Mapping[str, object]) -> Mo
 
 
 def _with_delay(failure: ModelCallFailure, limits: ModelCallLimits) -> ModelCallFailure:
-    """Return the failure, with the delay that the server requested in its text if the client does not wait that long.
+    """Return the failure; its text names a delay that the server requested and that is longer than the call waits.
 
-    A delay over `MAX_TOLD_PAUSE` is not mentioned.
+    A delay over `MAX_TOLD_PAUSE` is not named.
     """
     if failure.pause is None or not limits.longest_pause < failure.pause <= MAX_TOLD_PAUSE:
         return failure

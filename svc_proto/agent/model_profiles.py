@@ -1,7 +1,6 @@
-"""Profiles of model servers, by address and model, learned from refusals, pages and usage counts.
+"""Profiles of model servers, by address, model and configured context size: which requests they accept, and limits.
 
-A state file holds what was learned, so that a restarted API server need not be refused again. A profile is learned anew
-after a day, since servers are changed and updated.
+The profiles are in a state file. A profile older than `PROFILE_TTL` is replaced by an empty one.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ PROFILE_TTL = 86_400.0  # s after which a profile is learned anew
 
 
 class ModelProfiles:
-    """Profiles by address and model. The state file is read at the first use, and written after each lesson."""
+    """Profiles of model servers. The state file is read at the first use, and written after a change."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -42,7 +41,7 @@ class ModelProfiles:
         self._stored: dict[ProfileKey, dict[str, object]] = {}  # members in the file
 
     def find(self, endpoint: ModelEndpoint) -> Flow[ModelProfile]:
-        """Return what was learned about an endpoint's server and model; a default profile if nothing was."""
+        """Return the profile of an endpoint; a default profile if none is known or the known one is too old."""
         if not self._loaded:
             yield from self._load()
         key, now = _key_of(endpoint), self._engine.now.wall

@@ -1,8 +1,6 @@
-"""Parser of the errors of model servers in their many wordings and shapes: which parts of a request were refused.
+"""Parser of the error reports of model servers: which parts of a request were refused.
 
-A report is an object, an array around one, a text, or HTML. It names the member by `param`, by `detail[].loc`, or in
-its text. The text is searched for words of the field, in several languages. A finding only leads to one further
-request, so a wrong one costs a request and no answer.
+A report is JSON, a text, or HTML. Its text is searched for known words in several languages, so a finding may be wrong.
 """
 
 from __future__ import annotations
@@ -174,7 +172,7 @@ _RULES: tuple[tuple[Problem, Callable[[_Report], bool]], ...] = (
 def _named_member(value: object, request: Mapping[str, object]) -> str:
     """Return the member that the error names by `param` or `loc`, else the request's member named in its text.
 
-    Returns an empty text if there is none. A place within `messages` is returned as its whole path.
+    Returns an empty text if there is none. A place within `messages`, or outside of the request, is returned whole.
     """
     for members in _objects(value, MAX_DEPTH):
         param = members.text("param")
@@ -218,7 +216,7 @@ def _texts(value: object, depth: int) -> Iterator[str]:
 
 
 def _error_text(value: object) -> str:
-    """Return the text of an error for people, with the words of a server behind a gateway from the member `raw`."""
+    """Return the text of an error for people, followed by the error in its member `raw`, if any."""
     text = as_text(value)
     if text is not None:
         return _readable(text)

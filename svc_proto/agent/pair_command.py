@@ -1,7 +1,5 @@
 """Chat command `/svc-relay-pair` (spec "Pairing flow" 1): a pairing code and its QR, for the operator only.
 
-Programs of this host that act for its operator (the dashboard, `svc-relay chat`) set `Turn.operator`. Programs that act
-for a device (the TUI gateway, voice) never do. The relay checks the same local secret as for `svc pair`.
 The code is not stored with the chat, which every device with a key can read.
 """
 

@@ -1,8 +1,6 @@
-"""Phone control for the agent's tools that obtains the owner's consent before a command has an effect.
+"""Phone control for the agent's tools that obtains the owner's consent before a command whose effect needs it.
 
-Each command of a tool passes here in the form of the wire, whatever the tool's arguments are. The screen is read before
-a touch, unless the tool has read it in the same call. The phone asks its user by itself about some effects (wire bridge
-5.4, 5.5); then this control adds no question.
+No consent is requested if the phone itself requests a confirmation of the command (wire bridge 5.4, 5.5).
 """
 
 from __future__ import annotations
@@ -152,9 +150,10 @@ class ConsentingPhoneControl:
         yield from self._consent.request(effect, tree)
 
     def _needs_consent(self, effect: Effect) -> bool:
-        """Report whether an effect needs the owner's consent; a `soft` one only if it may carry private data away.
+        """Report whether an effect needs the owner's consent.
 
-        In a browser any text may hold private data in an encoding, and so may a text with a recipient.
+        A `soft` effect needs it if its details hold private data that was read. After any private data was read, it
+        also needs it in a browser or with a recipient.
         """
         private = self._consent.turn.private
         if not effect.soft or private.is_in(effect.details):
@@ -164,8 +163,8 @@ class ConsentingPhoneControl:
     def _phone_asks(self, row: ControlRoute, arguments: Mapping[str, object], tree: ScreenTree) -> bool:
         """Report whether the phone itself requests a confirmation from its user.
 
-        It does so on some routes always, and for a press on controls that are labelled with certain verbs. A phone that
-        reports no verbs of its own does not.
+        It does so on some routes always, and for a press if each touched control is labelled with one of certain verbs.
+        A phone whose status reports a count of 0 such verbs never does.
         """
         safety = (self._consent.turn.phone or JsonObject()).get_object("safety")
         if not safety.integer("destructive_verbs_count", 1):

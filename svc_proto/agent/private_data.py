@@ -1,9 +1,4 @@
-"""Private data that a turn has read on the phone, and whether a text may carry it away.
-
-Contacts, the clipboard and the location are private by their route; a screen is private in an app whose content is
-private, or by what it shows: a number, an address, a code. A text can hide data in an encoding, so the place that it
-goes to decides together with this.
-"""
+"""Private data that a turn has read on the phone, and whether a text contains it."""
 
 from __future__ import annotations
 
@@ -46,7 +41,7 @@ class PrivateData:
 
     @cached_property
     def _given(self) -> frozenset[str]:
-        """Values that the owner has given: they are not private for this turn."""
+        """Return the values in the owner's prompt; they do not count as private."""
         return frozenset(_values_of(self._prompt))
 
     def read_answer(self, path: str, body: Mapping[str, object]) -> None:
@@ -67,7 +62,7 @@ class PrivateData:
             self._read_screen("", content)
 
     def is_in(self, text: str) -> bool:
-        """Report whether a text holds a value that was read, as it was or without its separators."""
+        """Report whether a text contains a recorded value, whatever the separators in it."""
         compact = re.sub(r"[\W_]+", "", text).casefold()
         found = _values_of(text)
         return any(value in self._values for value in found) or any(

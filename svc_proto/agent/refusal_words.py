@@ -1,8 +1,4 @@
-"""Patterns of the words by which model servers name what they do not accept, for the text of a whole error report.
-
-The texts are those of OpenAI, Azure, Mistral, Groq, Gemini, Anthropic, DeepSeek, OpenRouter, vLLM, llama.cpp, Ollama,
-LM Studio, LiteLLM and FastAPI, and the same terms in other languages.
-"""
+"""Patterns for the error texts of model servers: the words for refused parts of a request, and the named limits."""
 
 from __future__ import annotations
 

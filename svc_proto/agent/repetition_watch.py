@@ -1,4 +1,4 @@
-"""Watch over one answer of a model: text that repeats itself ends the answer.
+"""Detection of text that repeats itself at the end of a model's answer.
 
 watch = RepetitionWatch(assembly)
 stopped = watch.check()       # after each batch of events; None: the text does not repeat itself
@@ -44,7 +44,7 @@ class RepetitionWatch:
     def check(self) -> RepeatedText | None:
         """Return a `RepeatedText` if the answer or its reasoning ends in a repetition, else None.
 
-        It looks only after at least `CHECK_EVERY` new characters.
+        None is also returned while fewer than `CHECK_EVERY` characters were added since the last check.
         """
         size = self._assembly.answer_size + self._assembly.reasoning_size
         if size < self._due:
@@ -82,8 +82,8 @@ class _Tail:
 def repeated_length(text: str) -> int:
     """Return how many characters at the end of a text repeat what stands before them; 0 if none do.
 
-    A repetition has at least two periods and `MIN_REPEATED` characters, and a period at most `MAX_PERIOD`. Blanks do
-    not count as one.
+    Counted is a repetition of at least two periods and `MIN_REPEATED` characters, with a period of at most
+    `MAX_PERIOD`. Blanks alone do not count.
     """
     tail = text[-MAX_TEXT:]
     key = tail[-24:]

@@ -41,7 +41,7 @@ NO_IMAGES = "[The model's server takes no pictures: it gets a line in the place 
 
 
 class RequestShaper:
-    """Shapes the requests of one turn. `turn_start` is the place of the turn's first message.
+    """Shaper of the requests of one turn. `turn_start` is the place of the turn's first message.
 
     With `keeps_tools`, no refusal makes the shaper drop tools. `reduce_tools` makes the list of tools smaller, in
     place, if it can: to a number of tools, or to few.
@@ -119,9 +119,9 @@ class RequestShaper:
         return None
 
     def confirm(self, input_tokens: int) -> None:
-        """Keep what was learned, since the server has answered.
+        """Make the changes of the profile permanent, since the server has answered.
 
-        If the context's size is known, later estimates are raised to the server's count of tokens.
+        If the context's size is known, a count of tokens above the estimate makes later estimates greater.
         """
         profile = self._profile
         if profile.context is not None and self.estimate > SMALLEST_PROMPT and not has_images(self._sent[0]):
@@ -177,8 +177,9 @@ class RequestShaper:
     def _bound(self, asked: int | None) -> int | None:
         """Return the limit on the tokens of the answer; None for no limit.
 
-        With a caller's limit, it is the least of that, the server's limit, and the room that the request leaves in the
-        context, which has a lower bound. Without one, only a small context limits the answer, to at most a quarter.
+        With a caller's limit `asked`, the limit is the least of it, the server's limit, and the room that the request
+        leaves in the context, which has a lower bound. Without one, only a context smaller than `BOUNDED_CONTEXT`
+        limits the answer, to at most a quarter of the context.
         """
         profile = self._profile
         context = profile.context

@@ -1,8 +1,4 @@
-"""Screens in a conversation: older ones become one line, so that steps do not fill the model's context.
-
-Screens are kept until together they exceed a budget; then all but the newest are replaced at once. So most requests
-begin with the whole of the one before, which a model's server has in its cache. The outcome depends on the rows alone.
-"""
+"""Screens in a conversation: older ones become one line, so that steps do not fill the model's context."""
 
 from __future__ import annotations
 
@@ -32,10 +28,10 @@ def screen_budget(context: int | None, *, few: bool) -> int:
 
 
 def shorten_screens(rows: Iterable[Row], budget: int) -> list[Row]:
-    """Return the rows of a request, in which all screens but the newest become one line once they exceed `budget`.
+    """Return the rows of a request, with older screens replaced by one line each.
 
-    `budget` is in tokens, for all screens together. Of two equal screens in a row the older one is always shortened.
-    The newest screen stays at any size.
+    Whenever the whole screens exceed `budget` tokens together, all of them but the newest are replaced. Of two equal
+    screens in a row the older one is replaced. The newest screen stays at any size.
     """
     found = list(rows)
     kept: dict[int, str] = {}  # by place: what is shown, without its number

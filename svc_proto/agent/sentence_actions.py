@@ -1,7 +1,6 @@
 """Actions of plain sentences: the tools that run, and the text of the answer.
 
-Acts go through the toolbox, as a model's calls do: with its approvals, events and stored rows. Names of apps and
-contacts are looked up first; an act is made only if exactly one matches.
+Acts go through the toolbox, as a model's calls do: with its approvals, events and stored rows.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ APP_KINDS: Mapping[str, tuple[str, ...]] = {
 
 
 class SentenceActions(SettingPages):
-    """Executor of sentences on the paired phone."""
+    """Executor of the actions of sentences, most of them on the paired phone."""
 
     def run(self, sentence: Sentence, call: ToolRunner, show: Callable[[str, str], str]) -> Flow[str]:
         """Run the action of a sentence and return the answer. `show` renders the result of a tool for people."""
@@ -146,7 +145,7 @@ class SentenceActions(SettingPages):
     def _tap(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
         """Tap the text of the screen that equals the words of a sentence, else the only one that contains them.
 
-        If several contain them, return the question which one is meant.
+        If several contain them, return the question which one is meant. If none does, let the tool search the words.
         """
         nodes = yield from self._rows("GET", "/screen", {}, "nodes")
         shown = [text for node in nodes for text in (node.text("text"), node.text("contentDescription")) if text]
@@ -181,8 +180,8 @@ class SentenceActions(SettingPages):
     def _split(self, rest: str) -> Flow[tuple[str, str]]:
         """Split a text that begins with a name; return the name and the message behind it.
 
-        The name is a number, or the longest start of at most four words that is a contact; else it is the first word.
-        In a text without blanks, characters count as words.
+        The name is the longest start of at most four words that is a number or a contact; else it is the first word.
+        In a text without blanks that is not ASCII, characters count as words.
         """
         words = rest.split()
         spaced = len(words) > 1 or rest.isascii()
@@ -286,7 +285,7 @@ def _words_of(name: str) -> set[str]:
 
 
 def _similar(name: str, apps: Mapping[str, str]) -> list[str]:
-    """Return the packages of the apps whose labels resemble a name most."""
+    """Return the packages of at most `MAX_SIMILAR` apps whose labels resemble a name."""
     by_label = {label.casefold(): package for package, label in apps.items()}
     return [by_label[label] for label in get_close_matches(name.casefold(), by_label, MAX_SIMILAR, SIMILARITY)]
 

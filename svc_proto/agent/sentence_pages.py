@@ -1,4 +1,4 @@
-"""Settings by plain sentences: switches and bars on their page, looked at before and after they are pressed."""
+"""Actions of plain sentences on the phone's settings: switches and bars are read, set, and read again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NEAR = 3  # percent that a bar may be off after a touch
 
 
 class SettingPages(SentenceSteps):
-    """Switches and bars of the phone's settings."""
+    """Sentence actions that read and set switches and bars of the phone's settings."""
 
     def set_switch(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
         """Open the page of a setting, press its switch if another state is wanted, and return a reply with the state.
@@ -86,7 +86,10 @@ class SettingPages(SentenceSteps):
         return identity, described.body.get("checked") is True
 
     def set_level(self, sentence: Sentence, call: ToolRunner) -> Flow[str]:
-        """Set a bar and return the reply. Brightness is set in the quick settings if it is there, else on its page."""
+        """Set a bar and return the reply. Brightness is set in the quick settings if it is there, else on its page.
+
+        If no bar is found, or its level is needed and unknown, the page stays open and the reply states that.
+        """
         kind = sentence.slots["bar"]
         name = self.parser.label(sentence.language, f"bar_{kind}")
         found = None

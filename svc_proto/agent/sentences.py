@@ -85,7 +85,7 @@ class PhoneSetting(Enum):
 
 @frozen
 class Sentence:
-    """A parsed sentence. Slots are `app`, `name`, `message`, `text`, `setting`, `state`, `direction`, …"""
+    """A parsed sentence: its intent, and its variable parts by name (slots), such as `app` or `message`."""
 
     intent: SentenceIntent
     language: str  # ISO 639-1
@@ -108,7 +108,7 @@ class SentenceParser(Protocol):
         ...
 
     def reply(self, language: str, key: str, **values: str) -> str:
-        """Return the text of an answer, with its placeholders filled in."""
+        """Return the text of the answer `key` in a language, with its placeholders replaced by `values`."""
         ...
 
     def words(self, key: str) -> tuple[str, ...]:

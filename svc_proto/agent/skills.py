@@ -71,7 +71,7 @@ class SkillLibrary:
         self._root = f"{home}/skills"
 
     def list(self) -> Flow[tuple[Skill, ...]]:
-        """Return all skills, by category and name. Of two with the same name the first counts."""
+        """Return the skills, at most `MAX_SKILLS`, by category and name; of equal names the first that is found."""
         found: dict[str, Skill] = {}
         for folder, category, data in (yield from self._walk()):
             skill = yield from self._parse(folder, category, data)
@@ -141,7 +141,7 @@ class SkillLibrary:
         return tuple(str(name) for name in names if not str(name).startswith("."))
 
     def _open(self, folder: str, name: str) -> Flow[bytes | Failure]:
-        """Return a file's content; a `Failure` if it is missing, too large or, by real paths, outside of the folder."""
+        """Return a file's content; a `Failure` if it cannot be read, is too large, or by real paths is elsewhere."""
         engine = self._engine
         if "\x00" in name or name.startswith("/"):
             return OUTSIDE

@@ -1,4 +1,4 @@
-"""System prompt for a model: the caller's prompt, instructions for tools, notes and skills."""
+"""System prompt for a model: the caller's prompt and further parts, such as notes and skills."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def build_system_prompt(base: str, *parts: str) -> str:
 
 
 def notes_part(entries: Mapping[str, Sequence[str]]) -> str:
-    """Return the notes as a part of the prompt, with a limit for files edited by hand; empty if there are none."""
+    """Return the notes as a part of the prompt, each list cut to twice `MAX_CHARS`; empty if there are none."""
     pieces: list[str] = []
     for target in TARGETS:
         notes = "\n".join(f"- {entry}" for entry in entries.get(target, ()))

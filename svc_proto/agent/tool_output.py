@@ -38,7 +38,7 @@ def fit_output(output: str, limit: int) -> str:
 
 
 def _fit_object(found: JsonObject, limit: int) -> str:
-    """Return an object as JSON with as few items as needed dropped from its longest array; "" if that is too long."""
+    """Return an object as JSON with as few items as needed dropped from its longest array; "" if that does not fit."""
     arrays = {name: items for name, value in found.items() if (items := as_array(value))}
     if not arrays:
         return ""

@@ -1,9 +1,6 @@
-"""Selection of tools for a model: all common ones, or for a small context a few, and one tool for all others.
+"""Selection of the tools that a model is offered, and the tool `more_tools`, which describes and runs the others.
 
-The selection is constant over a turn, and as far as phones and servers stay the same over a chat, since a changed list
-of tools costs the model's server the whole of its prompt cache. `more_tools` shows what the other tools take, and runs
-them: a call of it that names a tool and its arguments becomes a call of that tool before anything else sees it, so
-approvals, events and stored rows are those of the tool. A call of a tool outside the selection is run as well.
+A call of `more_tools` that names a tool and its arguments is replaced by a call of that tool (`unwrap_call`).
 """
 
 from __future__ import annotations
@@ -139,7 +136,10 @@ class ToolSelection:
 
 
 def more_tools(tools: Callable[[], Iterable[Tool]]) -> Toolset:
-    """Return the toolset with the tool `more_tools`, which describes one of `tools()`, a group or a toolset of them."""
+    """Return the toolset with the tool `more_tools`, which describes those of `tools()` that its argument names.
+
+    The argument names one tool, a group, or a toolset.
+    """
 
     def run(arguments: Arguments) -> Flow[str]:
         yield from ()
@@ -181,7 +181,7 @@ def unwrap_call(arguments: Arguments, find: Callable[[str], Tool | None]) -> tup
 
 
 def _definition(tool: Tool, *, short: bool, hidden: tuple[str, ...]) -> tuple[str, Mapping[str, object]]:
-    """Return description and parameters as a model needs them. Limits are left out: an error reports a broken one.
+    """Return a tool's description and parameters for a model, without the schema members in `UNSAID`.
 
     Short: the first sentence of the description, and arguments without descriptions. If not short, those of a
     `pass_through` tool are returned as they are; its arguments are never hidden, since they are another server's.

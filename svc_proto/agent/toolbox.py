@@ -113,7 +113,7 @@ class DynamicToolSource(Protocol):
 
 
 class Toolbox:
-    """The tools of an agent, with those of `dynamic_tools`."""
+    """The tools of an agent, with those of `dynamic_tools`, and the execution of calls."""
 
     dynamic_tools: DynamicToolSource | None = None
 
@@ -198,7 +198,7 @@ class Toolbox:
                 yield from toolset.tools
 
     def reads(self, names: Iterable[str]) -> bool:
-        """Report whether results of these tools hold foreign content; unknown tools count as such."""
+        """Report whether results of any of these tools may hold foreign content; those of unknown tools may."""
         return any(name not in self.tools or self.tools[name].reads_foreign_content for name in names)
 
     def begin_turn(self, turn: Turn, guard: LoopGuard, *, has_servers: bool = False) -> TurnConsent:
@@ -230,7 +230,7 @@ class Toolbox:
 
         A tool's error is its result, and is not raised.
 
-        `consent` is the state of the turn before the calls were made; None: it begins with them.
+        `consent` is the state of the turn before the calls; None: a new one.
         """
         state = TurnConsent.begin(self._engine, apps=turn.apps) if consent is None else consent
         queue = Lock(self._engine)
@@ -312,7 +312,8 @@ class Toolbox:
     ) -> Flow[tuple[ApprovalRequested | None, Arguments]]:
         """Return the approval request for a call, None if it needs none, and the arguments to run the call with.
 
-        Raises `ToolError` if the owner has denied the effect of the call in this turn.
+        Raises `ToolError` if approval is needed and the owner has denied the effect in this turn, or the call cannot be
+        shown.
         """
         state = attempt.state
         attempt.effect = None if tool.effect_of is None else tool.effect_of(given)
@@ -397,12 +398,12 @@ class _CallConsent:
 
 
 def _effect_of_tool(tool: Tool) -> Effect:
-    """Return the effect for a tool without a known one: it has the tool's name, so a denial covers that tool."""
+    """Return an effect for a call whose effect is unknown: it has the tool's name, so a denial covers that tool."""
     return Effect(kind=EffectKind.INTENT, label=tool.name, recipient=tool.name)
 
 
 def _marked(output: str, tool: Tool | None, state: TurnConsent) -> str:
-    """Return a result for the model: what others wrote is neutralized, and fenced.
+    """Return a result for the model: neutralized and, for a tool with a `source`, fenced.
 
     There is no fence around a short report of an act, a media marker, or one short word or number. A tool whose results
     hold no foreign content has its result unchanged.

@@ -1,8 +1,7 @@
 """Consent in one turn: what the model has read, and what the owner has allowed and denied.
 
 A denial covers the same effect for the rest of the turn, by any tool: the kind of the effect, its recipient, its app.
-After `MAX_DENIALS` further effects are refused without a question. An approval covers the press that completes it, such
-as the button of a dialog that appeared, and nothing that was on the screen before.
+After `MAX_DENIALS` further effects are refused without a question.
 """
 
 from __future__ import annotations
@@ -69,13 +68,13 @@ class TurnConsent:
         return cls(PrivateData(prompt), Lock(engine), has_read, LoopGuard() if loop is None else loop, apps)
 
     def deny(self, effect: Effect) -> None:
-        """Note that the owner denied an effect, or did not answer."""
+        """Record that the owner denied an effect, or did not answer."""
         self._denied.append(effect)
 
     def grant(self, effect: Effect, tree: ScreenTree) -> None:
         """Record that the owner allowed an effect on a screen.
 
-        Consent to use another app completes no further effect.
+        Consent to use another app covers no further steps, and ends no earlier approval.
         """
         if effect.kind is EffectKind.ELSEWHERE:
             self._granted.insert(0, _Grant(effect, frozenset(), left=0))
@@ -83,7 +82,7 @@ class TurnConsent:
         self._granted.append(_Grant(effect, frozenset(tree.texts)))
 
     def leave_screen(self) -> None:
-        """Note that the screen of the last approval is left: nothing completes it any more."""
+        """Record that the screen of the last approval was left: the approval covers no further steps."""
         if self._granted:
             self._granted[-1].left = 0
 
@@ -115,7 +114,7 @@ class TurnConsent:
         return True
 
     def taint(self, reads: bool) -> None:
-        """Note that results were read; `reads`: others wrote them."""
+        """Set `has_read` if `reads` is true: the model has read results that others wrote."""
         self.has_read = self.has_read or reads
 
 
@@ -128,7 +127,7 @@ class CallConsent(Protocol):
         ...
 
     def request(self, effect: Effect, tree: ScreenTree) -> Flow[None]:
-        """Ask the owner about an effect. Raises `ToolError` if it is not allowed."""
+        """Obtain the owner's consent to an effect: a stored approval or an answer. Raises `ToolError` without it."""
         ...
 
     def ask(self, question: str) -> Flow[str | None]:

@@ -5,8 +5,7 @@
     work.record_act("/tap", arguments, tree)      # each command that acts, before it is sent
     lines = work.lines(prompt, answer)            # for people, at the end of the turn
 
-The rules compare screens and texts without a list of words, so they hold in every language and for every app. A line
-states what was seen and is no verdict: a text that an app saves by itself also still stands in its field.
+A line states what was seen and is no verdict: a text that an app saves by itself also still stands in its field.
 """
 
 from __future__ import annotations
@@ -154,9 +153,10 @@ class UnfinishedWork:
         return tuple(found or self._only_pages(prompt, answer))
 
     def _typed(self) -> Iterator[str]:
-        """Yield a line for each typed text that may not have been sent or saved.
+        """Yield lines about typed texts that may not have been sent or saved.
 
-        Such a text is still in its field, or its page was left for a page that shows no change.
+        Such a text is still in its field without a later Enter, or its page was left for one that shows no change. Of
+        the latter only the first gets a line.
         """
         steps, page = self._steps, self._page
         typed = {step.field: place for place, step in enumerate(steps) if step.text}

@@ -1,1 +1,1 @@
-"""Tools of the agent (demo, MCP, memory, phone, question to the owner), and the parts that they share."""
+"""Tools of the agent, and the parts that they share."""

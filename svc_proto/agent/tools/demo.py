@@ -17,7 +17,7 @@ MAX_SECONDS = 10  # s, in the schema of the demonstration tool
 
 
 def demo_tools(engine: Engine) -> Toolset:
-    """Return the toolset of `demo_wait`, `demo_fail` and `demo_ask`."""
+    """Return the toolset of `demo_wait` (waits), `demo_fail` (fails) and `demo_ask` (needs an approval)."""
 
     def pause(arguments: Arguments) -> Flow[str]:
         seconds = int(str(arguments.get("seconds", 1)))

@@ -157,7 +157,7 @@ def _blocks(result: JsonObject) -> list[JsonObject]:
 
 
 def _block(block: JsonObject, pictures: list[ToolImage] | None) -> str:
-    """Return the text of a block; append an image to `pictures` if allowed."""
+    """Return the text of a block; append an image to `pictures` if it fits and `pictures` is not None."""
     match block.get("type"):
         case "text":
             return block.text("text")

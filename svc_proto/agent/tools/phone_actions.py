@@ -1,4 +1,4 @@
-"""All acts of an agent on a phone: looks, touches, typing, keys, apps and waits (wire bridge 3.4, 3.5)."""
+"""Acts of an agent on a phone: looks, typing, keys, apps and waits (wire bridge 3.4, 3.5)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_ENTER = (
 
 
 class PhoneActions(TouchActions):
-    """Acts on the phones behind one link."""
+    """Acts on the phones behind one link, touches included."""
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -69,7 +69,8 @@ class PhoneActions(TouchActions):
     def type_text(self, arguments: Arguments) -> Flow[str]:
         """Put text into a field (replace, append or clear), and return a report of what the field then holds.
 
-        Raises `ToolError` if there is no such field, if it is disabled, or if it cannot be appended to.
+        With `enter`, Enter is pressed afterwards. Raises `ToolError` if the field is missing or disabled, cannot be
+        focused or appended to, or if the phone refuses.
         """
         device, mode = device_of(arguments), str(arguments.get("mode", "replace"))
         text = str(arguments.get("text", ""))
@@ -224,7 +225,8 @@ class PhoneActions(TouchActions):
     def _edit(self, device: str, key: str, before: PhoneScreen) -> Flow[str]:
         """Paste the clipboard into the focused field, or delete its last character, by typing its whole text anew.
 
-        Return a sentence about what the field holds, or about why nothing was done.
+        Return a sentence about what the field holds, or about why nothing was done. Raises `ToolError` if the field
+        cannot be read whole, or if the phone refuses.
         """
         if not any(row.node.editable for row in before.rows):
             return "there is no text field on the screen, so nothing was done"

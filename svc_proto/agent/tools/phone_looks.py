@@ -1,8 +1,7 @@
-"""Looks at a phone's screen: numbered for references, complete with states, and settled after an act.
+"""Looks at a phone's screen: numbered for references, and settled after an act.
 
-A look's number binds the references of a model: an act names look and node, and the node is found again on the screen
-of the moment, or the act is refused. The first number is random, so a number of an earlier process is hardly ever valid
-in a later one.
+An act names a node by the number of a look and the node's number in it. The node is then found again on the present
+screen, or the act is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +50,10 @@ class PhoneLooks:
         return other
 
     def read(self, device: str) -> Flow[PhoneScreen]:
-        """Return the screen of a phone, with the state of what can be checked. Raises `ToolError`."""
+        """Return the screen of a phone. Raises `ToolError` if it cannot be read.
+
+        States that the phone left out are requested from it, for a limited number of nodes.
+        """
         members = {"device": device} if device else {}
         # Phones in use find no nodes without bounds (wire bridge 3.4).
         answer = yield from self._link.call("GET", "/screen", {**members, "include_bounds": True})
@@ -67,9 +69,10 @@ class PhoneLooks:
         )
 
     def settle(self, device: str, before: PhoneScreen | None) -> Flow[tuple[PhoneScreen, bool]]:
-        """Return the screen after an act, and whether two looks in a row were equal.
+        """Return the screen after an act, and whether the last two looks were equal.
 
-        While the screen equals `before`, the effect may be still to come, so the limit is used up.
+        The screen is read until two looks in a row are equal and differ from `before`, for at most `SETTLE_LIMIT`
+        seconds or so.
         """
         engine = self._link.engine
         deadline = engine.now.mono + SETTLE_LIMIT

@@ -1,9 +1,4 @@
-"""A phone's screen as data: nodes, rows, a fingerprint, and the same node on a later screen (wire bridge 3.2, 3.4).
-
-A row is a node that can be acted on, or a text that stands alone. A text, or a state, that cannot be acted on belongs
-to the smallest clickable row around it, as a list entry has its lines; a row higher than a third of the screen takes
-none. `describe_node` supplies the state of nodes that were sent without it.
-"""
+"""A phone's screen as data: nodes, rows, a fingerprint, and the same node on a later screen (wire bridge 3.2, 3.4)."""
 
 from __future__ import annotations
 
@@ -92,7 +87,7 @@ class PhoneScreen:
 
     @cached_property
     def fingerprint(self) -> tuple[object, ...]:
-        """Return everything that is seen, state included; phones' own hashes leave the state out."""
+        """Return a value that is equal for screens with equal contents, the states of nodes included."""
         return (self.package, self.locked, self.truncated, *map(_seen_of, self.nodes))
 
     @cached_property
@@ -102,7 +97,10 @@ class PhoneScreen:
 
     @cached_property
     def title(self) -> str:
-        """Return the first text in the upper sixth of the screen that cannot be acted on; empty if there is none."""
+        """Return the text of the first node in the upper sixth of the screen that has one and cannot be acted on.
+
+        Keyboards are skipped. The result is empty if there is no such node.
+        """
         top = self.bounds[1] + (self.bounds[3] - self.bounds[1]) // 6
         for node in self.nodes:
             if node.text and not node.is_actionable and node.bounds[3] <= top and not self.is_keyboard(node.window):
@@ -174,7 +172,8 @@ def needs_description(screen: PhoneScreen) -> list[ScreenNode]:
 def find_again(row: ScreenRow, before: PhoneScreen, now: PhoneScreen) -> ScreenRow | None:
     """Return the row of a later screen that is the same one; None if it is gone, or if several may be it.
 
-    A row that looks like others is the same only if it stands between the same texts.
+    If both screens have equal rows in order, it is the one at the same place. Else a row that looks like others is
+    the same only if it stands between the same texts.
     """
     for key in ("key", "name_key"):
         wanted = getattr(row, key)

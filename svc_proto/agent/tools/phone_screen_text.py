@@ -1,4 +1,4 @@
-"""A screen as lines for a model: a head, then one line for each row.
+"""A screen as lines for a model: a head, then lines for its rows.
 
     screen 412 com.android.settings 1080x2400
     2 scroll more: below

@@ -1,9 +1,7 @@
 """Tools for the phone: those of the Device Control table, called through the relay (wire bridge 3, 6).
 
-Calls, messages, raw intents and broadcasts need approval: they may cost money, or bypass the phone's safety gates. If
-the phone itself requests confirmation of calls and messages, no approval is requested here. Sharing needs none, since
-the user then chooses the recipient on the phone. All calls keep the order of the model's answer, so that a look
-behind an act shows its effect.
+Some tools need approval, such as those for calls and messages. If the phone itself requests a confirmation of these,
+no approval is requested here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Touches of a phone's screen, with reports of what was touched and what changed (wire bridge 3.5).
-
-Everything is computed on this side from a look before and after, so phones in use need no change. An act with an effect
-is never repeated by itself.
-"""
+"""Touches of a phone's screen, with reports of what was touched and what changed (wire bridge 3.5)."""
 
 from __future__ import annotations
 
@@ -58,7 +54,8 @@ class TouchActions:
     def tap_text(self, arguments: Arguments) -> Flow[str]:
         """Tap the row with a text, and return the report. Of several rows, `index` selects one, by default the first.
 
-        Rows with a part of the text count only if none has the whole. Raises `ToolError` if no row has the text.
+        `rows_with` returns the rows. If the screen cannot be read, the phone searches the text itself. Raises
+        `ToolError` if no row has the text, or if the phone refuses.
         """
         device, wanted = device_of(arguments), str(arguments["text"])
         before = yield from self.read_before(device)
@@ -205,7 +202,7 @@ class TouchActions:
         path: str,
         more: Mapping[str, object],
     ) -> Flow[PhoneScreen]:
-        """Touch a point where the same row is as on the screen `then`; return the screen that was touched.
+        """Touch a point if the row there is the same as on the screen `then`; return the screen that was touched.
 
         Raises `ToolError` if another row is there, the point is outside of the screen, or the phone refuses.
         """
@@ -249,7 +246,8 @@ class TouchActions:
     ) -> Flow[tuple[ScreenRow, PhoneScreen]]:
         """Touch a row; return it with the screen on which it was touched. Raises `ToolError`.
 
-        A phone that supports `if_hash` refuses the touch if the screen has changed; then the row is found again.
+        A phone that supports `if_hash` refuses the touch if the screen has changed; then the row is found again and
+        touched there.
         """
         tries = TOUCH_TRIES
         while True:
@@ -341,7 +339,10 @@ def _is_refused_as_changed(answer: PhoneResponse) -> bool:
 
 
 def rows_with(screen: PhoneScreen, text: str, *, exact: bool) -> list[ScreenRow]:
-    """Return the rows with a text, of the best kind only: a whole text before a part, tappable first, fields last."""
+    """Return the rows with a text, of the best kind only: whole text before a part, clickable before others.
+
+    Text fields are returned only if no other row has the text or a part of it. With `exact`, parts do not count.
+    """
     wanted = " ".join(text.split()).lower()
     whole, part = list[ScreenRow](), list[ScreenRow]()
     for row in screen.rows:

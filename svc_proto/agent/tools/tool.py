@@ -74,7 +74,7 @@ class Tool:
 
 @frozen(kw_only=True)
 class Toolset:
-    """Tools that belong together (wire api 8.2). `offered` ones are shown to models."""
+    """Tools that belong together (wire api 8.2). `offered`: the toolset is listed for clients and models."""
 
     name: str
     label: str
