@@ -69,7 +69,7 @@ class FrameReader:
         self._held = data
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield every complete frame so far as (opcode, payload)."""
+        """Yield (opcode, payload) of each frame that `data` completes; store the rest."""
         held = self._held + data if self._held else data
         at = 0
         while len(held) - at >= 2:

@@ -46,9 +46,9 @@ def strip_controls(text: str) -> str:
 
 
 def parse_pairing_code(text: str) -> str:
-    """Return the pairing code in a pasted text: six of A-Z and 0-9; other characters are removed.
+    """Return the pairing code in a pasted text, in upper case; characters other than A-Z and 0-9 are removed.
 
-    Raises `CliError`, code 2, if not six are left.
+    Raises `CliError`, code 2, unless six are left.
     """
     kept = _NOT_CODE.sub("", strip_controls(text)).upper()
     if len(kept) != CODE_LENGTH:

@@ -62,7 +62,7 @@ class ShellRequest:
 
 @frozen
 class ShellResult:
-    """Exit status of the command, and a line for the user."""
+    """Exit status of `svc-relay shell`, and a line for the user."""
 
     status: int
     note: str = ""

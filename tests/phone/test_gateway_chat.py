@@ -24,7 +24,7 @@ NEVER = 1_000  # messages, more than a chat has
 
 
 class _Socket(GatewayClient):
-    """Socket that passes a number of messages, sent or received, and no more."""
+    """Socket that passes `left` messages, sent or received, and drops the rest."""
 
     chat: GatewayChat | None = None
     left: int = NEVER
@@ -70,7 +70,7 @@ class Phone:
         self.chat.disconnect()
 
     def settle(self) -> None:
-        """Connect again if the socket is lost."""
+        """Replace the socket by a new one if it passes no more messages."""
         if self.socket.left <= 0:
             self.lose()
             self.connect()

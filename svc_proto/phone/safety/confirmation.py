@@ -100,7 +100,7 @@ class SafetyConfirmation:
     state: ConfirmationState = field(default=ConfirmationState.NONE, init=False)
 
     def step(self, trigger: ConfirmationTrigger) -> None:
-        """Apply a transition of the table."""
+        """Change the state by `CONFIRMATION_TABLE`; raise `LocalProtocolError` if it has no row for the trigger."""
         self.state = step(CONFIRMATION_TABLE, self.state, trigger)
 
     def due(self, now: Moment) -> bool:

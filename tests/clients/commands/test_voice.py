@@ -159,7 +159,7 @@ def test_talk_at_a_terminal(talking: CommandHome) -> None:
 
 @needs_engines
 def test_a_spoken_message_gets_a_spoken_answer(tmp_path: Path) -> None:
-    """Speech is transcribed, the built-in agent answers, and the answer is played, without a key or network."""
+    """Speech is transcribed, the built-in agent answers, and the answer is played."""
     said = Resampler(22_050, RECORDER_RATE).feed(spoken()[44:])
     options = ("--host", "127.0.0.1", "--port", "0", "--api-port", "0", "--dashboard-port", "0")
     with running(tmp_path, "servers", *options, env={"API_SERVER_KEY": "sk-voice-1"}) as servers:
