@@ -34,7 +34,7 @@ def run(programs: Sequence[Program], *, handle: HostHandle, grace: float, signal
 
 
 class ThreadsLoop:
-    """Implementation of `Loop`: the watched sources, one time to wake, and whether it has finished."""
+    """Event loop of this package: implements `Loop` with a poller and one time to wake."""
 
     host: Host
 

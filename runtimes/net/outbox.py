@@ -11,7 +11,10 @@ OUTBOX_LIMIT = 64 * 1024 * 1024  # unsent bytes above which a channel is closed:
 
 
 class Outbox:
-    """Queue of unsent bytes. `write` passes bytes to the kernel, returns how many it took, and may call `close`."""
+    """Queue of unsent bytes. The function `write` passes bytes to the kernel and returns how many it took.
+
+    It may call `close`.
+    """
 
     __slots__ = ("_closed", "_items", "_size", "_write")
 
