@@ -2,7 +2,7 @@
 
 A wheel and an archive of the source have the commit in the file `commit.txt` beside this module, which the build hook
 `hatch_build.py` adds. A clone has it in its `.git`. The form is that of Semantic Versioning 2.0.0, section 10, and of
-PEP 440. This module imports nothing of the project, because the build hook loads it alone.
+PEP 440. Loading this module imports nothing of the project, because the build hook loads it alone.
 """
 
 from __future__ import annotations

@@ -236,7 +236,10 @@ class TcpChannel(Source):
             self.pump.sent(self, n)
 
     def _next_of(self, outbox: deque[Item], body: FileBody) -> bool:
-        """Start the next part of the file at the head of the outbox; return True once the file is complete."""
+        """Start the next part of the file at the head of the outbox, or remove a file that is complete.
+
+        Return True if the file was complete and the channel is still open.
+        """
         if not body.left:
             outbox.popleft()
             body.answer()
