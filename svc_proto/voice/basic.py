@@ -113,7 +113,7 @@ class BasicVoice:
     def transcribe(self, name: str | None, recording: Recording) -> Flow[tuple[str, str]]:
         """Transcribe a recording; return text and provider (wire 3.3).
 
-        Raise `Refused` 500 if no provider is usable, or if it fails.
+        Raise `Refused` 500 if transcription is disabled, no provider is usable, or the provider fails.
         """
         engine = yield from self._usable("stt", name)
         try:
@@ -128,8 +128,8 @@ class BasicVoice:
     def synthesize(self, name: str | None, text: str, body: Mapping[str, object]) -> Flow[SpeechFile]:
         """Synthesize a text as one audio file.
 
-        Raise `Refused` 500 if no provider is usable or if it fails, 400 for an invalid voice or language in the body if
-        the provider accepts these.
+        Raise `Refused` 500 if synthesis is disabled, no provider is usable, or the provider fails. Raise 400 for an
+        invalid voice or language in the body if the provider accepts these.
         """
         engine = yield from self._usable("tts", name)
         chosen = _overrides(body) if engine.provider in WITH_CONTROLS else {}
@@ -169,9 +169,9 @@ class BasicVoice:
         return (yield from find_profile(voice.engine, voice.config.config_path, name))
 
     def _engine(self, kind: str, profile: ConfigProfile) -> Flow[SpeechProviderConfig]:
-        """Read the settings of the profile's section `kind`; the root's section provides a missing provider (wire 3.2).
+        """Read the settings of the profile's section `kind`, or of the root's if the profile has no such section.
 
-        If neither names a provider, an available one is chosen.
+        The root also provides a missing provider (wire 3.2). If neither names one, an available one is chosen.
         """
         voice = self._voice
         said = profile.data.get_object(kind)

@@ -6,8 +6,8 @@
 A vendor, the local provider and a command of the operator have `speak(request)`, which returns a `SpeechFile`, and
 `transcribe(recording, model=, language=)`, which returns the text.
 
-The audio of renderers and realtime providers is PCM: signed 16-bit little-endian, mono. A provider raises
-`ProviderError` for every failure; its text may be shown to the caller, so it never contains a key or a whole response.
+The audio of renderers and realtime providers is PCM: signed 16-bit little-endian, mono. Failures of providers are
+`ProviderError`s, whose texts may be shown to the caller.
 """
 
 from __future__ import annotations

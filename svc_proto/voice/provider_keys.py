@@ -39,7 +39,7 @@ class ProviderCredentials:
 
 @define
 class ProviderKeys:
-    """Keys that the operator has set; `refresh` reads `.env` again, so that a key takes effect without a restart."""
+    """Keys and addresses that the operator has set in the environment, or in `.env`, which `refresh` reads again."""
 
     environment: Mapping[str, str] = field(repr=False)
     _file: Mapping[str, str] = field(factory=dict, repr=False, init=False)

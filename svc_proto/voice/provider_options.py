@@ -31,7 +31,7 @@ NOTHING = DiscoveryResult(source="")
 
 @frozen
 class ProviderCatalog:
-    """All options of a provider, from the registry and the vendor; `dynamic` describes the request to the vendor."""
+    """Options of a provider, from the registry and the vendor; `dynamic` describes the request to the vendor."""
 
     info: ProviderInfo
     found: DiscoveryResult = NOTHING
@@ -96,8 +96,8 @@ def provider_object(
 ) -> VoiceProviderJson:
     """Return the JSON description of a provider (wire 4.2, 6.1).
 
-    An `offer` adds the vendor's options, labels and voice groups. With `native` it describes a provider of the realtime
-    agent, which has that member.
+    An `offer` adds the vendor's options, labels and voice groups. A `native` other than None adds the members of the
+    realtime agent: whether the provider listens and answers by itself.
     """
     found = NOTHING if offer is None else offer.found
     able = info.supports | {"speech_to_speech", "tool_use"} if native else info.supports

@@ -93,9 +93,9 @@ PROVIDERS: Mapping[str, ProviderInfo] = {info.id: info for info in _ROWS}
 
 
 def canonical_id(name: str, kind: str) -> str:
-    """Return the provider's id for a name: `grok` gives `xai_tts`, `xai-realtime` gives `xai_realtime` (wire 3.2).
+    """Return the provider's id for a name: `xai-realtime` gives `xai_realtime` (wire 3.2).
 
-    `kind` is `tts` or `realtime`: the meaning of a vendor's bare name.
+    `kind` is `tts` or `realtime`, the meaning of a vendor's bare name: with `tts`, `grok` gives `xai_tts`.
     """
     plain = name.strip().lower().replace("-", "_")
     endpoint = {"grok": "xai"}.get(plain, plain)

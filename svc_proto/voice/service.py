@@ -1,7 +1,4 @@
-"""Services that the parts of the relay's voice subsystem share.
-
-They are attributes, so that a test may replace them.
-"""
+"""Services that the parts of the relay's voice subsystem share."""
 
 from __future__ import annotations
 

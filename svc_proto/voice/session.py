@@ -1,4 +1,4 @@
-"""A voice session: event ids, event replay, resume, grant and event log, with a mode for the messages.
+"""A voice session: event ids, event replay, resume and event log, with a mode for the messages.
 
     class Echo(VoiceMode):
         def on_message(self, kind, message): ...     # messages of this mode
@@ -12,9 +12,8 @@
 The modes: speech output and the lab (`svc_proto.voice.speech_sessions`), the agent with a provider that listens
 (`svc_proto.voice.agent.native_mode`), the agent with a provider that renders (`svc_proto.voice.agent.agent_mode`).
 
-An event goes to the socket that owns the session and to the event log; in a session with resume it also has ids and is
-kept for replay. A slow client makes the sender wait, so that memory is bounded by the socket's high-water mark and the
-replay buffer. A client that does not read at all is disconnected by the socket's own limits.
+An event goes to the socket that owns the session and to the event log; in a session with resume it is also stored for
+replay.
 """
 
 from __future__ import annotations
@@ -83,7 +82,10 @@ class VoiceMode:
         return {}
 
     def on_attached(self) -> None:
-        """Handle the first socket: call `begin` of the session, at once or later, or `release`."""
+        """Handle a socket that becomes the owner of a new session; by default, call `begin` of the session at once.
+
+        A mode may call `begin` later, or `release` if it cannot start.
+        """
         self.session.begin()
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
@@ -114,7 +116,7 @@ class VoiceMode:
         """
 
     def on_closed(self) -> None:
-        """React to the end of the session: cancel every flow, drop every channel; by default, do nothing."""
+        """React to the end of the session, such as by cancelling flows; by default, do nothing."""
 
     # --- of a `Rendering` ---
 
@@ -199,7 +201,7 @@ class VoiceSession:
         return int(self.life.window * 1000)
 
     def emit(self, kind: str, /, **fields: object) -> None:
-        """Send an event to the client, now or by event replay."""
+        """Send an event to the client, now or by event replay, and log it; do nothing in a closed session."""
         if self.closed:
             return
         ids = self.life.number()
@@ -480,7 +482,7 @@ class VoiceSession:
             raise Refused(400, "unknown_message", f"unknown message {kind[:40]!r}")
 
     def acknowledge(self, message: Mapping[str, object]) -> None:
-        """Record the client's position; raise `Refused` for a field that is not a whole number."""
+        """Record which events the client reports as received; raise `Refused` for a field that is no whole number."""
         self.life.ack(Cursor.from_ack(message))
 
     def _queue_early(self, message: dict[str, object]) -> None:

@@ -67,7 +67,10 @@ class VoiceSessionManager:
         return self.admit(principal, (yield from self.chosen(body)), self.mode)
 
     def open(self, principal: Principal, session_id: str) -> VoiceConnection:
-        """Return the handler of the WebSocket `/voice/<place>/{session_id}`; raise `Refused` 404, 410 or 403."""
+        """Return the handler of the WebSocket `/voice/<place>/{session_id}`.
+
+        Raise `Refused` 404 for an unknown session, 410 for one that has ended, 403 for another principal's.
+        """
         session = self._sessions.get(session_id)
         if session is None:
             if self.resumes and self._over.get(session_id, self.voice.engine.now.mono):

@@ -1,9 +1,7 @@
 """Store of the settings: read again for each request, changed one at a time; comments and order are preserved.
 
 The relay's own settings come from the environment, then its file, then defaults. A profile's section overrides them
-(wire terminal-voice 3.2). A model and a voice belong to a provider: a section that names another provider alone gets
-that provider's first ones. Where no provider is named at all, the local provider is used if it is installed. A change
-sets members of one section of one file; the file is replaced atomically.
+(wire terminal-voice 3.2). Where no provider is named at all, the local provider is used if it is installed.
 """
 
 from __future__ import annotations

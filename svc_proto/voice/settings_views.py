@@ -1,7 +1,4 @@
-"""Responses of the config, options and validate routes of the three modes (wire terminal-voice 4.3 to 4.5, 5, 6.1).
-
-Existing clients decode strictly: numbers and booleans are JSON numbers and booleans, lists and maps are never null.
-"""
+"""Responses of the config, options and validate routes of the three modes (wire terminal-voice 4.3 to 4.5, 5, 6.1)."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Output: the session ends when the client closes its socket with 1000, or before it has requested a response. After any
 other end of the socket, rendering continues until the replay buffer is half full, for a client that reconnects.
 
-The lab tries a provider's voice, one response after the other. It has no event ids and no resume. Without a socket it
-is as new; a second socket replaces the first.
+The lab tries a provider's voice, one response after the other. It has no resume: a session whose socket was closed can
+be opened again, and a second socket replaces the first.
 """
 
 from __future__ import annotations
@@ -167,7 +167,10 @@ class LabMode(SpeechMode):
     _heard = 0  # bytes of microphone audio
 
     def on_message(self, kind: str, message: Mapping[str, object]) -> bool:
-        """Count the audio of `input_audio.append`; render a response to `response.create`."""
+        """Count the audio of `input_audio.append`, or render a response to `response.create`.
+
+        Return False for another message.
+        """
         match kind:
             case "input_audio.append":  # counted, but not used
                 rate = integer(message.get("sample_rate", 24_000), "sample_rate")

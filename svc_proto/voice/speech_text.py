@@ -35,7 +35,7 @@ _ROWS = [(re.compile(pattern), words) for pattern, words in _REPLACED.items()]
 
 
 def clean_for_speech(text: str) -> str:
-    """Return the text that a voice should read out; empty when nothing is left."""
+    """Return a text without the marks that a voice should not read out; empty if nothing is left."""
     for pattern, words in _ROWS:
         text = pattern.sub(words, text)
     return text.strip()

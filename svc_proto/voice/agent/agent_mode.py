@@ -56,8 +56,7 @@ class AgentSetup:
 class AgentMode(VoiceMode, ABC):
     """Mode that performs a conversation's actions toward the client, the API server and the speech providers.
 
-    Results go back to the conversation, one at a time. The client's messages become calls of the conversation; its
-    events go to the client. `talk` is the conversation.
+    `talk` is the conversation: the client's messages become calls of it, and its events go to the client.
     """
 
     names_chat: ClassVar[bool] = False  # whether events of runs name the chat session
@@ -115,7 +114,7 @@ class AgentMode(VoiceMode, ABC):
             self.extend_session()
 
     def extend_session(self) -> None:
-        """Extend a detached session while work is in progress; a mode without background runs does nothing."""
+        """Extend a detached session while work is in progress; by default, do nothing."""
 
     def wake(self) -> None:
         """Handle the passing of the conversation's deadline."""

@@ -72,7 +72,7 @@ class ApiRuns:
     def start(self, order: StartRun, system: str) -> None:
         """Start a run; `system` has notes for the agent.
 
-        The run gets a new chat session if the principal may not enter the named one.
+        The run gets a new chat session if the principal may not enter the named one, which this session did not begin.
         """
         call_id = order.call_id
         if order.session_id not in (None, *self._begun) and not may_enter_chats(self._principal):

@@ -1,6 +1,6 @@
 """Instructions for the realtime model and for the agent behind it (wire terminal-voice 6.11).
 
-Texts from files and from the chat are fenced off as information: they are never orders to the model.
+Texts from files and from the chat are fenced off from the instructions themselves.
 """
 
 from __future__ import annotations

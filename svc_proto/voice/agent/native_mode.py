@@ -60,7 +60,7 @@ class NativeMode(AgentMode):
         self._drop_provider()
 
     def resumes_after(self, code: int) -> bool:
-        """Report whether the session waits for a reconnect: not if the client closed with 1000 between turns."""
+        """Report whether the session waits for a reconnect: not after code 1000 without a turn or a run."""
         return code != 1000 or self.talk.busy
 
     def on_detached(self) -> None:
@@ -107,7 +107,8 @@ class NativeMode(AgentMode):
     def _provider_lost(self, error: Exception) -> None:
         """Handle the failure of the provider's flow.
 
-        After the connection was open, report the failure to the conversation; before, close the session with an error.
+        After the connection was open, report the failure to the conversation. Before, report it to the client and
+        close the client's socket; the session can be opened again.
         """
         message = error_message_of(self.engine, error)
         ready = self._link is not None
@@ -143,7 +144,7 @@ class NativeMode(AgentMode):
             self._link.send(order)
 
     def wait_writable(self) -> Flow[None]:
-        """Wait until the client has room; the turn's deadline moves by the time of the wait."""
+        """Wait until the client has room; the turn's deadline is postponed by the time of the wait."""
         self._waiting_since = since = self.now()
         yield from self.session.wait_writable()
         self._waiting_since = None

@@ -90,7 +90,10 @@ class CommandLineProvider:
         self._line = line
 
     def speak(self, request: SpeechRequest) -> Flow[SpeechFile]:
-        """Return the audio file that the command makes of a text; raise `ProviderError` if it makes none."""
+        """Return the audio file that the command makes of a text.
+
+        Raise `ProviderError` if the command is unsuitable, fails, or makes no file.
+        """
         line, text = self._line, request.text.encode()
         if line.format not in TYPES:
             raise ProviderError(f"the provider {line.name} has a format other than {', '.join(TYPES)}")
@@ -103,7 +106,7 @@ class CommandLineProvider:
         return SpeechFile(data, TYPES[line.format])
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Return the command's transcript of a recording; raise `ProviderError` if the command is invalid or fails."""
+        """Return the command's transcript of a recording; raise `ProviderError` if it is unsuitable or fails."""
         line = self._line
         if line.words and not line.needs("input_path"):
             raise ProviderError(f"the command of the provider {line.name} has no {{input_path}}")

@@ -182,7 +182,11 @@ class LocalProvider:
     # --- transcription ------------------------------------------------------------------------------------------
 
     def transcribe(self, recording: Recording, *, model: str = "", language: str = "") -> Flow[str]:
-        """Transcribe an English recording, one of a few at a time; `model` is ignored. Raise `ProviderError`."""
+        """Transcribe an English recording; `model` is ignored.
+
+        Raise `ProviderError` for another language, without a program for it, if the program fails, or while too many
+        other recordings are being transcribed.
+        """
         engines = yield from self.engines()
         if not engines.listen:
             raise ProviderError(f"this host has no engine that listens: {INSTALL}")

@@ -45,7 +45,10 @@ class ProviderFactory:
         self.host = LocalProvider(engine)
 
     def renderer(self, provider_id: str) -> Renderer:
-        """Return a provider that converts text to PCM piece by piece: each id of the registry, and `deepinfra`."""
+        """Return a provider that converts text to PCM piece by piece: each id of the registry, and `deepinfra`.
+
+        Raise `ProviderError` for another id, or without the vendor's key.
+        """
         plain = _plain(provider_id)
         if plain == "stub":
             return StubRenderer()
@@ -54,11 +57,17 @@ class ProviderFactory:
         return self.file_speaker(provider_id)
 
     def file_speaker(self, provider_id: str) -> LocalProvider | HttpSpeechProvider:
-        """Return a provider that converts text to a file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`."""
+        """Return a provider that converts text to a file: `local`, `openai`, `xai`, `elevenlabs`, `deepinfra`.
+
+        Raise `ProviderError` for another id, or without the vendor's key.
+        """
         return self._engine_of(provider_id, "text to speech")
 
     def transcriber(self, provider_id: str) -> LocalProvider | HttpSpeechProvider:
-        """Return a transcriber: `local`, `openai`, `xai`, `elevenlabs`, `groq`, `mistral`, `deepinfra`."""
+        """Return a transcriber: `local`, `openai`, `xai`, `elevenlabs`, `groq`, `mistral`, `deepinfra`.
+
+        Raise `ProviderError` for another id, or without the vendor's key.
+        """
         return self._engine_of(provider_id, "speech to text")
 
     def dialect(self, provider_id: str, options: RealtimeOptions) -> RealtimeDialect:

@@ -1,7 +1,6 @@
 """Realtime dialects of OpenAI and xAI: their messages, and the mapping of their events.
 
-Every message of a provider is untrusted JSON: members that are missing or of another type count as absent, and parsing
-never raises. Ids are kept up to a limit, the oldest dropped first.
+Members of a provider's message that are of another type than expected count as absent.
 """
 
 from __future__ import annotations
@@ -252,7 +251,7 @@ class RealtimeDialect(ABC):
 
 
 class OpenAiDialect(RealtimeDialect):
-    """Dialect of OpenAI, as generally available; another rate than 24 kHz is resampled here."""
+    """Dialect of OpenAI's realtime API; PCM at another rate than 24 kHz is resampled here."""
 
     RATE = OPENAI_RATE
 

@@ -80,7 +80,7 @@ class AppendInput:
 
 @frozen
 class CommitInput:
-    """End of an utterance of the user."""
+    """Order to commit the appended audio as one utterance of the user."""
 
 
 @frozen
@@ -90,7 +90,7 @@ class ClearInput:
 
 @frozen
 class SendUserText:
-    """Text turn of the user."""
+    """Text of the user for the provider, in place of speech."""
 
     text: str
 

@@ -32,9 +32,8 @@ PROGRESS = "progress"
 class ProgressAnnouncement:
     """Rendered progress: a short text that the relay renders between responses of the provider (wire 6.5).
 
-    The relay renders it, since a provider would take it for a turn. Clients receive audio and its end, but no response,
-    which they would take for the end of a turn. Any other speech stops it. `word` is the brand's name; `new_id` makes
-    ids of responses.
+    Clients receive its audio and the end of the audio, but no response. `word` is the brand's name; `new_id` makes ids
+    of responses.
     """
 
     word: str
@@ -66,7 +65,7 @@ class ProgressAnnouncement:
         return [*note, Emit("voice.output_audio.done", fields)]
 
     def stop(self) -> list[ConversationAction]:
-        """Stop the progress audio, because other speech begins."""
+        """Return the actions that stop the progress audio, because other speech begins; none if there is no audio."""
         return [] if self.speaks is None else [StopRendering(), *self.on_finished()]
 
 

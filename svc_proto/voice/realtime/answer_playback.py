@@ -1,9 +1,7 @@
 """Playback of one run's answer: read out, displayed, held back or repeated.
 
-The provider was requested to read out the answer (wire terminal-voice 6.6, steps 5 to 7). Its speech counts as the
-answer once 40 characters of it share two content words with the answer, or, if it is shorter, at its end. Audio
-without any text cannot be judged and counts. Until then nothing is passed on: at most `MAX_HELD` bytes of sound and
-`MAX_TEXT` characters are held back.
+The provider was requested to read out the answer (wire terminal-voice 6.6, steps 5 to 7). Its speech is held back until
+its text is recognized as the answer (`matches_answer`). Audio without any text counts as the answer.
 """
 
 from __future__ import annotations
@@ -161,7 +159,10 @@ class AnswerPlayback:
         return [Emit("voice.output_audio.done", {"response_id": response_id, "delivery": SUMMARY})]
 
     def complete(self, response_id: str) -> list[ConversationAction]:
-        """Handle the end of the provider's response: judge its speech, and end the delivery if it is the answer."""
+        """Handle the end of the provider's response: judge its speech, and end the delivery if it is the answer.
+
+        Else the state is `REJECTED`, and no event is returned.
+        """
         emitted: list[ConversationAction] = []
         if self.state is PlaybackState.JUDGING:
             silent = not self._text.strip()

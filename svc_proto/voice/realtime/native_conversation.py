@@ -3,8 +3,6 @@
 It connects three state machines. Turn-taking decides when the next response may be requested. Each run has a state
 from the call to the delivery of its answer. Playback decides which parts of an answer are played, displayed or held
 back.
-
-User input during a run is answered at once; the run's answer waits. A run that takes long continues in the background.
 """
 
 from __future__ import annotations
@@ -256,7 +254,7 @@ class NativeConversation(ConversationBase):
     def run_ended(self, call_id: str) -> None:
         """Handle the end of a run's stream: deliver the answer, or report that the run was stopped.
 
-        Ignore a run that is no longer live.
+        The answer waits while the turn is not waiting for it. Ignore a run that is no longer live.
         """
         runs = self.runs
         run = runs.live(call_id)

@@ -1,8 +1,6 @@
 """Conversation with a provider that only renders: the user's words become a chat run, its answer is rendered.
 
-Only the local provider transcribes: with another one, an utterance needs its text beside it (wire terminal-voice
-6.10). Each turn ends with `voice.response.done`, also one that was cancelled or failed. No run continues in the
-background.
+With a provider that does not transcribe, an utterance needs its text beside it (wire terminal-voice 6.10).
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """Mapping of a chat run's events to the events of a voice session's client (wire terminal-voice 6.5, 6.7).
 
-Each tool call gets one start, reported or synthetic, before its first delta or its end; the run one start and one end.
-(The agent itself and names that begin with `_`, which clients do not show as tools, get no synthetic start.)
-A call id that starts again after its end is another call: for a server without ids, tool names serve as ids (6.7). The
-answer is the text of the deltas, or else the completed text, or else the thoughts.
+A tool call without a reported start gets a synthetic one, except for names that clients do not show as tools.
 """
 
 from __future__ import annotations
@@ -282,7 +279,7 @@ class RunEventMapper:
 
 
 def tool_status_text(tool: str, status: str) -> str:
-    """Describe a tool that runs (`running`), is finished (`done`) or `failed`: short, since it may be read out."""
+    """Return a short sentence for people about a tool that runs (`running`), is finished (`done`) or `failed`."""
     plain = tool.replace("_", " ").strip()[:80] or "a tool"
     words = {"running": f"Using {plain}.", "done": f"Finished {plain}.", "failed": f"{plain} failed.".capitalize()}
     return (COMMAND if tool == "terminal" else words)[status]

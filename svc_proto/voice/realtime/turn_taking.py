@@ -74,8 +74,8 @@ TURN_TAKING_TABLE: Table[TurnTakingState, TurnTakingTrigger] = {
 class PlaybackDrain:
     """A wait until a client has played all audio that was sent, at most 2.5 s (wire terminal-voice 6.4, 6.5).
 
-    `playback.drained` for any call ends it: a client that mixes calls up has played all of it. `reason` is
-    `pre_<word>_ack`, `tool_result_summary` or `forced_summary`.
+    The client's `playback.drained` ends it, whatever call that names. `reason` is `pre_<word>_ack`,
+    `tool_result_summary` or `forced_summary`.
     """
 
     call_id: str | None

@@ -104,7 +104,7 @@ FOREGROUND = BackgroundPolicy(enabled=False)
 
 @define(eq=False, kw_only=True)
 class VoiceRun:
-    """State of one run. A run on the `side` has a chat session of its own, `side_session`, hidden from clients."""
+    """State of one run. With `side` it uses the chat session `side_session`, which is hidden from clients."""
 
     story: RunEventMapper
     text: str
@@ -160,7 +160,7 @@ class VoiceRun:
         return [] if self.drain is None else [self.drain.completed, self.pause(now)]
 
     def pause(self, now: float) -> Emit:
-        """Announce the run and give the user 0.75 s to cancel it."""
+        """Return the event that announces the run, and give the user 0.75 s to cancel the run."""
         self.step(VoiceRunTrigger.PAUSE)
         self.drain = None
         self.due = now + PAUSE

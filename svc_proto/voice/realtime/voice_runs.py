@@ -1,10 +1,7 @@
 """All runs of one conversation: the turn's run, background runs, queued runs and undelivered answers.
 
-The state of each run decides its role (`svc_proto.voice.realtime.voice_run`). One run belongs to the turn, as many are
-detached as the policy allows, up to three more are queued, and at most four answers wait. While a detached run uses the
-bound chat session, a further task runs in a side session. If the background has no room for a run that is to be
-promoted, the run is stopped and queued. A run that has called a tool or begun its answer stays, since a restart would
-repeat that.
+The state of each run decides its role (`svc_proto.voice.realtime.voice_run`). One run belongs to the turn. While a
+detached run uses the bound chat session, a further task runs in a side session.
 """
 
 from __future__ import annotations
@@ -125,7 +122,7 @@ class VoiceRuns:
 
     @property
     def busy(self) -> bool:
-        """Report whether runs outside the turn keep the session alive."""
+        """Report whether there are runs outside of the turn: detached, queued, or with a pending answer."""
         return any(run.state not in OF_THE_TURN for run in self._runs)
 
     @property
@@ -171,7 +168,10 @@ class VoiceRuns:
         return times
 
     def advance(self, now: float, floor: str) -> list[ConversationAction]:
-        """Send due heartbeats of background runs, and end runs that exceed their limit."""
+        """Return the due heartbeats of background runs, and the actions that fail runs above their time limit.
+
+        Such a run is not observed any more, and continues on the API server.
+        """
         out: list[ConversationAction] = []
         for run in self._runs_in(VoiceRunState.DETACHED):
             if now >= run.began + self.rules.longest:
@@ -202,17 +202,17 @@ class VoiceRuns:
         return min(max(since, self._heard_at + QUIET), since + QUIET_TIMEOUT)
 
     def on_user_speech(self, now: float) -> None:
-        """Note the time of microphone audio."""
+        """Record the time of microphone audio."""
         self._heard_at = now
 
     # --- the client ---
 
     def on_client_left(self, now: float) -> None:
-        """Note that the client has disconnected."""
+        """Record that the client has disconnected."""
         self.away, self._away_since = True, now
 
     def on_client_back(self, now: float) -> None:
-        """Note that a client has reconnected; pending answers wait for silence from now on."""
+        """Record that a client has reconnected; the wait of pending answers for silence starts anew."""
         if self.away:
             self.away, self._waiting_since = False, now
 
