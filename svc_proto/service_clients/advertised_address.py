@@ -1,8 +1,6 @@
 """Addresses of this host for others: for its own programs, and for phones in an invite.
 
-A bind address for all interfaces cannot be connected to. Programs of this host use loopback then, and a phone the
-address on the local network. A relay that is bound to loopback alone keeps that address in an invite, too (a phone on a
-cable, a proxy in front). For such an API the invite has the address where a phone can try it (wire core 2.6).
+In place of a bind address for all interfaces a phone gets the address on the local network (wire core 2.6).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ NOTHING: Mapping[str, object] = {}
 
 @define(eq=False)
 class ApiClient(ServiceClient):
-    """Client of the API server. A call that fails raises `ServiceCallError`."""
+    """Client of the API server's routes for chats and runs; failures raise `ServiceCallError`."""
 
     def create_session(self, engine: Engine, wish: Mapping[str, object]) -> Flow[str]:
         """Create a session with the members `wish`, such as `title`; return its id."""
@@ -49,7 +49,7 @@ class ApiClient(ServiceClient):
         return JsonObject.of({"data": value} if found is None else found).objects(*names, "items", "data")
 
     def messages(self, engine: Engine, session: str, *, within: float | None = None) -> Flow[list[JsonObject]]:
-        """Return the messages of a session, oldest first."""
+        """Return the messages of a session in the server's order."""
         path = f"/api/sessions/{encode_segment(session)}/messages"
         return (yield from self.list_objects(engine, path, "messages", within=within))
 
@@ -68,7 +68,8 @@ class ApiClient(ServiceClient):
         """Stream one turn: call `on_event` for its events, until it returns True, or to the end.
 
         After True, the events that arrived together with that one are still passed on. `on_open` gets the reader, whose
-        reading can be paused for backpressure. `within` is for the start of the response.
+        reading can be paused for backpressure. `within` is for the start of the response. Raises `ServiceCallError` for
+        a refusal, and for a stream that breaks off or stalls.
         """
         reader = yield from self.request(
             engine,

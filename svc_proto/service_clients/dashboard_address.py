@@ -1,7 +1,4 @@
-"""Address of the dashboard in the payload of an invite: only on routes by which a phone reaches it.
-
-A phone judges a route that names a dashboard by that dashboard alone, so a wrong address would make the route useless.
-"""
+"""Address of the dashboard in the payload of an invite: only on routes by which a phone reaches the dashboard."""
 
 from __future__ import annotations
 

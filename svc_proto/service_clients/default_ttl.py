@@ -18,10 +18,9 @@ _MESH_ZONE = ".ts.net"
 
 
 def default_ttl(route: Candidate) -> int | None:
-    """Return the seconds to request on a candidate; None leaves the choice to the relay, which gives 30 days.
+    """Return the seconds to request on a candidate: 7 days over plain ws outside of a mesh VPN, else None.
 
-    "operator TTL if given; otherwise 30 days on secure or mesh-VPN routes, 7 days on plain ws". At the relay the
-    operator's value takes precedence. A typed address has no role, so the host is examined, too. Raises
+    None leaves the choice to the relay. A mesh VPN is recognized by the candidate's role or its host. Raises
     `RemoteProtocolError` for an invalid address.
     """
     url = parse_url(route.url)

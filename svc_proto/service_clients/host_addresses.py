@@ -1,7 +1,6 @@
 """Addresses of this host by interface, and the one where a phone on the same network finds it.
 
-The interface decides, not the default route: a hotspot has none, and a VPN takes it. An address of a container bridge,
-of a VPN or of the link alone is used only where nothing better exists.
+An address of a container bridge, of a VPN or of the link alone is used only where nothing better exists.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A local secret distinguishes programs of the server's own user from all other clients on its host.
+"""Local secret, by which a server recognizes programs of its own user among the clients on its host.
 
-The relay stores it in its state folder, readable by its user only (mode 0600), and programs of that user show it in a
-header. Each start creates a new one, so a program that listened at the relay's port before cannot use it.
+The relay creates a new secret at each start and stores it in its state folder, readable by its user only (mode 0600).
+Programs of that user show the secret in a header.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SECRET = re.compile(f"[0-9a-f]{{{2 * SIZE}}}")
 def create_secret(
     engine: Engine, name: str = LOCAL_SECRET, text: Callable[[str], str] = str
 ) -> Flow[tuple[bytes, Failure | None]]:
-    """Create and store a secret, in the form of `text`; return it with the failure to store it, if any."""
+    """Create a secret and store `text(secret)`; return the secret with the failure to store it, if any."""
     secret = engine.entropy(SIZE).hex()
     written = yield from run_operation(engine, WriteConfig(engine.new_op(), name, text(secret)))
     return secret.encode("ascii"), written

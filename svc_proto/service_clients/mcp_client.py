@@ -7,11 +7,8 @@
 | OPENING | END     | OVER    |                                                               |
 | OPEN    | END     | OVER    | the connection was lost, or was closed here                   |
 
-No message of a server is trusted: an answer belongs to the request with its number, and any other is ignored. Messages
-are read leniently; a response that cannot be read fails its request at once, with the reason. A server may request
-nothing but `ping`: we offer no roots, no sampling and no elicitation. A request is bounded in time, in size by its
-transport, and lists in pages and rows. Each progress notification renews the time of its request, up to ten times that
-time in all.
+Messages are read leniently; a response that cannot be read fails its request at once, with the reason. A server may
+request nothing but `ping`. Each progress notification renews the time of its request, up to ten times that time in all.
 """
 
 from __future__ import annotations
@@ -96,7 +93,7 @@ class McpTransport(Protocol):
         ...
 
     def send(self, text: bytes, identity: RequestId | None) -> None:
-        """Send a message; `identity` is that of a request of ours."""
+        """Send a message; `identity` is that of a request of ours, None for any other message."""
         ...
 
     def abandon_request(self, identity: RequestId) -> None:

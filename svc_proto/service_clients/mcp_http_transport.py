@@ -3,10 +3,8 @@
 A stream that breaks off before the answer is resumed from its last event, if events have ids. Messages that the server
 sends by itself are received by GET, if supported.
 
-A server that was restarted has lost its sessions. The specification requires status 404; servers in use also answer
-400, 401 or 500 in words of their own, or 200 with an error. So a refused request is followed by a `ping` in the same
-session: if that is refused, too, the session is lost, and a refused request was not accepted. Redirects are followed
-within the origin of the configured URL, since the header fields are for that server.
+If a request is refused for an unclear reason, a `ping` in the same session finds out whether the session is lost.
+Redirects are followed within the origin of the configured URL.
 """
 
 from __future__ import annotations
@@ -195,7 +193,10 @@ class McpHttpTransport:
         return _FailedRequest(f"its answer cannot be read: {problem}", suspicious=False) if problem else END
 
     def _find_loss(self) -> Flow[str]:
-        """Send a ping; return why the server cannot be used any more; empty if it answers in this session."""
+        """Send a ping; return why the server or the session cannot be used any more.
+
+        The result is empty if the session still exists, or if the ping does not settle that.
+        """
         try:
             answer = yield from self._send_request("POST", PING, within=PROBE_TIMEOUT)
             data = (yield from _first_event(answer)) if isinstance(answer, EventReader) else answer.body

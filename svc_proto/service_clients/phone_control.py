@@ -184,10 +184,9 @@ class RelayPhoneControl:
         return [row for row in rows if row.get("asked_by") == self._session_name]
 
     def call(self, method: str, path: str, arguments: Mapping[str, object]) -> Flow[PhoneResponse]:
-        """Implement `PhoneControl.call`. With a token of its own making, it pairs anew once if that token has ended.
+        """Implement `PhoneControl.call`. Unless the token was configured, pair anew once if the token has ended.
 
-        A phone may answer 401, too, and has executed the command then: so after a 401 the relay is queried whether the
-        token has ended.
+        A phone may answer 401, too. So after a 401 the relay is queried whether the token has ended.
         """
         token = self._set or (yield from self._get_token(""))
         if not is_printable_ascii(token):

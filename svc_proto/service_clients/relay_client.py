@@ -58,7 +58,7 @@ class RelayClient(ServiceClient):
         return token
 
     def sessions(self, engine: Engine) -> Flow[list[JsonObject]]:
-        """Return the paired devices, as the relay lists them; of more than 10,000 page by page."""
+        """Return the paired devices, as the relay lists them, from all pages of the list."""
         answer = yield from self.json(engine, "GET", "/sessions")
         found = answer.objects("sessions")
         while cursor := answer.text("next_cursor"):

@@ -107,7 +107,7 @@ class ServiceCallError(Exception):
 class ServiceClient:
     """Client of a server: its name for users, its http(s) address without a final slash, and our credential.
 
-    For a token that is refused or missing, `find_token` is called with the token that was shown.
+    After a 401, `find_token` is called with the refused token, and returns the one to use from then on.
     """
 
     name: str
