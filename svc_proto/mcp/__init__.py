@@ -1,1 +1,1 @@
-"""MCP servers: the protocol, its sessions and transport over HTTP, and the phone as tools for MCP clients."""
+"""MCP server: requests, sessions, transport over HTTP, and the phone as tools for MCP clients."""

@@ -1,7 +1,7 @@
-"""Store of the messages about one request, as server-sent events for a reader.
+"""Store of the messages of one event stream, as server-sent events for a reader.
 
-Messages survive a lost connection: a stream stores them, and each event has a number from which a reconnected reader
-resumes. There is one reader at a time; a new reader replaces the previous one.
+Each event has a number from which a reconnected reader resumes. There is one reader at a time; a new reader replaces
+the previous one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class EventStore:
         return sum(map(len, self._events))
 
     def append(self, outgoing: OutgoingMessage) -> None:
-        """Append a message and notify the reader; the oldest above `MAX_EVENTS` is dropped."""
+        """Append a message and notify the reader; the oldest above `MAX_EVENTS` is dropped.
+
+        A `final` message ends the stream. One without text is not stored.
+        """
         if outgoing.text:
             self._events.append(outgoing.text)
         if len(self._events) > MAX_EVENTS:
@@ -109,10 +112,7 @@ class EventStore:
 
 
 class NotificationStore(EventStore):
-    """Store for the notifications of a listening client. Of equal notifications only the latest is kept.
-
-    So a slow reader misses none, and the store stays small without a reader.
-    """
+    """Store for the notifications of a listening client. Of equal notifications only the latest is stored."""
 
     __slots__ = ("_count", "_notes", "last_received")
 

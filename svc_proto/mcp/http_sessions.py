@@ -1,8 +1,8 @@
 """MCP sessions over HTTP, which clients resume by session id.
 
-A session ends by request of its client, after a time without use, and with the client's credential. If no call is
-under way, a session may also end to make room for another. Event streams are stored, within limits, for readers that
-were disconnected.
+A session ends by request of its client, after a time without use, and when the client's credential is revoked. If no
+call is under way, a session may also end to make room for another. Event streams are stored, within limits, for readers
+that were disconnected.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class HttpSession:
         return self.conversation.version >= FIRST_RESUMABLE_VERSION
 
     def on_stream_ended(self, log: EventStore) -> None:
-        """Report the end of a stream to the registry, which keeps the stream for readers to resume."""
+        """Report the end of a stream to the registry, which stores the stream, within limits, for readers to resume."""
         self._on_told(self, log)
 
     def stop(self, retry: int) -> None:

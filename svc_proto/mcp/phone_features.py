@@ -128,7 +128,7 @@ def phone_features(
 
 
 def poll_for_changes(engine: Engine, link: PhoneControl) -> Watch:
-    """Return a watch function that polls, for a link without change events."""
+    """Return a watch function that polls the phone behind `link` for changes, for a link without change events."""
     readers = {DEVICES: partial(_devices, link), NOTIFICATIONS: partial(_read, link, NOTIFICATIONS)}
     return lambda path, on_change: watch_by_polling(engine, readers[path], on_change)
 

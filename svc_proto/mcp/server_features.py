@@ -1,6 +1,6 @@
 """Features of an MCP server (tools, resources, prompts) as data and flows, and the handlers of their methods.
 
-This module is independent of the protocol version. A tool that fails returns its error as a result, for the model.
+The error of a tool is returned as a result, for the model.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class RequestHandlers:
         return state
 
     def consume_question(self, state: str, name: str, arguments: Arguments) -> bool:
-        """Report whether a state belongs to this very call. A state is valid once."""
+        """Report whether a state belongs to a call of this tool with these arguments; the state is then used up."""
         return self._pending.pop(state, 0.0) == (name, arguments)
 
     # --- tools ---

@@ -170,7 +170,7 @@ class McpSession:
         return identity in self._calls
 
     def set_paused(self, holding: bool) -> None:
-        """Pause or resume updates: the client's transport is full, or has room again."""
+        """Pause or resume notifications of changes: the client's transport is full, or has room again."""
         self._answers.set_paused(holding)
         if self._subscriptions is not None:
             self._subscriptions.set_paused(holding)
