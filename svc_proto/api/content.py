@@ -1,8 +1,6 @@
 """Validation of user input: text or content parts, attachments of older phones, lists of messages.
 
-The result has the chat-completions form: text, or parts of the types `text` and `image_url`. Texts are not cut, unlike
-in wire api 2.5: the agent must receive the whole text, and the limit of the body bounds its length. An error is a 400
-whose `param` names the place (wire api 2.1).
+The result has the chat-completions form: text, or parts of the types `text` and `image_url`.
 """
 
 from __future__ import annotations

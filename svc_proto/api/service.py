@@ -304,7 +304,7 @@ class Api:
         return settings
 
     def setting_values(self) -> Flow[dict[str, str]]:
-        """Return the settings that `PATCH /api/config` changes; a missing one is empty."""
+        """Return the values of the settings that can be changed, by name; "" if unset."""
         settings = yield from self.settings()
         found = {
             "model": settings.model,
@@ -390,7 +390,7 @@ class Api:
 class ApiRouter(Router):
     """Route table in which changing methods take bodies up to `BODY_LIMIT`, and GET and HEAD none.
 
-    CORS preflight requests have the same answer for every path.
+    A CORS preflight request is answered for every path, also for one that does not exist.
     """
 
     def __init__(self, routes: Iterable[Route], prefix: str = "") -> None:

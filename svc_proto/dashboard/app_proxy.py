@@ -117,7 +117,7 @@ class _AppProxy:
         return json_response(200, {"ok": True}, (PRIVATE,))
 
     def messages(self, request: Request) -> Flow[Response]:
-        """Return a page of the history, in chronological order; the app reads `id` as a number."""
+        """Return a page of the history, in chronological order, with the row number of each message as its `id`."""
         query = JsonObject(request.query)
         wanted = {
             "limit": str(min(_number(query.text("limit"), MAX_ROWS) or MAX_ROWS, MAX_ROWS)),

@@ -62,7 +62,7 @@ class _SignInRoutes:
     def status(self, request: Request) -> Flow[JsonResponse[types.AppStatusJson]]:
         """Describe the dashboard to clients that look for one.
 
-        Raises `Refused` 503 while the API does not answer, and 404 without a chat.
+        Raises `Refused` 503 while the API server does not answer, and 404 if none is configured.
         """
         yield from self._check_api()
         gated = bool(self._dashboard.config.password)

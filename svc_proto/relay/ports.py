@@ -57,7 +57,10 @@ class PairedSessionsPort(RelayPort, Protocol):
     audit: RelayAudit
 
     def save(self, session: PairedSession, *, again: bool = False) -> Flow[Failure | None]:
-        """Store a session; return a `Failure` if the store did not store it, else None."""
+        """Store a session; return a `Failure` if the store did not store it, else None.
+
+        With `again`, a session that is missing in the store was revoked at another node, and ends here, too.
+        """
 
     def revoke(self, session: PairedSession, reason: str) -> Flow[str | None]:
         """End a session and all that depends on it; return a warning if the store could not delete it, else None."""

@@ -75,7 +75,7 @@ class LocalSessionOwnership:
         return None
 
     def release(self, session_id: str) -> None:
-        """Do nothing. In a cluster, release a session after `acquire`."""
+        """Do nothing. In a cluster, release the lease of a session that `acquire` has acquired."""
 
     # --- slots: the number of concurrent turns ---
 

@@ -7,10 +7,8 @@
   stop, answer, status) to the node that has the run.
 - **Responses** and conversations are in the store, see `response_store`.
 - **Idempotency keys** name the node that has the run of the first request: a repeated request is forwarded there.
-- **Slots** of running and of waiting turns are members of sets in Redis: all nodes together have as many as one
-  process alone, see `run_slots`.
+- **Slots** of running and of waiting turns are shared by all nodes, see `run_slots`.
 - **Wrong keys** are counted by all nodes together, see `ReplicatedAuthRateLimiter`.
-- The runs of a lost node are lost, as with a process that ends. Its sessions are free when their leases expire.
 
 Messages between nodes are `failed`, `succeeded` and `cleared` to all nodes, see `ReplicatedAuthRateLimiter`, and the
 request `has` to one node, which answers with its URL if it has the run.

@@ -1,7 +1,6 @@
 """Methods for attachments: images, PDF and text files, which go with the next prompt.
 
-The model's servers take images and text. A text file and the text of a PDF file become a text part; any other file is
-refused, so that the client reports the failure and the prompt is not sent without it.
+A text file, and the text of a PDF file, become a text part of the prompt.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Compression of a session: a model writes a summary, which replaces the messages.
 
-The summary takes the places of the two oldest messages before the others are removed, so that a server that stops
-between the two steps has lost nothing.
+The summary replaces the two oldest messages before the others are removed.
 """
 
 from __future__ import annotations

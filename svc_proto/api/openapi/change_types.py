@@ -99,7 +99,7 @@ class HostSettingsJson(TypedDict):
 
 
 class HostChangeJson(TypedDict, total=False):
-    """Changed settings; an empty text unsets one. `pair_*` count at once, others from the next start of servers on."""
+    """Changed settings; an empty text unsets one. `pair_*` count at once, others from the servers' next start on."""
 
     public_url: Annotated[str, "address of this host from outside, offered in each pairing code"]
     brand: Annotated[str, "names that the app expects: `svc` or `hermes`"]

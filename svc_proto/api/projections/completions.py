@@ -1,7 +1,6 @@
 """Chat-completions chunks of a turn: role, text, reasoning, tool calls, finish reason, usage on request, `[DONE]`.
 
-An OpenAI client parses every data line as a chunk, so an event of another name breaks it. Tool progress (wire api 5.3)
-is sent only to clients that request it by a header.
+Progress of the agent's tools (wire api 5.3) is sent only to clients that request it by a header.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ def finish_reason(ended: TurnEnded) -> FinishReason:
 
 
 def completion_usage(usage: Usage) -> CompletionUsageJson:
-    """Return the tokens with the member names of chat completions."""
+    """Return the token counts as `prompt_tokens`, `completion_tokens` and `total_tokens`."""
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,

@@ -1,7 +1,4 @@
-"""Events of a run (wire api 6.3): the name is a member `event`, and an `event:` line as well.
-
-Additions that current clients accept: `run.started`, call ids, `args`, `result_preview`, `session_id`.
-"""
+"""Events of a run (wire api 6.3): the name is a member `event`, and an `event:` line as well."""
 
 from __future__ import annotations
 

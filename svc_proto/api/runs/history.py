@@ -55,7 +55,7 @@ def build_history(rows: Sequence[Message]) -> tuple[Row, ...]:
 def read_history(
     api: StorePort, session_id: str, *, limit: int = MAX_ROWS, results: Sequence[Row] = ()
 ) -> Flow[tuple[Row, ...]]:
-    """Return the model's view of a session, from its newest `limit` rows; empty if it does not exist.
+    """Return the messages for the model from a session's newest `limit` rows; empty if the session does not exist.
 
     `results` of tools are put behind their calls.
     """

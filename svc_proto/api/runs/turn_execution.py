@@ -128,8 +128,8 @@ def _perform(api: TurnHost, run: Run, turn_request: TurnRequest) -> Flow[TurnEnd
 def _begin_turn(api: TurnHost, turn_request: TurnRequest, rows: tuple[Message, ...]) -> Flow[tuple[Row, ...]]:
     """Store the client's messages, after creating the session if the request has one; return the history for the model.
 
-    A history in the request is returned unchanged. In one of stored rows each tool result stands right behind its call.
-    Raises `Refused` if the session does not exist and is not created.
+    A history in the request is returned unchanged; without one, that of the session's stored rows is built. Raises
+    `Refused` if the session does not exist and is not created.
     """
     history = turn_request.history
     history_limit = MAX_ROWS if history is None else 0

@@ -539,7 +539,7 @@ class ClusterCoordinator(LocalCoordinator):
                 self.moves.begin(phone)
 
     def _forget(self, socket: int | None) -> None:
-        """Remove a phone from the tables of phone numbers and from the order of arrival; None is ignored."""
+        """Remove a phone from this coordinator's tables of connected and of remote phones; None is ignored."""
         if socket is None:
             return
         self._since.discard(socket)

@@ -1,7 +1,7 @@
 """Paired sessions of a clustered relay, merged from the store and the messages of other nodes.
 
-All sessions are read at the start, a page at a time. Until then, a session that this node does not have is looked up in
-the store by its token.
+All sessions are read at the start, a page at a time. A session that this node does not have is looked up in the store
+by its token.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ClusterSessionsPort(Protocol):
         """Register the phones of a session under its new name."""
 
     def watch_sessions(self) -> None:
-        """Set the timer for the next expiry of a session, if any session expires."""
+        """Set the timer for the next expiry of a session, or cancel it if no session expires."""
 
     def close_connections(self, session: PairedSession, reason: str) -> bool:
         """End a session at this node; return False if it had ended already."""

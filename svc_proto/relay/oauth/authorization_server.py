@@ -110,7 +110,7 @@ class AuthorizationServer:
     def token(self, request: Request) -> Flow[JsonResponse[types.TokensJson]]:
         """Exchange a code or a refresh token for new tokens (RFC 6749 section 3.2). Raise `Refused` 400 or 503.
 
-        The session of a code or refresh token that is used twice is revoked.
+        The session of a code that is used twice, or of a used refresh token after its grace, is revoked.
         """
         form = self._form(request)
         check_resource(form.get("resource"), self._place(request) + MCP_PATH)

@@ -73,9 +73,9 @@ class _ProfileInspector:
         return forward
 
     def image_activity(self, request: Request) -> Flow[Response]:
-        """Return the image activity of a chat, whose id and profile are in the query. Raises `Refused` 400 without id.
+        """Return the image activity of a chat, from the API server. The query names the chat by `session_id`.
 
-        Otherwise it raises `Refused` as a handler of `forwarder` does.
+        Raises `Refused` 400 without it, and otherwise as a handler of `forwarder` does.
         """
         query = request.query
         session_id = query.get("session_id", "")

@@ -44,7 +44,10 @@ class RelayStatusPort(PhonesPort, AccessPort, Protocol):
     allow_insecure_api_bearer: bool
 
     def open_client(self, request: Request) -> ClientConnection:
-        """Create the handler of a WebSocket request; raise `Refused` 429 for a blocked address."""
+        """Create the handler of a WebSocket request.
+
+        Raise `Refused` 429 for a blocked address, unless the request has a valid token.
+        """
 
 
 def routes(relay: RelayStatusPort) -> list[Route]:

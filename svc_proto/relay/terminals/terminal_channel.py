@@ -68,7 +68,7 @@ class TerminalClient(Protocol):
 
     @property
     def relay(self) -> TerminalPort:
-        """The relay."""
+        """The relay that the client is connected to."""
 
 
 class TerminalPort(RelayPort, Protocol):

@@ -52,7 +52,7 @@ class TuiClient(TerminalClient, Protocol):
 
     @property
     def relay(self) -> TuiPort:
-        """The relay."""
+        """The relay that the client is connected to."""
 
 
 class TuiChannelHandler:

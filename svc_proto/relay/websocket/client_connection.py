@@ -228,7 +228,7 @@ class ClientConnection:
         return self.socket.send_text(write_envelope(channel, kind, identity, payload))
 
     def send_profiles(self, profiles: list[ProfileJson]) -> None:
-        """Send the changed profiles, in the payload and beside it, since clients differ (wire core 1.8)."""
+        """Send `profiles.updated` with the profiles, in the payload and beside it (wire core 1.8)."""
         identity, payload = new_uuid(self.relay.engine.entropy), {"profiles": profiles}
         self.socket.send_text(write_envelope("pairing", "profiles.updated", identity, payload, profiles=profiles))
 

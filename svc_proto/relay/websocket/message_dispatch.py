@@ -48,7 +48,7 @@ class DispatchClient(TuiClient, Protocol):
 
     @property
     def relay(self) -> DispatchPort:
-        """The relay."""
+        """The relay that the client is connected to."""
 
 
 def dispatch(client: DispatchClient, envelope: Envelope) -> None:
