@@ -26,7 +26,7 @@ Client = TypeVar("Client", bound="GatewayClient")
 
 @define(eq=False)
 class GatewayClient(HttpCall):
-    """WebSocket of the gateway."""
+    """Client of the gateway's WebSocket: it sends calls, and records answers and events."""
 
     answers: dict[object, dict[str, Any]] = field(factory=dict)  # by the id of the call
     happened: list[dict[str, Any]] = field(factory=list)  # parameters of the events
@@ -68,12 +68,12 @@ class GatewayClient(HttpCall):
         self.send_events(TextMessage(FIRST, text))
 
     def take(self) -> list[dict[str, Any]]:
-        """Return the events since the last call."""
+        """Return the events that were not returned before."""
         fresh, self.seen = self.happened[self.seen :], len(self.happened)
         return fresh
 
     def kinds(self) -> list[str]:
-        """Return the types of the events since the last call."""
+        """Return the types of the events that were not returned before."""
         return [event["type"] for event in self.take()]
 
     def last(self, kind: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class GatewayClient(HttpCall):
         return payload
 
     def new_session(self, **params: object) -> str:
-        """Create a session."""
+        """Create a session and return its id."""
         identity: str = self.call("session.create", **params)["session_id"]
         return identity
 

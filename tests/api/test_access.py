@@ -293,7 +293,7 @@ def test_streams_have_the_security_headers() -> None:
 
 
 def test_wrong_keys_are_limited_and_the_right_one_is_not() -> None:
-    """Block an address for five minutes after five wrong keys within a minute, as for pairing codes."""
+    """Block wrong keys of an address for five minutes after five of them; accept the right key meanwhile."""
     book = ApiHarness()
 
     def ask(key: str, peer: Address = PEER) -> int:

@@ -257,7 +257,10 @@ def parrot(asked: UpstreamRequest) -> Reply:
 
 @pytest.mark.parametrize("there", [True, False], ids=["upstream", "no upstream"])
 def test_no_secret_is_leaked(there: bool) -> None:
-    """Call every route but DELETE with good and bad bodies and keys, while the model's server repeats its key."""
+    """Check that no log, answer or received byte has a secret after calls of all routes but DELETE.
+
+    With `there`, the model's server repeats its key in the text of a refusal.
+    """
     config = ApiConfig(key=SECRETS[0], model_api_key=SECRETS[1], relay_token=SECRETS[2])
     book = ApiHarness(config, files={CONFIG: SECRET_FILE})
     book.http = parrot if there else None

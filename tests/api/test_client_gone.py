@@ -33,7 +33,10 @@ class Waiting:
     ends: bool
 
     def begin(self, kind: type[TurnHarness], headers: Fields = ()) -> tuple[TurnHarness, ApiCall]:
-        """Start the turn, and the request of the client that waits for it."""
+        """Send the request that starts the turn; for the events of a run, first start that run.
+
+        Return the harness and the request.
+        """
         book = kind()
         path = self.path.replace("SESSION", book.session())
         if path.startswith("/v1/runs"):
@@ -69,7 +72,7 @@ every = pytest.mark.parametrize("waiting", [pytest.param(each, id=name) for name
 
 
 def is_released(book: TurnHarness, call: ApiCall) -> bool:
-    """Report whether the server serves the client no more."""
+    """Report whether the client's connection is closed, and nothing reads its run or waits for it."""
     run = book.api.runs.find(book.hand.turn.run_id)
     reads = run.subscriber is not None and run.subscriber.state is not SubscriberState.GONE
     return call.gone and not reads and not run._waiter_count

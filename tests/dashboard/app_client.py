@@ -66,7 +66,7 @@ class AppHarness(HttpHarness):
         assert self.ready
 
     def login(self, password: str = PASSWORD, **options: Any) -> Response:
-        """Sign in, as the app does."""
+        """Send the password, as the app does, and return the answer."""
         body = {"provider": "basic", "username": "me", "password": password, "next": "/"}
         return self.request("POST", "/auth/password-login", body, **{"peer": REMOTE, **options})
 
@@ -104,7 +104,7 @@ class AppClient:
         return ticket
 
     def socket(self) -> GatewayClient:
-        """Open the WebSocket of the gateway."""
+        """Open the WebSocket of the gateway with a new ticket; its first event is consumed."""
         socket = self.book.open_socket(self.ticket())
         assert socket.is_open, socket.events
         assert socket.kinds() == ["gateway.ready"]

@@ -145,7 +145,7 @@ def test_a_password_may_hold_colons_and_letters_of_every_script() -> None:
 
 
 def test_wrong_passwords_block_the_address() -> None:
-    """Block an address for five minutes after five wrong passwords within a minute; no password is no guess."""
+    """Block an address for five minutes after five wrong passwords; a request without a password does not count."""
     gate = DashboardAuthorizer(KEPT)
     wrong, right = {**OWN, "authorization": basic("wrong")}, {**OWN, "authorization": basic(PASSWORD)}
     for _ in range(10):

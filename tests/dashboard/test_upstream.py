@@ -94,7 +94,7 @@ def test_invalid_answers_give_502(virtual: SimulatedEnvironment, peer: CannedSer
 
 
 def test_no_relay(virtual: SimulatedEnvironment) -> None:
-    """Connect again for each request, so that a restarted relay is found at once."""
+    """Answer 502 while no relay runs, and forward the next request as soon as one has started."""
     board = DashboardServer(virtual)
     answer = board.relay("GET", "/overview")
     assert (answer.status, board.detail(answer).partition(": ")[0]) == (502, "relay unreachable at 127.0.0.1:8767")

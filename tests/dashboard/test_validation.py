@@ -29,7 +29,7 @@ from tests.loops.simulated_environment import SimulatedEnvironment
 def test_proxy_refuses_invalid_input_itself(
     virtual: SimulatedEnvironment, method: str, path: str, body: Any, kind: str, place: list[str]
 ) -> None:
-    """Answer 422 with the framework's list of details, without a request to the relay (wire core 9)."""
+    """Answer 422 with a list of one detail, without a request to the relay (wire core 9)."""
     board = DashboardServer(virtual)
     answer = board.relay(method, path, body)
     assert answer.status == 422, answer

@@ -140,7 +140,7 @@ def _location(answer: Response) -> str:
 
 
 def wrong(answer: Response, code: str, status: int = 400) -> None:
-    """Require an error response of RFC 6749 section 5.2."""
+    """Require an error response in the form of RFC 6749 section 5.2, with this code and status."""
     assert (answer.status, answer.json["error"]) == (status, code), answer
     assert (answer.json["ok"], answer.json["code"]) == (False, code)
     assert not set(answer.json["error_description"]) & set('"\\')

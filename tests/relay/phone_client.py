@@ -42,7 +42,7 @@ class PhoneClient(HttpCall):
             assert name in OWN or required <= said["payload"].keys() <= named, event.text
 
     def envelopes(self) -> list[dict[str, Any]]:
-        """Return the envelopes since the last call."""
+        """Return the envelopes that were not returned before."""
         texts = [event.text for event in self.events if isinstance(event, TextMessage)]
         fresh, self.seen = texts[self.seen :], len(texts)
         return [json.loads(text) for text in fresh]

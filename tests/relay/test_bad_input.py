@@ -117,7 +117,7 @@ HEADERS = st.lists(
 
 
 def witness(book: RelayHarness) -> tuple[PairedPhone, list[Any]]:
-    """Pair a phone that takes no part in the test; return it and `known(book)`."""
+    """Pair a phone that takes no part in the test; return it, and the records of its session."""
     paired = book.pair(device_id="witness", device_name="Witness")
     paired.phone.send("bridge", "bridge.status", {"device": {"name": "W"}})
     return paired, known(book)

@@ -246,7 +246,7 @@ def test_sockets_survive_a_block_but_cannot_use_codes() -> None:
 
 
 def test_a_block_refuses_codes_and_never_a_good_token() -> None:
-    """Accept a valid token during a block, since any neighbour of the phone's address can cause the block."""
+    """Refuse codes and wrong tokens of a blocked address, and accept its valid token until that is revoked."""
     book = RelayHarness()
     paired = book.pair()
     stock = book.websocket()

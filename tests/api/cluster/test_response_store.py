@@ -28,7 +28,7 @@ class Two(ApiClusterHarness):
         return responses
 
     def comes_of(self, flow: Flow[Any], after: float = 0.1) -> Any:
-        """Return the result or the refusal of a flow, or a note that it has not ended."""
+        """Return the result or the refusal of a flow, or "nothing yet" if it has not ended after `after` seconds."""
         results: list[Any] = []
         engine = self.node.engine
         self.within(lambda: engine.spawn(flow, on_done=results.append, on_error=results.append))

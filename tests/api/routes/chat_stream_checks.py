@@ -1,4 +1,4 @@
-"""Checks of a session stream: order and types of its events (SPEC.md, wire api 4)."""
+"""Checks of a session stream: order and types of its events (wire api 4)."""
 
 from __future__ import annotations
 

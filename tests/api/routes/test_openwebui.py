@@ -3,8 +3,8 @@
 The requests were recorded between that release, installed from its package, and an API server, and then paraphrased.
 They list models, chat from its page and through its API, and use images, sliders, tools and tasks (titles, tags,
 follow-ups).
-Its page adds about 28 tools of its own to each chat, unless "Builtin Tools" is off among the model's capabilities.
-Five of them, of all shapes, are used here.
+Its page adds tools of its own to each chat, unless "Builtin Tools" is off among the model's capabilities. Some of them
+are used here.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def test_sessions_are_read_without_redis() -> None:
 
 @pytest.mark.parametrize("answered", range(4))
 def test_tombstones_are_loaded_before_all_sessions(answered: int) -> None:
-    """Loading fails if the tombstone file, the count or the first page cannot be read, and succeeds if all are read."""
+    """Loading fails if the tombstone file, the count or a tombstone's record cannot be read, and succeeds otherwise."""
     one = CoordinatorHarness()
     registry, found, token_hash = PairedSessionRegistry(), list[Any](), "11" * 32
     one.run(one.coordinator.load_sessions(SessionRecords(one.book.engine, registry)), found)

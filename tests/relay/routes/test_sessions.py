@@ -339,7 +339,7 @@ def test_a_device_is_renamed(book: RelayHarness) -> None:
 
 
 def reporter(book: RelayHarness) -> object:
-    """Return the member `of` of the device status that the relay reports, or None; a test sets it per phone."""
+    """Return the member `of` of the device status that the relay reports, or None."""
     return book.request("GET", "/bridge/status").json["device"].get("of")
 
 
@@ -508,7 +508,7 @@ def test_a_lifetime_is_a_number_and_may_have_a_fraction(book: RelayHarness) -> N
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 def test_path_beyond_the_stored_prefix_matches_no_session(book: RelayHarness, method: str) -> None:
-    """Refuse a path beyond the stored prefix: a token is stored as its hash and its first eight characters."""
+    """Refuse a path that is the stored prefix of a token and more characters."""
     paired = book.pair()
     body = {"ttl_seconds": 60} if method == "PATCH" else None
     answer = book.request(method, f"/sessions/{paired.prefix}-0000-dead", body=body)

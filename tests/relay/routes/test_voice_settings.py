@@ -306,7 +306,7 @@ def test_changes_wait_for_each_other() -> None:
 
 @pytest.mark.parametrize(("method", "path"), [("PATCH", "output/config"), ("POST", "realtime-agent/session")])
 def test_too_large_body_is_refused_in_plain_text(method: str, path: str) -> None:
-    """Refuse a large body in plain text; only three routes refuse in JSON (wire terminal-voice 3)."""
+    """Refuse a too large body in plain text, not in JSON (wire terminal-voice 3)."""
     book = VoiceRoutesHarness()
     answer = book.request(method, f"/voice/{path}", b"x" * (BODY_LIMIT + 1), token=book.pair().token)
     assert "{" not in text_of(answer, 413)

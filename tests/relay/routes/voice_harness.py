@@ -50,7 +50,7 @@ class ScriptedProviders:
         self.asked: list[object] = []
 
     def file_speaker(self, provider_id: str) -> ScriptedProviders:
-        """Return the provider, or raise if its key is missing."""
+        """Return this object as the provider; raise `ProviderError` if the provider's key is missing."""
         key = KEYS.get(provider_id.partition("_")[0])
         if key is not None and not self.book.relay.voice_side.voice.keys.get(key):
             raise ProviderError(f"{key} not set", variable=key)
