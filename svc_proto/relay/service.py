@@ -248,7 +248,7 @@ class Relay:
         return self._records.is_stored(session)
 
     def unsaved_since(self, session: PairedSession) -> float | None:
-        """Return since when (monotonic s) the session has a change that is not stored; None without such a change."""
+        """Return the time (monotonic s) of the session's last change if the store does not have it; None if it has."""
         return self._records.unsaved_since(session)
 
     def erase(self, session: PairedSession) -> Flow[str | None]:

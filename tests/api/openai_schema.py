@@ -16,7 +16,7 @@ FINISHES = ("stop", "length", "tool_calls", "content_filter", "function_call")
 
 
 def check_chunk(value: object, *, usage: bool = False) -> None:
-    """Check one chunk of a stream; `usage` means that the client requested usage."""
+    """Check one chunk of a stream against the schema; `usage` means that the client requested usage."""
     assert isinstance(value, dict)
     if value.keys() == {"error"}:
         assert of(message=text, type=text)(value["error"]), value
@@ -40,7 +40,7 @@ def check_chunk(value: object, *, usage: bool = False) -> None:
 
 
 def check_completion(value: object) -> None:
-    """Check a whole completion."""
+    """Check a whole completion against the schema."""
     choice = of(index=whole, message=MESSAGE, finish_reason=one_of(*FINISHES))
     found = of(
         id=text, object=one_of("chat.completion"), created=whole, model=text, choices=lists(choice, 1, 1), usage=USAGE

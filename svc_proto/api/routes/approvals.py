@@ -47,7 +47,7 @@ class _ApprovalRoutes:
         return json_response(200, {"approvals": [_row(chat, pattern, given) for chat, pattern in found]})
 
     def end(self, request: Request) -> Flow[JsonResponse[ApprovalEndedJson]]:
-        """End the standing approval of `pattern` for the chat `session_id`, or for good if the body has no such member.
+        """End the standing approval of `pattern` for the chat `session_id`; without a chat, the lasting approval.
 
         Raises `Refused` 404 if there is no such approval, 503 if it cannot be removed.
         """

@@ -61,7 +61,7 @@ class ClusterSessionsPort(Protocol):
         """Report whether the store has the session's latest state."""
 
     def unsaved_since(self, session: PairedSession) -> float | None:
-        """Return since when (monotonic s) the session has a change that is not stored; None without such a change."""
+        """Return the time (monotonic s) of the session's last change if the store does not have it; None if it has."""
 
     def grants_changed(self, session: PairedSession) -> None:
         """Close the MCP sessions, voice sockets and phones whose grant the session no longer has."""

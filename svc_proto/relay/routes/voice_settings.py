@@ -59,7 +59,7 @@ class VoicePort(RelayPort, Protocol):
 
 
 def routes(relay: VoicePort) -> list[Route]:
-    """Return the routes of all voice modes."""
+    """Return the routes of speech output, the realtime lab and the realtime agent."""
     return [row for theme in VOICE_MODES for row in _VoiceModeRoutes(relay, *theme).rows()]
 
 
