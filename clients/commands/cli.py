@@ -1,4 +1,4 @@
-"""Behaviour of every command: lazy subcommands, one-line errors, exit codes, Ctrl-C, broken output.
+"""Common behaviour of the commands: lazy subcommands, one-line errors, exit codes, Ctrl-C, broken output.
 
 The module imports little beside click, so that `--help` and shell completion start fast.
 """

@@ -148,7 +148,7 @@ def _put_back(files: Mapping[Path, bytes], before: Mapping[Path, bytes]) -> None
 
 
 def _check_units(files: Mapping[Path, bytes]) -> None:
-    """Verify the files with `systemd-analyze`, where installed. Raises `CliError` with its first complaint of them."""
+    """Verify the files with `systemd-analyze`, if installed. Raises `CliError` with the first error about them."""
     tool = which("systemd-analyze")
     if tool is None:
         return

@@ -147,7 +147,7 @@ class EmulatedPhone:
 
     @property
     def outbox(self) -> deque[OutboxItem]:
-        """Return the record of what left the phone or was opened for its user to send, as `OutboxItem` has it."""
+        """Return the items that left the phone or were opened for its user to send, oldest first."""
         return self.device.outbox
 
     @property

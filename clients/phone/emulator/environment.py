@@ -46,7 +46,7 @@ class Radio(Enum):
 
 @frozen
 class OutboxItem:
-    """A call, text, mail, share or intent that left the phone or was opened for the user to send."""
+    """Something that left the phone or was opened for the user to send, such as a call, a text or an intent."""
 
     kind: str
     at_ms: int

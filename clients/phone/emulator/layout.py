@@ -199,5 +199,5 @@ def cells(*parts: Row) -> Row:
 
 
 def records(collection: str, row: Row, *, search: str = "", **where: str) -> Row:
-    """Build a row for each record of a collection: `row` with the members of the record in its texts."""
+    """Build a row that is drawn once for each record of a collection, with the members of the record in its texts."""
     return Row(kind=RowKind.RECORDS, collection=collection, parts=(row,), search=search, where=tuple(where.items()))
