@@ -1,4 +1,4 @@
-"""Texts about failed operations and unreachable servers, for people."""
+"""Texts for people: the reason of a failed operation, and the name of a model's server."""
 
 from __future__ import annotations
 

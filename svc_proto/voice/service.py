@@ -35,7 +35,7 @@ class VoiceServices:
         return (yield from self.stored.read(family, profile))
 
     def refresh_keys(self) -> Flow[None]:
-        """Read the keys of vendors from `.env` of the service home again."""
+        """Read the keys and addresses of vendors from `.env` of the service home again."""
         yield from self.keys.refresh(self.engine, self.config.service_home)
 
     def api_credential(self, principal: Principal) -> Flow[str | None]:

@@ -517,7 +517,7 @@ class VoiceSession:
 
 
 def error_message_of(engine: Engine, error: Exception) -> str:
-    """Return the client's text for an error: a provider's message, or the reference of an internal error."""
+    """Return the client's text for an error: a provider's message, else a reference under which the bug is logged."""
     if isinstance(error, ProviderError):
         return str(error)
     return f"internal error, reference {engine.log_bug(error)}"

@@ -322,7 +322,7 @@ def device_of(arguments: Arguments) -> str:
 
 
 def members_of(device: str) -> dict[str, object]:
-    """Return the selector as a member of a route's arguments."""
+    """Return the selector of a phone as a member of a route's arguments; no member if the selector is empty."""
     return {"device": device} if device else {}
 
 

@@ -98,7 +98,10 @@ class NativeConversation(ConversationBase):
         return self.runs.kept_until(window, longest, live=self.floor.state is not _S.IDLE)
 
     def append_audio(self, pcm: bytes, rate: int) -> bytes:
-        """Count a piece of microphone audio (`rate` in Hz) as uncommitted, and return it at the provider's rate."""
+        """Count a piece of microphone audio (`rate` in Hz) as uncommitted, and return it at the provider's rate.
+
+        Also record its time as the latest speech of the user.
+        """
         pcm = resample(pcm, rate, self._rate)
         self.uncommitted += len(pcm)
         self.runs.on_user_speech(self.now())
