@@ -1,5 +1,3 @@
-"""Construction of an agent."""
-
 from __future__ import annotations
 
 from svc_proto.agent.agent_factory import AgentConfig, AgentParts

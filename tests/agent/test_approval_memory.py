@@ -1,5 +1,3 @@
-"""Stored approvals: which calls and chats they cover, and how long they last."""
-
 from __future__ import annotations
 
 import json

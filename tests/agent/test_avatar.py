@@ -1,5 +1,3 @@
-"""The agent's picture: image data that is accepted, and its data URL."""
-
 from __future__ import annotations
 
 from base64 import b64encode

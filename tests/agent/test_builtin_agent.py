@@ -1,5 +1,3 @@
-"""The built-in agent, which answers without a model."""
-
 from __future__ import annotations
 
 import pytest

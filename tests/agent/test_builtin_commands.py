@@ -1,5 +1,3 @@
-"""Commands of the built-in agent: parsing of the typed line."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

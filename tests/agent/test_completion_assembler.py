@@ -1,5 +1,3 @@
-"""Assembly of completion chunks from every kind of server."""
-
 from __future__ import annotations
 
 import json

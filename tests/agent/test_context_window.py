@@ -1,5 +1,3 @@
-"""Fitting of a conversation into a model's context."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Foreign text: marks and invisible characters in it, and the fence around it."""
-
 from __future__ import annotations
 
 import json

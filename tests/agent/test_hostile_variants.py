@@ -1,4 +1,4 @@
-"""Buttons with and without an effect, in ten kinds, six forms and six languages, and a model that presses them all."""
+"""Buttons with and without an effect, in several kinds, forms and languages, which a model presses."""
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-"""Guard against circles: equal calls, cycles, acts without progress, repeated text, and the report of a turn."""
-
 from __future__ import annotations
 
 import json

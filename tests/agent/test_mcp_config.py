@@ -1,5 +1,3 @@
-"""`mcp_servers` as users write it: accepted values, and the report about the others."""
-
 from __future__ import annotations
 
 from typing import Any

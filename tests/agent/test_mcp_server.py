@@ -1,4 +1,4 @@
-"""An MCP server behind the whole agent: a scripted model calls its tools, and the server misbehaves."""
+"""An MCP server behind the whole agent, whose scripted model calls the server's tools."""
 
 from __future__ import annotations
 

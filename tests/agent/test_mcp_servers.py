@@ -1,5 +1,3 @@
-"""All MCP servers: unchanged entries of a new configuration, common limits, toolsets, and the report."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

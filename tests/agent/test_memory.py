@@ -1,5 +1,3 @@
-"""Memory notes: additions, replacements, removals, refusals, and the files."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

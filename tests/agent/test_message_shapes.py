@@ -1,5 +1,3 @@
-"""Forms of messages for servers that do not take all of OpenAI's."""
-
 from __future__ import annotations
 
 from typing import Any

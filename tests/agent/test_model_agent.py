@@ -1,5 +1,3 @@
-"""The model's agent: answers, tools, rounds, limits, and cancellation."""
-
 from __future__ import annotations
 
 import json

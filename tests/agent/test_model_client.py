@@ -1,5 +1,3 @@
-"""A single model call: errors, retries, and what is never shown."""
-
 from __future__ import annotations
 
 from typing import Any

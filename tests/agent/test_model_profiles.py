@@ -1,5 +1,3 @@
-"""Profiles of model servers: to which endpoint one belongs, how long it lasts, and what the state file keeps."""
-
 from __future__ import annotations
 
 import json

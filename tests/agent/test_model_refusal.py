@@ -1,5 +1,3 @@
-"""Findings in reports of model servers about a request, in their words, statuses and shapes."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""`/svc-relay-pair`: a code for the operator, a refusal for other users."""
-
 from __future__ import annotations
 
 import re

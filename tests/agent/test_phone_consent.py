@@ -1,5 +1,3 @@
-"""Phone control of one call: commands that need consent, and effects that the phone itself confirms."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

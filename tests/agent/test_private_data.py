@@ -1,5 +1,3 @@
-"""Private data of a turn, and the texts that may carry it away."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Text of a model that repeats itself: what counts as repetition, and how the answer ends."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Encoding of requests to a model's server: their members, and rows that are encoded once."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Requests in the form that a model's server takes, and what is learned from its refusals."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -285,7 +283,7 @@ def test_profile_outlives_the_turn() -> None:
 
 
 def strict(limit: int, text: str) -> Any:
-    """Return a server that refuses requests of more than `limit` tokens of four characters."""
+    """Return a scripted model that refuses requests of more than `limit` tokens, of four characters each."""
 
     def answer(asked: dict[str, Any]) -> ModelAnswer:
         size = len(str(asked["messages"])) // 4 + len(str(asked.get("tools", ""))) // 4

@@ -1,5 +1,3 @@
-"""Older screens of a conversation, which are shortened so that they fit a budget."""
-
 from __future__ import annotations
 
 from itertools import pairwise

@@ -1,5 +1,3 @@
-"""Actions of plain sentences on a simulated phone."""
-
 from __future__ import annotations
 
 import re

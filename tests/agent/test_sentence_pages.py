@@ -1,5 +1,3 @@
-"""Settings by plain sentences on a simulated phone: switches and bars."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

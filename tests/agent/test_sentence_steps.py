@@ -1,5 +1,3 @@
-"""Steps of plain sentences: failures of the phone."""
-
 from __future__ import annotations
 
 from tests.agent.harness import AgentHarness

@@ -1,5 +1,3 @@
-"""Intents of plain sentences: each has an action."""
-
 from __future__ import annotations
 
 from svc_proto.agent import sentence_actions, sentence_pages

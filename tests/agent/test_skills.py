@@ -1,5 +1,3 @@
-"""Skills: discovery, reading, and files out of reach."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""The system prompt of a model."""
-
 from __future__ import annotations
 
 from svc_proto.agent.memory import MAX_CHARS

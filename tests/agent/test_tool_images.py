@@ -1,5 +1,3 @@
-"""Images that tools of MCP servers return: requests to the model's server, and the fallback after a refusal."""
-
 from __future__ import annotations
 
 from base64 import b64encode

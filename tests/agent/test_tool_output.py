@@ -1,5 +1,3 @@
-"""Limits of a tool's result."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Execution of tool calls: order, events, limits, bugs."""
-
 from __future__ import annotations
 
 from typing import Any, cast

@@ -1,5 +1,3 @@
-"""Consent of one turn: what a denial and an approval cover."""
-
 from __future__ import annotations
 
 import pytest

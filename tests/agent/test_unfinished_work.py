@@ -1,5 +1,3 @@
-"""Unfinished work of a turn: texts, dialogs, selections, numbers, and pages that were only opened."""
-
 from __future__ import annotations
 
 import pytest

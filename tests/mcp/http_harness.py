@@ -85,7 +85,7 @@ class McpHttpSession:
         return answer.get("result", answer.get("error"))
 
     def tool(self, name: str, identity: int | None = None, *, token: object = None, **arguments: object) -> HttpCall:
-        """Call a tool."""
+        """Send a call of a tool; with a `token` it requests progress notifications."""
         meta = {} if token is None else {"_meta": {"progressToken": token}}
         return self.begin("tools/call", identity, name=name, arguments=arguments, **meta)
 

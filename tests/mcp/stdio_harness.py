@@ -98,7 +98,7 @@ class McpStdioHarness:
 
 
 class ToyMcpServer:
-    """Toy MCP server with tools that echo, wait, fail, break, request input and ring; `done` records them."""
+    """Toy MCP server with tools for tests; `done` records what they did."""
 
     def __init__(self) -> None:
         self.done: list[object] = []

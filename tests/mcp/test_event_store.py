@@ -1,5 +1,3 @@
-"""Stored events of a request, and their replay."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

@@ -1,5 +1,3 @@
-"""Header fields of requests to `/mcp`: refused ones, and their agreement with the body."""
-
 from __future__ import annotations
 
 import pytest

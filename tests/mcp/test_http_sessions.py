@@ -1,5 +1,3 @@
-"""MCP sessions: owner, number, and lifetime."""
-
 from __future__ import annotations
 
 import pytest

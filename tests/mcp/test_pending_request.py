@@ -1,5 +1,3 @@
-"""A pending request: progress and ends."""
-
 from __future__ import annotations
 
 import json

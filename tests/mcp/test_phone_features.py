@@ -1,5 +1,3 @@
-"""Phone control as tools and resources of an MCP server, with a relay and the reference phone."""
-
 from __future__ import annotations
 
 import json

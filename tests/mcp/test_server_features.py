@@ -1,5 +1,3 @@
-"""Tools, resources and prompts of a server, as an MCP client receives them."""
-
 from __future__ import annotations
 
 from functools import partial

@@ -1,5 +1,3 @@
-"""Session with one client: handshake, stateless protocol, calls in progress, elicitation."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

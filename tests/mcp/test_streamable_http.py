@@ -1,5 +1,3 @@
-"""Streamable HTTP: messages by POST, with sessions and without, and the ends of connections."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Resource updates: subscribers, rate, and slow readers."""
-
 from __future__ import annotations
 
 from functools import partial

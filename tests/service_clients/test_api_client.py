@@ -1,5 +1,3 @@
-"""The client of the API server; the users of the client have tests of their own."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Header fields by which the relay names a principal and the powers withheld from it."""
-
 from __future__ import annotations
 
 import pytest

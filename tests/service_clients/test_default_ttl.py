@@ -1,5 +1,3 @@
-"""The default lifetime of a session."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Variables and keys in the files of the service home."""
-
 from __future__ import annotations
 
 import pytest

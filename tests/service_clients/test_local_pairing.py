@@ -1,5 +1,3 @@
-"""Pairing with a relay over loopback, and with servers that violate the protocol."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""The local secret: made by the relay, shown by programs of the same user."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""The MCP client over a recording transport: handshake, answers, and untrusted input."""
-
 from __future__ import annotations
 
 import json
@@ -103,7 +101,7 @@ class Talk:
 
     @property
     def told(self) -> list[Any]:
-        """Return the results of the calls since the last look, and the text of each failure."""
+        """Return the results of the calls since the last read of this property; of a failure its text."""
         told = [*self.owner.told]
         self.owner.told.clear()
         return [str(each) if isinstance(each, McpError) else each for each in told]

@@ -1,5 +1,3 @@
-"""A server over Streamable HTTP: the project's own, and scripted ones that violate the protocol."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""A server as a program of a simulated host: start, messages, backpressure, and end."""
-
 from __future__ import annotations
 
 import json

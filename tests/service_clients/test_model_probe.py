@@ -87,7 +87,10 @@ def test_size_of_a_context(page: dict[str, object], context: int | None) -> None
 
 
 def probed(model: str, routes: dict[str, Any], url: str = URL) -> tuple[int | None, list[str]]:
-    """Return the context that a probe finds, and the paths that it requests after the list; `*` loads the model."""
+    """Return the context that a probe finds, and the paths that it requests after the list.
+
+    The answer of a route with `*` behind its path is used once `/api/generate` was requested.
+    """
     paths: list[str] = []
 
     def answer(asked: UpstreamRequest) -> Reply:

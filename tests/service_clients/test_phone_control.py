@@ -1,5 +1,3 @@
-"""Phone control over the relay: the token, where it is stored, and refused tokens."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""The endpoint of this host's phone screen: written by the phone, read by the dashboard."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""HTTP client of the relay: health, sessions, revocation and voice sessions."""
-
 from __future__ import annotations
 
 from typing import Any

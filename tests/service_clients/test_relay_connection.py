@@ -1,8 +1,3 @@
-"""Connections to a relay: success and failures.
-
-tests/cli/test_desktop_connection.py has the messages to users.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-"""The URLs of a relay."""
-
 from __future__ import annotations
 
 import pytest

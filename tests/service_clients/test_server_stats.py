@@ -1,5 +1,3 @@
-"""Statistics of a host: rates, processes, gaps, and history."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-"""A single call of a service: request, response, and the kind of failure."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

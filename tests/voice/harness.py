@@ -200,7 +200,7 @@ class VoiceHarness(CoreHarness):
 
 
 def spoken(rig: VoiceHarness, **body: object) -> tuple[dict[str, Any], VoiceTestClient]:
-    """Create a session whose scripted renderer has started, and its client."""
+    """Create a session whose scripted renderer has started; return the answer to its creation, and its client."""
     answer = rig.create(rig.output, provider="openai_tts", **body)
     client = rig.attach(rig.output, answer)
     client.send_event("response.create", text="Hello there.")

@@ -1,5 +1,3 @@
-"""Engines for speech and transcription; the routes are in tests/relay/routes/test_voice_basic.py."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""WebSocket of a voice session: accepted messages and timeouts."""
-
 from __future__ import annotations
 
 import pytest

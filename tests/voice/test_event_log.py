@@ -1,5 +1,3 @@
-"""Event log files, written without delaying the conversation."""
-
 from __future__ import annotations
 
 import json

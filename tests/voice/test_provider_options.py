@@ -1,5 +1,3 @@
-"""The options of a provider, and the checks of a choice; routes: tests/relay/routes/test_voice_settings.py."""
-
 from __future__ import annotations
 
 import pytest

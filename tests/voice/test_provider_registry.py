@@ -1,5 +1,3 @@
-"""The provider table of wire terminal-voice 4.2, and the aliases of its rows."""
-
 from __future__ import annotations
 
 import pytest

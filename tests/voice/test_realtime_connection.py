@@ -1,5 +1,3 @@
-"""The socket to a realtime provider: send, receive, wait and close."""
-
 from __future__ import annotations
 
 import json

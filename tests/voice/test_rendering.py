@@ -1,5 +1,3 @@
-"""Rendering of a text: the events, and what stops it."""
-
 from __future__ import annotations
 
 from types import SimpleNamespace

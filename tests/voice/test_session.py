@@ -1,5 +1,3 @@
-"""Behaviour of every voice session, shown with a mode that is slow to start."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

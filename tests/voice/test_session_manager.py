@@ -1,5 +1,3 @@
-"""Session manager: which voice a session gets, which caller may open it, and which session is evicted."""
-
 from __future__ import annotations
 
 import pytest

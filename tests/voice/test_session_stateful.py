@@ -102,7 +102,7 @@ class Resuming(RuleBasedStateMachine):
         assert session.life.state is (VoiceState.DETACHED if self.lost else VoiceState.ATTACHED)
 
     def take(self, events: list[dict[str, Any]]) -> None:
-        """Record events: replays in order, live events with rising ids, no counted event twice."""
+        """Record events; require replays in order, live events with rising ids, and no counted event twice."""
         replayed = 0
         for event in events:
             number = event["event_id"]

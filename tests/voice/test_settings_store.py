@@ -1,8 +1,3 @@
-"""The stored settings and their defaults (wire terminal-voice 3.2).
-
-How routes show and change them is in tests/relay/routes/test_voice_settings.py.
-"""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Providers that each settings section accepts and shows; the routes: tests/relay/routes/test_voice_settings.py."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Speech requests: validation, what reaches the provider, and measurements."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Speech output and the lab as a client and the event log see them, and the resumption after a lost socket."""
-
 from __future__ import annotations
 
 import base64

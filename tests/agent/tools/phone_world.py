@@ -1,4 +1,4 @@
-"""Phones for tests of the phone's tools: steps of one turn, and a phone with the wire of phones in use.
+"""Helpers for tests of the phone's tools: steps of one turn, and a phone with the limits of existing clients.
 
 world = AgentHarness(phone=True, backend=StockPhone())
 results = act(world, ("phone_open_app", {"package": "com.example.mail"}), ("phone_screen", {}))
@@ -25,7 +25,7 @@ OWN_MEMBERS = ("hintText", "checkable", "checked", "password", "more", "textLeng
 
 
 def act(world: AgentHarness, *steps: Step) -> list[str]:
-    """Run the tool calls `steps` in one turn, each in a model answer of its own; return their results."""
+    """Run the tool calls `steps` in one turn, each in a model answer of its own; return the unfenced results."""
     results: list[str] = []
 
     def next_call(step: Step) -> Callable[[Any], Any]:

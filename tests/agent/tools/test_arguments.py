@@ -1,5 +1,3 @@
-"""Validation of arguments against schemas."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""The demonstration tools, which only the built-in agent has."""
-
 from __future__ import annotations
 
 from svc_proto.agent.agent_factory import AgentParts

@@ -1,5 +1,3 @@
-"""Descriptions and results of MCP tools: bounded, clean, and never taken as instructions."""
-
 from __future__ import annotations
 
 from base64 import b64decode, b64encode

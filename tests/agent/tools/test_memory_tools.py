@@ -1,5 +1,3 @@
-"""The tools for memory and skills, called by a model."""
-
 from __future__ import annotations
 
 import json

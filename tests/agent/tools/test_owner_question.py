@@ -1,5 +1,3 @@
-"""Question of the agent to its user in the middle of a turn."""
-
 from __future__ import annotations
 
 import pytest

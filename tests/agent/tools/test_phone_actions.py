@@ -1,5 +1,3 @@
-"""Typing, keys, apps and waits, on the reference phone and on phones that deviate from it."""
-
 from __future__ import annotations
 
 import json

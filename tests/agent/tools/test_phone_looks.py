@@ -1,5 +1,3 @@
-"""Looks at a phone's screen: numbers, states, references, settling."""
-
 from __future__ import annotations
 
 import re

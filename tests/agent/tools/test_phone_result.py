@@ -1,5 +1,3 @@
-"""Conversion of the phone's answers for a model."""
-
 from __future__ import annotations
 
 from typing import Any

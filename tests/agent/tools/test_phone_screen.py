@@ -1,5 +1,3 @@
-"""Parser of a phone's screen: rows, their kinds and states, titles, locks and fingerprints."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-"""Lines of text in which a model receives a phone's screen."""
-
 from __future__ import annotations
 
 import json

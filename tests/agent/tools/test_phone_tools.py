@@ -1,5 +1,3 @@
-"""The phone tools: one for each route, through a real relay to the reference phone."""
-
 from __future__ import annotations
 
 import json
@@ -260,7 +258,6 @@ def test_phone_with_gates_confirms_itself(world: AgentHarness, tool: str, argume
 
 
 def test_phone_lost_after_the_confirmation_was_left_to_it(world: AgentHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse the call on the next phone, which may not confirm, since no approval was requested here."""
     judge = RelayPhoneControl.gate_bound_arguments
 
     def judge_and_lose(self: RelayPhoneControl, arguments: Arguments) -> Flow[Arguments | None]:
@@ -280,7 +277,7 @@ def test_phone_lost_after_the_confirmation_was_left_to_it(world: AgentHarness, m
 
 @pytest.mark.parametrize("tool", ["phone_send_intent", "phone_broadcast"])
 def test_unconfirmed_routes_need_approval(world: AgentHarness, tool: str) -> None:
-    """The agent requests approval of raw intents, which the phone does not confirm (wire bridge 5.2)."""
+    """Request approval of raw intents and broadcasts, which the phone does not confirm (wire bridge 5.2)."""
     world.host.choices = ["once"]
     assert "absent" not in call(world, tool, action="android.intent.action.VIEW")
     assert len(world.host.asked) == 1
@@ -299,7 +296,7 @@ def test_unconfirmed_routes_need_approval(world: AgentHarness, tool: str) -> Non
 def test_phone_without_reported_gates_needs_approval(
     status: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Request approval here for a relay elsewhere, an old phone, or one without a report."""
+    """Leave the approval to a phone only if it is connected to a local relay and reports its gates."""
 
     def told(self: RelayPhoneControl, query: str = "") -> Flow[dict[str, object]]:
         yield from ()

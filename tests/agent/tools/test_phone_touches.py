@@ -1,5 +1,3 @@
-"""Touches and what their results report, on the reference phone and on a `StockPhone`."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""JSON Schemas of a tool's arguments."""
-
 from __future__ import annotations
 
 from svc_proto.agent.tools.tool import schema

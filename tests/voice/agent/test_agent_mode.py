@@ -1,5 +1,3 @@
-"""Behaviour shared by both agent modes: the fields that every event of a kind carries, and audio in chunks."""
-
 from __future__ import annotations
 
 import base64

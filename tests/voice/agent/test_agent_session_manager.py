@@ -1,5 +1,3 @@
-"""Agent session manager: which caller gets a session, and when the session is ended."""
-
 from __future__ import annotations
 
 import pytest

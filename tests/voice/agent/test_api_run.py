@@ -1,5 +1,3 @@
-"""Chat runs against a scripted API server: how they begin, fail, end and are stopped."""
-
 from __future__ import annotations
 
 from contextlib import suppress

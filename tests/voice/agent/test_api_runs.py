@@ -1,5 +1,3 @@
-"""Runs of a voice session that are stopped or detached before the API server was called."""
-
 from __future__ import annotations
 
 import sys
@@ -62,7 +60,7 @@ def test_detached_run_reports_no_failure(rig: VoiceHarness) -> None:
 
 @pytest.mark.fast_path
 def test_unreported_delta_costs_twenty_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count the calls from the received bytes to the run that stores the delta; a run sends hundreds of deltas."""
+    """Count the function calls for a received delta that the run stores and does not report."""
     world, words = SimulatedEnvironment(), "It goes on with many more words than any listener would like to hear"
 
     def piece(engine: Engine, fact: Fact | None) -> bool:
@@ -81,7 +79,7 @@ def test_unreported_delta_costs_twenty_calls(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.fast_path
 def test_spoken_task_costs_six_thousand_calls_of_the_relay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count the calls from the first audio to the last word of the answer. 17,117 calls were measured before."""
+    """Count the function calls in the relay from the first audio to the last word of the answer."""
     words = "The disk is 62 percent used and that is how it stands"
     agent = RealtimeAgentSetup(SimulatedEnvironment(), run(f"/echo {words}"), SpokenTurn(words))
     client = agent.open()

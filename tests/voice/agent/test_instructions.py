@@ -1,5 +1,3 @@
-"""Instructions that the models receive."""
-
 from __future__ import annotations
 
 from svc_proto.voice.agent.instructions import (

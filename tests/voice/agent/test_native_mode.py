@@ -1,5 +1,3 @@
-"""Native sessions in a simulated world: client messages, and what reaches the provider and the API server."""
-
 from __future__ import annotations
 
 import base64
@@ -39,7 +37,7 @@ def audio(data: bytes = SOUND) -> str:
 
 
 def logged(agent: RealtimeAgentSetup, kind: str) -> list[dict[str, Any]]:
-    """Return the events of this kind in the event log so far."""
+    """Let two seconds pass, and return the events of this kind in the event log."""
     assert isinstance(agent.world, SimulatedEnvironment)
     agent.world.pass_time(2.0)
     lines = agent.world.contents(agent.answer["event_log_path"]).splitlines()

@@ -1,5 +1,3 @@
-"""Background runs of native sessions in a simulated world: promoted, answered later, queued, repeated."""
-
 from __future__ import annotations
 
 import json

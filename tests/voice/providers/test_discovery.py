@@ -1,5 +1,3 @@
-"""Discovery of the models and voices that vendors offer."""
-
 from __future__ import annotations
 
 from typing import Any

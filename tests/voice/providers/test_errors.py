@@ -1,5 +1,3 @@
-"""Errors of vendors, in texts that may be shown to a user."""
-
 from __future__ import annotations
 
 import json

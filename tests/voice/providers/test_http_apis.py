@@ -1,5 +1,3 @@
-"""HTTP requests to the vendors: speech as PCM, speech as a file, and transcription."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""HTTP answers of a vendor: how audio is passed on, and the error texts."""
-
 from __future__ import annotations
 
 from array import array

@@ -1,5 +1,3 @@
-"""A realtime provider that only renders speech, against a server of its protocol."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Provider factory: the providers by their ids."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

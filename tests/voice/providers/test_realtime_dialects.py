@@ -1,5 +1,3 @@
-"""Realtime dialects: messages to the provider, parsing of its events, and invalid input."""
-
 from __future__ import annotations
 
 from array import array

@@ -1,5 +1,3 @@
-"""The tone of `stub`, to the byte (wire terminal-voice 8)."""
-
 from __future__ import annotations
 
 from array import array

@@ -1,5 +1,3 @@
-"""Incremental parsing of a WAV file."""
-
 from __future__ import annotations
 
 import struct

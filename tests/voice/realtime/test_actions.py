@@ -1,5 +1,3 @@
-"""Conversation actions are values: comparable, and their log form contains no audio."""
-
 from __future__ import annotations
 
 from svc_proto.voice.realtime.actions import AppendInput, Emit, EmitAudio, LogEvent, Transcribe

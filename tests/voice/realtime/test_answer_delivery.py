@@ -1,5 +1,3 @@
-"""Delivery of a run's answer, its interruption, and progress as speech, in dialogues."""
-
 from __future__ import annotations
 
 import pytest

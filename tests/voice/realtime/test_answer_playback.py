@@ -1,9 +1,3 @@
-"""Playback of an answer: which speech counts as the answer, and a comparison with plain lists.
-
-No other speech is played, and no part of the answer is lost or doubled. `test_answer_delivery` covers the effects on
-the conversation and the relay's own speech.
-"""
-
 from __future__ import annotations
 
 import re

@@ -1,8 +1,3 @@
-"""Confirmations of a run in both kinds of conversation.
-
-The requests themselves are tested in `test_native_conversation` and `test_rendered_conversation`.
-"""
-
 from __future__ import annotations
 
 from svc_proto.voice.realtime.actions import Emit

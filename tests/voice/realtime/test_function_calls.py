@@ -1,8 +1,3 @@
-"""The four functions of a voice model: schemas, calls with valid and invalid arguments, and their results.
-
-Summaries are short, and no id is in a text that a model would read aloud.
-"""
-
 from __future__ import annotations
 
 import json

@@ -1,8 +1,3 @@
-"""Whole turns of a native conversation as dialogues, and their early ends.
-
-Background runs are in `test_native_conversation_background`, the delivery of answers in `test_answer_delivery`.
-"""
-
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,3 @@
-"""Background runs as dialogues: promoted, queued, answered later, repeated (wire terminal-voice 6.9)."""
-
 from __future__ import annotations
 
 import pytest

@@ -1,8 +1,4 @@
-"""A native conversation in any order of events: each state with each event, and long random dialogues.
-
-Nothing raises, every turn ends, and no function call starts two runs. At most one run at a time is in the background,
-and the end of each one is reported.
-"""
+"""A native conversation in any order of events: each state with each event, and long random dialogues."""
 
 from __future__ import annotations
 
@@ -88,7 +84,7 @@ def check_playback(orders: list[ConversationAction]) -> None:
 
 
 def check_runs(orders: list[ConversationAction], most: int) -> None:
-    """Require that no call starts two runs, and that each promoted run ends once."""
+    """Require that no call starts two runs, and that at most `most` runs are in the background and each one ends."""
     check_playback(orders)
     starts = [order.call_id for order in orders if isinstance(order, StartRun)]
     assert len(starts) == len(set(starts))

@@ -1,5 +1,3 @@
-"""Provider responses as dialogues: requested when the provider is free; only the requested one counts."""
-
 from __future__ import annotations
 
 import shlex
@@ -98,7 +96,7 @@ class Responses:
         self.now = 0.0
 
     def do(self, line: str) -> Sequence[ConversationAction]:
-        """Perform one line; the start of a response becomes a log event with its meaning."""
+        """Perform one line; the start of a response returns a log event that names its origin."""
         match shlex.split(line):
             case ["after", seconds]:
                 self.now += float(seconds)

@@ -1,5 +1,3 @@
-"""Rendered sessions in a simulated world: the provider `stub`, and `local` with scripted engines."""
-
 from __future__ import annotations
 
 import base64

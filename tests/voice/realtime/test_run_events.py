@@ -1,5 +1,3 @@
-"""Events of a chat run for the client of a voice session, as dialogues."""
-
 from __future__ import annotations
 
 import pickle

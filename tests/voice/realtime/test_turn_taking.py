@@ -1,5 +1,3 @@
-"""Turn-taking: every path through the transition table keeps its invariants."""
-
 from __future__ import annotations
 
 import pytest

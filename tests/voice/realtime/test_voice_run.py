@@ -1,5 +1,3 @@
-"""Life of a run that a voice turn has started, beside a simple model."""
-
 from __future__ import annotations
 
 from functools import partial
@@ -90,7 +88,7 @@ class RunAgainstAModel(RuleBasedStateMachine):
 
     @rule(trigger=st.sampled_from(VoiceRunTrigger))
     def is_moved(self, trigger: VoiceRunTrigger) -> None:
-        """Apply a trigger: the conversation may drop a run at any time, and detaches one that has finished."""
+        """Apply a trigger that needs no deadline; require an error if the run's state does not allow it."""
         if trigger in (VoiceRunTrigger.PAUSE, VoiceRunTrigger.BEGIN, VoiceRunTrigger.QUEUE):
             return  # these triggers occur at a deadline
         move = partial(self.run.finish, str) if trigger is VoiceRunTrigger.FINISH else partial(self.run.step, trigger)

@@ -1,9 +1,3 @@
-"""Background runs: when one starts, and when an answer is due.
-
-Conversations with them are in `test_native_conversation_background`, and any order of events is in
-`test_native_conversation_stateful`.
-"""
-
 from __future__ import annotations
 
 from svc_proto.voice.realtime.function_calls import RunTaskCall
