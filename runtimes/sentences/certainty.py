@@ -81,6 +81,12 @@ class Certainty:
             found["message"] = self._without_channel_at_start(found["message"])
         return found
 
+    def without_heading(self, text: str) -> str:
+        """Return a text without the words that announce it, such as "the text"; unchanged if nothing else is left."""
+        folded = self._fold(text)
+        heading = self.heading.match(folded.text)
+        return text if heading is None else _text_behind(text, folded, heading.end()) or text
+
     def is_certain(self, intent: str, slots: Mapping[str, str]) -> bool:
         """Report whether the free words in `slots` are plausible for the intent; for some intents none are checked."""
         if any(self._is_vague(slots[slot]) for slot in DETERMINED.get(intent, ()) if slot in slots):
@@ -141,11 +147,7 @@ class Certainty:
     def _split(self, rest: str) -> tuple[str, str] | None:
         folded = self._fold(rest)
         if number := _NUMBER.match(rest):
-            message = rest[number.end() :].strip(_TRIMMED)
-            after = self._fold(message)
-            heading = self.heading.match(after.text)
-            if heading is not None:
-                message = _text_behind(message, after, heading.end())
+            message = self.without_heading(rest[number.end() :].strip(_TRIMMED))
             return (number[0].strip(), message) if message else None
         for found in self.channels.finditer(folded.text):
             head = folded.text[: found.start()].strip()

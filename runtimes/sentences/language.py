@@ -38,6 +38,8 @@ LABELS = ("app", "query")  # slots that can begin or end with a word that is ski
 WILDCARDS = (*OWN_WORDS, "app", "name", "label", "query", "site", "place")
 UNGUARDED = OWN_WORDS | {"label", "query"}  # slots whose words are no part of the request
 NAMING = ("open_app", "open_url", "help", "greeting", "list_apps", "current_app")  # intents whose words can name an app
+ENDED: Mapping[str, tuple[str, ...]] = {"send_text": ("message", "rest"), "remember": ("text",), "type": ("text",)}
+SHORTEST_NUMBER = 5  # digits of a telephone number in words
 MAX_NUMBER = 100  # the highest number that is known as a word
 TYPED = 8  # words of a text that are compared with each known word
 _CLAUSES = re.compile(r"(?:[^,.;!?。\uff01\uff1f\uff1b]|\.(?=\w))+")  # the dot of an address ends no clause
@@ -62,6 +64,7 @@ class Language:
     other_examples: tuple[str, ...]  # for a text that matches no template, besides the examples
     setting_examples: Mapping[str, tuple[str, str, str]]  # of each setting: on, off, and the question
     network: tuple[str, ...]  # words for the network
+    digits: Mapping[str, str]  # by their words
     state_words: Mapping[str, frozenset[str]]  # of `on` and not of `off`, and the reverse
     certainty: Certainty
     refusal: SentenceRefusal
@@ -122,7 +125,30 @@ class Language:
                 longer = slice(*self.certainty.with_label_words(text, (start, end), region))
                 if longer != slice(start, end):
                     slots |= {entity.name: text[longer].strip(_TRIMMED), "short": slots[entity.name]}
+        if name in ("call", "send_text") and "name" in slots:
+            slots["name"] = self._spoken_number(slots["name"])
+        if name == "clipboard_write":
+            slots["text"] = self.certainty.without_heading(slots["text"])
         return (self.certainty.with_channel_cut(slots) if name == "send_text" else slots), unguarded
+
+    def with_end(self, intent: str, slots: Mapping[str, str], text: str, end: str) -> Mapping[str, str]:
+        """Return the slots with the end of the sentence added to a message, a note or a typed text that ends it.
+
+        `end` has the question and exclamation marks behind `text`. They belong to the sentence itself if that begins
+        as a question ("can you ...").
+        """
+        slot = next((each for each in ENDED.get(intent, ()) if each in slots), None)
+        if slot is None or not end or not text.endswith(slots[slot]):
+            return slots
+        before = self._fold(text[: -len(slots[slot])]).text
+        return slots if self.patterns["asks"].search(before) else {**slots, slot: slots[slot] + end}
+
+    def _spoken_number(self, name: str) -> str:
+        """Return the digits of a telephone number whose digits are words; any other name unchanged."""
+        folded = self._fold(name).text
+        words = list(folded) if self.code == "zh" else folded.split()
+        digits = [self.digits.get(word) for word in words]
+        return "".join(filter(None, digits)) if len(digits) >= SHORTEST_NUMBER and None not in digits else name
 
     def _is_certain(self, intent: str, slots: Mapping[str, str]) -> bool:
         is_known = intent == "open_app" and bool(self.kinds_of(slots["app"]))
@@ -263,9 +289,11 @@ def load_language(code: str) -> Language:
         for free in (False, True)
     )
     every_setting = [word for names in settings.values() for word in names]
-    patterns = {name: word_pattern(found["skip"][name], code) for name in ("polite", "small", "reason", "because")}
+    patterns = {
+        name: word_pattern(found["skip"][name], code) for name in ("polite", "small", "reason", "because", "asks")
+    }
     patterns |= {name: word_pattern(found["refuse"][name], code) for name in ("several", "pronoun", "object")}
-    for name in ("guard", "when", "acts", "relative", "things", "web"):
+    for name in ("guard", "when", "acts", "relative", "things", "screen", "web"):
         patterns[name] = re.compile("|".join(fold_template(each, code) for each in found["refuse"][name]) or "(?!)")
     patterns["negation"] = re.compile(fold_template(found["refuse"]["guard"][0], code))
     patterns["other"] = re.compile("|".join(found["refuse"]["other"]))
@@ -274,7 +302,8 @@ def load_language(code: str) -> Language:
     named = {**settings, **kinds, **{f"bar_{bar}": names for bar, names in found["bars"].items()}}
     words = {key: tuple(word.casefold() for word in names) for key, names in named.items()}
     vocabulary = {intent: template_words(each, rules, values) for intent, each in rows.items()}
-    vocabulary["check_setting"] |= {word for each in found["network"] for word in words_of(fold(each, code).text)}
+    for intent, phrases in {**found["hints"], "check_setting": found["network"]}.items():
+        vocabulary[intent] |= {word for phrase in phrases for word in words_of(fold(phrase, code).text)}
     skipped = {word for each in found["skip"].values() for phrase in each for word in words_of(fold(phrase, code).text)}
     closed_rows = {intent: [row for row in each if not _has_free_text(row)] for intent, each in rows.items()}
     nouns = {
@@ -296,6 +325,7 @@ def load_language(code: str) -> Language:
         examples=tuple(found["examples"]),
         other_examples=tuple(found["other_examples"]),
         network=tuple(found["network"]),
+        digits={word: digit for word, digit in numbers if len(digit) == 1} | {digit: digit for digit in "0123456789"},
         setting_examples={setting: tuple(each) for setting, each in found["setting_examples"].items()},
         state_words={
             state: (vocabulary[STATES[state]] - vocabulary[STATES[opposite]] - skipped)

@@ -30,6 +30,7 @@ ALIASES: Mapping[str, tuple[SentenceIntent, Mapping[str, str]]] = {
 NOTED = ("remember", "type")  # intents whose text is no appointment; templates may match words of another language
 _END = re.compile(r"[\s.!?…。\uff01\uff1f¡¿]+$")
 _SPANISH = re.compile("[¿¡ñÑ]")  # signs that no other of the languages has
+_MARKS = re.compile("[^?!\uff1f\uff01]+")  # what is no question or exclamation mark
 _DOT = " (?:dot|punkt|point|punto) |\\s?点\\s?|\\."
 _DOMAIN = re.compile(
     rf"(?:https?://)?(?:www(?:{_DOT}))?[a-z0-9-]{{1,63}}(?:(?:{_DOT})[a-z0-9-]{{2,63}}){{1,4}}(?:/\S*)?", re.IGNORECASE
@@ -59,10 +60,11 @@ class HassilParser:
         _, name, slots, code = min(found, key=lambda match: match[0])
         if slots is None:
             return None
+        ended = self._by_code[code].with_end(name, slots, text, _MARKS.sub("", whole[len(text) :]))
         if name in NOTED and any(each.certainty.names_calendar(slots["text"]) for each in self._languages):
             return None
         intent, fixed = ALIASES.get(name) or (SentenceIntent(name), {})
-        reduced = _reduced(intent, {**slots, **fixed})
+        reduced = _reduced(intent, {**ended, **fixed})
         return None if reduced is None else Sentence(reduced[0], code, reduced[1])
 
     def nearest(self, text: str) -> tuple[str, tuple[str, ...]]:

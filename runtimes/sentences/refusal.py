@@ -75,8 +75,10 @@ class SentenceRefusal:
         """
         if intent not in OBJECTS or (intent == "web_search" and self.patterns["web"].search(text)):
             return False
-        found = slots.get(OBJECTS[intent], "")
-        return self.patterns["things"].fullmatch(self._fold(found).text) is not None
+        found = self._fold(slots.get(OBJECTS[intent], "")).text
+        if intent == "web_search" and self.patterns["screen"].search(found):
+            return True
+        return self.patterns["things"].fullmatch(found) is not None
 
     def _is_mistyped_setting(self, name: str) -> bool:
         """Report whether a name of over `SHORT` letters differs from that of a setting by one letter."""

@@ -186,6 +186,7 @@ def test_nearest_examples_have_the_intent(code: str) -> None:
         ("openn mail", "open_app"),
         ("caall mum", "call"),
         ("appele maman", "call"),
+        ("could you ask Ben in a message whether he has my drill", "send_text"),
     ],
 )
 def test_mistyped_words_have_a_nearest_example(text: str, intent: str) -> None:
