@@ -50,7 +50,7 @@ def fingerprint_of(tree: ScreenTree) -> str:
 
 @frozen
 class _Look:
-    """Count of the screens that were read, and of those that differed from the one before."""
+    """Number of screens read so far, and of those that differed from the screen before."""
 
     count: int = 0
     changes: int = 0

@@ -60,7 +60,7 @@ class RepetitionWatch:
 
 
 class _Tail:
-    """The last characters of a text whose pieces are in a list, which grows; it is emptied if the text is retracted."""
+    """The last characters of a growing text, which is a list of pieces; a retraction of the text empties the list."""
 
     def __init__(self, pieces: list[str]) -> None:
         self._pieces = pieces

@@ -204,8 +204,8 @@ class Toolbox:
     def begin_turn(self, turn: Turn, guard: LoopGuard, *, has_servers: bool = False) -> TurnConsent:
         """Return the state of a turn, with `has_read` set if the model's first request has foreign content.
 
-        That is a history with calls of tools that read some, a history that a client sent, and the descriptions of MCP
-        servers' tools. Private data in the results of the history is recorded.
+        Foreign content is in a history with calls of tools whose results may hold some, in a history that a client
+        sent, and in the descriptions of MCP servers' tools. Private data in the results of the history is recorded.
         """
         if not turn.history:
             return TurnConsent.begin(

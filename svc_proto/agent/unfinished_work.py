@@ -103,7 +103,7 @@ class UnfinishedWork:
         self._given: list[str] = []  # the texts of all commands
 
     def record_screen(self, tree: ScreenTree) -> None:
-        """Record a screen that was read."""
+        """Record a screen that was read, also as the latest screen after the last act."""
         self._page = _Page.of(tree)
         if len(self._texts) < MAX_TEXTS:
             self._texts |= dict.fromkeys((*tree.texts, *(node.value for node in tree.nodes)))

@@ -1,4 +1,4 @@
-"""Addresses of this host for others: for its own programs, and for phones in an invite.
+"""Addresses of this host's servers for a phone, and the signing of an invite that contains them.
 
 In place of a bind address for all interfaces a phone gets the address on the local network (wire core 2.6).
 """

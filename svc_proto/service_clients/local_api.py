@@ -1,7 +1,7 @@
 """Address and key of this host's API server, from the environment and its files.
 
-Each value is taken from the environment, else from `.env` in the service home, else from the agent's configuration file
-(wire core 2.7, wire api 9). That is the order of the server itself, so the values are those it uses.
+A value is taken from the environment, else from `.env` in the service home, else from the agent's configuration file
+(wire core 2.7, wire api 9).
 """
 
 from __future__ import annotations

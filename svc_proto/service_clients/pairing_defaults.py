@@ -23,8 +23,7 @@ __all__ = ["add_default_terms", "default_terms", "read_pairing_defaults"]
 def read_pairing_defaults(engine: Engine, config: RelayConfig) -> Flow[RelayConfig]:
     """Return the configuration with the defaults of the environment, else those that `.env` has now.
 
-    A file that is missing changes nothing. Raises `Refused` 409 if the file cannot be read, or has an invalid value:
-    the owner may have meant to give less than before.
+    A missing file changes nothing. Raises `Refused` 409 if the file cannot be read, or has an invalid value.
     """
     dotenv = yield from read_env_file(engine, f"{config.home}/.env")
     if isinstance(dotenv, Failure):

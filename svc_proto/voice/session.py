@@ -163,7 +163,7 @@ class VoiceSession:
         self.mode = mode(self)
 
     def take_token(self) -> str:
-        """Return the resume token and delete it: only its hash is kept. A second call returns ""."""
+        """Return the resume token and delete it from the session, which stores its hash. A second call returns ""."""
         token, self.resume_token = self.resume_token, ""
         return token
 

@@ -49,7 +49,7 @@ LIMITS = (
 
 @frozen(eq=False)
 class VoiceModeView:
-    """A mode of voice sessions, where its settings and responses differ from those of the other two."""
+    """Properties of a mode of voice sessions in which its settings and responses differ from those of other modes."""
 
     mode: str
     protocol: str  # behind the brand's name

@@ -139,7 +139,10 @@ class PhoneLooks:
         return row if then is now else self.find(device, row, then, now, number)
 
     def find(self, device: str, row: ScreenRow, then: PhoneScreen, now: PhoneScreen, number: int = 0) -> ScreenRow:
-        """Return the same row on a later screen. Raises `ToolError` that names what is in its place."""
+        """Return the row of the screen `now` that is the same as `row` of the screen `then`.
+
+        Raises `ToolError`, which names the row in its place, if there is none or it is ambiguous.
+        """
         found = find_again(row, then, now)
         if found is None:
             there = now.row_at(*row.node.center)

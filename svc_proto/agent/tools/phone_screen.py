@@ -59,7 +59,7 @@ class ScreenRow:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Return what identifies the row whatever its place and state. The content of a field is no part of it."""
+        """Return a value that identifies the row whatever its place, state and, for a text field, its content."""
         node = self.node
         if node.editable:
             names: tuple[str, ...] = (node.description or node.hint,)
@@ -69,7 +69,7 @@ class ScreenRow:
 
     @property
     def name_key(self) -> tuple[object, ...]:
-        """Return what identifies the row by its first text alone, since the other texts of a list entry change."""
+        """Return a value that identifies the row by its first text alone, since other texts of a list entry change."""
         node = self.node
         return node.class_name, node.view_name, node.editable, self.texts[:1]
 

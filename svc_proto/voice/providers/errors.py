@@ -1,7 +1,6 @@
 """Errors of vendors as texts that may be shown: without the key, a piece of it, or a whole response.
 
-An error body is the vendor's text. OpenAI quotes a part of the key that it refuses. So a text that shares six
-consecutive characters with the key is not quoted at all.
+A vendor's text that shares six consecutive characters with the key is not quoted at all.
 """
 
 from __future__ import annotations

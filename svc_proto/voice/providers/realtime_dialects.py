@@ -65,7 +65,7 @@ _STATUSES = ("completed", "cancelled", "failed", "incomplete")
 
 
 class RealtimeDialect(ABC):
-    """Dialect of a provider over its WebSocket: without IO; one object for each socket, since it keeps ids."""
+    """Dialect of a provider over its WebSocket, without IO; one object for each socket, since it stores ids."""
 
     RATE: ClassVar[int] = 0  # Hz of the vendor's PCM; 0: the session's rate
 

@@ -445,7 +445,7 @@ class NativeConversation(ConversationBase):
                 self.out += self.answer.deliver(answer, self.now(), background=True)
 
     def _promote(self, run: VoiceRun) -> None:
-        """Move the turn's run to the background, or to the queue if the background has no room."""
+        """Move the turn's run to the background; if that has no room, stop the run and queue a new one for its task."""
         runs = self.runs
         if runs.free:
             self._detach(run, RunTier.PROMOTED)

@@ -192,7 +192,7 @@ class VoiceRun:
         return [self._progress("running", "run:drafting", "Drafting the answer.")]
 
     def send_progress(self, now: float, floor: str) -> Emit:
-        """Return the run's progress event and schedule the next: a client takes 90 s without an event for a stall."""
+        """Return the run's progress event and schedule the next, since clients regard 90 s without one as a stall."""
         self.due = now + HEARTBEAT
         elapsed = now - self.began
         speak = self._is_announcement_due(elapsed, floor)

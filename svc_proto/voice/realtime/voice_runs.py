@@ -153,9 +153,9 @@ class VoiceRuns:
     # --- time ---
 
     def due(self, *, working: bool, idle: bool) -> list[float | None]:
-        """Return all deadlines: of `advance`, and `promotion_at` (in a working turn) or `next_at` (between turns).
+        """Return the deadlines for `advance`, and also `promotion_at` if `working`, or `next_at` if `idle`.
 
-        The conversation evaluates them after each event, so this is one pass over the runs.
+        `working`: the turn waits for its run; `idle`: there is no turn. An entry of None is no deadline.
         """
         times: list[float | None] = []
         for run in self._runs:
@@ -305,7 +305,7 @@ class VoiceRuns:
     def start_next(self, now: float) -> list[ConversationAction]:
         """Start the first queued run, if its time has come, and return the actions for that.
 
-        Call this only between turns: clients take the events for the end of a turn.
+        Call this only between turns, since clients regard the events as the end of a turn.
         """
         at = self.next_at if self._can_start else None
         if at is None or now < at:
