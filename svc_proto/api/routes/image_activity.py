@@ -1,7 +1,7 @@
 """Route of a chat's image activity: its calls of tools that take pictures, and their states.
 
-Times are Unix seconds, as of messages. A call has the state `started` while its turn runs, then `completed` if its
-result names a picture, else `failed`.
+Times are Unix seconds, as of messages. A call is `started` until it has a result or its turn has ended. Then it is
+`completed` if its result names a picture, else `failed`.
 """
 
 from __future__ import annotations

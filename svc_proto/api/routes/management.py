@@ -38,7 +38,7 @@ class ConfigurationPort(ManagementPort, Protocol):
 
 
 def routes(api: ConfigurationPort) -> list[Route]:
-    """Return the routes of configuration, memory, skills, toolsets, models and MCP servers."""
+    """Return the routes of configuration, memory, skills, toolsets, models, MCP servers and recorded changes."""
     view = _ManagementRoutes(api)
     rows: list[tuple[str, str, Handler]] = [
         ("GET", "/api/config", view.config),

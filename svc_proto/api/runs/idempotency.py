@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: the run of the first request answers an equal repeated one (wire api 2.3).
+"""`Idempotency-Key`: the runs of requests with a key, by which a repeated request is recognized (wire api 2.3).
 
 Requests are equal if they have the same key and fingerprint. Entries are in memory and expire after `KEY_TTL`.
 """

@@ -160,7 +160,7 @@ class VoiceAuthorizer:
         return Principal(kind="api", bearer_hash=sha256_hex(token), bearer=token, until=until)
 
     def _main_until(self, keys: PairingApiKeys, replaced: int) -> float:
-        """Return infinity while the API's main key is the one after `replaced` replacements; 0 once it was replaced."""
+        """Return infinity if the API's main key was not replaced since `keys.replaced` was `replaced`, else 0."""
         return inf if keys.replaced == replaced else 0.0
 
     def _key_until(self, holder: str) -> float | None:
