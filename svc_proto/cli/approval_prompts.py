@@ -1,7 +1,7 @@
 """Approval prompts of a turn at a terminal, shown one at a time (wire api 6.3, 6.5).
 
-A typed line answers the shown prompt. Right after a prompt has replaced another, a line may be meant for the earlier
-one, so the prompt is shown again instead. An unclear answer denies, and so does the end of the input.
+A typed line answers the shown prompt. A line that comes right after a second or later prompt appeared may be meant for
+the earlier one, so the prompt is shown again instead. An unclear answer denies, and so does the end of the input.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ApprovalPrompts:
             self._show()
 
     def answer_line(self, news: VoiceChatEvent) -> None:
-        """Answer the shown prompt by the user's input, or show the prompt again if the input came right after it.
+        """Answer the shown prompt by the user's input, or show it again if it has just replaced an earlier one.
 
         A line that is no offered choice denies. The end of the input denies all prompts, open and later ones. Other
         input without an open prompt is ignored.
