@@ -18,13 +18,13 @@ from svc_proto.schema.model_profile import ModelProfile
 
 _LIVE = "sessions outlive the connections of their devices"
 _MEDIA = "media live for their time"
-_SHOWN = "for those who look at what has been"
-_OFFER = "the offer of tools to an MCP client is kept for its next request"
-_COUNTED = "for a monitor: one for each route at the most"
-_ENDED = "an answer can be had for an hour after its end"
-_ASKED = "who has had a response may ask for it again"
-_LOADED = "the parts of what is loaded when it is first used"
-_LEARNED = "what a model's server takes is learned once, for 64 servers at the most"
+_SHOWN = "history that clients can request"
+_OFFER = "the list of tools for an MCP client is used by its next request"
+_COUNTED = "counters for a monitor, at most one for each route"
+_ENDED = "an ended answer can be requested for an hour"
+_ASKED = "a client may request a response again"
+_LOADED = "parts that are loaded at their first use"
+_LEARNED = "learned abilities of at most 64 model servers"
 _FAMILIES = ("OutputSessionManager", "LabSessionManager", "AgentSessionManager")
 
 KEPT: Mapping[str, str] = {
@@ -34,20 +34,20 @@ KEPT: Mapping[str, str] = {
     "_Group.sessions": _LIVE,
     "SessionIndex._devices": _LIVE,
     "SessionIndex._groups": _LIVE,
-    "PairedSessionRegistry._tombstones": "records that the store does not let go of",
+    "PairedSessionRegistry._tombstones": "records that the store could not delete",
     "PairedSession.grants": _LIVE,
-    "SessionRecords._unsaved": "sessions that live, and that the store did not take",
+    "SessionRecords._unsaved": "live sessions that the store could not save",
     "PairingTerms.grants": _LIVE,
     "PairingCodes._codes": "codes that no device has used",
     "PairingMeta.carries_key": "the same",
     "PairingMeta.endpoints": "the same",
     "PairingMeta.grants": "the same",
     "PairingMeta.keep_earlier": "the same",
-    "LocalAuthorizer.has_public_route": "what an invite said, until the owner removes the route",
-    "AuthRateLimiter._counting": "those who guessed a minute ago",
-    "AuthRateLimiter._blocked": "those who guessed five minutes ago",
+    "LocalAuthorizer.has_public_route": "public routes of invites, until the owner removes them",
+    "AuthRateLimiter._counting": "addresses with failed attempts in the last minute",
+    "AuthRateLimiter._blocked": "addresses that are blocked for five minutes",
     "_AddressRecord.failures": "the same",
-    "LogThrottle._said": "who was mentioned in the log a minute ago",
+    "LogThrottle._said": "addresses that the log named in the last minute",
     "UploadRegistry._owned": _MEDIA,
     "UploadRegistry._used": _MEDIA,
     "MediaEntry.owned": _MEDIA,
@@ -59,12 +59,15 @@ KEPT: Mapping[str, str] = {
     "EngineMetrics.json_deviations": _COUNTED,
     "EngineMetrics.waits": _COUNTED,
     "Histogram.counts": _COUNTED,
+    "MonitoringRoutes._reasons": "the failure of the last check of the store, until the next check",
     "BridgeCommandRecord.params": _SHOWN,
     "NotificationBuffer._stored": _SHOWN,
     "ConnectedPhone.status": _SHOWN,
     "ShellLauncher.begun": "sessions of tmux, which outlive their clients",
-    **dict.fromkeys((f"{each}._over" for each in _FAMILIES), "voice sessions: who comes back is told that it is over"),
-    "ApiBearerVerifier._known": "whether the API is there, for a moment",
+    **dict.fromkeys(
+        (f"{each}._over" for each in _FAMILIES), "voice sessions that have ended, for clients that try to resume them"
+    ),
+    "ApiBearerVerifier._known": "results of key checks, cached for some seconds",
     "RunScheduler._ended": _ENDED,
     "RunManager._runs": _ENDED,
     "Run._needs_break": _ENDED,

@@ -167,7 +167,7 @@ def try_model(engine: Engine, base_url: str, name: str, key: str) -> Flow[ModelT
     began = engine.now.mono
     headers = (JSON, *bearer_header(key))
     data = strict_json.dumps_bytes(body)
-    url = f"{base_url}/chat/completions"
+    url = endpoint_url(base_url)
     answer = yield from fetch(engine, "POST", url, headers=headers, body=data, within=TRIAL_TIMEOUT)
     took = engine.now.mono - began
     if isinstance(answer, Failure):
