@@ -9,8 +9,6 @@ from clients.phone.emulator import EmulatedPhone
 from clients.phone.emulator.png import draw
 from tests.browser.conftest import PageOpener, Site, body_of
 
-pytestmark = pytest.mark.firefox
-
 KEY = "sk-browser-0d3"
 
 
@@ -26,6 +24,7 @@ def say(page: Page, words: str) -> None:
     page.keyboard.press("Enter")
 
 
+@pytest.mark.firefox
 def test_a_tool_call_that_moves_the_phone(site: Site, visit: PageOpener) -> None:
     relay = site.world.start_relay()
     backend = EmulatedPhone(name="Pixel")
@@ -67,6 +66,7 @@ def test_a_tool_call_that_moves_the_phone(site: Site, visit: PageOpener) -> None
     expect(picture.last).to_contain_text("Stored with this chat")
 
 
+@pytest.mark.firefox
 def test_an_answer_is_streamed_and_can_be_stopped(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/count 10000")
@@ -125,6 +125,7 @@ def test_chats_are_kept_and_deleted(site: Site, visit: PageOpener) -> None:
     expect(page.get_by_text("Talk to the agent")).to_be_visible()
 
 
+@pytest.mark.firefox
 def test_pictures_and_files_are_sent_along(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     expect(page.get_by_text("Model: built-in agent")).to_be_visible()
@@ -186,6 +187,7 @@ def test_chats_are_renamed_and_found(site: Site, visit: PageOpener) -> None:
     expect(chats).to_have_count(2)
 
 
+@pytest.mark.firefox
 def test_a_reload_in_the_middle(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/approve")
@@ -221,6 +223,7 @@ def test_a_stop_before_the_beginning(site: Site, visit: PageOpener) -> None:
     expect(page.get_by_text("Stopped.")).to_be_visible()
 
 
+@pytest.mark.firefox
 def test_a_file_is_requested_once(site: Site, visit: PageOpener, tmp_path_factory: pytest.TempPathFactory) -> None:
     """A file is requested once, although the text behind it changes; a picture of the host only on demand."""
     visit.tolerated = ("Failed to load resource",)  # neither the relay nor the chat has the picture
@@ -243,6 +246,7 @@ def test_a_file_is_requested_once(site: Site, visit: PageOpener, tmp_path_factor
     assert picture.evaluate("(each) => each.decode().then(() => each.naturalWidth)") == 108
 
 
+@pytest.mark.firefox
 def test_an_answer_does_not_take_the_focus(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/echo first")
@@ -312,6 +316,7 @@ Some *words* with `code`, a [link](https://a.example/) and a list:
 """
 
 
+@pytest.mark.firefox
 def test_the_reader_scrolls_while_text_streams(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/echo " + SECTION * 15 + "The end.")

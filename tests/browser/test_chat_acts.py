@@ -14,9 +14,8 @@ from tests.browser.test_chat import KEY, say, start
 from tests.browser.test_layout import Scripted
 from tests.browser.test_layout import start as start_scripted
 
-pytestmark = pytest.mark.firefox
 
-
+@pytest.mark.firefox
 def test_messages_are_edited_and_answers_repeated(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     said, prose = page.locator(".said.user"), page.locator(".prose")
@@ -94,6 +93,7 @@ def test_a_turn_that_fails_and_drafts_that_last(site: Site, visit: PageOpener) -
     expect(box).to_have_value("")
 
 
+@pytest.mark.firefox
 def test_chats_are_pinned_archived_and_exported(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     say(page, "/echo pancakes *with* sugar")
@@ -140,6 +140,7 @@ DROP = """
 """
 
 
+@pytest.mark.firefox
 def test_pictures_by_drop_paste_and_camera(site: Site, visit: PageOpener) -> None:
     page = start(site, visit)
     picture = draw((), screen_on=False)

@@ -9,12 +9,11 @@ from tests.browser.conftest import PageOpener, Site
 from tests.browser.test_layout import DASH, Scripted, start
 from tests.browser.test_texts import unisolated
 
-pytestmark = pytest.mark.firefox
-
 DAY = 86_400
 MANY = 500
 
 
+@pytest.mark.firefox
 def test_five_hundred_devices_are_searched_and_sorted(site: Site, visit: PageOpener) -> None:
     now = time.time()
     sessions = [

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from runtimes.files.env_file import read_env_file
@@ -16,8 +15,6 @@ from tests.browser.hostile_server import EVIL
 from tests.browser.test_full_scenario import LOCAL, ports_of
 from tests.browser.test_layout import Scripted, start
 from tests.servers.program_process import call, running
-
-pytestmark = pytest.mark.firefox
 
 OLD = "sk-of-before-5d8e1f"
 PUBLIC = "https://home.example/relay"

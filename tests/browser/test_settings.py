@@ -11,8 +11,6 @@ from tests.browser.conftest import PageOpener, Site, body_of
 from tests.browser.hostile_server import EVIL
 from tests.browser.test_layout import Scripted, start
 
-pytestmark = pytest.mark.firefox
-
 OURS = "http://127.0.0.1:11434/v1"
 
 
@@ -48,6 +46,7 @@ def test_a_model_is_listed_tested_and_stored(site: Site, visit: PageOpener) -> N
     expect(page.get_by_role("alert")).to_contain_text("the environment of the server sets")
 
 
+@pytest.mark.firefox
 def test_the_theme_is_chosen(site: Site, visit: PageOpener) -> None:
     page = start(site, visit, "#settings", Scripted())
     page.get_by_role("combobox", name="Theme").select_option("Dark")
@@ -68,6 +67,7 @@ def silence(seconds: float) -> str:
     return f"data:audio/wav;base64,{b64encode(file.getvalue()).decode()}"
 
 
+@pytest.mark.firefox
 def test_the_voice_is_heard(site: Site, visit: PageOpener) -> None:
     visit.tolerated = ("Failed to load resource",)
     page = start(site, visit, "#settings", Scripted())
