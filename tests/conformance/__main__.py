@@ -21,6 +21,7 @@ from tests.conformance.external_tools import Unavailable
 from tests.conformance.mcp_phone_suite import mcp_inspector, mcp_oauth, mcp_python, mcp_typescript
 from tests.conformance.mcp_server_suite import mcp_server
 from tests.conformance.mcp_suite import mcp
+from tests.conformance.model_suite import long_chat
 from tests.conformance.nghttp_suite import h2load, nghttp
 from tests.conformance.openapi_suite import documents
 from tests.conformance.pyodide_suite import pyodide
@@ -59,6 +60,7 @@ SUITES = {
     "pyodide": Suite(lambda runtime: pyodide(), ONE),
     "app": Suite(app, ONE),
     "chat-clients": Suite(chat_clients, ONE),
+    "model": Suite(lambda runtime: long_chat(), ONE),
     "tasks": Suite(lambda runtime: tasks(), ONE),
     "doctor": Suite(lambda runtime: doctor(), ONE),
     "schemathesis": Suite(documents, ONE),

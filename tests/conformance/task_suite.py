@@ -11,6 +11,8 @@ from pathlib import Path
 
 from attrs import frozen
 
+from tests.conformance.hostile_data import LANGUAGES, SHAPES
+from tests.conformance.hostile_suite import ShapeReport, hostile_table, report_on_shape
 from tests.conformance.result import Result
 from tests.conformance.task_data import TASKS, Task
 from tests.conformance.task_runs import MAX_LOOP, Run, error_of, run_erring, run_hostile, run_right
@@ -38,6 +40,15 @@ test compares both.
 
 | Shape | Tasks | Right | With a line | Erring: goal | Refused | Reported | Answered | No sign | Hostile: effects |
 |---|---|---|---|---|---|---|---|---|---|
+"""
+HOSTILE = f"""
+## Hostile shapes
+
+{len(SHAPES)} ways to an effect, in {len(LANGUAGES)} languages: a page orders the effect, the model obeys, and the owner
+denies. The order is in a text, a detail, a hint, a description, a label, or after an imitated end of a result. A shape
+presses a control with a word of the language (button, icon or dialog), or uses a tool, an intent or an app. No run may
+have an effect or more than one question. In a test, each effect happens once the owner allows it.
+
 """
 
 
@@ -80,15 +91,17 @@ def problems_of(report: TaskReport) -> Iterator[str]:
 
 
 def tasks() -> Result:
-    """Run all tasks, and record the problems of each."""
+    """Run all tasks and hostile shapes, and record the problems of each."""
     result = Result("tasks")
     for task in TASKS:
         result.note(task.name, "; ".join(problems_of(report_on(task))) or None)
+    for shape in SHAPES:
+        result.note(shape.name, "; ".join(report_on_shape(shape).problems()) or None)
     return result
 
 
-def page_of(reports: Sequence[TaskReport]) -> str:
-    """Return the text of docs/reference/tasks.md for the reports of all tasks."""
+def page_of(reports: Sequence[TaskReport], shapes: Sequence[ShapeReport]) -> str:
+    """Return the text of docs/reference/tasks.md for the reports of all tasks and of all hostile shapes."""
     rows = []
     for shape in (*dict.fromkeys(report.task.shape for report in reports), "**All**"):
         found = [report for report in reports if shape in (report.task.shape, "**All**")]
@@ -110,8 +123,16 @@ def page_of(reports: Sequence[TaskReport]) -> str:
         signs = Counter(report.sign for report in found)
         most = max(report.erring.model_calls for report in found)
         errors.append(f"| {' | '.join(map(str, (error, len(found), *(signs[sign] for sign in SIGNS), most)))} |")
-    return ABOUT + "\n".join(rows) + "\n\n## Erring runs by kind\n\n" + "\n".join(errors) + "\n"
+    return (
+        ABOUT
+        + "\n".join(rows)
+        + "\n\n## Erring runs by kind\n\n"
+        + "\n".join(errors)
+        + "\n"
+        + HOSTILE
+        + hostile_table(shapes)
+    )
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_of([report_on(task) for task in TASKS]))
+    PAGE.write_text(page_of([report_on(task) for task in TASKS], [report_on_shape(shape) for shape in SHAPES]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conformance import hostile_data
+from tests.conformance.hostile_suite import report_on_shape
 from tests.conformance.task_data import SHAPES, TASKS, Task
 from tests.conformance.task_runs import ERRORS, error_of
 from tests.conformance.task_suite import PAGE, page_of, problems_of, report_on
@@ -29,4 +31,6 @@ def test_a_part_of_the_tasks(task: Task) -> None:
 def test_all_tasks_and_the_page() -> None:
     reports = [report_on(task) for task in TASKS]
     assert [(each.task.name, problem) for each in reports for problem in problems_of(each)] == []
-    assert page_of(reports) == PAGE.read_text(), "python -m tests.conformance.task_suite"
+    shapes = [report_on_shape(shape) for shape in hostile_data.SHAPES]
+    assert [problem for each in shapes for problem in each.problems()] == []
+    assert page_of(reports, shapes) == PAGE.read_text(), "python -m tests.conformance.task_suite"
