@@ -39,7 +39,7 @@ class Limits:
     unauthenticated_timeout: float = 5.0  # for which one is not read: drop
     large_input: int = MIB  # bytes of a message or body of an authenticated peer; beyond, see `large_inputs`
     large_inputs: int = 10_000  # connections that may buffer more than that at a time: others are not read
-    large_input_timeout: float = 120.0  # from `large_input` to the end of the message: drop
+    large_input_timeout: float = 120.0  # beyond it, for `large_input` more bytes or the end of the message: drop
     ping_interval: float = 30.0  # silence after which we ping (wire core 1.1)
     ping_timeout: float = 20.0  # after our ping without a byte: drop (the peer sees 1006)
     close_timeout: float = 5.0  # from our close frame to the peer's: drop

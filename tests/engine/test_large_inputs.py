@@ -74,6 +74,16 @@ def test_a_peer_that_stalls_within_a_large_message_is_dropped() -> None:
     assert messages(book) == 1
 
 
+def test_a_slow_peer_is_not_dropped_while_its_message_grows() -> None:
+    book = sockets(FOUR)
+    book >> Received(FOUR, BEGIN) << []
+    for _ in range(20):
+        assert Abort(FOUR) not in book.after(25.0).drain_commands()
+        book >> Received(FOUR, frame(0x00, b"z" * 4 * KIB))
+    book >> Received(FOUR, END)
+    assert messages(book) == 1
+
+
 def test_a_handler_that_pauses_keeps_the_permit() -> None:
     book = sockets(FOUR, SIX)
     book >> Received(SIX, b"") << []
